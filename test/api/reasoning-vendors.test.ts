@@ -7,6 +7,7 @@ import { REGION, startFakeBedrock } from '../support/fake-bedrock.ts'
 import { startFakeGemini } from '../support/fake-gemini.ts'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { startFakeResponses } from '../support/fake-responses.ts'
+import type { Json } from '../support/json.ts'
 
 const THOUGHT = ['Let me ', 'ponder.']
 const SAID = ['It is', ' four.']
@@ -106,7 +107,7 @@ const spawn = ({ provider, model }: Vendor) =>
     [],
     `[model]\nprovider = "${provider}"\nmodel = "${model}"\nmax_tokens = 4000\n[thinking]\nenabled = true`,
   )
-const thinking = (events: readonly { event: string; data: any }[]) =>
+const thinking = (events: readonly { event: string; data: Json }[]) =>
   events.flatMap(({ event, data }) => (event === 'thinking' ? [data.content] : [])).join('')
 
 describe.each([
@@ -141,7 +142,7 @@ describe.each([
   it('reach clients of the OpenAI API, and the socket until /think off', async () => {
     const agent = await spawn(vendor())
     vendor().play(THOUGHT, SAID)
-    const answer: any = await (
+    const answer: Json = await (
       await stage.post('/v1/chat/completions', {
         model: agent,
         messages: [{ role: 'user', content: 'What is 2 + 2?' }],
@@ -151,7 +152,7 @@ describe.each([
       content: 'It is four.',
       reasoning_content: 'Let me ponder.',
     })
-    const frames: any[] = []
+    const frames: Json[] = []
     const socket = new WebSocket(`${stage.host.url.replace('http', 'ws')}/api/agents/${agent}/ws`)
     const closed = new Promise((resolve) => socket.addEventListener('close', resolve))
     socket.addEventListener('message', ({ data }) => frames.push(JSON.parse(String(data))))
@@ -164,7 +165,7 @@ describe.each([
       // Other frames, such as `agents_updated`, may come at any time.
       return frames.slice(from).filter(({ type }) => type !== 'agents_updated')
     }
-    const deltas = (all: any[]) =>
+    const deltas = (all: Json[]) =>
       all.flatMap(({ type, content }) => (type === 'thinking_delta' ? [content] : [])).join('')
     try {
       await expect.poll(() => frames.some(({ type }) => type === 'connected')).toBe(true)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openChat, parseEvents } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
+import type { Json } from '../support/json.ts'
 
 let stage: ChatStage
 let serial = 0
@@ -16,7 +17,7 @@ const events = async (agent: string, body: object = {}) =>
   parseEvents(
     await (await stage.post(`/api/agents/${agent}/message/stream`, { message: 'What is 2 + 2?', ...body })).text(),
   )
-const told = (all: readonly { event: string; data: any }[], name: string): string =>
+const told = (all: readonly { event: string; data: Json }[], name: string): string =>
   all
     .filter(({ event }) => event === name)
     .map(({ data }) => data.content)
@@ -57,7 +58,7 @@ describe('what a model thinks', () => {
     const ask = (stream: boolean) =>
       stage.post('/v1/chat/completions', { model: agent, stream, messages: [{ role: 'user', content: 'think' }] })
     stage.fake.script(thinks)
-    const whole: any = await (await ask(false)).json()
+    const whole: Json = await (await ask(false)).json()
     expect(whole.choices[0].message).toMatchObject({ content: 'It is four.', reasoning_content: 'Let me think.' })
     stage.fake.script(thinks)
     const chunks = parseEvents(await (await ask(true)).text()).filter(({ data }) => data !== '[DONE]')

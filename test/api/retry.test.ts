@@ -7,6 +7,7 @@ import { byHand, openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { startFakeProvider } from '../support/fake-provider.ts'
+import type { Json } from '../support/json.ts'
 
 const providers = { breaker_failures: 1000, tries: 1 }
 const PNG =
@@ -88,7 +89,7 @@ describe('/retry and /drop', () => {
 
   it('are commands over the socket: the answer comes as that of a message', async () => {
     const agent = await spawn()
-    const frames: any[] = []
+    const frames: Json[] = []
     const socket = new WebSocket(`${stage.host.url.replace('http', 'ws')}/api/agents/${agent}/ws`)
     socket.addEventListener('message', ({ data }) => frames.push(JSON.parse(String(data))))
     const closed = new Promise((resolve) => socket.addEventListener('close', resolve))
@@ -339,7 +340,7 @@ describe('after a restart', () => {
         SVC_PROVIDERS__OPENAI__API_KEY: 'test-key',
         SVC_PLUGINS__PROVIDERS__TRIES: '1',
       }
-      const call = async (url: string, method: string, path: string, body?: object): Promise<any> => {
+      const call = async (url: string, method: string, path: string, body?: object): Promise<Json> => {
         const answer = await fetch(url + path, {
           method,
           headers: { 'content-type': 'application/json' },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
+import type { Json } from '../support/json.ts'
 
 /** Every PUT and PATCH takes back what its GET shows, changes what was changed in it, and loses nothing it was sent. */
 let host: TestHost
@@ -32,7 +33,7 @@ interface Resource {
   /** A field that is shown and cannot be changed, with another value. */
   readonly fixed?: Readonly<Record<string, unknown>>
   /** What of the answer to GET is the resource. */
-  readonly of?: (body: any) => unknown
+  readonly of?: (body: Json) => unknown
 }
 const at = (path: string): string =>
   path.replace('{agent}', agent).replace('{webhook}', webhook).replace('{event}', event).replace('{session}', session)
@@ -115,9 +116,9 @@ const resources: readonly Resource[] = [
 describe.each(resources.map((one) => [`${one.put[0]} ${one.put[1]}`, one] as const))('%s', (_, resource) => {
   const { change, fixed, of = (body: unknown) => body } = resource
   const [method, path] = resource.put
-  const read = async (): Promise<any> => of((await host.json('GET', at(resource.get))).body)
+  const read = async (): Promise<Json> => of((await host.json('GET', at(resource.get))).body)
   /** Without what moves by itself. */
-  const steady = ({ updated_at: _at, ...rest }: any): unknown => rest
+  const steady = ({ updated_at: _at, ...rest }: Json): unknown => rest
 
   it('takes back what GET shows', async () => {
     const shown = await read()
@@ -146,7 +147,7 @@ describe.each(resources.map((one) => [`${one.put[0]} ${one.put[1]}`, one] as con
 it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
   const { paths } = (await host.json('GET', '/api/openapi.json')).body
   const tried: string[] = []
-  for (const [path, methods] of Object.entries<Record<string, any>>(paths))
+  for (const [path, methods] of Object.entries<Record<string, Json>>(paths))
     for (const method of ['put', 'patch']) {
       const content = methods[method]?.requestBody?.content
       if (content?.['application/json'] === undefined || path.includes('/files/')) continue

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 import { parseEvents } from '../support/chat-stage.ts'
+import type { Json } from '../support/json.ts'
 
 /** The rows of the interface's tables 4.1, 4.3, 4.10, 4.11, 4.12, 6.1 and 6.2 that these features answer, each with its status and the fields it promises. */
 const host = await startHost({ config: { default_provider: 'builtin', pairing: { enabled: true } } })
@@ -231,7 +232,7 @@ const rows: readonly Row[] = [
   ],
   ['GET', '/v1/models', undefined, 200, ['object', 'data.0.id', 'data.0.object', 'data.0.created', 'data.0.owned_by']],
 ]
-const at = (value: unknown, path: string): unknown => path.split('.').reduce<any>((found, key) => found?.[key], value)
+const at = (value: unknown, path: string): unknown => path.split('.').reduce<Json>((found, key) => found?.[key], value)
 
 describe('every row of the interface', () => {
   it.each(rows)('%s %s', async (method, path, body, status, fields) => {
@@ -317,13 +318,13 @@ describe('the streams of 6.2', () => {
 describe('the frames of 6.1', () => {
   it('connected, thinking, text, response; pong; both forms and plain text; agents_updated without created_at', async () => {
     const socket = new WebSocket(`${host.url.replace('http', 'ws')}${A}/ws`)
-    const frames: any[] = []
+    const frames: Json[] = []
     let wake = (): void => {}
     socket.addEventListener('message', ({ data }) => {
       frames.push(JSON.parse(String(data)))
       wake()
     })
-    const next = async (type: string, from = 0): Promise<any> => {
+    const next = async (type: string, from = 0): Promise<Json> => {
       for (;;) {
         const found = frames.slice(from).find((frame) => frame.type === type)
         if (found) return found

@@ -2,6 +2,7 @@ import { createParser } from 'eventsource-parser'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
+import type { Json } from '../support/json.ts'
 
 let host: TestHost
 beforeAll(async () => {
@@ -11,7 +12,7 @@ afterAll(() => host[Symbol.asyncDispose]())
 
 interface Event {
   readonly event: string
-  readonly data: any
+  readonly data: Json
 }
 /** A follower of a session: `until` waits for an event and gives all up to it. */
 async function follow(sessionId: string) {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { byHand, openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
+import type { Json } from '../support/json.ts'
 
-type Frame = { readonly type: string } & Record<string, any>
+type Frame = { readonly type: string } & Record<string, Json>
 let stage: ChatStage
 let serial = 0
 beforeAll(async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
+import type { Json } from '../support/json.ts'
 
 const json = { 'content-type': 'application/json' }
 
@@ -27,7 +28,7 @@ it('a daemon that is killed while a turn waits for a person goes on with it, and
     let id: string
     {
       await using daemon = await startDaemon({ home, env })
-      const post = (path: string, body: object): Promise<any> =>
+      const post = (path: string, body: object): Promise<Json> =>
         fetch(daemon.url + path, { method: 'POST', headers: json, body: JSON.stringify(body) }).then((answer) =>
           answer.json(),
         )

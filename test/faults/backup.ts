@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import { generator } from './crash.ts'
+import type { Json } from '../support/json.ts'
 
 export interface BackupReport {
   readonly rounds: number
@@ -36,7 +37,7 @@ export async function backup(options: {
       built: options.built ?? false,
       env: { SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000', SVC_PLUGINS__BACKUPS__MAX_BACKUPS: '10000' },
     })
-  const send = async (daemon: DaemonProcess, path: string, method: string, body?: object): Promise<any> => {
+  const send = async (daemon: DaemonProcess, path: string, method: string, body?: object): Promise<Json> => {
     const answer = await fetch(daemon.url + path, {
       method,
       headers: json,

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { examine, prepareHome, Writer } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
+import type { Json } from '../support/json.ts'
 
 const hour = 3_600_000
 const shifts: readonly (readonly [string, number])[] = [
@@ -30,7 +31,7 @@ export async function clock({ built, rounds }: FaultOptions): Promise<FaultRepor
     },
   })
   const auth = { authorization: 'Bearer clock-key', 'content-type': 'application/json' }
-  const ask = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+  const ask = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }> => {
     const response = await fetch(daemon.url + path, {
       method,
       headers: auth,

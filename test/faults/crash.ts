@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import { beyond } from './report.ts'
+import type { Json } from '../support/json.ts'
 
 /** Deterministic numbers in [0, 1), so that a run can be repeated by its seed. */
 export function generator(seed: number): () => number {
@@ -104,7 +105,7 @@ export async function crash(options: {
         }
       }
     }
-    const send = async (path: string, method: string, body?: object): Promise<{ status: number; body: any }> => {
+    const send = async (path: string, method: string, body?: object): Promise<{ status: number; body: Json }> => {
       const answer = await fetch(daemon.url + path, {
         method,
         headers: json,

@@ -3,8 +3,9 @@ import { generator } from './crash.ts'
 import { call, prepareHome } from './home.ts'
 import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
+import type { Json } from '../support/json.ts'
 
-type Json = Record<string, any>
+type JsonObject = Record<string, Json>
 /** Half a surrogate pair has no encoding. */
 const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
 /** Ends the daemon, or waits for somebody: tried by tests of their own. */
@@ -31,15 +32,15 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
   using home = await prepareHome({ built })
   await using daemon = await home.start({ env: { SVC_PLUGINS__APPROVALS__POLICY: 'never' } })
   const document = (await call(daemon, 'GET', '/api/openapi.json')).body as {
-    paths: Json
-    components: { schemas: Json }
+    paths: JsonObject
+    components: { schemas: JsonObject }
   }
   const operations = Object.entries(document.paths)
     .flatMap(([path, methods]) =>
-      Object.entries(methods as Json).map(([method, operation]) => ({
+      Object.entries(methods as JsonObject).map(([method, operation]) => ({
         method: method.toUpperCase(),
         path,
-        operation: operation as Json,
+        operation: operation as JsonObject,
       })),
     )
     .filter(({ method, path, operation }) => !left.has(`${method} ${path}`) && !('101' in operation['responses']))
@@ -82,24 +83,26 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
       '2026-99-99',
       'http://127.0.0.1:1/',
     ])
-  const make = (schema: Json, depth = 0): unknown => {
+  const make = (schema: JsonObject, depth = 0): unknown => {
     const node =
       typeof schema['$ref'] === 'string'
-        ? (document.components.schemas[schema['$ref'].split('/').at(-1) ?? ''] as Json)
+        ? (document.components.schemas[schema['$ref'].split('/').at(-1) ?? ''] as JsonObject)
         : schema
     if (node === undefined || depth > 5 || random() < 0.08) return odd()
     if (node['enum']) return pick(node['enum'] as unknown[])
-    const variants = (node['anyOf'] ?? node['oneOf']) as Json[] | undefined
+    const variants = (node['anyOf'] ?? node['oneOf']) as JsonObject[] | undefined
     if (variants) return make(pick(variants), depth + 1)
     if (node['type'] === 'object')
       return Object.fromEntries([
-        ...Object.entries((node['properties'] ?? {}) as Json)
+        ...Object.entries((node['properties'] ?? {}) as JsonObject)
           .filter(() => random() < 0.8)
-          .map(([key, inner]) => [key, make(inner as Json, depth + 1)]),
+          .map(([key, inner]) => [key, make(inner as JsonObject, depth + 1)]),
         ...(random() < 0.1 ? [['unknown_field', odd()]] : []),
       ])
     if (node['type'] === 'array')
-      return Array.from({ length: Math.floor(random() * 4) }, () => make((node['items'] ?? {}) as Json, depth + 1))
+      return Array.from({ length: Math.floor(random() * 4) }, () =>
+        make((node['items'] ?? {}) as JsonObject, depth + 1),
+      )
     if (node['type'] === 'integer' || node['type'] === 'number')
       return pick([0, 1, -1, 5, 1e9, 2.5, Number(node['minimum'] ?? 3), Number(node['maximum'] ?? 4)])
     if (node['type'] === 'boolean') return random() < 0.5
@@ -118,17 +121,17 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
     const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       encode(String(random() < 0.6 && /^(id|agent_id)$/.test(name) ? agent : random() < 0.5 ? 'x' : odd())),
     )
-    const query = ((operation['parameters'] ?? []) as Json[])
+    const query = ((operation['parameters'] ?? []) as JsonObject[])
       .filter((parameter) => parameter['in'] === 'query' && random() < 0.4)
       .map(
         (parameter) =>
-          `${encode(String(parameter['name']))}=${encode(String(make((parameter['schema'] ?? {}) as Json)))}`,
+          `${encode(String(parameter['name']))}=${encode(String(make((parameter['schema'] ?? {}) as JsonObject)))}`,
       )
       .join('&')
     const body =
       example === undefined || method === 'GET'
         ? undefined
-        : mutate(JSON.stringify(random() < 0.3 ? example.example : make(example.schema as Json)) ?? 'null')
+        : mutate(JSON.stringify(random() < 0.3 ? example.example : make(example.schema as JsonObject)) ?? 'null')
     const [since, starved] = [performance.now(), starvation]
     const what = `${method} ${url}${query === '' ? '' : `?${query}`} ${body?.slice(0, 300) ?? ''}`
     let response: Response

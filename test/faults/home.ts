@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import type { FaultOptions } from './report.ts'
+import type { Json } from '../support/json.ts'
 
 export const unlimited = { SVC_RATE_LIMIT__TOKENS_PER_MINUTE: '1000000000' }
 export const json = { 'content-type': 'application/json' }
@@ -40,7 +41,7 @@ export async function prepareHome(
 export interface Called {
   readonly status: number
   readonly headers: Headers
-  readonly body: any
+  readonly body: Json
 }
 /** Rejects when the connection breaks or nothing comes for so long. */
 export async function call(

@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 import { landed, landingHome, migrate } from './migrate.ts'
+import type { Json } from '../support/json.ts'
 
 it(
   'the database of the first version is brought up to date, and everything in it can be read',
@@ -13,7 +14,7 @@ it(
     const home = await landingHome()
     try {
       await using host = await startHost({ home })
-      const get = async (path: string): Promise<any> => {
+      const get = async (path: string): Promise<Json> => {
         const { status, body } = await host.json('GET', path)
         expect(status, path).toBe(200)
         return body

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { startDaemon } from '../support/daemon.ts'
 import { generator } from './crash.ts'
+import type { Json } from '../support/json.ts'
 
 const fixture = fileURLToPath(new URL('../fixtures/first-landing', import.meta.url))
 /** What the home of the first version holds; ids as they were. */
@@ -59,7 +60,7 @@ export async function migrate(options: {
         clearTimeout(timer)
       }
       await using daemon = await startDaemon({ home, built: options.built ?? false })
-      const get = async (path: string): Promise<any> => await (await fetch(daemon.url + path)).json()
+      const get = async (path: string): Promise<Json> => await (await fetch(daemon.url + path)).json()
       const agents = (await get('/api/agents')) as { name: string }[]
       if (!agents.some(({ name }) => name === 'first') || !agents.some(({ name }) => name === 'second'))
         problems.push(`round ${round}: agents are ${JSON.stringify(agents)}`)

@@ -5,6 +5,7 @@ import { openChat, parseEvents } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import type { Answer, FakeProvider } from '../support/fake-provider.ts'
+import type { Json } from '../support/json.ts'
 
 /** What a provider can do wrong, and what must come of it: one row of the reliability table each. `npm run faults provider` prints them. */
 let stage: ChatStage
@@ -54,7 +55,7 @@ function serve(answers: readonly Answer[], whom = fake): void {
 interface Asked {
   readonly agent: string
   readonly status: number
-  readonly body: any
+  readonly body: Json
   readonly headers: Headers
   readonly tries: number
   readonly last: { readonly role: string; readonly content: string; readonly mark?: string } | undefined

@@ -5,6 +5,7 @@ import { raw } from '../core/http/harness.ts'
 import type { Answer } from '../support/host.ts'
 import { refused } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
+import type { Json } from '../support/json.ts'
 
 const portOf = ({ host }: LimitStage): number => Number(new URL(host.url).port)
 const key = { authorization: 'Bearer the-key' }
@@ -27,9 +28,9 @@ async function rawAnswer(port: number, bytes: string): Promise<Answer> {
 async function socketOf(
   { host }: LimitStage,
   agent: string,
-): Promise<{ readonly socket: WebSocket; readonly frames: any[]; readonly closed: Promise<number> }> {
+): Promise<{ readonly socket: WebSocket; readonly frames: Json[]; readonly closed: Promise<number> }> {
   const socket = new WebSocket(`${host.url.replace('http', 'ws')}/api/agents/${agent}/ws`)
-  const frames: any[] = []
+  const frames: Json[] = []
   socket.addEventListener('message', ({ data }) => {
     frames.push(JSON.parse(String(data)))
   })

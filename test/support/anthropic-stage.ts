@@ -7,6 +7,7 @@ import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
 import { event, startFakeAnthropic } from './fake-anthropic.ts'
 import type { AnthropicAnswer } from './fake-anthropic.ts'
 import { outboundSettings } from './provider-stage.ts'
+import type { Json } from './json.ts'
 
 /** The driver of the Messages API with a fake of the vendor behind it. */
 export async function openAnthropic(
@@ -126,8 +127,8 @@ function faulty({ fault, deltas }: Extract<Scenario, { kind: 'fault' }>): Anthro
   }
 }
 
-function heardOf({ system, messages = [], tools = [] }: Readonly<Record<string, any>>): Heard {
-  const blocks: readonly Readonly<Record<string, any>>[] = messages.flatMap(
+function heardOf({ system, messages = [], tools = [] }: Readonly<Record<string, Json>>): Heard {
+  const blocks: readonly Readonly<Record<string, Json>>[] = messages.flatMap(
     ({ content }: { content: unknown }) => content,
   )
   const of = (type: string) => blocks.filter((block) => block['type'] === type)

@@ -7,6 +7,7 @@ import type { Heard, ProviderStage, Scenario } from '../contract/provider.ts'
 import { frame, ID, REGION, SECRET, startFakeBedrock } from './fake-bedrock.ts'
 import type { BedrockAnswer } from './fake-bedrock.ts'
 import { outboundSettings } from './provider-stage.ts'
+import type { Json } from './json.ts'
 
 /** The driver of the Converse API with a fake of Bedrock behind it. */
 export async function openBedrock(
@@ -131,8 +132,8 @@ function endless(): Uint8Array {
   return bytes
 }
 
-function heardOf({ system = [], messages = [], toolConfig }: Readonly<Record<string, any>>): Heard {
-  const blocks: readonly Readonly<Record<string, any>>[] = messages.flatMap(
+function heardOf({ system = [], messages = [], toolConfig }: Readonly<Record<string, Json>>): Heard {
+  const blocks: readonly Readonly<Record<string, Json>>[] = messages.flatMap(
     ({ content }: { content: unknown }) => content,
   )
   const of = (type: string) => blocks.flatMap((block) => (block[type] === undefined ? [] : [block[type]]))

@@ -3,6 +3,7 @@ import { startFakeProvider } from './fake-provider.ts'
 import type { FakeProvider } from './fake-provider.ts'
 import { startHost } from './host.ts'
 import type { HostOptions, TestHost } from './host.ts'
+import type { Json } from './json.ts'
 
 export interface ChatStage extends AsyncDisposable {
   readonly host: TestHost
@@ -97,7 +98,7 @@ export function toConfig(fake: FakeProvider, more: Record<string, unknown> = {})
 
 export interface ReadEvent {
   readonly event: string
-  readonly data: any
+  readonly data: Json
 }
 /** The events of a stream that has ended. */
 export function parseEvents(text: string): readonly ReadEvent[] {

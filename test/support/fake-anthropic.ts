@@ -1,6 +1,7 @@
 import { models, refuse, sign } from './fake-anthropic-rules.ts'
 import { startVendor } from './vendor-server.ts'
 import type { Answering, Line, RecordedCall, VendorServer } from './vendor-server.ts'
+import type { Json } from './json.ts'
 
 export interface AnthropicAnswer {
   readonly text?: readonly string[]
@@ -24,7 +25,7 @@ export interface FakeAnthropic extends VendorServer {
   /** The answers of the next requests for one, in order. After them `Hello.` is said. */
   script(...answers: readonly AnthropicAnswer[]): void
   /** The bodies of the requests for an answer. */
-  readonly asked: readonly Readonly<Record<string, any>>[]
+  readonly asked: readonly Readonly<Record<string, Json>>[]
 }
 
 const problem = (type: string, message: string): object => ({
@@ -38,7 +39,7 @@ export const event = (data: { readonly type: string }): string =>
 /** A real HTTP server that speaks the Messages API and refuses what Anthropic refuses. Source: https://platform.claude.com/docs/en/api/messages */
 export async function startFakeAnthropic(key = 'test-key'): Promise<FakeAnthropic> {
   const scripted: AnthropicAnswer[] = []
-  const asked: Readonly<Record<string, any>>[] = []
+  const asked: Readonly<Record<string, Json>>[] = []
   let answers = 0
 
   function handle(
@@ -67,7 +68,7 @@ export async function startFakeAnthropic(key = 'test-key'): Promise<FakeAnthropi
       return refuseWith(400, 'invalid_request_error', 'content-type: must be application/json')
     if (typeof body !== 'object' || body === null)
       return refuseWith(400, 'invalid_request_error', 'The request body is not valid JSON')
-    const json: Readonly<Record<string, any>> = body
+    const json: Readonly<Record<string, Json>> = body
     asked.push(json)
     if (typeof json['model'] === 'string' && !models[json['model']])
       return refuseWith(404, 'not_found_error', `model: ${json['model']}`)
@@ -121,10 +122,10 @@ function listed(query: URLSearchParams): object {
 }
 
 function blocksOf(
-  body: Readonly<Record<string, any>>,
+  body: Readonly<Record<string, Json>>,
   answer: AnthropicAnswer,
   id: string,
-): readonly Readonly<Record<string, any>>[] {
+): readonly Readonly<Record<string, Json>>[] {
   const thinks = body['thinking']?.type === 'enabled' || body['thinking']?.type === 'adaptive'
   const shown = body['thinking']?.display !== 'omitted'
   const thought = (parts: readonly string[]) => ({
@@ -154,7 +155,7 @@ const usageOf = ({ usage }: AnthropicAnswer) =>
 const stopOf = ({ stop, calls }: AnthropicAnswer): string =>
   stop ?? (calls && calls.length > 0 ? 'tool_use' : 'end_turn')
 
-function whole(body: Readonly<Record<string, any>>, answer: AnthropicAnswer, id: string): object {
+function whole(body: Readonly<Record<string, Json>>, answer: AnthropicAnswer, id: string): object {
   return {
     id,
     type: 'message',
@@ -169,7 +170,7 @@ function whole(body: Readonly<Record<string, any>>, answer: AnthropicAnswer, id:
   }
 }
 
-function* stream(body: Readonly<Record<string, any>>, answer: AnthropicAnswer, id: string): Generator<string> {
+function* stream(body: Readonly<Record<string, Json>>, answer: AnthropicAnswer, id: string): Generator<string> {
   const usage = answer.usage === null ? {} : { ...usageOf(answer) }
   const head = {
     id,

@@ -4,6 +4,7 @@ import { SignatureV4 } from '@smithy/signature-v4'
 import { models, refuse } from './fake-bedrock-rules.ts'
 import { startVendor } from './vendor-server.ts'
 import type { Answering, Line, RecordedCall, VendorServer } from './vendor-server.ts'
+import type { Json } from './json.ts'
 
 export interface BedrockAnswer {
   readonly text?: readonly string[]
@@ -26,7 +27,7 @@ export interface BedrockAnswer {
 export interface FakeBedrock extends VendorServer {
   script(...answers: readonly BedrockAnswer[]): void
   /** The bodies of the requests for an answer. */
-  readonly asked: readonly Readonly<Record<string, any>>[]
+  readonly asked: readonly Readonly<Record<string, Json>>[]
 }
 export const REGION = 'eu-central-1'
 export const ID = 'AKIAIOSFODNN7EXAMPLE'
@@ -97,7 +98,7 @@ const kindOf = (type: string): Readonly<Record<string, string>> => ({
 /** A real HTTP server that speaks the Converse API and refuses what Bedrock refuses; AWS's own signer checks the signatures. */
 export async function startFakeBedrock(bearer = 'test-key'): Promise<FakeBedrock> {
   const scripted: BedrockAnswer[] = []
-  const asked: Readonly<Record<string, any>>[] = []
+  const asked: Readonly<Record<string, Json>>[] = []
   const given = new Map<string, string>()
 
   async function handle(call: RecordedCall, answer: Answering): Promise<void> {
@@ -120,7 +121,7 @@ export async function startFakeBedrock(bearer = 'test-key'): Promise<FakeBedrock
       return refuseWith(415, 'UnsupportedMediaTypeException', 'content-type')
     if (typeof call.body !== 'object' || call.body === null)
       return refuseWith(400, 'SerializationException', 'The request could not be read')
-    const body: Readonly<Record<string, any>> = call.body
+    const body: Readonly<Record<string, Json>> = call.body
     if (/\\ud[89a-f]/i.test(text.replaceAll('\\\\', '')))
       return refuseWith(400, 'SerializationException', 'The request holds half a character')
     asked.push(body)
@@ -223,7 +224,7 @@ function listed(path: string, query: URLSearchParams): object | undefined {
 }
 
 function* stream(
-  body: Readonly<Record<string, any>>,
+  body: Readonly<Record<string, Json>>,
   answer: BedrockAnswer,
   given: Map<string, string>,
 ): Generator<Uint8Array> {

@@ -11,6 +11,7 @@ import type { Config, ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
 import { LogFeed } from '../../core/log/feed.ts'
 import { createLog } from '../../core/log/log.ts'
+import type { Json } from './json.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -37,7 +38,7 @@ export interface Defect {
   readonly error: unknown
   readonly where: string
 }
-export interface Answer<T = any> {
+export interface Answer<T = Json> {
   readonly status: number
   readonly headers: Headers
   readonly body: T
@@ -51,7 +52,7 @@ export interface TestHost extends AsyncDisposable {
   /** Over the port when it listens, else through `app.fetch`. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** A JSON request and its answer parsed; `body` is `undefined` for an empty one. */
-  json<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>
+  json<T = Json>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>
   /** The defects so far, taken: they do not fail the test any more. */
   defects(): readonly Defect[]
   /** The configuration that the owner of the app was told of last, for the level and the format of the log. */

@@ -1,4 +1,5 @@
 /** As much of a JSON Schema of the live OpenAPI document as requests are made from. */
+import type { Json } from './json.ts'
 export interface BodySchema {
   readonly type?: string
   readonly nullable?: boolean
@@ -41,7 +42,7 @@ const choices = (schema: BodySchema): readonly BodySchema[] | undefined => schem
 
 /** Every route of a document. */
 export function operations(document: {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, any>>>>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>
 }): readonly Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, found]) => {

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { startHost } from './host.ts'
 import type { HostOptions, TestHost } from './host.ts'
+import type { Json } from './json.ts'
 
 /** A host with agents that talk to the embedded model, the tools under test, and a door that calls a tool without a model. */
 export interface ToolStage extends AsyncDisposable {
@@ -10,7 +11,7 @@ export interface ToolStage extends AsyncDisposable {
   /** Calls a tool as the loop would, for an agent. */
   call(agentId: string, tool: string, args?: unknown): Promise<{ readonly text: string; readonly failed: boolean }>
   /** The same with the answer parsed; fails when the tool did. */
-  json<T = any>(agentId: string, tool: string, args?: unknown): Promise<T>
+  json<T = Json>(agentId: string, tool: string, args?: unknown): Promise<T>
   /** Says something to an agent; its answer. */
   say(agentId: string, message: string): Promise<string>
   /** Details of the audit entries of one kind, the latest first. */

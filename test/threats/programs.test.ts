@@ -20,6 +20,7 @@ import { createSpawn, works } from '../../core/process/spawn.ts'
 import { Scope } from '../../core/scope/scope.ts'
 import { startHost } from '../support/host.ts'
 import { openTools } from '../support/tool-stage.ts'
+import type { Json } from '../support/json.ts'
 
 /** What somebody may write who may say which server is started. */
 interface ServerDefinition {
@@ -178,8 +179,8 @@ describe('threats: programs that servers of tools are', () => {
   it('MCP stdio command injection: nothing that is sent names a program', async () => {
     await using host = await startHost()
     const document = (await host.json('GET', '/api/openapi.json')).body as {
-      paths: Record<string, Record<string, any>>
-      components: { schemas: Record<string, any> }
+      paths: Record<string, Record<string, Json>>
+      components: { schemas: Record<string, Json> }
     }
     // Whoever adds a field with such a name says here what it is, and tests that it starts nothing.
     const harmless: Readonly<Record<string, string>> = {
@@ -799,7 +800,7 @@ describe('threats: the network of programs', () => {
 })
 
 /** Names of all fields of a body, however deep. */
-function fieldsOf(schema: any, all: Readonly<Record<string, any>>, depth = 0): readonly string[] {
+function fieldsOf(schema: Json, all: Readonly<Record<string, Json>>, depth = 0): readonly string[] {
   if (schema === undefined || depth > 8) return []
   const node = typeof schema.$ref === 'string' ? all[schema.$ref.split('/').at(-1)] : schema
   return [

@@ -3,9 +3,10 @@ import type { CompletionRequest } from 'svc/providers'
 import { encode } from '../../../adapters/providers/cohere/encode.ts'
 import { collect, request } from '../../contract/provider.ts'
 import { openCohere } from '../../support/cohere-stage.ts'
+import type { Json } from '../../support/json.ts'
 
 const encoded = (more: Partial<CompletionRequest>) =>
-  JSON.parse(encode(request('hi', { model: 'command-a-03-2025', ...more }))) as Record<string, any>
+  JSON.parse(encode(request('hi', { model: 'command-a-03-2025', ...more }))) as Record<string, Json>
 
 describe('Cohere', () => {
   it('its plan for the tools is thinking, and goes back with their results', async () => {

@@ -9,6 +9,7 @@ import { encode } from '../../../adapters/providers/gemini/encode.ts'
 import { vertexAi } from '../../../adapters/providers/gemini/index.ts'
 import { collect, request, textOf } from '../../contract/provider.ts'
 import { openGemini, openVertex } from '../../support/gemini-stage.ts'
+import type { Json } from '../../support/json.ts'
 
 const never = new AbortController().signal
 const event = (body: object): string => `data: ${JSON.stringify(body)}\n\n`
@@ -21,7 +22,7 @@ function decode(...pieces: readonly string[]): CompletionEvent[] {
   return [...pieces.flatMap((piece) => [...decoder.feed(new TextEncoder().encode(piece))]), ...decoder.finish()]
 }
 const encoded = (more: Partial<CompletionRequest> = {}) =>
-  JSON.parse(encode(request('hi', { model: 'gemini-2.5-flash', ...more }))) as Record<string, any>
+  JSON.parse(encode(request('hi', { model: 'gemini-2.5-flash', ...more }))) as Record<string, Json>
 
 describe('what is sent', () => {
   it('the key goes in a header, never in the address', async () => {
@@ -97,9 +98,9 @@ describe('what is sent', () => {
       turns: [...turn('a'), ...called('old'), ...turn('b'), ...called('new')],
     })
     const signatures = contents
-      .flatMap(({ parts }: any) => parts)
-      .filter((part: any) => part.functionCall)
-      .map((part: any) => part.thoughtSignature)
+      .flatMap(({ parts }: Json) => parts)
+      .filter((part: Json) => part.functionCall)
+      .map((part: Json) => part.thoughtSignature)
     expect(signatures).toEqual([undefined, undefined, 'skip_thought_signature_validator', undefined])
   })
 })

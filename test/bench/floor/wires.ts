@@ -1,5 +1,6 @@
 /** What the streams of the vendors look like that have a driver of their own, for the figure `providers`. */
 import { crc32 } from 'node:zlib'
+import type { Json } from '../../support/json.ts'
 
 export interface Event {
   readonly name?: string
@@ -16,7 +17,7 @@ export interface Wire {
   readonly token: Event
   readonly tail: (tokens: number) => readonly Event[]
   /** The text in the data of one event, as the simplest reader finds it. */
-  readonly text: (data: any) => string | undefined
+  readonly text: (data: Json) => string | undefined
   /** How an event looks on the wire; as one of a `text/event-stream` when absent. */
   readonly write?: (event: Event) => Buffer
 }

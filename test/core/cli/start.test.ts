@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { runHere } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
+import type { Json } from '../../support/json.ts'
 
 let home: string
 beforeEach(async () => {
@@ -185,7 +186,7 @@ it('a daemon goes on when nobody reads what it prints any more', async () => {
   // Its new address is only in the file now.
   const restarts = async (): Promise<unknown> => {
     const { pid, listen_addr: address } = JSON.parse(await readFile(join(home, 'daemon.json'), 'utf8'))
-    const health: any = await (await fetch(`http://${address}/api/health`)).json()
+    const health: Json = await (await fetch(`http://${address}/api/health`)).json()
     return [pid, health.restart_count]
   }
   await vi.waitFor(async () => expect(await restarts()).toEqual([daemon.pid, 1]), { timeout: 30_000 })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startDaemon } from '../cli/process.ts'
+import type { Json } from '../../support/json.ts'
 
 const key = 'a-key-of-the-operator-0123456789'
 const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
@@ -15,7 +16,7 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-const get = async (url: string, path: string): Promise<any> => await (await fetch(`${url}${path}`, { headers })).json()
+const get = async (url: string, path: string): Promise<Json> => await (await fetch(`${url}${path}`, { headers })).json()
 /** As another program of this user sees the environment a process was started with. */
 const environment = (pid: number): Promise<string> => readFile(`/proc/${pid}/environ`, 'latin1')
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
 let home: string
@@ -34,8 +35,8 @@ const leave = (host: TestHost, agent: string, message: string): Promise<unknown>
   say(host, agent, message).catch((error: unknown) => error)
 const launched = async (): Promise<readonly string[]> =>
   existsSync(launches) ? (await readFile(launches, 'utf8')).trim().split('\n') : []
-async function pending(host: TestHost, count = 1): Promise<readonly any[]> {
-  let found: readonly any[] = []
+async function pending(host: TestHost, count = 1): Promise<readonly Json[]> {
+  let found: readonly Json[] = []
   await expect
     .poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, {
       timeout: 5000,
@@ -236,7 +237,7 @@ describe('an action of high risk', () => {
   it('cannot be approved by an agent: no tool answers approvals', async () => {
     await using host = await boot()
     const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map(
-      (tool: any) => tool.name ?? tool,
+      (tool: Json) => tool.name ?? tool,
     )
     expect(names).toContain('launch')
     expect(names.filter((name) => /approv|reject/.test(name))).toEqual([])
@@ -292,18 +293,18 @@ describe('requests over the API', () => {
       risk_level: 'low',
     })
     const { approvals } = (await host.json('GET', '/api/approvals')).body
-    expect(approvals.map(({ id, risk_level: risk, action_summary: summary }: any) => [id, risk, summary])).toEqual([
+    expect(approvals.map(({ id, risk_level: risk, action_summary: summary }: Json) => [id, risk, summary])).toEqual([
       [one.body.id, 'low', 'deploy {"version":3}'],
       [two.body.id, 'critical', 'clean up'],
     ])
     await host.json('POST', `/api/approvals/${one.body.id}/reject`)
-    expect((await host.json('GET', '/api/approvals')).body.approvals.map(({ id }: any) => id)).toEqual([
+    expect((await host.json('GET', '/api/approvals')).body.approvals.map(({ id }: Json) => id)).toEqual([
       two.body.id,
       one.body.id,
     ])
     expect(
       (await host.json('GET', `/api/approvals?status=rejected&agent_id=${agent}&limit=1`)).body.approvals.map(
-        ({ id }: any) => id,
+        ({ id }: Json) => id,
       ),
     ).toEqual([one.body.id])
   })
@@ -476,7 +477,7 @@ describe('a restart', () => {
     db.close()
     await using host = await boot()
     const { approvals } = (await host.json('GET', '/api/approvals')).body
-    expect(approvals.map(({ id, status, decided_by: by }: any) => [id, status, by])).toEqual([
+    expect(approvals.map(({ id, status, decided_by: by }: Json) => [id, status, by])).toEqual([
       [ids[1], 'pending', null],
       [ids[0], 'expired', 'timeout'],
     ])

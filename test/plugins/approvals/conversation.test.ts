@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
-type Frame = { readonly type: string } & Record<string, any>
+type Frame = { readonly type: string } & Record<string, Json>
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
 let folder: string
 let host: TestHost

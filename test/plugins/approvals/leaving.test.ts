@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
 /** Longer than a test may take: a daemon that waits for the turn fails it. */
@@ -25,8 +26,8 @@ const boot = (): Promise<TestHost> =>
 async function waiting(host: TestHost): Promise<{
   readonly agent: string
   readonly approval: string
-  readonly first: Promise<any>
-  readonly second: Promise<any>
+  readonly first: Promise<Json>
+  readonly second: Promise<Json>
 }> {
   const {
     body: { agent_id: agent },

@@ -4,6 +4,7 @@ import type { ChatStage } from '../../support/chat-stage.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
+import type { Json } from '../../support/json.ts'
 
 let stage: ChatStage
 let first: FakeProvider
@@ -66,7 +67,7 @@ const spawn = (more = '', tools: readonly string[] = ['*']) => stage.spawn(`feat
 const ask = (agent: string, message = 'go', more: object = {}) =>
   stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
 const asked = (fake: FakeProvider = stage.fake) =>
-  fake.requests.filter(({ path }) => path.endsWith('/chat/completions')).map(({ body }) => body as Record<string, any>)
+  fake.requests.filter(({ path }) => path.endsWith('/chat/completions')).map(({ body }) => body as Record<string, Json>)
 
 describe('fallback models', () => {
   const fallback = '[[fallback_models]]\nprovider = "groq"\nmodel = "fake-2"\n'

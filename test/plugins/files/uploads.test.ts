@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ZipFile } from 'yazl'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
 let host: TestHost
 let agent: string
@@ -52,7 +53,7 @@ async function send(
   body: NonNullable<RequestInit['body']>,
   headers: Record<string, string> = {},
   id = agent,
-): Promise<{ status: number; body: any }> {
+): Promise<{ status: number; body: Json }> {
   const response = await host.fetch(`/api/agents/${id}/upload`, { method: 'POST', body, headers })
   return { status: response.status, body: await response.json() }
 }
@@ -265,7 +266,7 @@ describe('POST /api/agents/{id}/upload', () => {
 })
 
 it('the form is in the OpenAPI document', async () => {
-  const { paths } = (await host.app.daemon.openapi()) as { paths: Record<string, any> }
+  const { paths } = (await host.app.daemon.openapi()) as { paths: Record<string, Json> }
   expect(paths['/api/agents/{id}/upload'].post.requestBody.content['multipart/form-data'].schema).toEqual({
     type: 'object',
     required: ['file'],

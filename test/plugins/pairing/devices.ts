@@ -1,6 +1,7 @@
 import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
 import type { ConfigInput } from '../../../core/config/schema.ts'
+import type { Json } from '../../support/json.ts'
 
 export const KEY = 'the-key-of-the-operator'
 export const operator = { authorization: `Bearer ${KEY}` }
@@ -31,5 +32,5 @@ export async function pair(host: TestHost, name = 'phone'): Promise<Device> {
   if (status !== 200) throw new Error(`not paired: ${status} ${JSON.stringify(body)}`)
   return { id: body.device_id, bearer: { authorization: `Bearer ${body.api_key}` } }
 }
-export const listed = async (host: TestHost): Promise<any[]> =>
+export const listed = async (host: TestHost): Promise<Json[]> =>
   (await host.json('GET', '/api/pairing/devices', undefined, operator)).body.devices

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { complete, KEY, listed, operator, pair, requestCode, startPairing } from './devices.ts'
+import type { Json } from '../../support/json.ts'
 
 let host: TestHost
 beforeAll(async () => {
@@ -20,7 +21,7 @@ beforeEach(async () => {
     await host.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)
 })
 /** As if somebody had waited, or looked into the file. */
-function sql(at: TestHost, text: string): any[] {
+function sql(at: TestHost, text: string): Json[] {
   const db = new Sqlite(join(at.home, 'data', 'svc.db'))
   try {
     const statement = db.prepare(text)
@@ -31,7 +32,7 @@ function sql(at: TestHost, text: string): any[] {
 }
 const trail = async (at: TestHost): Promise<string[]> =>
   (await at.json('GET', '/api/audit/recent?limit=500', undefined, operator)).body.entries.map(
-    ({ event_type: event, details }: any) => `${event}: ${details}`,
+    ({ event_type: event, details }: Json) => `${event}: ${details}`,
   )
 
 describe('pairing that nobody enabled', () => {

@@ -5,12 +5,13 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { TestHost } from '../../support/host.ts'
 import { operator, pair, startPairing } from './devices.ts'
+import type { Json } from '../../support/json.ts'
 
 interface Taken {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  readonly body: any
+  readonly body: Json
 }
 let taken: Taken[]
 let answer: (response: ServerResponse) => void

@@ -18,15 +18,16 @@ import type * as MacModule from '../../../plugins/peers/mac.ts'
 import type * as PublicHealthModule from '../../../plugins/system/public-health.ts'
 import { systemNames } from '../../../plugins/security/contract.ts'
 import { startHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 import type { TestHost } from '../../support/host.ts'
 
 /** The system that is stubbed out now: its production function does nothing any more, wherever it is called. */
 const broken = vi.hoisted(() => ({ system: '' }))
-type Stub = (...args: any[]) => unknown
+type Stub = (...args: Json[]) => unknown
 const swap = vi.hoisted(
   () =>
-    (system: string, real: (...args: any[]) => any, stub: Stub) =>
-    (...args: any[]): unknown =>
+    (system: string, real: (...args: Json[]) => unknown, stub: Stub) =>
+    (...args: Json[]): Json =>
       broken.system === system ? stub(...args) : real(...args),
 )
 
@@ -128,7 +129,7 @@ vi.mock('../../../plugins/chat/safety/history-repair.ts', async (original) => {
 /** Methods of classes, which are one and the same wherever the class is used. */
 function stubMethods(): void {
   const { writeHead } = GuardedResponse.prototype
-  GuardedResponse.prototype.writeHead = function writeBareHead(this: GuardedResponse, ...args: any[]) {
+  GuardedResponse.prototype.writeHead = function writeBareHead(this: GuardedResponse, ...args: Json[]) {
     return Reflect.apply(
       broken.system === 'security_headers' ? ServerResponse.prototype.writeHead : writeHead,
       this,

@@ -3,6 +3,7 @@ import { startHost } from '../../support/host.ts'
 import type { HostOptions, TestHost } from '../../support/host.ts'
 import { freePort, startForger, startOpenId, Visitor } from '../../support/openid.ts'
 import type { Forger, OpenId } from '../../support/openid.ts'
+import type { Json } from '../../support/json.ts'
 
 export const key = 'the-operators-key'
 export const operator = { authorization: `Bearer ${key}` }
@@ -81,7 +82,7 @@ export async function signIn(
   host: TestHost,
   visitor = new Visitor(),
   path = '/api/auth/login',
-): Promise<{ status: number; body: any }> {
+): Promise<{ status: number; body: Json }> {
   const response = await visitor.go(host.url + path)
   const text = await response.text()
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }

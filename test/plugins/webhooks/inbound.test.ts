@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import type { Json } from '../../support/json.ts'
 
 const TOKEN = 'a-token-of-more-than-thirty-two-characters'
 let stage: ChatStage
@@ -16,7 +17,7 @@ async function post(
   path: string,
   body: unknown,
   headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
-): Promise<{ status: number; body: any; headers: Headers }> {
+): Promise<{ status: number; body: Json; headers: Headers }> {
   const response = await stage.host.fetch(path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },

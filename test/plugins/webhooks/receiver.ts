@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Json } from '../../support/json.ts'
 
 export interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly raw: string
-  readonly body: any
+  readonly body: Json
   readonly genuine: boolean
 }
 export interface Receiver extends AsyncDisposable {

@@ -5,6 +5,7 @@ import type { ChatStage } from '../../support/chat-stage.ts'
 import { Payload } from '../../../plugins/webhooks/schema.ts'
 import { startReceiver } from './receiver.ts'
 import type { Receiver } from './receiver.ts'
+import type { Json } from '../../support/json.ts'
 
 const SECRET = 'a-secret-that-only-we-know'
 let stage: ChatStage
@@ -22,7 +23,7 @@ afterEach(async () => {
   await receiver[Symbol.asyncDispose]()
 })
 const api = (method: string, path: string, body?: unknown) => stage.host.json(method, path, body)
-async function subscribe(events: readonly string[], more: Record<string, unknown> = {}): Promise<any> {
+async function subscribe(events: readonly string[], more: Record<string, unknown> = {}): Promise<Json> {
   const answer = await api('POST', '/api/webhooks', {
     name: 'test',
     url: `${receiver.url}/hook`,
@@ -351,7 +352,7 @@ describe('outbound webhook forging / replay', () => {
     await stage.spawn('slow')
     await stage.spawn('redirected')
     await receiver.count(4)
-    let deliveries: any[] = []
+    let deliveries: Json[] = []
     while (deliveries.length < 2)
       deliveries = (await api('GET', `/api/webhooks/${id}/deliveries?state=dead`)).body.deliveries
     expect(deliveries.map((one) => one.error)).toEqual([
@@ -375,7 +376,7 @@ describe('outbound webhook forging / replay', () => {
     const { port } = receiver
     await receiver[Symbol.asyncDispose]()
     for (const name of ['one', 'two']) await stage.spawn(name)
-    let body: any = {}
+    let body: Json = {}
     while (!(body.deliveries?.at(-1)?.attempts > 0)) body = (await api('GET', `/api/webhooks/${id}/deliveries`)).body
     receiver = await startReceiver(SECRET, port)
     const got = await receiver.count(2)
@@ -393,7 +394,7 @@ describe('outbound webhook forging / replay', () => {
     }
     const { id } = await subscribe(['agent_spawned'])
     for (const name of ['a', 'b', 'c']) await stage.spawn(name)
-    let body: any = {}
+    let body: Json = {}
     while (!(body.dead > 0)) body = (await api('GET', `/api/webhooks/${id}/deliveries`)).body
     expect(body).toMatchObject({ total: 3, pending: 2, dead: 1 })
     expect(body.deliveries[0].error).toMatch(/more than 2/)
