@@ -10,6 +10,7 @@ import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
+import type { Json } from '../../support/json.ts'
 
 const turn = (id: string, agentId: string): Omit<Turn, 'state' | 'error' | 'failure'> => ({
   id,
@@ -60,7 +61,7 @@ async function start(engine: EngineName) {
     audit: {},
     now: () => Date.parse('2026-01-01T00:01:00.000Z'),
   } as unknown as ActivityDeps)
-  const get = async (path: string, id = 'a', query: object = { limit: 100 }): Promise<any> => {
+  const get = async (path: string, id = 'a', query: object = { limit: 100 }): Promise<Json> => {
     const route = routes.find((known) => known.path.endsWith(`/${path}`))
     return route?.handle({ params: { id }, query } as never)
   }
