@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildTypes } from '../../core/build/declarations.ts'
+import { buildDeclarations } from './declarations.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -19,7 +19,7 @@ export async function installPackage(): Promise<InstalledPackage> {
   const root = join(packages, 'svc')
   await mkdir(root, { recursive: true })
   await symlink(join(repository, 'package.json'), join(root, 'package.json'))
-  await buildTypes(repository, join(root, 'dist/types'))
+  await cp(await buildDeclarations(), join(root, 'dist/types'), { recursive: true })
   for (const name of await readdir(join(repository, 'node_modules')))
     if (!name.startsWith('.')) await symlink(join(repository, 'node_modules', name), join(packages, name))
   return { folder, root, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }

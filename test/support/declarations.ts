@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { buildTypes, publicModules } from '../../core/build/declarations.ts'
+import { sources } from '../architecture/sources.ts'
+
+const repository = fileURLToPath(new URL('../..', import.meta.url))
+const cache = join(repository, 'node_modules/.cache/declarations')
+
+/**
+ * The folder with the declarations of the sources as they are now. The compiler runs once for each state of the
+ * sources, whichever test asks first.
+ */
+export async function buildDeclarations(): Promise<string> {
+  const folder = join(cache, await hashSources())
+  if (existsSync(folder)) return folder
+  await mkdir(cache, { recursive: true })
+  const fresh = await mkdtemp(join(cache, 'building-'))
+  try {
+    await buildTypes(repository, fresh)
+    await rename(fresh, folder)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true })
+    // Another test made them meanwhile.
+    if (!existsSync(folder)) throw error
+  }
+  return folder
+}
+
+async function hashSources(): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { path, text } of sources('core', 'plugins', 'adapters')) hash.update(`${path}\0${text}\0`)
+  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json'])
+    hash.update(await readFile(join(repository, name)))
+  return hash.digest('hex').slice(0, 32)
+}
+
+/** The files a public module is made of, relative to the folder of the declarations; its own file is the first. */
+export async function reachableFiles(folder: string, module: string): Promise<readonly string[]> {
+  const source = (await publicModules(repository)).get(module)
+  if (source === undefined) throw new Error(`package.json exports no svc/${module}`)
+  const found = new Set<string>()
+  const visit = async (file: string): Promise<void> => {
+    if (found.has(file)) return
+    found.add(file)
+    const text = await readFile(join(folder, file), 'utf8')
+    for (const specifier of importsOf(text)) await visit(resolveDeclaration(file, specifier))
+  }
+  const entry = normalize(source).replace(/\.ts$/, '.d.ts')
+  await visit(entry)
+  const [first = entry, ...others] = found
+  return [first, ...others.toSorted()]
+}
+
+const importsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/(?:from |import\()['"](\.[^'"]+)['"]/g)].map(([, specifier = '']) => specifier)
+
+/** The declaration file that a relative import names. */
+export function resolveDeclaration(file: string, specifier: string): string {
+  return relative(repository, join(repository, dirname(file), specifier)).replace(/\.tsx?$/, '.d.ts')
+}
