@@ -112,7 +112,8 @@ async function send(method: string, path: string, body?: string): Promise<Answer
 }
 /** What is wrong with an answer, whatever was asked; `undefined` when nothing is. */
 function faultOf({ status, text, type }: Answered): string | undefined {
-  // A model that cannot be reached or cannot do what is asked of it, and a feature nobody set up, are not the input's fault: Interface 7 makes that a 500 or a 503.
+  // A model that cannot be reached or cannot do what is asked of it, and a feature nobody set up, are not the input's
+  // fault: Interface 7 makes that a 500 or a 503.
   if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text))
     return `${status}: ${text.slice(0, 300)}`
   if (status < 400) return undefined
@@ -180,7 +181,8 @@ describe('every field of every body', () => {
           // Too many requests, or too much money spent, is not said of the input.
           if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
             let half = changed()
-            // What goes on in the background, such as the delivery to a webhook that was made before, does not change the same again.
+            // What goes on in the background, such as the delivery to a webhook that was made before, does not change
+            // the same again.
             for (let again = 0; half.length > 0 && again < 3; again++) {
               remember()
               await send(route.method, target, body)

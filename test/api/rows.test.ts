@@ -3,7 +3,10 @@ import { startHost } from '../support/host.ts'
 import { parseEvents } from '../support/chat-stage.ts'
 import type { Json } from '../support/json.ts'
 
-/** The rows of the interface's tables 4.1, 4.3, 4.10, 4.11, 4.12, 6.1 and 6.2 that these features answer, each with its status and the fields it promises. */
+/**
+ * The rows of the interface's tables 4.1, 4.3, 4.10, 4.11, 4.12, 6.1 and 6.2 that these features answer, each with
+ * its status and the fields it promises.
+ */
 const host = await startHost({ config: { default_provider: 'builtin', pairing: { enabled: true } } })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()

@@ -164,7 +164,8 @@ describe('what imports what', () => {
             ),
         )
         const declared = new Set(index.imports.map((specifier) => resolveImport(index.path, specifier)))
-        // Hooks are values: listening to a plugin that is not there costs nothing, so hooks.ts may name its contract alone.
+        // Hooks are values: listening to a plugin that is not there costs nothing, so hooks.ts may name its contract
+        // alone.
         const listening = new Set(
           plugins
             .filter((file) => file.path.startsWith(`${own}/`) && file.path !== index.path)

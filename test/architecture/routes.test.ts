@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 
-/** What answers without a key when one is set (Interface 5.2): the health check, and the page with its parts, which carry no data. */
+/**
+ * What answers without a key when one is set (Interface 5.2): the health check, and the page with its parts, which
+ * carry no data.
+ */
 const open = [
   'GET /',
   'GET /api/health',

@@ -69,7 +69,8 @@ const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8
   .map((name) => readFileSync(join(root, 'test', name), 'utf8'))
 const isNamed = (threat: string): boolean => {
   const name = threat.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`)
-  // The name of a test, or of one of many: `it('…'`, `it('…: …'`, `it.each([…])('…: %s'`. One that is left out does not count.
+  // The name of a test, or of one of many: `it('…'`, `it('…: …'`, `it.each([…])('…: %s'`. One that is left out does
+  // not count.
   const call = new RegExp(String.raw`^[ \t]*(?:(?:it|test)(?:\.each\(.*\))?|\]\))\((['"\`])${name}(?:\1|: )`, 'm')
   return tests.some((text) => call.test(text))
 }

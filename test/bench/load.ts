@@ -1,4 +1,7 @@
-/** HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures, count, all }`. */
+/**
+ * HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures,
+ * count, all }`.
+ */
 import { connect } from 'node:net'
 
 interface Options {
@@ -68,7 +71,8 @@ function drive(_: unknown, index: number): Promise<void> {
   })
 }
 
-// A client that sleeps is woken by every answer, which costs the server more than the answer does: this one never sleeps, so
+// A client that sleeps is woken by every answer, which costs the server more than the answer does: this one never
+// sleeps, so
 // that a fast server and a slow one are measured alike.
 const spin = (): void => {
   if (running) setImmediate(spin)

@@ -4,7 +4,10 @@ import { Home, median, startSvc } from './processes.ts'
 const REQUESTS = 300
 const LIMIT_MS = 2
 
-/** How long a list of models takes to arrive, one request after the other, against the health check on the same connection. */
+/**
+ * How long a list of models takes to arrive, one request after the other, against the health check on the same
+ * connection.
+ */
 export async function models(): Promise<readonly Result[]> {
   using home = new Home()
   await using svc = await startSvc(home)

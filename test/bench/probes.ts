@@ -6,7 +6,9 @@ const ROUNDS = 7
 const CPU_MS = 500
 const WAIT_MS = 20
 
-/** What the first run of the security probes costs, and what it costs somebody who asks for something else meanwhile. */
+/**
+ * What the first run of the security probes costs, and what it costs somebody who asks for something else meanwhile.
+ */
 export async function probes(): Promise<readonly Result[]> {
   const cpu: number[] = []
   const waits: number[] = []
@@ -63,7 +65,10 @@ async function cost(server: Server): Promise<number> {
   return server.cpuMs() - before
 }
 
-/** Requests one after the other until `work` has ended; milliseconds of the one that took longest. The first makes the connection and does not count. */
+/**
+ * Requests one after the other until `work` has ended; milliseconds of the one that took longest. The first makes the
+ * connection and does not count.
+ */
 async function longestWait(server: Server, path: string, work: Promise<unknown>): Promise<number> {
   const until = new AbortController()
   const ended = work.finally(() => until.abort())

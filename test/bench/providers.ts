@@ -8,7 +8,10 @@ const count = 10_000
 const rounds = 5
 const repeats = 4
 
-/** Streams through each driver, from the vendor's wire to the reader's SSE: tokens in a second of the daemon's own processor time. */
+/**
+ * Streams through each driver, from the vendor's wire to the reader's SSE: tokens in a second of the daemon's own
+ * processor time.
+ */
 export async function providers(): Promise<readonly Result[]> {
   const results: Result[] = []
   for (const wire of wires) results.push(await measureOne(wire))

@@ -1,5 +1,6 @@
 /**
- * `npm run bench [name …] [-- --minutes N]`: every figure as a ratio against a floor measured in the same run, round by round in turns, so
+ * `npm run bench [name …] [-- --minutes N]`: every figure as a ratio against a floor measured in the same run, round
+ * by round in turns, so
  * that a noisy machine disturbs both. Nothing here is asserted by a test.
  */
 import { parseArgs } from 'node:util'

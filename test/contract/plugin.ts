@@ -12,12 +12,18 @@ export interface Subject {
   readonly folder: string
 }
 
-/** Timers of the test runner come and go, a few at a time, before and after; what a plugin leaves adds up with every cycle. */
+/**
+ * Timers of the test runner come and go, a few at a time, before and after; what a plugin leaves adds up with every
+ * cycle.
+ */
 const CYCLES = 8
 /** Bytes that the heap may grow by in twenty reloads. */
 const MAX_GROWTH = 20 * 100_000
 
-/** What every plugin must keep. Each check fails with an error that says what was left; the host has the plugin and all it requires. */
+/**
+ * What every plugin must keep. Each check fails with an error that says what was left; the host has the plugin and
+ * all it requires.
+ */
 export const pluginChecks: Readonly<Record<string, (host: TestHost, subject: Subject) => Promise<void>>> = {
   'is loaded without an error': async (host, { name }) => {
     expectState(host, name, 'loaded')

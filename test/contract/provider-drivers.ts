@@ -19,7 +19,10 @@ interface Row {
 /** Programs are offered no tools, and do not tell how long the vendor wants to be left alone. */
 const noCalls = ['call', 'parallel-calls', 'thinking-calls', 'status-429-seconds', 'status-429-date']
 const noThinking = ['thinking', 'thinking-calls', 'thinking-stays']
-/** Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind it. `lacks`: checks of something its vendor does not have. */
+/**
+ * Every driver with the stage it is tested on; one more driver is one more row. `network`: there is a provider behind
+ * it. `lacks`: checks of something its vendor does not have.
+ */
 export const drivers: readonly Row[] = [
   { name: 'builtin', open: openBuiltin, network: false, offers: ['models'] },
   { name: 'openai-compatible', open: openCompatible, network: true, offers: ['models', 'embed'] },

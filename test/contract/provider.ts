@@ -39,7 +39,10 @@ export type Fault =
   | 'slow-bytes'
   | 'endless-line'
 
-/** What a driver can do beyond completing: `replay` when it gives out state that it wants back with the results of its calls. */
+/**
+ * What a driver can do beyond completing: `replay` when it gives out state that it wants back with the results of its
+ * calls.
+ */
 export type Offer = 'models' | 'embed' | 'replay'
 /** What reached the provider, in nobody's wire format. */
 export interface Heard {
@@ -617,7 +620,10 @@ export const checks: readonly Check[] = [
   },
 ]
 
-/** Registers every check as a test; those of a network, or of something not every driver can, only for drivers that have it. */
+/**
+ * Registers every check as a test; those of a network, or of something not every driver can, only for drivers that
+ * have it.
+ */
 export function testProvider(
   name: string,
   open: () => Promise<ProviderStage>,

@@ -4,7 +4,10 @@ import { startFakeProvider } from '../support/fake-provider.ts'
 import { call, json, prepareHome } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** The configuration is read again and again, sound and broken, under requests and streams: nobody fails, and a broken one changes nothing. */
+/**
+ * The configuration is read again and again, sound and broken, under requests and streams: nobody fails, and a broken
+ * one changes nothing.
+ */
 export async function configuration({ built, rounds }: FaultOptions): Promise<FaultReport> {
   await using fake = await startFakeProvider()
   using home = await prepareHome(

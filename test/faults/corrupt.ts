@@ -39,7 +39,10 @@ const damages: readonly Damage[] = [
   ['a forged anchor', (home) => writeFileSync(join(home, 'audit.anchor'), '{"count":1,"tip_hash":"00","hmac":"00"}')],
 ]
 
-/** Files are damaged while the daemon is down: it says so, or goes on with everything; it never makes an empty database in silence. */
+/**
+ * Files are damaged while the daemon is down: it says so, or goes on with everything; it never makes an empty
+ * database in silence.
+ */
 export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<FaultReport> {
   const random = generator(seed)
   using sound = await prepareHome({ built })
@@ -51,7 +54,8 @@ export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<Fa
       await call(daemon, 'PUT', `/api/memory/agents/${sound.agent}/kv/filler-${count}`, { value: 'x'.repeat(6_000) })
       await writer.write(daemon)
     }
-    // Killed, so that the newest rows are in the log of the database and nowhere else; the anchor knows of them by then.
+    // Killed, so that the newest rows are in the log of the database and nowhere else; the anchor knows of them by
+    // then.
     await delay(1_500)
     await daemon.kill()
   }

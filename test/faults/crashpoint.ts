@@ -2,7 +2,10 @@ import { examine, prepareHome, Writer } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 import { injecting, syncs } from './strace.ts'
 
-/** The daemon dies at the Nth call that puts bytes or a name on disk, for every N up to `rounds`, at boot and under writes. */
+/**
+ * The daemon dies at the Nth call that puts bytes or a name on disk, for every N up to `rounds`, at boot and under
+ * writes.
+ */
 export async function crashpoint({ rounds, built, seed }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   const problems: string[] = []

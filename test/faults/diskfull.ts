@@ -20,7 +20,10 @@ export const canMount = ((): boolean => {
   }
 })()
 
-/** The disk of the home fills up and is freed again: writes are refused with 503, reads and health go on, nothing acknowledged is lost, and writes work again. */
+/**
+ * The disk of the home fills up and is freed again: writes are refused with 503, reads and health go on, nothing
+ * acknowledged is lost, and writes work again.
+ */
 export async function diskfull({ built, rounds }: FaultOptions): Promise<FaultReport> {
   const disk = mkdtempSync(join(tmpdir(), 'svc-fault-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', disk])

@@ -8,7 +8,10 @@ import { call, json, prepareHome } from './home.ts'
 import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** SIGTERM under streams, sockets and running tools: nothing new is taken, everybody is told, what was interrupted says so, and the next start has it all. */
+/**
+ * SIGTERM under streams, sockets and running tools: nothing new is taken, everybody is told, what was interrupted
+ * says so, and the next start has it all.
+ */
 export async function drain({ built, rounds }: FaultOptions): Promise<FaultReport> {
   await using fake = await startFakeProvider()
   using home = await prepareHome(

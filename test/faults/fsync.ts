@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { prepareHome, Writer } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** No 2xx of a write leaves before its rows are synced: read off the system calls, because a killed process cannot show it. */
+/**
+ * No 2xx of a write leaves before its rows are synced: read off the system calls, because a killed process cannot
+ * show it.
+ */
 export async function fsync({ rounds, built }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   const trace = join(home.path, 'calls.txt')

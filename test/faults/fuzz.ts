@@ -12,7 +12,10 @@ const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
 const left = new Set(['POST /api/shutdown', 'POST /api/restart', 'POST /api/restore', 'GET /api/logs/stream'])
 /** Takes as long as there is data to copy, while others are served. */
 const long = new Set(['POST /api/backup'])
-/** Milliseconds that threads of the daemon were ready to run and others had the processor: they say nothing of the daemon. */
+/**
+ * Milliseconds that threads of the daemon were ready to run and others had the processor: they say nothing of the
+ * daemon.
+ */
 function starvedMs(pid: number): number {
   try {
     return readdirSync(`/proc/${pid}/task`).reduce(
@@ -25,7 +28,10 @@ function starvedMs(pid: number): number {
   }
 }
 
-/** Requests made from the daemon's own OpenAPI document and bent in many ways: never a 500, never a hang, always one of the two error bodies, the id and the headers. */
+/**
+ * Requests made from the daemon's own OpenAPI document and bent in many ways: never a 500, never a hang, always one
+ * of the two error bodies, the id and the headers.
+ */
 export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<FaultReport> {
   const random = generator(seed)
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T

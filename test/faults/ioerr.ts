@@ -2,7 +2,10 @@ import { call, examine, prepareHome, Writer } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 import { injecting } from './strace.ts'
 
-/** The Nth sync or write of the database fails once: that request is refused, the daemon lives, the next one works, nothing acknowledged is missing. */
+/**
+ * The Nth sync or write of the database fails once: that request is refused, the daemon lives, the next one works,
+ * nothing acknowledged is missing.
+ */
 export async function ioerr({ rounds, built, seed }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   const problems: string[] = []

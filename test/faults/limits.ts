@@ -7,7 +7,10 @@ import { startFakeProvider } from '../support/fake-provider.ts'
 import { call, examine, prepareHome } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** Few file descriptors, a small heap, an answer of a tool of 200 MB and a line of a provider of as much: refused in order, and it goes on. */
+/**
+ * Few file descriptors, a small heap, an answer of a tool of 200 MB and a line of a provider of as much: refused in
+ * order, and it goes on.
+ */
 export async function limits({ built, rounds }: FaultOptions): Promise<FaultReport> {
   await using fake = await startFakeProvider()
   using home = await prepareHome(

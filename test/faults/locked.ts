@@ -4,7 +4,10 @@ import { call, examine, prepareHome, Writer } from './home.ts'
 import { beyond, percentile } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** Another process holds the write lock for `rounds` seconds: health stays quick, reads are served, writes are refused in time, and work again at once. */
+/**
+ * Another process holds the write lock for `rounds` seconds: health stays quick, reads are served, writes are refused
+ * in time, and work again at once.
+ */
 export async function locked({ built, rounds }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   const problems: string[] = []

@@ -8,7 +8,10 @@ import { writePlugin } from '../support/plugin-folder.ts'
 const STREAMS = 20
 const WORDS = 30
 
-/** A provider in one file, as somebody would drop it. After its first word it waits until the test opens the gate of its version. */
+/**
+ * A provider in one file, as somebody would drop it. After its first word it waits until the test opens the gate of
+ * its version.
+ */
 const acme = (version: string): string => `import * as v from 'valibot'
 import { defineProvider } from 'svc/providers'
 

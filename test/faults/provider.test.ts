@@ -7,7 +7,10 @@ import { startFakeProvider } from '../support/fake-provider.ts'
 import type { Answer, FakeProvider } from '../support/fake-provider.ts'
 import type { Json } from '../support/json.ts'
 
-/** What a provider can do wrong, and what must come of it: one row of the reliability table each. `npm run faults provider` prints them. */
+/**
+ * What a provider can do wrong, and what must come of it: one row of the reliability table each. `npm run faults
+ * provider` prints them.
+ */
 let stage: ChatStage
 let fake: FakeProvider
 let spare: FakeProvider
@@ -89,7 +92,8 @@ describe('429', () => {
   })
   it('with a date: waits until then', async () => {
     const from = performance.now()
-    // A date has whole seconds: the second after next is between one and two away, and cut to the second that is the most here.
+    // A date has whole seconds: the second after next is between one and two away, and cut to the second that is the
+    // most here.
     expect(
       await ask([
         { status: 429, headers: { 'retry-after': new Date(Date.now() + 2000).toUTCString() } },

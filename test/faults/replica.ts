@@ -4,7 +4,10 @@ import { prepareHome } from './home.ts'
 import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** A second daemon on the same home leaves at once and names the first; after a SIGKILL of the first the next one starts without help. */
+/**
+ * A second daemon on the same home leaves at once and names the first; after a SIGKILL of the first the next one
+ * starts without help.
+ */
 export async function replica({ built, rounds }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   const problems: string[] = []

@@ -12,7 +12,8 @@ export interface FaultOptions {
 }
 
 /**
- * A figure that is beyond its bar, as a problem. Only the built daemon is held to times: from source, beside other tests, they say
+ * A figure that is beyond its bar, as a problem. Only the built daemon is held to times: from source, beside other
+ * tests, they say
  * little of it.
  */
 export function beyond(built: boolean, what: string, figure: number, most: number): readonly string[] {

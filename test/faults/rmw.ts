@@ -1,7 +1,10 @@
 import { call, prepareHome } from './home.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
-/** What was acknowledged is read by the next request, by its id and in the list; what was deleted is gone for the next request. */
+/**
+ * What was acknowledged is read by the next request, by its id and in the list; what was deleted is gone for the next
+ * request.
+ */
 export async function rmw({ built, rounds }: FaultOptions): Promise<FaultReport> {
   using home = await prepareHome({ built })
   await using daemon = await home.start()

@@ -1,4 +1,7 @@
-/** `npm run faults [name] [-- --rounds N --seed S]`: the long forms. One JSON line a fault, exit code 1 when one fails. */
+/**
+ * `npm run faults [name] [-- --rounds N --seed S]`: the long forms. One JSON line a fault, exit code 1 when one
+ * fails.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +31,8 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
     })
     return { problems: status === 0 ? [] : [`the test ended with ${status}`] }
   },
-  // What a provider can do wrong, row by row: over a whole daemon, then the parts that decide with a clock that is moved by hand.
+  // What a provider can do wrong, row by row: over a whole daemon, then the parts that decide with a clock that is
+  // moved by hand.
   provider: () => {
     const files = [
       'test/faults/provider.test.ts',

@@ -29,7 +29,10 @@ const CONFIGURATION = '[checks]\nnot_a_server_error.expected-statuses = ["2xx", 
 const CHECKS = 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance'
 const MOST_MS = 3_600_000
 
-/** Schemathesis against the daemon's own OpenAPI document: no status and no type it does not tell of, no body that breaks its schema. */
+/**
+ * Schemathesis against the daemon's own OpenAPI document: no status and no type it does not tell of, no body that
+ * breaks its schema.
+ */
 export async function schemathesis({ built, rounds, seed }: FaultOptions): Promise<FaultReport> {
   if (program === undefined) return { problems: ['needs schemathesis'] }
   using home = await prepareHome({ built }, { SVC_PAIRING__ENABLED: 'true' })

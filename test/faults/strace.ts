@@ -13,7 +13,10 @@ export const canInject = ((): boolean => {
 /** The calls that put bytes and names on disk. */
 export const syncs = 'fdatasync,fsync,rename,renameat,renameat2'
 
-/** Runs a program and lets one of these calls fail or kill it. `when` is strace's: `5` the fifth, `5+` each from the fifth on, per thread. */
+/**
+ * Runs a program and lets one of these calls fail or kill it. `when` is strace's: `5` the fifth, `5+` each from the
+ * fifth on, per thread.
+ */
 export function injecting(calls: string, effect: string, when: string): readonly string[] {
   return [
     'strace',

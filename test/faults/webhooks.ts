@@ -17,7 +17,10 @@ export interface WebhookReport {
 const json = { 'content-type': 'application/json' }
 const SECRET = 'the-secret-of-the-fault'
 
-/** Kills the daemon while it delivers to a receiver that fails now and then: every event arrives, always under the same id, in order. */
+/**
+ * Kills the daemon while it delivers to a receiver that fails now and then: every event arrives, always under the
+ * same id, in order.
+ */
 export async function webhooks(options: {
   readonly events: number
   readonly kills: number

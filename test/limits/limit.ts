@@ -16,7 +16,10 @@ export interface LimitStage {
   /** Calls a tool as the loop would; what the model would read. */
   tool(agent: string, name: string, args?: unknown): Promise<{ readonly text: string; readonly failed: boolean }>
 }
-/** Limits that are set together. `limits` is dotted keys of the configuration with what reaches each: below it passes, above it is refused. */
+/**
+ * Limits that are set together. `limits` is dotted keys of the configuration with what reaches each: below it passes,
+ * above it is refused.
+ */
 export interface LimitGroup {
   readonly name: string
   readonly config: (outside: Outside, fake: FakeProvider) => Record<string, unknown>
@@ -31,7 +34,10 @@ export type Reason =
   | 'a price or a part'
 
 const uuid = /^[0-9a-f-]{36}$/
-/** A refusal as the interface has it: the status and the format of its code, `Retry-After` where waiting helps, and a text that says what, where and how to change it. */
+/**
+ * A refusal as the interface has it: the status and the format of its code, `Retry-After` where waiting helps, and a
+ * text that says what, where and how to change it.
+ */
 export function refused(
   { status, headers, body }: Answer,
   expected: { readonly status: number; readonly code?: string; readonly says: RegExp },

@@ -67,7 +67,10 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'external_auth.timeout_ms': when,
 }
 
-/** Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a second daemon: the file and the name of the test. */
+/**
+ * Limits that are reached by a test of their own, because that takes a clock that is moved, another connector or a
+ * second daemon: the file and the name of the test.
+ */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
   'http.socket_buffer_bytes': ['test/core/http/sockets.test.ts', 'a client that does not read is closed with 1013'],
   'http.stream_status_ms': [

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ChatBody } from './fake-provider-rules.ts'
 
-/** How a vendor departs from OpenAI: where its methods are, who may call, what else it refuses, and what else it says. */
+/**
+ * How a vendor departs from OpenAI: where its methods are, who may call, what else it refuses, and what else it says.
+ */
 export interface Dialect {
   readonly base: string
   readonly chat: (path: string) => boolean
@@ -38,7 +40,8 @@ const azureHeaders = (headers: IncomingHttpHeaders): string | undefined =>
   headers['api-key'] === 'test-key' && headers.authorization === undefined
     ? undefined
     : 'Access denied due to invalid subscription key or wrong API endpoint.'
-// What was asked is judged before the answer begins, in a chunk without choices. Source: Azure's page on content filtering.
+// What was asked is judged before the answer begins, in a chunk without choices. Source: Azure's page on content
+// filtering.
 const filterResults = `data: ${JSON.stringify({ choices: [], created: 0, id: '', model: '', object: '', prompt_filter_results: [{ prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: 'safe' } } }] })}\n\n`
 
 /** Half an hour, in seconds since 1970. */

@@ -36,7 +36,10 @@ const problem = (type: string, message: string): object => ({
 export const event = (data: { readonly type: string }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** A real HTTP server that speaks the Messages API and refuses what Anthropic refuses. Source: https://platform.claude.com/docs/en/api/messages */
+/**
+ * A real HTTP server that speaks the Messages API and refuses what Anthropic refuses. Source:
+ * https://platform.claude.com/docs/en/api/messages
+ */
 export async function startFakeAnthropic(key = 'test-key'): Promise<FakeAnthropic> {
   const scripted: AnthropicAnswer[] = []
   const asked: Readonly<Record<string, Json>>[] = []

@@ -37,7 +37,10 @@ export const models: Readonly<Record<string, Model>> = {
   'meta.llama3-3-70b-instruct-v1:0': { thinking: [], cache: [], temperature: true },
 }
 
-/** Why Bedrock would answer 400, in its words; `undefined` when it would not. `given` is the reasoning this fake gave out, by its signature. */
+/**
+ * Why Bedrock would answer 400, in its words; `undefined` when it would not. `given` is the reasoning this fake gave
+ * out, by its signature.
+ */
 export function refuse(body: Json, id: string, given: ReadonlyMap<string, string>): string | undefined {
   const model = models[id]
   if (!model) return 'The provided model identifier is invalid.'

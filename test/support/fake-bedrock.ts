@@ -95,7 +95,10 @@ const kindOf = (type: string): Readonly<Record<string, string>> => ({
   'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
 })
 
-/** A real HTTP server that speaks the Converse API and refuses what Bedrock refuses; AWS's own signer checks the signatures. */
+/**
+ * A real HTTP server that speaks the Converse API and refuses what Bedrock refuses; AWS's own signer checks the
+ * signatures.
+ */
 export async function startFakeBedrock(bearer = 'test-key'): Promise<FakeBedrock> {
   const scripted: BedrockAnswer[] = []
   const asked: Readonly<Record<string, Json>>[] = []

@@ -45,14 +45,19 @@ export interface FakeGemini extends VendorServer {
   readonly completions: readonly RecordedCall[]
   heard(): Heard
 }
-/** What comes before the models in a path, and whether a caller may come in: a refusal in Google's words, or nothing. */
+/**
+ * What comes before the models in a path, and whether a caller may come in: a refusal in Google's words, or nothing.
+ */
 export interface GeminiEntrance {
   readonly prefix: string
   admit(call: RecordedCall): Problem | undefined
   other?(call: RecordedCall, answer: Answering): boolean
 }
 
-/** The Gemini API as its reference describes it: `generateContent`, lists and vectors, with a memory for the signatures it gives out. */
+/**
+ * The Gemini API as its reference describes it: `generateContent`, lists and vectors, with a memory for the
+ * signatures it gives out.
+ */
 export async function startFakeGemini({ prefix, admit, other }: GeminiEntrance): Promise<FakeGemini> {
   const scenarios: Scenario[] = []
   const signatures = new Set<string>()

@@ -26,7 +26,10 @@ export interface FakeReplicate extends VendorServer {
   readonly cancelled: readonly string[]
 }
 
-/** Replicate's API for predictions as its reference describes it: one is made, then read from a stream or asked for until it is over. */
+/**
+ * Replicate's API for predictions as its reference describes it: one is made, then read from a stream or asked for
+ * until it is over.
+ */
 export async function startFakeReplicate(
   key: string,
   { streams: isStreaming = true, polls = 2 }: { readonly streams?: boolean; readonly polls?: number } = {},

@@ -80,7 +80,10 @@ export interface FakeResponses extends VendorServer {
   heard(): Heard
 }
 
-/** OpenAI's Responses API as its reference describes it: what is sealed has to come back as it was given, nothing is stored. */
+/**
+ * OpenAI's Responses API as its reference describes it: what is sealed has to come back as it was given, nothing is
+ * stored.
+ */
 export async function startFakeResponses(key: string): Promise<FakeResponses> {
   const scenarios: Scenario[] = []
   const asked: RecordedCall[] = []

@@ -7,7 +7,10 @@ import { buildDeclarations } from './declarations.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A folder with `node_modules/svc` as `npm install svc` leaves it, as far as a compiler looks: package.json and declarations. */
+/**
+ * A folder with `node_modules/svc` as `npm install svc` leaves it, as far as a compiler looks: package.json and
+ * declarations.
+ */
 export interface InstalledPackage extends AsyncDisposable {
   readonly folder: string
   /** The folder of the package. */

@@ -47,7 +47,10 @@ export interface OpenId extends AsyncDisposable {
   /** Who is at the browser; signs in without being asked. */
   account: Account
 }
-/** The provider of the package `oidc-provider`, certified by the OpenID Foundation, with one client. Its people sign in by looking at it. */
+/**
+ * The provider of the package `oidc-provider`, certified by the OpenID Foundation, with one client. Its people sign
+ * in by looking at it.
+ */
 export async function startOpenId(redirectUrl: string, options: { readonly host?: string } = {}): Promise<OpenId> {
   const server = await listen(options.host ?? '127.0.0.1')
   const openId = {

@@ -3,7 +3,10 @@ import { startHost } from './host.ts'
 import type { HostOptions, TestHost } from './host.ts'
 import type { Json } from './json.ts'
 
-/** A host with agents that talk to the embedded model, the tools under test, and a door that calls a tool without a model. */
+/**
+ * A host with agents that talk to the embedded model, the tools under test, and a door that calls a tool without a
+ * model.
+ */
 export interface ToolStage extends AsyncDisposable {
   readonly host: TestHost
   /** Spawns an agent; its id. `capabilities` are TOML lines of that table. */

@@ -29,7 +29,10 @@ export interface VendorServer extends AsyncDisposable {
   readonly calls: readonly RecordedCall[]
 }
 
-/** A real HTTP server for a fake of a vendor: it keeps what arrives and breaks lines as it is told. What is said is the fake's. */
+/**
+ * A real HTTP server for a fake of a vendor: it keeps what arrives and breaks lines as it is told. What is said is
+ * the fake's.
+ */
 export async function startVendor(
   handle: (call: RecordedCall, answer: Answering) => Promise<void> | void,
 ): Promise<VendorServer> {
@@ -109,7 +112,10 @@ function answering(response: ServerResponse): Answering {
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** An event stream with a fault. `said` and `end` are what a healthy answer is made of, `overloaded` what the vendor says when it breaks down. */
+/**
+ * An event stream with a fault. `said` and `end` are what a healthy answer is made of, `overloaded` what the vendor
+ * says when it breaks down.
+ */
 export function faulty(
   answer: Answering,
   fault: Fault,

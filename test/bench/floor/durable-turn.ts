@@ -1,6 +1,8 @@
 /**
- * What a durable turn costs by itself: the pass-through proxy with nothing added but reading the answer and the rows a turn leaves behind
- * (turn, two messages, usage, one link of an audit chain), in two commits that are synced before the provider is called and before the
+ * What a durable turn costs by itself: the pass-through proxy with nothing added but reading the answer and the rows
+ * a turn leaves behind
+ * (turn, two messages, usage, one link of an audit chain), in two commits that are synced before the provider is
+ * called and before the
  * answer is sent. Everyone who comes in one tick shares a commit. No host, no routes, no history, no limits.
  */
 import { hash, randomUUID } from 'node:crypto'

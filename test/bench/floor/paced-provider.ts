@@ -1,5 +1,6 @@
 /**
- * A provider in OpenAI's wire format that says `TOKENS` tokens at `RATE` a second on each stream. A token is its number and the moment
+ * A provider in OpenAI's wire format that says `TOKENS` tokens at `RATE` a second on each stream. A token is its
+ * number and the moment
  * it was written, `<n>:<epoch ms> `, so that a reader sees what is lost, doubled or out of order, and how late it came.
  */
 import { createServer } from 'node:http'

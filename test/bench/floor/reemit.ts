@@ -1,4 +1,7 @@
-/** The floor of streaming: `fetch` and `eventsource-parser`, each delta written on as one SSE event or one WebSocket frame. */
+/**
+ * The floor of streaming: `fetch` and `eventsource-parser`, each delta written on as one SSE event or one WebSocket
+ * frame.
+ */
 import { createServer } from 'node:http'
 import crossws from 'crossws/adapters/node'
 import { createParser } from 'eventsource-parser'

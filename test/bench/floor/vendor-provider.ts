@@ -1,4 +1,7 @@
-/** A vendor that answers at once in its own wire format, `WIRE`: `TOKENS` deltas as fast as they are read. Asked for `/floor` the same events come as a plain event stream. */
+/**
+ * A vendor that answers at once in its own wire format, `WIRE`: `TOKENS` deltas as fast as they are read. Asked for
+ * `/floor` the same events come as a plain event stream.
+ */
 import { createServer } from 'node:http'
 import { wireOf, writeSse } from './wires.ts'
 

@@ -1,4 +1,7 @@
-/** The floor of streaming from a vendor: `fetch` and `eventsource-parser`, each delta of its events written on as one SSE event. */
+/**
+ * The floor of streaming from a vendor: `fetch` and `eventsource-parser`, each delta of its events written on as one
+ * SSE event.
+ */
 import { createServer } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import { wireOf } from './wires.ts'

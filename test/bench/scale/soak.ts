@@ -5,7 +5,10 @@ import { Home, freePort, root, startServer, startSvc } from '../processes.ts'
 import type { Server } from '../processes.ts'
 
 const SAMPLE_MS = 5000
-/** Before each sample the daemon collects what is dead, so that what is alive is known and not guessed from what a collection at an odd moment left. */
+/**
+ * Before each sample the daemon collects what is dead, so that what is alive is known and not guessed from what a
+ * collection at an odd moment left.
+ */
 const COLLECTING = 'data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())'
 const COLLECT_MS = 500
 /** Part of the time in which nothing is compared. */
@@ -66,7 +69,10 @@ async function ok(answer: Promise<Response> | Response): Promise<string> {
   return text
 }
 
-/** What a busy service sees: turns, streams that are read and streams that are left, sockets, keys and values, agents that come and go. */
+/**
+ * What a busy service sees: turns, streams that are read and streams that are left, sockets, keys and values, agents
+ * that come and go.
+ */
 function loads(work: Work, agents: readonly string[]): readonly Promise<void>[] {
   const { base } = work
   const agent = (round: number): string => agents[round % agents.length] ?? ''
@@ -141,9 +147,12 @@ function loads(work: Work, agents: readonly string[]): readonly Promise<void>[] 
 }
 
 /**
- * Brings what is bounded to its bound before anything is measured: SQLite's pages (16 MB), the tails of sessions (500 of them, 16,000,000
- * characters together), what is known of the summaries of 1,000 sessions, the labels of 1,000 agents in the metrics, the last lines of the log, and what
- * is V8's own: code of the functions that a load makes hot (2 MB, thousands of calls later), the young generation and its spare pages. What leaks
+ * Brings what is bounded to its bound before anything is measured: SQLite's pages (16 MB), the tails of sessions
+ * (500 of them, 16,000,000
+ * characters together), what is known of the summaries of 1,000 sessions, the labels of 1,000 agents in the metrics,
+ * the last lines of the log, and what
+ * is V8's own: code of the functions that a load makes hot (2 MB, thousands of calls later), the young generation
+ * and its spare pages. What leaks
  * goes on growing; only what is full by then stays as it is.
  */
 async function fill(base: string, agents: readonly string[], count: Count): Promise<void> {
@@ -215,7 +224,10 @@ export function slopePerTenMinutes(points: readonly (readonly [minutes: number, 
   return below === 0 ? 0 : (above / below) * 10
 }
 
-/** Mixed load for some minutes; memory, descriptors and the write-ahead log must not grow. Two minutes only tell of gross leaks. */
+/**
+ * Mixed load for some minutes; memory, descriptors and the write-ahead log must not grow. Two minutes only tell of
+ * gross leaks.
+ */
 export async function soak(minutes = 2): Promise<readonly Result[]> {
   const port = await freePort()
   await using provider = await startServer([join(root, 'test/bench/floor/instant-provider.ts')], {

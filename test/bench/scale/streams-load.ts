@@ -1,5 +1,6 @@
 /**
- * Reads many paced streams at once. Prints `{ tokens, lost, disordered, failures, p50Ms, p99Ms, maxMs }`: the lag is from the moment
+ * Reads many paced streams at once. Prints `{ tokens, lost, disordered, failures, p50Ms, p99Ms, maxMs }`: the lag is
+ * from the moment
  * the provider wrote a token to the moment it was read here.
  */
 import { Agent, request } from 'node:http'

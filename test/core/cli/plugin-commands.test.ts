@@ -296,7 +296,8 @@ it('the command line of the core names no feature', async () => {
   const builtIns = await loadBuiltIns()
   const commands = builtIns.flatMap((cli) => Object.keys(cli.commands ?? {}))
   const words = [...builtIns.map(({ name }) => name), ...commands].map((word) => word.replace(/s$/, ''))
-  // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace it.
+  // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace
+  // it.
   const known = [
     /chat page/,
     /commandLine\(`restore /,

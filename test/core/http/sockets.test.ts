@@ -139,7 +139,8 @@ test('refused upgrades are complete answers: 400, 401, 403, 404, 429', async () 
     else expect(body.error).toMatchObject({ code, request_id: answer.headers.get('x-request-id') })
   }
   opened.settings.tokensPerMinute = 1
-  // What was used before may be given back by now, on a slow machine: this takes the only token of the minute, if it is there.
+  // What was used before may be given back by now, on a slow machine: this takes the only token of the minute, if it
+  // is there.
   await fetch(`${opened.url}/api/ping`).then((answer) => answer.arrayBuffer())
   const limited = await upgrade(port, path, key)
   expect([limited.status, limited.headers.get('retry-after')]).toEqual([429, '60'])

@@ -1,7 +1,8 @@
 import { v7 } from 'uuid'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 
-// Rows of one batch and of one millisecond are read back in the order of their ids, so the package has to keep that order.
+// Rows of one batch and of one millisecond are read back in the order of their ids, so the package has to keep that
+// order.
 describe('ids by time', () => {
   afterEach(() => {
     vi.useRealTimers()

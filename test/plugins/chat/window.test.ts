@@ -23,7 +23,8 @@ const size = (turns: readonly Turn[]): number => measure(request(turns), '', 1).
 
 describe('counting tokens', () => {
   it.each([
-    // About what such texts are known to take: ten tokens for the English sentence, one for most Chinese characters, four to five letters of Russian for two.
+    // About what such texts are known to take: ten tokens for the English sentence, one for most Chinese characters,
+    // four to five letters of Russian for two.
     ['gpt-4o', 'The quick brown fox jumps over the lazy dog. '.repeat(20), 200],
     ['gpt-4o', '敏捷的棕色狐狸跳过了懒狗。'.repeat(20), 240],
     ['claude-sonnet-4', 'The quick brown fox jumps over the lazy dog. '.repeat(20), 220],

@@ -39,7 +39,8 @@ it('an agent on Gemini uses tools over several steps: every step is signed while
     output_tokens: number
     cost_usd: number
   }
-  // Two steps of 10 and 5 tokens, then one of 100 and 50, of which 80 came from the cache: USD 0.5 and 3 a million, cached 0.05.
+  // Two steps of 10 and 5 tokens, then one of 100 and 50, of which 80 came from the cache: USD 0.5 and 3 a million,
+  // cached 0.05.
   expect(answer).toMatchObject({ response: 'It is late ✓', iterations: 3, input_tokens: 120, output_tokens: 60 })
   expect(answer.cost_usd).toBeCloseTo((40 * 0.5 + 80 * 0.05 + 60 * 3) / 1e6, 9)
   const signed = vendor.fake.completions.map(({ body }) =>

@@ -60,7 +60,10 @@ function another({ key, node }: ConfigKey): unknown {
 const at = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, key) => (isTree(inner) ? inner[key] : undefined), tree)
 
-/** What the part of the core that a key is for reads, once the new value holds. A key that is not here belongs to a plugin. */
+/**
+ * What the part of the core that a key is for reads, once the new value holds. A key that is not here belongs to a
+ * plugin.
+ */
 const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   api_key: ({ app }) => app.settings().http.apiKey,
   log_level: ({ announced }) => announced.log_level,

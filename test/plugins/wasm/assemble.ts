@@ -34,7 +34,10 @@ export interface Parts {
   /** Of `execute(pointer, length) -> i64`. */
   readonly execute?: readonly number[]
   readonly locals?: readonly (readonly number[])[]
-  /** Further functions without parameters and results: their bodies; the first has number 2 and the number of imports more. */
+  /**
+   * Further functions without parameters and results: their bodies; the first has number 2 and the number of imports
+   * more.
+   */
   readonly more?: readonly (readonly number[])[]
   readonly memory?: readonly number[]
   readonly imports?: readonly (readonly number[])[]
