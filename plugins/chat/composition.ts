@@ -53,7 +53,7 @@ const MAX_LABELLED_AGENTS = 1000
 
 /** Creates the services of the plugin. */
 export function composeChat(deps: ChatDeps) {
-  const { config, db, tools, log, services } = deps
+  const { config, tools, log, services } = deps
   const { agents, sessions, journal, daemon } = services
   const onDefect = (error: unknown, turnId?: string): void => {
     log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error)
@@ -61,10 +61,7 @@ export function composeChat(deps: ChatDeps) {
   const background = (work: () => Promise<void>): void => {
     deps.run(work).catch((error: unknown) => onDefect(error))
   }
-  const effects = async (turnId: string): Promise<readonly string[]> =>
-    (await journal.effects(turnId)).flatMap(({ kind, state, name }) =>
-      kind === 'tool' && state !== 'failed' && tools.find(name)?.risk !== 'read' ? [name] : [],
-    )
+  const effects = (turnId: string): Promise<readonly string[]> => effectsOf(turnId, journal, tools)
   const { record, budgetGate, compactor } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
   const runner = new TurnRunner({
@@ -112,16 +109,29 @@ export function composeChat(deps: ChatDeps) {
     background,
     onDefect,
     toolCallRate,
-    /** Marks the turns of an earlier process that cannot resume, and resumes the others. */
-    async resumeTurns(): Promise<void> {
-      await markFailed({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
-      const turns = await recoverTurns({ db, journal, sessions, record })
-      if (turns.length === 0) return
-      // The turns are queued already, so that new messages come after them.
-      const loaded = pluginsLoaded(daemon, deps.signal)
-      for (const turn of turns) chat.enqueue(turn, loaded)
-    },
+    resumeTurns: () => resumeTurns(deps, chat, record, effects),
   }
+}
+
+type Effects = (turnId: string) => Promise<readonly string[]>
+
+/** Marks the turns of an earlier process that cannot resume, and resumes the others. */
+async function resumeTurns(deps: ChatDeps, chat: ChatService, record: TurnRecord, effects: Effects): Promise<void> {
+  const { db, services, signal } = deps
+  const { journal, sessions, daemon } = services
+  await markFailed({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
+  const turns = await recoverTurns({ db, journal, sessions, record })
+  if (turns.length === 0) return
+  // The turns are queued already, so that new messages come after them.
+  const loaded = pluginsLoaded(daemon, signal)
+  for (const turn of turns) chat.enqueue(turn, loaded)
+}
+
+/** The tools that a turn called, or may have called, and that may have changed something. */
+async function effectsOf(turnId: string, journal: Journal, tools: Tools): Promise<readonly string[]> {
+  return (await journal.effects(turnId)).flatMap(({ kind, state, name }) =>
+    kind === 'tool' && state !== 'failed' && tools.find(name)?.risk !== 'read' ? [name] : [],
+  )
 }
 
 function createRecorders({ config, db, hooks, usage, budgets, services }: ChatDeps) {
@@ -140,7 +150,7 @@ function withheldCounter(metrics: Metrics): (agent: Agent, label: string, tool: 
   )
   const known = new Set<string>()
   return ({ id }, label, tool) => {
-    // A scrape must not grow with every agent there ever was.
+    // The number of labels must not grow with every agent that ever existed.
     if (known.size < MAX_LABELLED_AGENTS) known.add(id)
     counter.add(1, { agent: known.has(id) ? id : '(others)', label, tool })
   }
@@ -157,7 +167,7 @@ function stopWithPlugin({ signal, leaving, own }: ChatDeps, chat: ChatService): 
   })
 }
 
-/** Settles when no plugin is loading: a turn that resumes without the tools and providers of a later plugin would go wrong. */
+/** Settles when no plugin is loading: a turn that resumes may need the tools and providers of any of them. */
 async function pluginsLoaded(daemon: Daemon, until: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setInterval(() => {

@@ -23,7 +23,7 @@ export type CompactionConfig = v.InferOutput<typeof Compaction>
 export const ChatConfig = fileOnly(
   'says what agents are kept from, and how much they may do',
   v.object({
-    /** What is labelled `Pii` in messages and in answers of tools, and may then not be sent anywhere before a person approves. */
+    /** What gets the label `Pii` in messages and tool results. Labelled text may leave only after a person approves. */
     personal_data: v.optional(v.picklist(['off', 'identifiers', 'contacts']), 'identifiers'),
     compaction: v.optional(Compaction, {}),
     /** Of one message, as UTF-8. Over it the answer is 413. */
@@ -36,7 +36,10 @@ export const ChatConfig = fileOnly(
     queue_length: v.optional(count, 256),
     /** Messages of the session the model is given. */
     history_messages: v.optional(settable(history, count), 50),
-    /** Time the models may take in one turn, all calls, tries and fallbacks together. Waiting for a person and tools are not part of it. */
+    /**
+     * Time for all model calls of one turn, with their retries and fallbacks. Tools and the wait for a person do not
+     * count.
+     */
     turn_ms: v.optional(count, 1_800_000),
     /** Calls of the model in one turn; a manifest may ask for fewer. */
     max_iterations: v.optional(count, 50),
@@ -44,7 +47,10 @@ export const ChatConfig = fileOnly(
     reasoning_chars: v.optional(count, 100_000),
     /** Tool calls in one turn. */
     tool_calls_per_turn: v.optional(count, 30),
-    /** Text from outside that looks like instructions: `warn` marks it and makes the turn ask before what is risky, `block` keeps it back. */
+    /**
+     * Text from outside that looks like instructions: `warn` marks it and makes the turn ask before risky calls,
+     * `block` withholds it.
+     */
     screening: v.optional(v.picklist(['off', 'warn', 'block']), 'warn'),
     /** A call of a tool that waits longer for its gate makes its turn a waiting one. */
     waiting_after_ms: v.optional(settable(pace, count), 50),

@@ -24,8 +24,8 @@ export type TurnEvent =
   | { readonly type: 'end'; readonly result: TurnResult }
 
 /**
- * What a turn waits for or does. `waiting_for_model` and `streaming` are the usual course: readers of events are told of them only
- * after another phase, so that what they were told last holds.
+ * What a turn waits for or does. `waiting_for_model` and `streaming` are the normal case: events report them only after
+ * another phase, so that the last reported phase is always the current one.
  */
 export interface TurnPhase {
   readonly phase:
@@ -80,7 +80,7 @@ export interface TurnRequest {
   readonly maxTokens?: number
   /** What the manifest says when absent. */
   readonly thinking?: boolean
-  /** Answers this turn instead of the agent's own model and its fallbacks. A model that is not there makes the turn fail. */
+  /** Answers this turn instead of the agent's own model and its fallbacks. A missing model makes the turn fail. */
   readonly model?: { readonly provider: string; readonly model: string }
   /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */
   readonly responseFormat?: ResponseFormat
@@ -97,8 +97,8 @@ export interface AcceptedTurn {
   readonly agentId: string
   readonly sessionId: string
   /**
-   * Every event from the start, ending with `end`; throws what made the turn fail. Deltas of text are joined while the reader is
-   * slower than the model, so that nothing is lost and nothing piles up. Leaving early stops nothing.
+   * Every event from the start to `end`; throws the error that made the turn fail. A reader that is slower than the
+   * model gets joined text deltas, so nothing is lost and nothing piles up. A reader that leaves early stops nothing.
    */
   events(): AsyncIterable<TurnEvent>
   /** The same without events. */
@@ -117,13 +117,15 @@ export interface Compaction {
 }
 export interface Chat {
   /**
-   * Settles when the turn is durable. Throws before anything is written: `agent_not_found`, `invalid_request`, `payload_too_large`,
-   * `conflict` when the agent is paused or stopped, `service_unavailable` for an automated entry point in the agent's quiet hours.
+   * Settles when the turn is durable. Throws before anything is written: `agent_not_found`, `invalid_request`,
+   * `payload_too_large`, `conflict` when the agent is paused or stopped, `service_unavailable` for an automated entry
+   * point in the agent's quiet hours.
    */
   accept(request: TurnRequest): Promise<AcceptedTurn>
   /**
-   * Answers the message of a turn that failed or was interrupted once more, as a new turn with the same text, images and options; the old
-   * one no longer shows. `id` is that of the new turn. Throws `turn_not_found`, and `conflict` when it is neither or was retried or dropped already.
+   * Answers the message of a failed or interrupted turn again, as a new turn with the same text, images and options,
+   * and hides the old turn. `id` is the id of the new turn. Throws `turn_not_found`, and `conflict` when the turn did
+   * not fail or was retried or dropped already.
    */
   retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn>
   /** Takes the message of such a turn out of view. Throws as `retry` does. */
@@ -133,8 +135,8 @@ export interface Chat {
   /** A turn that waits or runs in this process, to listen to it again. */
   attach(turnId: string): AcceptedTurn | undefined
   /**
-   * Summarises the older messages of a session, the agent's active one when absent. Throws what the model throws; everything is then
-   * as it was.
+   * Summarises the older messages of a session, by default the agent's active one. Throws what the model throws, and
+   * then changes nothing.
    */
   compact(agentId: string, sessionId?: string): Promise<Compaction>
   /** Takes the newest summary back. How many messages are read in full again; 0 when there was none. */
@@ -175,8 +177,8 @@ export interface TurnView {
 export interface Turns {
   find(turnId: string): Promise<TurnView | undefined>
   /**
-   * The events of a turn: those of one that runs as they come, those of one that has ended as one text and the end. `undefined` when
-   * there is no such turn. Throws what made it fail, as it was recorded.
+   * The events of a turn: live ones while it runs, one text and the end when it has ended. `undefined` when there is no
+   * such turn. Throws the recorded error of a failed turn.
    */
   replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined>
 }
@@ -195,12 +197,13 @@ export interface ModelCallAttempt {
   /** Upper bounds: what is sent, counted rather too high, and the longest answer. */
   readonly maxTokens: { readonly input: number; readonly output: number }
   /**
-   * For a listener that reserves something for the call: registers what releases it. Called once, when the call is over; the statements
-   * go into the batch that records the usage, or into one of their own when nothing was used.
+   * For a listener that reserves something for the call: registers the function that releases it. It runs once, when
+   * the call is over. Its statements join the batch that records the usage, or get a batch of their own when nothing
+   * was used.
    */
   readonly onRelease: (release: () => readonly Statement[]) => void
 }
-/** A `Refusal` ends the turn. Asked only of agents that something limits, and always while the budgets are being loaded. */
+/** A `Refusal` ends the turn. Applied only to agents with a limit, and to all agents until the budgets are loaded. */
 export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')
 export const TurnEnded = notify<{
   readonly agent: Agent
@@ -228,7 +231,7 @@ export interface ToolCallAttempt {
   readonly labels?: readonly string[]
   /** Why a person has to approve exactly this call, in sentences for that person. It is refused otherwise. */
   readonly refusal?: string
-  /** What the turn read from outside looked like instructions to the model: a person is asked before what is risky, whoever would not be asked otherwise. */
+  /** Text from outside looked like instructions to the model: a person must approve every risky call of this turn. */
   readonly suspicion?: string
   /** Aborts when the turn is stopped: a listener that waits for a person stops waiting. */
   readonly signal: AbortSignal

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import type { Hooks, Metrics } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -65,7 +66,7 @@ export default definePlugin({
       catalog: () => ctx.optional('catalog'),
     }
     const composed = composeChat({ ...ctx, ...optional })
-    const { chat, sessionStream, agentListFeed, toolCallRate } = composed
+    const { chat, sessionStream, agentListFeed } = composed
     const turns = new TurnLookup({ ...services, ...optional, chat })
     const approvalFeed = new ApprovalFeed()
     const entryDeps = {
@@ -94,32 +95,43 @@ export default definePlugin({
       const { measureSession } = await import('./context/measure-session.ts')
       return measureSession({ ...ctx, ...services, historyMessages }, context)
     })
-    hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
-    hooks.on(SessionReset, ({ agentId, previousId }) => chat.cancelAll({ agentId, sessionId: previousId }))
-    hooks.on(SessionCleared, (session) => {
-      chat.cancelAll({ ...session, forget: true })
-      sessionStream.cleared(session.sessionId)
-    })
+    followSessions(hooks, composed)
     hooks.on(ApprovalRequested, ({ approval }) => approvalFeed.send(approval))
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.send(approval))
-    hooks.on(AgentKilled, ({ agent }) => {
-      chat.cancelAll({ agentId: agent.id })
-      toolCallRate.forget(agent.id)
-    })
-    hooks.on(AgentChanged, ({ agent }) => {
-      if (agent.state === 'Stopped') chat.cancelAll({ agentId: agent.id })
-      sessionStream.activeChanged(agent.id, agent.sessionId)
-    })
     // Nobody knows this value; the probe of the secret scanner looks for it.
     const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
     hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
-    const gauge = (name: `svc_${string}`, help: string, value: () => number): void => {
-      metrics.observed(name, help, () => [{ value: value() }])
-    }
-    gauge('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => chat.activeSessions)
-    gauge('svc_chat_session_followers', 'Open streams that follow a session', () => sessionStream.followers)
-    gauge('svc_chat_open_turns', 'Turns that wait or run', () => chat.open)
+    measureTurns(metrics, composed)
     await composed.resumeTurns()
     return { chat, turns }
   },
 })
+
+type Composed = ReturnType<typeof composeChat>
+
+/** Cancels the turns of sessions and agents that are gone, and tells the readers of a session. */
+function followSessions(hooks: Hooks, { chat, sessionStream, toolCallRate }: Composed): void {
+  hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
+  hooks.on(SessionReset, ({ agentId, previousId }) => chat.cancelAll({ agentId, sessionId: previousId }))
+  hooks.on(SessionCleared, (session) => {
+    chat.cancelAll({ ...session, forget: true })
+    sessionStream.cleared(session.sessionId)
+  })
+  hooks.on(AgentKilled, ({ agent }) => {
+    chat.cancelAll({ agentId: agent.id })
+    toolCallRate.forget(agent.id)
+  })
+  hooks.on(AgentChanged, ({ agent }) => {
+    if (agent.state === 'Stopped') chat.cancelAll({ agentId: agent.id })
+    sessionStream.activeChanged(agent.id, agent.sessionId)
+  })
+}
+
+function measureTurns(metrics: Metrics, { chat, sessionStream }: Composed): void {
+  const gauge = (name: `svc_${string}`, help: string, value: () => number): void => {
+    metrics.observed(name, help, () => [{ value: value() }])
+  }
+  gauge('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => chat.activeSessions)
+  gauge('svc_chat_session_followers', 'Open streams that follow a session', () => sessionStream.followers)
+  gauge('svc_chat_open_turns', 'Turns that wait or run', () => chat.open)
+}

@@ -6,7 +6,10 @@ interface Sending {
   readonly sessionId: string
 }
 
-/** Who waits for whom, so that nobody comes to wait for itself. Only of what is under way in this process: a turn an agent asked for does not outlive it. */
+/**
+ * Who waits for whom, so that no agent ends up waiting for itself. Covers this process only: a turn that an agent asked
+ * for ends with it.
+ */
 export class Chains {
   /** By the turn that answers, in the order in which they were sent. */
   readonly #sendings = new Map<string, Sending>()

@@ -19,7 +19,10 @@ export interface SendParts {
   readonly maxDepth: number
 }
 
-/** Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict` in words for the model. */
+/**
+ * Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict`, worded for the
+ * model.
+ */
 export async function send(
   { agents, chat, audit, chains, maxDepth }: SendParts,
   to: string,

@@ -25,14 +25,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const MOST_COMPARED = 1000
 
 /**
- * Decides in which session a request is answered. Most clients of this API keep the conversation themselves and send all of it each
- * time, and the agent keeps one as well:
+ * Decides in which session a request is answered. Most clients of this API keep the conversation and send all of it
+ * each time, and the agent keeps one as well:
  *
  * - A request that names a session (`X-Svc-Session`) goes there, and only its last message is new.
- * - One message, or a history that is what the agent's session ends with, goes on in the agent's session (that of the `user`, when one is
- *   named).
- * - Any other history, or instructions of its own, is a conversation of the client: it is answered in a session that holds just that
- *   history, found again by its content, so that the agent's own session is neither read nor written.
+ * - One message, or a history that matches the end of the agent's session, continues the agent's session (or that of
+ *   the `user`, when one is named).
+ * - Any other history, or instructions of its own, is a conversation of the client. It is answered in a session with
+ *   exactly that history, which is found again by its content. The agent's own session is neither read nor written.
  */
 export class Conversations {
   readonly #parts: ConversationParts

@@ -34,8 +34,8 @@ export interface Asked {
 const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
 /**
- * The same with each picture as what its bytes are, those behind addresses fetched. Throws `invalid_request` for one that no model takes,
- * that cannot be had, or that would have to be fetched where that is not allowed.
+ * The same with the bytes of each picture, fetched where the message has an address. Throws `invalid_request` for a
+ * picture that no model takes, that cannot be fetched, or that the configuration does not let it fetch.
  */
 export async function withTrueImages(asked: GivenAsked, fetchImage: FetchImage | undefined): Promise<Asked> {
   const said = [asked.question, ...asked.history]
@@ -70,7 +70,10 @@ async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Ui
   }
 }
 
-/** The last message of the user is the question; what stands after it is not read. Throws `invalid_request` when there is none. */
+/**
+ * The last message of the user is the question; messages after it are ignored. Throws `invalid_request` when there is
+ * none.
+ */
 export function decodeMessages(messages: readonly Message[]): GivenAsked {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const last = messages[at]
@@ -120,7 +123,8 @@ function decode(role: Said['role'], { content }: Message): Given {
   }
 }
 
-// Decision: an address that is not fetched is refused instead of dropped. The agent would answer about a picture it never saw.
+// Decision: an address that is not fetched is refused instead of dropped. The agent would answer about a picture it
+// never saw.
 function toImage(url: string): GivenImage {
   const [, base64] = url.match(DATA_URL) ?? []
   if (base64 !== undefined) return { base64 }
@@ -133,8 +137,8 @@ function badImage(message: string): Refusal {
 }
 
 /**
- * What of the request has no effect, in words. Tools of the client are left out: the agent has its own and calls them itself. A request
- * that insists on one of them is refused, because its answer could not be what was asked for.
+ * Names the parts of the request that have no effect. Tools of the client are ignored: the agent calls its own. A
+ * request that insists on a client's tool is refused, because no answer could satisfy it.
  */
 export function decodeUnused(body: CompletionBody): readonly string[] {
   if (typeof body.n === 'number' && body.n !== 1)

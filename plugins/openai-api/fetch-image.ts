@@ -12,7 +12,10 @@ const keys: Readonly<Partial<Record<UpstreamReason, keyof ImageLimits>>> = {
   malformed: 'max_image_bytes',
 }
 
-/** The picture at an https address. Throws `Refusal` when it may not be asked for, `UpstreamFailure` when it cannot be had. */
+/**
+ * Fetches the picture at an https address. Throws `Refusal` when the address is not allowed, `UpstreamFailure` when the
+ * fetch fails.
+ */
 export async function fetchImage(fetch: Fetch, url: URL, limits: ImageLimits): Promise<Uint8Array> {
   try {
     const answer = await fetch(url, {

@@ -18,7 +18,10 @@ export default definePlugin({
     v.object({
       /** Conversations that clients keep themselves are removed when nobody went on with them for so long. */
       conversation_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 168),
-      /** Fetches the pictures that messages name by an https address: callers then make the daemon ask hosts they choose. */
+      /**
+       * Fetches pictures that messages name by an https address. Callers can then make the daemon send requests to
+       * hosts of their choice.
+       */
       fetch_images: v.optional(fileOnly('lets callers choose hosts the daemon asks', v.boolean()), false),
       max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
       image_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(300)), 15),

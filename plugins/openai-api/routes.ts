@@ -164,7 +164,10 @@ async function answer(
   await ended(result)
   return encodeCompletion(head, result)
 }
-/** A client of this API cancels an answer by disconnecting: it has no other way. Cancelling a turn that has ended does nothing. */
+/**
+ * A client of this API cancels an answer by disconnecting: it has no other way. Cancelling a turn that has ended does
+ * nothing.
+ */
 function cancelOnAbort(turn: AcceptedTurn, signal: AbortSignal): void {
   if (signal.aborted) turn.cancel()
   else signal.addEventListener('abort', () => turn.cancel(), { once: true })

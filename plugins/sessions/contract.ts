@@ -18,7 +18,10 @@ export type Block =
   /** What the model thought before it said or did the rest of its message. For people: no model is given it again. */
   | { readonly type: 'reasoning'; readonly text: string }
   | ({ readonly type: 'image' } & SentImage)
-  /** `replay` is what the model's provider wants back with these calls; only the first call of a message has it, and only chat reads it. */
+  /**
+   * `replay` is the data that the provider wants back with these calls. Only the first call of a message has it, and
+   * only chat reads it.
+   */
   | {
       readonly type: 'call'
       readonly id: string
@@ -42,8 +45,8 @@ export interface TurnFailure {
   readonly retryable: boolean
 }
 /**
- * `tool` holds results only. `mark` says that the text is not all the model would have said. `failure` is of the message that opened a
- * turn that failed: models are not given that turn again.
+ * `tool` holds results only. `mark` tells that the model did not finish the text. `failure` is on the message that
+ * opened a failed turn: models do not get that turn again.
  */
 export interface Message {
   readonly id: string
@@ -66,8 +69,8 @@ export interface Session {
 }
 
 /**
- * Stands for the beginning of a session up to one message. The messages stay; a later summary stands for this one too. Taking one
- * back makes the one before it hold again.
+ * Replaces the beginning of a session up to one message. The messages stay stored; a later summary replaces this one
+ * too. Undoing a summary makes the one before it valid again.
  */
 export interface Summary {
   readonly id: string
@@ -89,23 +92,24 @@ export interface Sessions {
   /** Statements that make the session when it is not there yet. */
   ensure(sessionId: string, agentId: string): readonly Statement[]
   /**
-   * Statements that append a message. Rows are append only. The messages of one turn stand together however many turns
-   * were queued meanwhile: the first message of a turn fixes the turn's place. They write nothing when the session is gone.
-   * `opens`: the turn has no message yet, which spares looking for one.
+   * Statements that append a message. Rows are append only. The messages of one turn stay together, however many turns
+   * were queued meanwhile: the first message fixes the place of its turn. They write nothing when the session is gone.
+   * `opens`: the turn has no message yet, so none is looked up.
    */
   append(sessionId: string, message: Message, options?: { readonly opens?: boolean }): readonly Statement[]
   /** Statements that keep a turn which failed from every later one; its messages are still shown, with the failure. */
   fail(sessionId: string, turnId: string, failure: TurnFailure): readonly Statement[]
-  /** Statements that take a turn out of view: it was asked again or dropped. Its rows stay, for whoever examines the database. */
+  /** Statements that hide a turn that was retried or dropped. Its rows stay in the database, for examination. */
   hide(sessionId: string, turnId: string, because: 'retried' | 'dropped'): readonly Statement[]
   /** The newest turn of a session that failed and was neither asked again nor dropped. */
   lastFailed(sessionId: string): Promise<string | undefined>
   /** Whether a turn was asked again or dropped. */
   isHidden(sessionId: string, turnId: string): Promise<boolean>
   /**
-   * What the model gets for a turn: at most `limit` messages, oldest first, starting with one of the user, nothing of turns that
-   * were accepted after it, nothing of turns that failed, and always the whole turn itself. Where there is a summary, it comes first
-   * as a message of the user with the summary's id, and what it stands for is left out. Costs the same however long the session is.
+   * The messages that the model gets for a turn: at most `limit`, oldest first, starting with one of the user. Without
+   * turns that were accepted later and turns that failed; always with the whole turn itself. A summary comes first, as
+   * a message of the user with the summary's id, and the messages it replaces are left out. The cost does not grow with
+   * the session.
    */
   tail(sessionId: string, turnId: string, limit: number): Promise<readonly Message[]>
   /** What the model would get for a turn that is accepted now, without that turn's own message. */
@@ -117,14 +121,16 @@ export interface Sessions {
   /** The summary that holds. */
   summary(sessionId: string): Promise<Summary | undefined>
   /**
-   * What no summary stands for, oldest first: the newest `limit` messages of turns before the given one. `total` counts all of them;
-   * `rested` those since the newest summary that was taken back, or all.
+   * The messages that no summary replaces, oldest first: the newest `limit` of the turns before the given one. `total`
+   * counts all of them, `rested` those since the newest undone summary, or all.
    */
   uncovered(
     sessionId: string,
     options: { readonly limit: number; readonly before?: string },
   ): Promise<{ readonly messages: readonly Message[]; readonly total: number; readonly rested: number }>
-  /** Stores a summary together with what is said about it elsewhere. `false`, and nothing is stored, when the messages are gone. */
+  /**
+   * Stores a summary together with related statements. Returns `false` and stores nothing when the messages are gone.
+   */
   summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean>
   /** Takes the newest summary back; which one it was. */
   restore(sessionId: string): Promise<Summary | undefined>

@@ -17,7 +17,8 @@ export const migrations: readonly Migration[] = [
   },
   { id: '002-session-agent', sql: 'CREATE INDEX sessions_session_agent ON sessions_session (agent_id, created_at)' },
   {
-    // The place of a message is its turn's place, then its own: `turn_seq` is the number of the turn's first message, `seq` its own.
+    // A message is ordered by its turn, then by itself: `turn_seq` is the number of the turn's first message, `seq` its
+    // own.
     id: '003-message',
     sql: `CREATE TABLE sessions_message (
       session_id TEXT NOT NULL,

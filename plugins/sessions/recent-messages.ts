@@ -2,7 +2,7 @@ import type { MessageRow } from './schema.ts'
 
 /** A row as it is written: it gets its place when it is there. */
 export type Appended = Omit<MessageRow, 'turn_seq' | 'seq'>
-/** What the row of a session says of all that was ever appended to it: how much, and a number that no other messages give. */
+/** A fingerprint of all messages ever appended to a session, from its row: their count, and a number unique to them. */
 export interface Mark {
   readonly appended: number
   readonly fingerprint: number
@@ -35,9 +35,9 @@ export function numberOf(id: string): number {
 }
 
 /**
- * The newest messages of the sessions that were used last, so that a turn need not read and parse its whole history again. Truth stays
- * on disk: a copy takes up a row once it is written, and is dropped by whatever else changes a session's messages. Where other processes
- * write too, it is used only when its fingerprint is that of the session's row at this moment.
+ * The newest messages of the sessions that were used last, so that a turn need not read and parse its whole history
+ * again. The database stays the truth: a copy adds a row after it is written, and any other change of the messages
+ * drops the copy. When other processes write too, a copy is used only while its fingerprint matches the session's row.
  */
 export class RecentMessageCache {
   readonly #recent = new Map<string, Tail>()

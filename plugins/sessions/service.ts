@@ -167,8 +167,8 @@ export class SessionService implements Sessions {
     return this.#store.chars(sessionId, messages)
   }
 
-  // Decision: the old session stays readable under its id. The interface asks for a new, empty one, and a transcript that is
-  // deleted cannot be brought back; `DELETE …/history` and `DELETE /api/sessions/{id}` are there for that.
+  // Decision: the old session stays readable under its id. The interface asks for a new, empty one, and a deleted
+  // transcript cannot be restored. `DELETE …/history` and `DELETE /api/sessions/{id}` delete.
   async reset(agentId: string): Promise<string> {
     const agent = await this.#agents.require(agentId)
     const id = await this.create(agentId, null, `session reset: ${agent.sessionId} left`)
@@ -187,7 +187,9 @@ export class SessionService implements Sessions {
     await this.#agents.activate(agentId, id)
     return id
   }
-  /** `null` takes the label away. Throws `conflict` when another session of the agent has it: a label finds one session. */
+  /**
+   * `null` removes the label. Throws `conflict` when another session of the agent has it: a label finds one session.
+   */
   async label({ id, agentId, label: before }: Session, label: string | null): Promise<void> {
     if (label !== null) await this.#free(agentId, label, id)
     await this.#store.commit([
@@ -209,8 +211,8 @@ export class SessionService implements Sessions {
       })
   }
   /**
-   * Removes the sessions of agents that are gone, and those that the rules make old. Keeps active sessions and those with an
-   * open turn. Returns the number of removed sessions.
+   * Removes the sessions of agents that are gone, and those that the rules make old. Keeps active sessions and those
+   * with an open turn. Returns the number of removed sessions.
    */
   async cleanup({ retentionDays, maxPerAgent }: CleanupRules): Promise<number> {
     const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))

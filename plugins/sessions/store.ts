@@ -106,15 +106,15 @@ export class SessionStore {
     ]
   }
 
-  /** The copy of the session's messages goes now, and again when the statement is carried out: until then it may be made anew. */
+  /** Drops the copy of the session's messages now and again when the statement runs: it may be made anew in between. */
   #forgetting(id: string, statement: Statement): Statement {
     this.#recent.drop(id)
     return { ...statement, written: () => this.#recent.drop(id) }
   }
 
   /**
-   * A turn belongs to one session, so its id is enough. Selecting from the session itself is what keeps a message out of one that
-   * was removed meanwhile; numbering by it spares a look for the last message.
+   * A turn belongs to one session, so its id is enough. Selecting from the session itself keeps messages out of a
+   * session that was removed meanwhile; its counter spares a look-up of the last message.
    */
   append(sessionId: string, message: Message, opens: boolean): readonly Statement[] {
     if (this.#closed) throw new Refusal('service_unavailable', 'The sessions were unloaded', { retryAfterSecs: 1 })

@@ -2,7 +2,7 @@ import { readOwnJson } from 'svc/internal'
 
 const TITLE_CHARS = 80
 
-/** A title from the beginning of a message, as it is stored: text comes before pictures, so it is in the first block. */
+/** A title from the beginning of a stored message: text comes before pictures, so the first block has it. */
 export function titleOf(blocks: string): string {
   const quoted = /^\[\{"type":"text","text":"((?:[^"\\]|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*)/.exec(blocks)?.[1]
   if (quoted === undefined) return ''

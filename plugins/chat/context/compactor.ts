@@ -85,8 +85,8 @@ export class Compactor {
   }
 
   /**
-   * One at a time in a session; who comes while one runs gets its result. Throws what the model throws, and then everything is as
-   * it was.
+   * Runs once at a time in a session; a second caller gets the result of the first. Throws what the model throws, and
+   * then changes nothing.
    */
   compact(request: CompactionRequest): Promise<Compaction> {
     const running = this.#running.get(request.sessionId)
@@ -205,8 +205,8 @@ function notNeeded(kept: number, { threshold_messages: threshold }: CompactionCo
 }
 
 /**
- * How many of the messages are summarised. At least `keep_recent` are not; a call is never parted from its results, and where it costs
- * few messages more, the rest begins with the user.
+ * How many messages are summarised. At least `keep_recent` stay. A call is never parted from its results. The rest
+ * begins with a user's message where that costs only a few messages more.
  */
 function boundary(
   messages: readonly Message[],

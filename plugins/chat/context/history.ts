@@ -8,8 +8,8 @@ const converted = new WeakMap<Message, readonly Turn[]>()
 let latest: { readonly messages: readonly Message[]; readonly turns: readonly Turn[] } | undefined
 
 /**
- * Stored messages as a provider takes them. `resumed` is a turn that goes on: its own answers keep the data that their provider wants
- * back, those of other turns never do.
+ * Stored messages as a provider takes them. `resumed` is a turn that continues: only its own answers keep the data that
+ * their provider wants back.
  */
 export function toTurns(messages: readonly Message[], resumed?: string): readonly Turn[] {
   if (resumed !== undefined)
@@ -71,7 +71,10 @@ type ModelName = Pick<ResolvedModel, 'provider' | 'model'>
 /** Characters of replay data that are kept; more is dropped, and the answer itself stays. */
 const MAX_REPLAY_CHARS = 1_048_576
 
-/** Tags what a provider wants back with its own name: no other provider may be given it. Too much of it becomes `''`. */
+/**
+ * Tags the data that a provider wants back with its name, since no other provider may get it. Too much data becomes
+ * `''`.
+ */
 export function tagReplay(of: ModelName, replay: string): string {
   return replay.length > MAX_REPLAY_CHARS ? '' : replayTag(of) + replay
 }

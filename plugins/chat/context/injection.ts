@@ -7,9 +7,10 @@ export interface Injected {
 }
 
 /**
- * The request with what the manifest puts into every conversation, `context_injection` (API facts 2.1). Decision: `system` stands after
- * the system prompt, `before_user` right before the question, `after_reset` after the system prompt while nothing was answered yet;
- * `condition` is a text that the question must hold, in whatever case. None of it is stored in the session.
+ * The request with the texts that the manifest adds to every conversation, `context_injection` (API facts 2.1).
+ * Decision: `system` goes after the system prompt, `before_user` right before the question, `after_reset` after the
+ * system prompt until the first answer. `condition` is a text that the question must contain, in upper or lower case.
+ * The session does not store these texts.
  */
 export function inject(system: string, turns: readonly Turn[], injections: Manifest['context_injection']): Injected {
   if (injections.length === 0) return { system, turns }

@@ -18,7 +18,10 @@ export interface MeasureDeps {
   readonly historyMessages: number
 }
 
-/** What the next call of the model in this session would take of its window, `tokens` the session's own part. Unchanged when no model can be used now. */
+/**
+ * The share of the window that the next model call in this session would take; `tokens` is the session's own part.
+ * Returns the context unchanged when no model is usable now.
+ */
 export async function measureSession(deps: MeasureDeps, context: SessionContext): Promise<SessionContext> {
   const { agents, sessions, inference, tools, hooks, historyMessages } = deps
   const agent = await agents.find(context.agentId)

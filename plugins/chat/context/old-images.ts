@@ -14,7 +14,10 @@ export function asksAboutImage(turns: readonly Turn[]): boolean {
   return last?.parts.some(({ type }) => type === 'image') ?? false
 }
 
-/** The same turns, with a note instead of each image of an earlier message: a model without vision would refuse them all. */
+/**
+ * The same turns, with a note in place of each image of an earlier message: a model without vision would refuse them
+ * all.
+ */
 export function withoutOldImages(turns: readonly Turn[]): readonly Turn[] {
   const last = turns.findLastIndex(({ role }) => role === 'user')
   return turns.map((turn, at) => {

@@ -1,6 +1,6 @@
 import type { CompletionRequest, Turn } from 'svc/providers'
 
-/** How the tokens of a family come about. */
+/** How a family of tokenizers splits text. */
 interface Family {
   /** For a word of up to six letters; longer ones are cut into more. */
   readonly word: number
@@ -8,7 +8,10 @@ interface Family {
   readonly digits: number
   /** For one mark of punctuation: some go together. */
   readonly mark: number
-  /** For one character of Chinese or Japanese, of Korean, of Cyrillic and Greek, and of other scripts; for half an emoji. */
+  /**
+   * For one character of Chinese or Japanese. Below: of Korean, of Cyrillic and Greek, of other scripts, for half an
+   * emoji.
+   */
   readonly cjk: number
   readonly hangul: number
   readonly cyrillic: number
@@ -17,9 +20,10 @@ interface Family {
   readonly image: number
 }
 
-// Fitted to the counts of real tokenizers in test/plugins/chat/tokens.test.ts, rather too high than too low: what is counted too low
-// overflows, what is counted too high is compacted a little early. A real tokenizer would be tens of megabytes, and every vendor has
-// its own; those of Gemini and of the models behind the last row are not to be had, so what is said of them is a cautious guess.
+// Fitted to the counts of real tokenizers in test/plugins/chat/tokens.test.ts, and rather too high than too low: a
+// count that is too low overflows the window, one that is too high compacts a little early. A real tokenizer takes tens
+// of megabytes, and every vendor has its own. Those of Gemini and of the last row are not published, so their numbers
+// are cautious guesses.
 const families: readonly (readonly [pattern: RegExp, family: Family])[] = [
   [
     /gpt|^o\d|codex|chatgpt/,
@@ -55,21 +59,22 @@ const unknown: Family = {
 }
 /** Role marks and separators of one message. */
 const PER_MESSAGE = 4
-/** Nothing costs more per character. */
-const MOST_PER_CHAR = 1.5
-/** Of what is handed back to a provider as it came, such as a signature. */
+/** No character and no image costs more in any family. */
+const MAX_PER_CHAR = 1.5
+const MAX_PER_IMAGE = 1600
+/** For data that a provider gets back unchanged, such as a signature. */
 const PER_OPAQUE_CHAR = 0.3
 const SHORT_WORD = 6
 /** For each letter beyond a short word. */
 const LONG_WORD = 0.25
 
-/** How the models of a family count, by the model's name. */
+/** Finds the family by the name of a model. */
 export function familyOf(model: string): Family {
   const name = model.toLowerCase()
   return families.find(([pattern]) => pattern.test(name))?.[1] ?? unknown
 }
 
-/** Tokens of a text, by its words, its numbers, its punctuation and the scripts it is written in. */
+/** Estimates the tokens of a text by its words, numbers, punctuation and scripts. */
 export function countTokens(text: string, family: Family): number {
   let tokens = 0
   for (let at = 0; at < text.length;) {
@@ -85,21 +90,26 @@ export function countTokens(text: string, family: Family): number {
       // One space goes with the word that follows, not with a number; more are one token together.
       while (text.charCodeAt(at) === 0x20) at++
       if (at - from > 1 || isDigit(text.charCodeAt(at))) tokens += 1
-    } else if (code === 0x0a || code === 0x0d || code === 0x09) {
+    } else if (isBreak(code)) {
       while (text.charCodeAt(at) === code) at++
       tokens += 1
-    } else if (code < 0x80) tokens += family.mark
-    else if (isHangul(code)) tokens += family.hangul
-    else if (isCjk(code)) tokens += family.cjk
-    else if (code >= 0x370 && code < 0x530) tokens += family.cyrillic
-    else
-      tokens += (code >= 0xd800 && code <= 0xdfff) || (code >= 0x2190 && code <= 0x2bff) ? family.emoji : family.other
+    } else tokens += tokensOf(code, family)
   }
   return Math.ceil(tokens)
+}
+/** Tokens of one character that is part of no word, number or space. */
+function tokensOf(code: number, family: Family): number {
+  if (code < 0x80) return family.mark
+  if (isHangul(code)) return family.hangul
+  if (isCjk(code)) return family.cjk
+  if (code >= 0x370 && code < 0x530) return family.cyrillic
+  return isEmoji(code) ? family.emoji : family.other
 }
 const isLetter = (code: number): boolean =>
   (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0xc0 && code < 0x250)
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+const isBreak = (code: number): boolean => code === 0x0a || code === 0x0d || code === 0x09
+const isEmoji = (code: number): boolean => (code >= 0xd800 && code <= 0xdfff) || (code >= 0x2190 && code <= 0x2bff)
 const isHangul = (code: number): boolean => code >= 0xac00 && code <= 0xd7ff
 const isCjk = (code: number): boolean =>
   (code >= 0x2e80 && code <= 0x9fff) || (code >= 0xf900 && code <= 0xfaff) || (code >= 0xff00 && code <= 0xffef)
@@ -119,7 +129,7 @@ export function countTurn(turn: Turn, family: Family): number {
   )
 }
 
-/** Of a tool as the model is told of it; kept as long as the tool is, by whichever family asked first. */
+/** Tokens of each tool's description, counted once and for whichever family came first. */
 const toolTokens = new WeakMap<object, number>()
 export function countTool(tool: CompletionRequest['tools'][number], family: Family): number {
   const known = toolTokens.get(tool.input)
@@ -129,21 +139,21 @@ export function countTool(tool: CompletionRequest['tools'][number], family: Fami
   return tokens
 }
 
-/** More than the tokens of these turns can be, without looking at the texts. */
+/** An upper bound of the tokens of these turns, found without reading their texts. */
 export function maxTokens(turns: readonly Turn[]): number {
-  let chars = 0
-  let rest = 0
-  for (const turn of turns) {
-    rest += PER_MESSAGE
-    if (turn.role === 'user')
-      for (const part of turn.parts) {
-        if (part.type === 'text') chars += part.text.length
-        else rest += 1600
-      }
-    else chars += turn.text.length
-    if (turn.role !== 'assistant') continue
-    if (turn.replay !== undefined) chars += turn.replay.length
+  return turns.reduce((sum, turn) => sum + PER_MESSAGE + maxTurnTokens(turn), 0)
+}
+function maxTurnTokens(turn: Turn): number {
+  if (turn.role === 'user') {
+    return turn.parts.reduce(
+      (sum, part) => sum + (part.type === 'text' ? part.text.length * MAX_PER_CHAR : MAX_PER_IMAGE),
+      0,
+    )
+  }
+  let chars = turn.text.length
+  if (turn.role === 'assistant') {
+    chars += turn.replay?.length ?? 0
     for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
   }
-  return chars * MOST_PER_CHAR + rest
+  return chars * MAX_PER_CHAR
 }

@@ -4,7 +4,7 @@ const RESULT_CHARS = 2000
 const ARGS_CHARS = 500
 const names = { user: 'User', assistant: 'Assistant', tool: 'Tools', system: 'Note' } as const
 
-/** Messages as text, in pieces of at most `size` characters. A message that is longer than a piece is cut in its middle. */
+/** Messages as text, in pieces of at most `size` characters. A message longer than a piece is cut in its middle. */
 export function toTranscript(messages: readonly Message[], size: number): readonly string[] {
   const pieces: string[] = []
   let piece = ''

@@ -50,8 +50,8 @@ function answerOf({ maxTokens = 0 }: CompletionRequest, window: number): number 
 }
 
 /**
- * The same request, small enough for the window: long results are cut, then the oldest messages left out. The last message of the
- * user, what came after it and the system rules always stay. What is stored is not touched.
+ * The same request, small enough for the window: cuts long results, then leaves out the oldest messages. The last
+ * message of the user, everything after it and the system rules stay. Stored messages do not change.
  */
 export function fit(request: CompletionRequest, window: number): CompletionRequest {
   if (maxTokens(request.turns) + request.system.length < window / 8) return request

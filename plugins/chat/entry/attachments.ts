@@ -14,8 +14,8 @@ export interface AttachmentRules {
 }
 
 /**
- * A message with its attachments: images go to the model, text is quoted, and every file is named with its place in the workspace, where
- * the agent's tools find it. Throws `file_not_found` for a file that was not sent for this agent.
+ * A message with its attachments: images go to the model, text is quoted, and every file is named with its path in the
+ * workspace, where the agent's tools find it. Throws `file_not_found` for a file that was not uploaded for this agent.
  */
 export async function withAttachments(
   uploads: Uploads | undefined,

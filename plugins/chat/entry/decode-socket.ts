@@ -46,7 +46,10 @@ const Frame = withoutPictures({
   ),
 })
 
-/** Both listings of the interface: `{type, content}` and `{message}`, with `content` as text or as an object. What is no JSON object is a message. */
+/**
+ * Both message forms of the interface: `{type, content}` and `{message}`, with `content` as text or as an object. A
+ * frame that is no JSON object is a message.
+ */
 export function decodeFrame(raw: string): ClientFrame {
   const json = parseJson(raw)
   if (json instanceof TooDeep) return { type: 'invalid', why: `The frame is ${json.message}` }

@@ -8,8 +8,8 @@ export interface FrameNames {
 }
 
 /**
- * A frame for every event (Interface 6.1); `thinking_delta`, `phase` and `tool_end` are additions. What the model thinks is not called
- * `thinking`: that frame has no content and says that the agent begins.
+ * A frame for every event (Interface 6.1), plus `thinking_delta`, `phase` and `tool_end`. Reasoning is not sent as
+ * `thinking`: that frame has no content and reports that the agent begins.
  */
 export function encodeSocket(event: TurnEvent, names: FrameNames): string {
   switch (event.type) {

@@ -42,8 +42,9 @@ export const MessageEvent = v.variant('type', [
 ])
 
 /**
- * The answer's header and the first event name the turn, so that a reader that loses the connection can ask for it. What makes the turn fail is thrown on: the stream then ends with an `error` event. Not a generator, because the `return` of a
- * generator waits for the `next` that is under way: a reader that leaves would be kept until the model says its next word.
+ * The header of the answer and its first event name the turn, so that a reader that loses the connection can ask for
+ * it. An error of the turn is thrown, and ends the stream with an `error` event. Not a generator: its `return` waits
+ * for the pending `next`, and would keep a reader that left until the model's next word.
  */
 export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   return {
@@ -75,8 +76,9 @@ export function encodeSse(events: AsyncIterable<TurnEvent>, turnId: string): Eve
 }
 
 /**
- * The same for an `EventSource`, which comes back by itself whenever a stream ends or its line is lost, and can read neither a status nor
- * the body of a refusal: its head goes out at once and names the turn it comes back from, and what fails is told in an event.
+ * The same for an `EventSource`, which reconnects whenever a stream ends or its connection drops, and can read neither
+ * the status nor the body of a refusal. Its header goes out at once and names the turn to come back to; errors are
+ * events.
  */
 export function encodeEventSource(events: AsyncIterable<TurnEvent>, turnId: string): EventStream {
   const stream = encodeSse(events, turnId)

@@ -7,7 +7,9 @@ export const SEND_PICTURES =
 const isPicture = /^(?:input_)?(?:image|picture|photo)(?:s|_?urls?|_?data)?$/i
 const isText = /^(?:text|content|message)$/
 
-/** Whether there is a picture in parts of a content: a field or a type that is called one, or a data URL of one outside of the text. */
+/**
+ * Whether parts of a message contain a picture: a field or type with such a name, or a data URL outside of the text.
+ */
 export function holdsPicture(parts: unknown): boolean {
   if (!isObject(parts)) return false
   return Object.entries(parts).some(([name, value]: [string, unknown]) =>
@@ -19,7 +21,10 @@ export function holdsPicture(parts: unknown): boolean {
 }
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** An object with these fields. Others have no effect, unless they hold a picture: an answer about one that was never seen would be wrong. */
+/**
+ * An object with these fields. It ignores other fields, but refuses pictures in them: the answer would be about a
+ * picture that the model never saw.
+ */
 export function withoutPictures<T extends v.ObjectEntries>(entries: T) {
   return v.pipe(
     v.looseObject(entries),

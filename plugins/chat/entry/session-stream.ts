@@ -82,7 +82,9 @@ export class SessionStream {
   }
 }
 
-/** One stream. It holds what its reader has not taken: a few events, and for every turn a place in that turn's own log. */
+/**
+ * One stream. It holds what its reader has not taken: a few events, and for every turn a position in that turn's log.
+ */
 class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSentEvent> {
   readonly agentId: string
   readonly #deps: Omit<SessionStreamDeps, 'max'> & { readonly sessionId: string; readonly activeId: string }
@@ -189,7 +191,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
     return undefined
   }
 
-  /** What is there now. What was said of the running turn comes with it, so that a reader that joins sees the whole answer. */
+  /** The present state, with the text of the running turn so far, so that a reader that joins sees the whole answer. */
   async #snapshot(): Promise<ServerSentEvent> {
     const live = this.#deps.turns(this.#deps.sessionId).slice(0, MAX_TURNS_BEHIND)
     for (const { id } of live) this.#known.add(id)

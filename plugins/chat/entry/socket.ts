@@ -27,7 +27,7 @@ export interface SocketDeps extends CommandDeps {
 
 const MESSAGE_COST = 30
 const PING = '{"type":"ping"}'
-/** Told apart before it is parsed, because the limiter comes first: keeping a line open should not use up what messages need. */
+/** Recognised before it is parsed, because the limiter comes first: pings must not use up the budget of messages. */
 const PINGS = /^\s*\{\s*"type"\s*:\s*"ping"\s*\}\s*$/
 
 /** Interface 6.1. Leaving ends nothing that was accepted. */

@@ -83,16 +83,16 @@ function isLegal(turns: readonly Turn[]): boolean {
     if (each.role === 'tool') {
       if (open.shift() !== each.callId || each.text.length > 50_000) return false
     } else {
-      if (open.length > 0 || each.role === before) return false
-      if (each.role === 'user' && each.parts.length === 0) return false
-      if (each.role === 'assistant') {
-        if (each.text.trim() === '' && each.calls.length === 0) return false
-        open = each.calls.map(({ id }) => id)
-      }
+      if (open.length > 0 || each.role === before || isEmpty(each)) return false
+      if (each.role === 'assistant') open = each.calls.map(({ id }) => id)
     }
     before = each.role
   }
   return open.length === 0
+}
+
+function isEmpty(turn: Exclude<Turn, { role: 'tool' }>): boolean {
+  return turn.role === 'user' ? turn.parts.length === 0 : turn.text.trim() === '' && turn.calls.length === 0
 }
 
 function history(random: () => number): readonly Turn[] {

@@ -4,7 +4,10 @@ import { LABELS } from '../../sessions/contract.ts'
 import { argumentHash, carriedBy, checkFlow, union } from '../safety/taint.ts'
 import type { Carried, Label } from '../safety/taint.ts'
 
-/** What each kind of tool has to refuse (security facts 1.2); written out here, so that a change of the tools is noticed. */
+/**
+ * The labels that each kind of tool has to refuse (security facts 1.2). Repeated here, so that a change of the tools
+ * fails the probe.
+ */
 const rows: readonly (readonly [refuses: readonly Label[], tools: readonly string[]])[] = [
   [
     ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
@@ -17,7 +20,7 @@ const rows: readonly (readonly [refuses: readonly Label[], tools: readonly strin
   [['Secret'], ['agent_send', 'task_post']],
   [['ExternalNetwork', 'UntrustedAgent'], ['agent_spawn']],
 ]
-/** Tools whose answers come from outside. */
+/** Tools with answers from outside. */
 const sources: Readonly<Record<string, Label>> = {
   web_fetch: 'ExternalNetwork',
   web_search: 'ExternalNetwork',
@@ -26,11 +29,22 @@ const sources: Readonly<Record<string, Label>> = {
 }
 const args = { command: 'echo $(cat notes)' }
 
-/** Every label through the guard of a turn's calls, the installed tools, and a secret in disguise at the call. */
+/** Sends every label through the guard, checks the installed tools, and plants a secret in disguise in a call. */
 export async function probe(tools: Tools, plantedSecret: string): Promise<Finding> {
-  const carried = (...of: readonly Label[]): Carried => new Map(of.map((label) => [label, 'a probe']))
-  const check = (refuses: readonly string[], ...of: readonly Label[]) =>
-    checkFlow({ tool: 'probe', args, refuses, carried: carried(...of) })
+  return {
+    cases: [...toolCases(tools), ...flowCases(), ...disguised(tools, plantedSecret)],
+    evidence: "labels follow text through a turn, not through a model's mind: what it reads marks all that it says",
+  }
+}
+
+function carried(...labels: readonly Label[]): Carried {
+  return new Map(labels.map((label) => [label, 'a probe']))
+}
+function check(refuses: readonly string[], ...labels: readonly Label[]) {
+  return checkFlow({ tool: 'probe', args, refuses, carried: carried(...labels) })
+}
+
+function toolCases(tools: Tools): readonly ProbeCase[] {
   const cases: ProbeCase[] = []
   for (const [refuses, names] of rows) {
     for (const label of LABELS) {
@@ -54,6 +68,10 @@ export async function probe(tools: Tools, plantedSecret: string): Promise<Findin
     if (installed)
       cases.push({ name: `answers of ${name} carry ${label}`, held: installed.labels?.includes(label) === true })
   }
+  return cases
+}
+
+function flowCases(): readonly ProbeCase[] {
   const mixed = union(carried(), carried('ExternalNetwork'), carried('Secret'))
   const window = carriedBy([
     { blocks: [{ type: 'text' }] },
@@ -80,7 +98,7 @@ export async function probe(tools: Tools, plantedSecret: string): Promise<Findin
     carried: carried('UserInput'),
     approved: new Map([[hash, 'operator']]),
   })
-  cases.push(
+  return [
     {
       name: 'clean and labelled text together carry the labels of both',
       held: mixed.size === 2 && mixed.has('Secret'),
@@ -102,15 +120,10 @@ export async function probe(tools: Tools, plantedSecret: string): Promise<Findin
       held: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash,
     },
     { name: 'and no others', held: !other.allowed },
-    ...disguised(tools, plantedSecret),
-  )
-  return {
-    cases,
-    evidence: "labels follow text through a turn, not through a model's mind: what it reads marks all that it says",
-  }
+  ]
 }
 
-/** A known secret in the forms in which it is usually carried out. */
+/** A known secret in the usual forms of exfiltration. */
 function disguised(tools: Tools, secret: string): readonly ProbeCase[] {
   tools.protectSecret(secret)
   const bytes = Buffer.from(secret)

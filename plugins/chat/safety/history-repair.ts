@@ -1,7 +1,7 @@
 import { enforced } from 'svc/internal'
 import type { Part, ToolCall, Turn } from 'svc/providers'
 
-/** How many defects of each kind were mended. */
+/** How many defects of each kind were repaired. */
 export interface RepairReport {
   readonly orphanResults: number
   readonly empty: number
@@ -21,13 +21,14 @@ interface Slot {
 
 export const UNANSWERED = 'interrupted: this call has no recorded result, and it is not known whether it ran'
 const MAX_RESULT_CHARS = 50_000
-/** So much of a result is looked at to tell text from anything else. */
-const LOOKED_AT = 1000
+/** Characters at the start of a result that decide whether it is text. */
+const SAMPLE_CHARS = 1000
 const RESULT_NOTE = '\n[cut: the result was longer]'
 
 /**
- * History that every provider accepts: results directly after their calls, one for each, no empty messages, no two neighbours
- * of one role, a user's message first. A projection: what is stored stays as it is. Applying it twice changes nothing more.
+ * Makes a history that every provider accepts: one result directly after each call, no empty messages, no two
+ * neighbours of the same role, a user's message first. The stored messages stay unchanged. A second repair changes
+ * nothing.
  */
 export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
   const report = {
@@ -40,9 +41,9 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
     leading: 0,
     oversize: 0,
   }
-  // Most histories have no calls, and nothing to look for.
+  // Most histories have no calls.
   const slots = turns.some((turn) => turn.role === 'tool' || (turn.role === 'assistant' && turn.calls.length > 0))
-    ? answer(turns, report)
+    ? matchResults(turns, report)
     : NO_CALLS
   const kept: Turn[] = []
   let merged: Merged | undefined
@@ -79,27 +80,25 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   return { turns: first === 0 ? kept : kept.slice(first), report }
 }
 
+/** Before the first message that is no result. */
+const NO_CALLER = -1
 const NO_SLOTS: readonly Slot[] = []
 const NO_CALLS: ReadonlyMap<number, readonly Slot[]> = new Map()
 
-/** The calls of each assistant message with the results that belong to them. Ids may be used again by a later message. */
-function answer(
+/** Matches the calls of each assistant message with their results. A later message may use the same ids again. */
+function matchResults(
   turns: readonly Turn[],
   report: { orphanResults: number; moved: number; duplicateResults: number },
 ): ReadonlyMap<number, readonly Slot[]> {
   const byPlace = new Map<number, Slot[]>()
   const latest = new Map<string, Slot[]>()
   const early: Result[] = []
-  let caller = -1
+  let caller = NO_CALLER
   for (const [place, turn] of turns.entries()) {
     if (turn.role === 'tool') {
-      const open = latest.get(turn.callId)
-      const slot = open?.find(({ result }) => !result)
-      if (slot) {
-        slot.result = turn
-        if (slot.place !== caller) report.moved++
-      } else if (open) report.duplicateResults++
-      else early.push(turn)
+      const slots = latest.get(turn.callId)
+      if (!slots) early.push(turn)
+      else if (!fill(slots, turn, caller, report)) report.duplicateResults++
       continue
     }
     caller = place
@@ -112,14 +111,17 @@ function answer(
       else latest.set(slot.call.id, [slot])
     }
   }
-  for (const result of early) {
-    const slot = latest.get(result.callId)?.find((each) => !each.result)
-    if (slot) {
-      slot.result = result
-      report.moved++
-    } else report.orphanResults++
-  }
+  for (const result of early)
+    if (!fill(latest.get(result.callId) ?? NO_SLOTS, result, NO_CALLER, report)) report.orphanResults++
   return byPlace
+}
+/** Gives a result to the first call without one. `false` when every call has its result. */
+function fill(slots: readonly Slot[], result: Result, caller: number, report: { moved: number }): boolean {
+  const slot = slots.find((each) => !each.result)
+  if (!slot) return false
+  slot.result = result
+  if (slot.place !== caller) report.moved++
+  return true
 }
 
 function isEmpty(turn: Exclude<Turn, Result>): boolean {
@@ -127,7 +129,10 @@ function isEmpty(turn: Exclude<Turn, Result>): boolean {
   return turn.parts.every((part) => part.type === 'text' && part.text === '')
 }
 
-/** A message made of several neighbours; its lists are its own, so that merging a thousand of them copies each once. */
+/**
+ * A message merged from several neighbours. It owns its lists, so that merging a thousand messages copies each of them
+ * once.
+ */
 type Merged = { role: 'user'; parts: Part[] } | { role: 'assistant'; text: string; calls: ToolCall[] }
 
 /** Adds a message, or merges it into the last one. `own` is the merged message that is last, when there is one. */
@@ -157,7 +162,7 @@ function add(
   return merged
 }
 
-/** Texts that come to stand beside each other become one, as if they had been sent together. */
+/** Joins a text with the text before it, as if both had been sent together. */
 function addPart(parts: Part[], part: Part): void {
   const last = parts.at(-1)
   if (part.type !== 'text' || last?.type !== 'text') parts.push(part)
@@ -175,14 +180,14 @@ function shorten(result: Result, report: { oversize: number }): Result {
   return { ...result, text: result.text.slice(0, MAX_RESULT_CHARS - RESULT_NOTE.length) + RESULT_NOTE }
 }
 
-/** All but what text is made of. */
+/** Characters that text does not have. */
 const ODD = /[^\t\n\r -\ufffc\ufffe\uffff]/
-/** A NUL, or one in ten characters that no text has: control characters, and what stands for bytes that are none. */
+/** A NUL, or more than one in ten control characters and replacement characters. */
 function isBinary(text: string): boolean {
-  // Nearly all text has nothing of this, and is done with one look by the engine instead of a loop it would have to compile.
-  if (!ODD.test(text.slice(0, LOOKED_AT))) return false
+  // Nearly all text has none of them: one regular expression is faster than the loop.
+  if (!ODD.test(text.slice(0, SAMPLE_CHARS))) return false
   let odd = 0
-  const end = Math.min(text.length, LOOKED_AT)
+  const end = Math.min(text.length, SAMPLE_CHARS)
   for (let at = 0; at < end; at++) {
     const code = text.charCodeAt(at)
     if (code === 0) return true

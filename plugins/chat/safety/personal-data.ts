@@ -1,4 +1,7 @@
-/** What is taken for personal data: `identifiers` are numbers that can be checked, `contacts` addresses and telephone numbers as well. */
+/**
+ * What counts as personal data: `identifiers` are numbers with a checksum, `contacts` adds addresses and telephone
+ * numbers.
+ */
 export type PersonalData = 'off' | 'identifiers' | 'contacts'
 
 // All bounded, so that none takes longer than the text is long.
@@ -11,8 +14,9 @@ const TELEPHONE = /(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){7,14}(?!\d)/
 const WORTH_A_LOOK = /\d{2}[ -]?\d{2}|@|\+\d/
 
 /**
- * Whether a text holds personal data (the label `Pii` of security facts 1.2). Decision: only what can be checked by arithmetic or form
- * is looked for, because each find needs a person's approval before the agent may reach the network; names and addresses are not found.
+ * Whether a text contains personal data (the label `Pii` of security facts 1.2). Decision: it looks only for what a
+ * checksum or a form can verify, because each match needs a person's approval before the agent may reach the network.
+ * It does not find names and postal addresses.
  */
 export function holdsPersonalData(text: string, wanted: PersonalData): boolean {
   if (wanted === 'off' || !WORTH_A_LOOK.test(text)) return false

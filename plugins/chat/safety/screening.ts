@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Screening } from '../../screening/contract.ts'
 
-/** What happens to text from outside that speaks to the model: nothing, it is marked as what it is, or it is kept back. */
+/** What happens to text from outside that addresses the model: nothing, it is marked, or it is withheld. */
 export type ScreeningPolicy = 'off' | 'warn' | 'block'
 /** The policy, and what finds the text it is about. */
 export interface OutsideScreening {
@@ -16,8 +16,8 @@ export interface Screened {
 }
 
 /**
- * Looks through text from outside before it enters a prompt (security facts 1.14). What is found is a hint and no boundary: the text is
- * put between marks nobody outside can know, and the turn that read it asks a person before what is risky.
+ * Screens text from outside before it enters a prompt (security facts 1.14). A match is a hint and no boundary: the
+ * text goes between marks that nobody outside can know, and the turn that read it asks a person before risky calls.
  */
 export async function screenOutside(
   source: string,

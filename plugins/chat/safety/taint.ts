@@ -6,31 +6,32 @@ export type { Label }
 
 /** The labels of some text, each with where it came from first, such as "the answer of web_fetch". */
 export type Carried = ReadonlyMap<Label, string>
-/** What the guard needs of a message; the text of its blocks does not matter. */
+/** The parts of a message that the guard reads: its texts do not matter. */
 export interface Labelled {
-  readonly blocks: readonly {
-    readonly type: string
-    readonly labels?: readonly string[] | undefined
-    readonly tool?: string | undefined
-  }[]
+  readonly blocks: readonly LabelledBlock[]
+}
+interface LabelledBlock {
+  readonly type: string
+  readonly labels?: readonly string[] | undefined
+  readonly tool?: string | undefined
 }
 
 /**
- * What the model's next words carry: it mixes all it reads, so they carry every label in its window. A summary keeps the labels
- * of what it stands for, so compacting clears none.
+ * The labels of the model's next words. A model mixes all that it reads, so its words carry every label in its window.
+ * A summary keeps the labels of the messages that it replaces, so compaction clears none.
  */
 export function carriedBy(messages: readonly Labelled[]): Carried {
   const carried = new Map<Label, string>()
   for (const { blocks } of messages) {
-    for (const block of blocks) {
-      if (block.labels === undefined) continue
-      for (const label of block.labels) {
-        if (isLabel(label) && !carried.has(label))
-          carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
-      }
-    }
+    for (const block of blocks) if (block.labels !== undefined) addLabels(carried, block, block.labels)
   }
   return carried
+}
+function addLabels(carried: Map<Label, string>, block: LabelledBlock, labels: readonly string[]): void {
+  for (const label of labels) {
+    if (!isLabel(label) || carried.has(label)) continue
+    carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
+  }
 }
 const sources: Readonly<Record<Label, string>> = {
   ExternalNetwork: 'text from the network',
@@ -69,12 +70,15 @@ export interface Declassification {
 }
 export type FlowVerdict =
   | { readonly allowed: true; readonly declassified: readonly Declassification[] }
-  /** `text` is for the model and the audit: label, source and sink, never the value. `reason` is for the person who may approve. */
+  /**
+   * `text` is for the model and the audit: label, source and sink, never the value. `reason` is for the person who
+   * approves.
+   */
   | { readonly allowed: false; readonly label: Label; readonly text: string; readonly reason: string }
 
 /**
- * Whether labelled arguments may reach a tool. Nothing clears a label but a person's approval of exactly these arguments, or a
- * command the operator wrote into the manifest word for word; each of those is returned for the audit.
+ * Decides whether labelled arguments may reach a tool. Only two things clear a label: a person's approval of exactly
+ * these arguments, and a command that the manifest lists word for word. The verdict names each of them for the audit.
  */
 export function checkFlow({ tool, args, refuses, carried, approved, commands = [] }: Flow): FlowVerdict {
   const refused = [...carried.keys()].filter((label) => refuses.includes(label))
@@ -84,7 +88,8 @@ export function checkFlow({ tool, args, refuses, carried, approved, commands = [
   const by = runners.has(tool) && operatorAllows(args, commands) ? 'operator' : approved?.get(hash)
   if (by === undefined) {
     const source = carried.get(label) ?? 'outside'
-    const text = `${tool} refuses ${label}: its arguments may come from ${source}, and nobody has approved exactly this call`
+    const origin = `its arguments may come from ${source}`
+    const text = `${tool} refuses ${label}: ${origin}, and nobody has approved exactly this call`
     return { allowed: false, label, text, reason: reasonFor(tool, label, source) }
   }
   return { allowed: true, declassified: refused.map((each) => ({ label: each, sink: tool, by, argumentHash: hash })) }

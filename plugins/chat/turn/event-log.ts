@@ -7,8 +7,8 @@ interface Waiting {
 }
 
 /**
- * The events of one turn, kept from the start for whoever listens. A reader that is slower than the model gets the text it missed
- * as one delta, so what is held is bounded by the answer, however many read it.
+ * The events of one turn from its start, for every reader. A reader that is slower than the model gets the text it
+ * missed as one delta, so the length of the answer bounds the log, however many readers there are.
  */
 export class EventLog implements AsyncIterable<TurnEvent> {
   readonly events: TurnEvent[] = []

@@ -30,7 +30,7 @@ export function unknownFailure(error: string | undefined): TurnFailure {
 /** What a later try may not meet. */
 const passing: ReadonlySet<string> = new Set(['rate_limit', 'service_unavailable', 'conflict'])
 
-/** An upstream failure says which provider it is about, also when it comes from the connection and knows an address only. */
+/** Adds the provider's name to an upstream failure, because a failed connection knows only an address. */
 export function naming(error: unknown, provider: string | undefined): unknown {
   if (
     !(error instanceof UpstreamFailure) ||

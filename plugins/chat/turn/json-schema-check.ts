@@ -1,8 +1,14 @@
+import { isObject } from 'svc/sdk'
+
 type Schema = Readonly<Record<string, unknown>>
-/** Deep enough for every schema a person writes; a schema that refers to itself for ever ends here. */
+/** Deep enough for every schema that a person writes; ends a schema that refers to itself. */
 const MAX_DEPTH = 64
 
-/** Why a value does not fit a JSON schema, with the place; `undefined` when it does. Keywords it does not know are not checked. */
+/**
+ * Tells why a value does not fit a JSON schema, and where; `undefined` when it fits. Unknown keywords are not checked.
+ * It reads the schema and generates no code from it: schemas come from callers, and compiling validators must not be
+ * given untrusted ones.
+ */
 export function firstFault(
   value: unknown,
   schema: unknown,
@@ -10,11 +16,22 @@ export function firstFault(
   at = '',
   depth = 0,
 ): string | undefined {
-  if (schema === true || !isTable(schema) || depth > MAX_DEPTH)
-    return schema === false ? `${place(at)} must not be there` : undefined
+  if (schema === false) return `${place(at)} must not be there`
+  if (!isObject(schema) || depth > MAX_DEPTH) return undefined
   if (typeof schema['$ref'] === 'string') return firstFault(value, follow(root, schema['$ref']), root, at, depth + 1)
   const inner = (part: unknown, each: unknown, where: string): string | undefined =>
     firstFault(part, each, root, where, depth + 1)
+  return (
+    valueFault(value, schema, at) ??
+    combinationFault(value, schema, at, inner) ??
+    bounds(value, schema, at) ??
+    partsFault(value, schema, at, inner)
+  )
+}
+
+type Inner = (part: unknown, schema: unknown, at: string) => string | undefined
+
+function valueFault(value: unknown, schema: Schema, at: string): string | undefined {
   const types = [schema['type']].flat().filter((type) => typeof type === 'string')
   if (types.length > 0 && !types.some((type) => isType(value, type)))
     return `${place(at)} must be ${types.join(' or ')}`
@@ -22,6 +39,9 @@ export function firstFault(
     return `${place(at)} must be one of ${JSON.stringify(schema['enum'])}`
   if ('const' in schema && !same(schema['const'], value))
     return `${place(at)} must be ${JSON.stringify(schema['const'])}`
+  return undefined
+}
+function combinationFault(value: unknown, schema: Schema, at: string, inner: Inner): string | undefined {
   for (const each of list(schema['allOf'])) {
     const fault = inner(value, each, at)
     if (fault !== undefined) return fault
@@ -33,20 +53,15 @@ export function firstFault(
     if (options.length > 0 && fitting === 0) return faults[0]
     if (key === 'oneOf' && fitting > 1) return `${place(at)} fits more than one of its alternatives`
   }
-  return (
-    bounds(value, schema, at) ??
-    (Array.isArray(value)
-      ? items(value, schema, at, inner)
-      : isTable(value)
-        ? members(value, schema, at, inner)
-        : undefined)
-  )
+  return undefined
+}
+function partsFault(value: unknown, schema: Schema, at: string, inner: Inner): string | undefined {
+  if (Array.isArray(value)) return items(value, schema, at, inner)
+  return isObject(value) ? members(value, schema, at, inner) : undefined
 }
 
-type Inner = (part: unknown, schema: unknown, at: string) => string | undefined
-
 function members(value: Schema, schema: Schema, at: string, inner: Inner): string | undefined {
-  const properties = isTable(schema['properties']) ? schema['properties'] : {}
+  const properties = isObject(schema['properties']) ? schema['properties'] : {}
   for (const name of list(schema['required']))
     if (typeof name === 'string' && !Object.hasOwn(value, name)) return `${place(at)} lacks "${name}"`
   for (const [name, part] of Object.entries(value)) {
@@ -67,25 +82,22 @@ function items(value: readonly unknown[], schema: Schema, at: string, inner: Inn
   return undefined
 }
 function bounds(value: unknown, schema: Schema, at: string): string | undefined {
-  const size =
-    typeof value === 'number' ? value : typeof value === 'string' || Array.isArray(value) ? value.length : undefined
-  if (size === undefined) return undefined
-  const [least, most] =
-    typeof value === 'number'
-      ? ['minimum', 'maximum']
-      : typeof value === 'string'
-        ? ['minLength', 'maxLength']
-        : ['minItems', 'maxItems']
-  const [low, high] = [schema[least ?? ''], schema[most ?? '']]
-  if (typeof low === 'number' && size < low) return `${place(at)} is below ${least} ${low}`
-  if (typeof high === 'number' && size > high) return `${place(at)} is above ${most} ${high}`
+  if (typeof value === 'number') return boundsFault(value, schema, at, 'minimum', 'maximum')
+  if (typeof value === 'string') return boundsFault(value.length, schema, at, 'minLength', 'maxLength')
+  return Array.isArray(value) ? boundsFault(value.length, schema, at, 'minItems', 'maxItems') : undefined
+}
+function boundsFault(size: number, schema: Schema, at: string, minKey: string, maxKey: string): string | undefined {
+  const min = schema[minKey]
+  const max = schema[maxKey]
+  if (typeof min === 'number' && size < min) return `${place(at)} is below ${minKey} ${min}`
+  if (typeof max === 'number' && size > max) return `${place(at)} is above ${maxKey} ${max}`
   return undefined
 }
 
 function isType(value: unknown, type: string): boolean {
   switch (type) {
     case 'object':
-      return isTable(value)
+      return isObject(value)
     case 'array':
       return Array.isArray(value)
     case 'integer':
@@ -99,11 +111,8 @@ function isType(value: unknown, type: string): boolean {
 function follow(root: unknown, reference: string): unknown {
   let at: unknown = root
   for (const step of reference.replace(/^#\/?/, '').split('/').filter(Boolean))
-    at = isTable(at) && Object.hasOwn(at, step) ? at[step] : undefined
+    at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined
   return at ?? true
-}
-function isTable(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []

@@ -50,8 +50,8 @@ export interface LoopPorts {
   /** Durable before it settles: every outcome of the step. */
   recordResults(results: readonly ToolOutcome[]): Promise<void>
   /**
-   * For an answer with a required format: the answer as it is delivered, or its fault, which the model is told once. Throws when the
-   * answer is wrong `again`. Text is emitted only after this check.
+   * For an answer with a required format: returns the final answer, or its fault, which the model gets once. Throws
+   * when the answer is wrong `again`. Text is emitted only after this check.
    */
   readonly check?:
     | ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>)
@@ -76,7 +76,10 @@ interface LoopState {
   callIds: Set<string> | undefined
 }
 
-/** Runs the model and its tools until it calls nothing more. Throws what the provider throws, and the signal's reason. */
+/**
+ * Runs the model and its tools until the model calls no more tools. Throws the provider's errors and the reason of the
+ * signal.
+ */
 export async function runLoop(input: LoopInput, ports: LoopPorts): Promise<LoopEnd> {
   const { signal, maxIterations } = input
   const state: LoopState = {
@@ -123,7 +126,10 @@ interface Answer {
   readonly end: Extract<CompletionEvent, { type: 'end' }>
 }
 
-/** One call of the model: the end of the turn, the tool calls it asks for, or `again` when its answer has the wrong format. */
+/**
+ * One model call. Returns the end of the turn, the requested tool calls, or `again` when the answer has the wrong
+ * format.
+ */
 async function callModel(
   state: LoopState,
   ports: LoopPorts,

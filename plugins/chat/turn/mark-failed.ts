@@ -18,8 +18,8 @@ const NAME = 'failed-turns-are-marked'
 const PAGE = 200
 
 /**
- * Versions that did not mark the messages of a failed turn gave them to the model with every later one. Done once in a home; a process
- * that dies meanwhile leaves the rest to the next.
+ * Earlier versions did not mark the messages of a failed turn, and gave them to the model with every later turn. Runs
+ * once in a home. A process that dies meanwhile leaves the rest to the next one.
  */
 export async function markFailed({ db, upkeep, journal, sessions, record, effects }: MarkFailedDeps): Promise<void> {
   if (await upkeep.isDone(NAME)) return

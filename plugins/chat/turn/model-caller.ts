@@ -46,7 +46,7 @@ const TRACE_CHARS = 200
 function wantsThinking(options: TurnOptions, { manifest }: Agent): boolean | undefined {
   return options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
 }
-/** Whether the model's reasoning is kept and streamed. Switched off it is not shown, even if the model reasons anyway. */
+/** Whether the model's reasoning is kept and streamed. When off, it is not shown, even if the model reasons anyway. */
 export function reasoningPolicy(
   options: TurnOptions,
   agent: Agent,
@@ -69,7 +69,9 @@ interface Attempt {
   answered: boolean
 }
 
-/** Calls the models of one turn: builds each request, keeps it within the window, falls back, and traces how it went. */
+/**
+ * Calls the models of one turn: builds each request, keeps it within the window, falls back, and traces the outcome.
+ */
 export class ModelCaller {
   readonly #deps: ModelCallerDeps
   readonly #live: LiveTurn
@@ -222,7 +224,7 @@ export class ModelCaller {
     return fit(request, Math.floor(model.contextWindow * windowShare))
   }
 
-  /** The provider says that its window is full: once in a turn the older messages are summarised and the rest is cut closer. */
+  /** Handles a full window: once in a turn it summarises the older messages and cuts the rest shorter. */
   async #makeRoom(turns: readonly Turn[], model: ResolvedModel, signal: AbortSignal): Promise<boolean> {
     if (this.#compacted) return false
     this.#compacted = true

@@ -64,9 +64,10 @@ const CODE_LINE = new RegExp(
 const STEP_LINE = /^\s*(?:\d{1,3}[.)]|[-*•])\s+\S/
 
 /**
- * How hard a question looks. Decision: the interface names the thresholds and not the score, so a token of its text counts 1, a line of
- * code 30 and at most 300, a step of a list 25 and at most 200, an image 100, each earlier question 5 and at most 100. With the usual
- * thresholds of 100 and 500 a sentence is simple, a page or a piece of code medium, and a task of many steps about code complex.
+ * Estimates how hard a question is. Decision: the interface names the thresholds and not the score, so a token of the
+ * text counts 1, a line of code 30 and at most 300, a step of a list 25 and at most 200, an image 100, each earlier
+ * question 5 and at most 100. With the default thresholds of 100 and 500 a sentence is simple, a page or a piece of
+ * code is medium, and a task of many steps about code is complex.
  */
 export function score({ text, images, earlier }: Question): number {
   let codeLines = 0

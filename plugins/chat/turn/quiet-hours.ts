@@ -6,8 +6,8 @@ const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'tri
 export const isAutomated = (entryPoint: EntryPoint): boolean => automated.has(entryPoint)
 
 /**
- * Seconds until the quiet hours end; 0 when it is not quiet. `hours` is `HH:MM-HH:MM` in the daemon's local time and may span
- * midnight. What is not written so means no quiet hours, and the manifest is warned of.
+ * Seconds until the quiet hours end; 0 outside of them. `hours` is `HH:MM-HH:MM` in the daemon's local time and may
+ * span midnight. Any other form means no quiet hours, and loading the manifest warns about it.
  */
 export function quietFor(hours: string | undefined, now: Date): number {
   const [, fromHour, fromMinute, toHour, toMinute] = QUIET_HOURS.exec(hours ?? '') ?? []

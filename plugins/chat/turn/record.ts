@@ -229,7 +229,9 @@ export class TurnRecord {
     ]
   }
 
-  /** The messages of a failed turn are shown with the reason, and no model gets them again. A note names what its tools did. */
+  /**
+   * Hides the messages of a failed turn from models, and shows them with the reason. A note names what its tools did.
+   */
   failed(turn: TurnFacts, failure: TurnFailure, effects: readonly string[]): readonly Statement[] {
     return [...this.#deps.sessions.fail(turn.sessionId, turn.id, failure), ...this.#effects(turn, 'failed', effects)]
   }

@@ -99,8 +99,8 @@ function openCalls(messages: readonly Message[]) {
 }
 
 /**
- * Outcomes of open calls, by call id. `waited`: the turn waited for an approval, so a call without a receipt had not begun, or only
- * reads; it is left out and may run now.
+ * The outcomes of open calls, by call id. `waited`: the turn waited for an approval. A call without a receipt then had
+ * not begun, or only reads, so it is left out and may run now.
  */
 async function knownOutcomes(
   effects: Effects,

@@ -56,7 +56,10 @@ export class TurnRunner {
     this.#deps = deps
   }
 
-  /** Runs a turn to its end, whatever that is, and records it. Never rejects. `next` is the turn that follows in the session. */
+  /**
+   * Runs a turn to its end, whatever that is, and records it. Never rejects. `next` returns the following turn of the
+   * session.
+   */
   run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     // The agent is the actor of its turn, whoever sent the message.
     return runAs({ kind: 'agent', id: live.agentId }, () => this.#run(live, next))

@@ -42,7 +42,7 @@ export interface ChatServiceDeps {
   readonly onQueued?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
 }
 
-/** Entry points that answer later: their turns resume after a restart, because no connection is lost with the process. */
+/** Entry points that answer later. Their turns resume after a restart, because no client lost its connection. */
 const RESUMABLE: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
   'channel',
   'schedule',
@@ -52,7 +52,10 @@ const RESUMABLE: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
   'a2a',
 ])
 
-/** Turns that an agent may run at a time. A turn that another agent waits for is not held back: two agents that ask each other would deadlock. */
+/**
+ * How many turns an agent may run at a time. A turn that another agent waits for is exempt: two agents that ask each
+ * other would deadlock.
+ */
 function maxConcurrentTurns({ manifest }: Agent, entryPoint: EntryPoint): number | undefined {
   return entryPoint === 'agent' ? undefined : manifest.max_concurrent_invocations
 }
@@ -106,7 +109,8 @@ export class ChatService implements Chat {
       resumable: RESUMABLE.has(entryPoint),
       toolCalls: request.within === undefined ? undefined : this.attach(request.within)?.toolCalls,
     })
-    // Nothing is awaited between entering the queue and handing in the batch: the order on disk is the order of the queue.
+    // Nothing is awaited between entering the queue and starting the batch, so the order on disk is the order of the
+    // queue.
     const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, entryPoint) === undefined
     const onDisk = db.batch([...record.accepted(turn, blocks, starts ? 'running' : 'queued'), ...also])
     this.enqueue(turn, onDisk)
@@ -180,7 +184,7 @@ export class ChatService implements Chat {
       acquired = true
       if (!turn.waiting) await db.batch([record.running(turn.id)])
     } catch {
-      // The turn was stopped while it waited, or nothing can be written: the runner fails in the same way and records it.
+      // The turn was stopped while it waited, or the disk fails: the runner fails in the same way and records it.
     }
     this.#held.delete(turn)
     try {
@@ -226,7 +230,10 @@ export class ChatService implements Chat {
     for (const turn of this.#queue.items()) if (turn.id === turnId) return turn
     return undefined
   }
-  /** Cancels what waits as well as what runs, where a session or an agent is gone. `forget`: its messages are gone too. */
+  /**
+   * Cancels the waiting and running turns of a session or an agent that is gone. `forget`: its messages are deleted
+   * too.
+   */
   cancelAll(where: { readonly agentId: string; readonly sessionId?: string; readonly forget?: boolean }): void {
     for (const turn of this.#queue.items()) {
       if (!belongsTo(turn, where.agentId, where.sessionId)) continue
@@ -234,7 +241,9 @@ export class ChatService implements Chat {
       turn.cancel()
     }
   }
-  /** Ends turns that wait for a person in this process, and those queued behind them. They go on when the plugin is back. */
+  /**
+   * Ends the turns that wait for a person, and those queued behind them. They resume when the plugin is loaded again.
+   */
   releaseWaiting(): void {
     const sessions = new Set([...this.#queue.heads()].filter(({ waiting }) => waiting).map((turn) => turn.sessionId))
     for (const turn of this.#queue.items()) if (sessions.has(turn.sessionId)) turn.stop('unload')

@@ -249,7 +249,7 @@ export class ToolExecutor {
     this.#markedWaiting.catch(() => undefined)
     this.#deps.onWaiting()
   }
-  /** A turn that ends while it waits stays a waiting one: that is how the next start knows that the call did nothing. */
+  /** A turn that ends while it waits keeps the state `waiting`: the next start then knows that the call did nothing. */
   async #endWaiting(signal: AbortSignal): Promise<void> {
     if (!this.#live.waiting || signal.aborted || this.#progress.waitingCalls > 0) return
     await this.#markedWaiting

@@ -4,8 +4,8 @@ interface Entry<T> {
 }
 
 /**
- * One queue for each key: its items run one at a time, in the order in which they were added. Different keys run side by side. An item
- * whose `ready` rejects is skipped. Unlike `KeyedQueue` it shows what is queued.
+ * One queue for each key. The items of a key run one at a time, in the order of their addition; keys run side by side.
+ * An item whose `ready` rejects is skipped. Unlike `KeyedQueue` it shows its items.
  */
 export class TurnQueue<T> {
   readonly #queues = new Map<string, Entry<T>[]>()
@@ -42,7 +42,10 @@ export class TurnQueue<T> {
     for (const [first] of this.#queues.values()) if (first) yield first.item
   }
 
-  /** Settles when the item has run. The item is in its queue, and `running` knows whether it is the first, before this returns. */
+  /**
+   * Settles when the item has run. Before it returns, the item is in its queue, and `running` knows whether it is the
+   * first.
+   */
   async add(key: string, item: T, ready: Promise<unknown>): Promise<void> {
     const existing = this.#queues.get(key)
     if (existing) {

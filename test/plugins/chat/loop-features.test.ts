@@ -226,7 +226,9 @@ describe('labels', () => {
       (await stage.host.json('GET', '/api/approvals')).body.approvals.find(
         (each: { agent_id: string; status: string }) => each.agent_id === agent,
       )
-    await expect.poll(pending).toMatchObject({ description: expect.stringContaining('ExternalNetwork') })
+    await expect
+      .poll(pending)
+      .toMatchObject({ description: expect.stringContaining('may come from the answer of fetch_page') })
     await stage.host.json('POST', `/api/approvals/${(await pending()).id}/approve`)
     expect((await answer).body.response).toBe('it ran')
     expect(
