@@ -30,8 +30,10 @@ test('chunks that a running daemon may still import outlive a new build for a we
       .filter((entry) => entry.isFile())
       .map((entry) => entry.name)
       .sort()
-    expect(files).toEqual(['client-Ab_3-xYz.js', 'same-abcdefgh.js', 'svc.js', 'tools-12345678.js'])
+    expect(files).toEqual(['.npmignore', 'client-Ab_3-xYz.js', 'same-abcdefgh.js', 'svc.js', 'tools-12345678.js'])
     expect(await readFile(join(fresh, 'core/same-abcdefgh.js'), 'utf8')).toBe(fresh)
+    const ignored = (await readFile(join(fresh, '.npmignore'), 'utf8')).trim().split('\n')
+    expect(ignored.sort()).toEqual(['/core/client-Ab_3-xYz.js', '/plugins/kv/tools-12345678.js'])
     await keepChunks(join(folder, 'none'), fresh, Date.now())
   } finally {
     await rm(folder, { recursive: true })
