@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { namesSecret } from '../log/secret-name.ts'
 
-export type Schema = v.GenericSchema<any, any>
+export type Schema = v.GenericSchema
 export type Tree = Readonly<Record<string, unknown>>
 
 export function isTree(value: unknown): value is Tree {

@@ -10,11 +10,11 @@ export interface ServiceToken<T, Id extends string = string> {
   readonly id: Id
   readonly '~type'?: T
 }
-export type Tokens = Readonly<Record<string, ServiceToken<any>>>
+export type Tokens = Readonly<Record<string, ServiceToken<unknown>>>
 export type Services<T extends Tokens> = { readonly [K in keyof T]: T[K] extends ServiceToken<infer S> ? S : never }
-export type ConfigSchema = v.GenericSchema<any, Record<string, unknown>>
+export type ConfigSchema = v.GenericSchema<unknown, Record<string, unknown>>
 /** Schemas of keys at the top of the configuration file, by key. */
-export type Sections = Readonly<Record<string, v.GenericSchema<any, any>>>
+export type Sections = Readonly<Record<string, v.GenericSchema>>
 /** What a plugin gets as its configuration: its own section, and the sections at the top of the file that it owns. */
 export type PluginConfig<C extends ConfigSchema, S extends Sections> = v.InferOutput<C> & {
   readonly [K in keyof S]: v.InferOutput<S[K]>
@@ -91,7 +91,7 @@ export interface PluginDefinition<
    */
   readonly outbound?: 'operator'
   /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
-  readonly hooks?: readonly Hook<any>[]
+  readonly hooks?: readonly Hook<unknown>[]
   readonly migrations?: readonly Migration[]
   /** Pages that the web page lists. Their files are read when somebody opens them. */
   readonly pages?: readonly PageDeclaration[]

@@ -1,85 +1,96 @@
 import type * as v from 'valibot'
 import { Refusal } from '../errors/error.ts'
 import { findNearest } from './nearest.ts'
+import { isObject } from './object.ts'
 
-type Schema = v.GenericSchema<any, any>
-/** Bounds of what is looked at: a body may be large, and hardly any has a name that is not known. */
-const MOST_NAMES = 64
-const MOST_ITEMS = 100
-const LONGEST = 64
-const DEPTH = 5
+type Schema = v.GenericSchema
+/** A body may be large, and hardly any has an unknown name, so that only so much of it is compared. */
+const MAX_UNKNOWN_NAMES = 64
+const MAX_ITEMS = 100
+const MAX_NAME_CHARS = 64
+const MAX_DEPTH = 5
 
 /**
- * Throws `invalid_request` for a field that nobody knows and that looks like one that is known and missing: what was meant would be
- * ignored, and something or somebody else taken. Other unknown fields are let be, and so is everything in a loose object.
+ * Throws `invalid_request` for an unknown field that looks like a known one that is missing: what the caller meant would
+ * be ignored otherwise. Other unknown fields pass, and so does everything in a loose object.
  */
-export function refuseNearMisses(schema: Schema, value: unknown, path = '', depth = DEPTH): void {
-  if (depth === 0 || typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) {
-    const items = forms(schema).flatMap((form) => ('item' in form ? [form.item as Schema] : []))
-    const [item] = items
-    if (item && items.length === 1)
-      for (const [index, one] of value.slice(0, MOST_ITEMS).entries())
-        refuseNearMisses(item, one, `${path}${index}.`, depth - 1)
-    return
-  }
+export function refuseNearMisses(schema: Schema, value: unknown, path = '', depth = MAX_DEPTH): void {
+  if (depth === 0) return
+  if (Array.isArray(value)) checkItems(schema, value, path, depth)
+  else if (isObject(value)) checkFields(schema, value, path, depth)
+}
+
+function checkItems(schema: Schema, items: readonly unknown[], path: string, depth: number): void {
+  const [item, ...others] = variantsOf(schema).flatMap((variant) => ('item' in variant ? [variant.item as Schema] : []))
+  if (!item || others.length > 0) return
+  for (const [index, value] of items.slice(0, MAX_ITEMS).entries())
+    refuseNearMisses(item, value, `${path}${index}.`, depth - 1)
+}
+
+function checkFields(schema: Schema, fields: Readonly<Record<string, unknown>>, path: string, depth: number): void {
   const known = entriesOf(schema)
   if (!known) return
-  let unknown = 0
-  for (const name of Object.keys(value)) {
-    const inner = known.get(name)
-    if (inner) refuseNearMisses(inner, (value as Record<string, unknown>)[name], `${path}${name}.`, depth - 1)
-    else if (name.length <= LONGEST && ++unknown <= MOST_NAMES) {
-      const meant = nearMiss(
-        name,
-        [...known.keys()].filter((one) => !Object.hasOwn(value, one)),
-      )
-      if (meant === undefined) continue
-      const message = `unknown field; did you mean ${path}${meant}?`
-      throw new Refusal('invalid_request', `${path}${name}: ${message}`, {
-        details: { issues: [{ path: `${path}${name}`, message }] },
-      })
-    }
+  for (const [name, inner] of known)
+    if (Object.hasOwn(fields, name)) refuseNearMisses(inner, fields[name], `${path}${name}.`, depth - 1)
+  const unknown = Object.keys(fields).filter((name) => !known.has(name) && name.length <= MAX_NAME_CHARS)
+  const missing = [...known.keys()].filter((name) => !Object.hasOwn(fields, name))
+  for (const name of unknown.slice(0, MAX_UNKNOWN_NAMES)) {
+    const meant = findMeant(name, missing)
+    if (meant !== undefined) throw unknownField(`${path}${name}`, `${path}${meant}`)
   }
 }
 
-/** The missing name that an unknown one most likely stands for: written another way, a slip away, or with what it is a name or an id of. */
-function nearMiss(name: string, missing: readonly string[]): string | undefined {
-  const plain = snake(name)
+function unknownField(path: string, meant: string): Refusal {
+  const message = `unknown field; did you mean ${meant}?`
+  return new Refusal('invalid_request', `${path}: ${message}`, { details: { issues: [{ path, message }] } })
+}
+
+/**
+ * The missing name that an unknown one most likely stands for: in another case, with another ending (`user` for
+ * `user_id`, `timeout_ms` for `timeout_secs`), or misspelt.
+ */
+function findMeant(name: string, missing: readonly string[]): string | undefined {
+  const plain = toSnakeCase(name)
   const stem = stemOf(plain)
   return (
-    missing.find((one) => snake(one) === plain) ??
-    missing.find((one) => stemOf(snake(one)) === stem) ??
+    missing.find((candidate) => toSnakeCase(candidate) === plain) ??
+    missing.find((candidate) => stemOf(toSnakeCase(candidate)) === stem) ??
     findNearest(plain, missing)
   )
 }
-const snake = (name: string): string =>
+const toSnakeCase = (name: string): string =>
   name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
     .replaceAll('-', '_')
     .toLowerCase()
-const stemOf = (name: string): string => name.replace(/_(?:ids?|uuid|name)$/, '')
+/** The name without what it identifies by, and without its unit. */
+const stemOf = (name: string): string =>
+  name.replace(
+    /_(?:ids?|uuid|name|millis(?:econds)?|ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|bytes|kb|mb|usd|dollars|cents)$/,
+    '',
+  )
 
-/** The fields of an object, in all forms it may have; `undefined` where any may be there. */
+/** The fields of an object, in all variants it may have; `undefined` where any may be there. */
 function entriesOf(schema: Schema): ReadonlyMap<string, Schema> | undefined {
-  const objects = forms(schema).filter(({ type }) => /object|record|unknown|any|custom/.test(type))
+  const objects = variantsOf(schema).filter(({ type }) => /object|record|unknown|any|custom/.test(type))
   if (objects.length === 0 || objects.some(({ type }) => type !== 'object' && type !== 'strict_object'))
     return undefined
   return new Map(
-    objects.flatMap((form) =>
-      'entries' in form ? Object.entries(form.entries as Readonly<Record<string, Schema>>) : [],
+    objects.flatMap((variant) =>
+      'entries' in variant ? Object.entries(variant.entries as Readonly<Record<string, Schema>>) : [],
     ),
   )
 }
-/** What a value may be, without what only says that it may be missing. */
-function forms(schema: Schema): readonly Schema[] {
-  if ('wrapped' in schema) return forms(schema.wrapped as Schema)
+
+/** The schemas a value may have, without the wrappers that only say that it may be missing. */
+function variantsOf(schema: Schema): readonly Schema[] {
+  if ('wrapped' in schema) return variantsOf(schema.wrapped as Schema)
   if ('options' in schema && Array.isArray(schema.options) && (schema.type === 'union' || schema.type === 'variant'))
-    return (schema.options as readonly Schema[]).flatMap(forms)
+    return (schema.options as readonly Schema[]).flatMap(variantsOf)
   if ('pipe' in schema && Array.isArray(schema.pipe) && schema.pipe[0] !== schema) {
     const [first] = schema.pipe as readonly Schema[]
     return first && first !== schema && ('wrapped' in first || 'options' in first || 'pipe' in first)
-      ? forms(first)
+      ? variantsOf(first)
       : [schema]
   }
   return [schema]

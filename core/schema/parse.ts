@@ -3,7 +3,7 @@ import { Refusal } from '../errors/error.ts'
 import { refuseNearMisses } from './near-miss.ts'
 
 /** The parsed value. Throws `invalid_request` that names each wrong field and what was expected (Interface 7). */
-export function parse<S extends v.GenericSchema<any, any>>(schema: S, value: unknown, what = 'body'): v.InferOutput<S> {
+export function parse<S extends v.GenericSchema>(schema: S, value: unknown, what = 'body'): v.InferOutput<S> {
   const result = v.safeParse(schema, value, { abortPipeEarly: true })
   if (result.success) {
     // A path has no further names, and caches and trackers add theirs to a query.

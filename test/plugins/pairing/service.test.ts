@@ -113,7 +113,10 @@ describe.each(engines)('pairing on %s', (engine) => {
     const { store, devices, seen, row } = await paired()
     expect(seen.find('key')).toBeUndefined()
     await devices.read()
-    expect([seen.find('key'), seen.revoked]).toEqual([{ kind: 'device', name: 'Ada', id: 'phone' }, 0])
+    expect([seen.find('key'), seen.revoked]).toEqual([
+      { kind: 'device', title: 'A paired device', name: 'Ada', id: 'phone' },
+      0,
+    ])
     await devices.note()
     expect((await store.devices())[0]?.last_seen).not.toBe(row.last_seen)
     await store.commit(store.removeDevice('phone'))

@@ -299,6 +299,9 @@ describe('inbound hook signature and replay', () => {
     ['modle', 'model'],
     ['timeoutSecs', 'timeout_secs'],
     ['timeout_seconds', 'timeout_secs'],
+    ['timeout_ms', 'timeout_secs'],
+    ['timeoutMs', 'timeout_secs'],
+    ['timeout', 'timeout_secs'],
     ['delivr', 'deliver'],
     ['chanel', 'channel'],
   ])('rejects the unknown field %s and suggests %s', async (field, known) => {
