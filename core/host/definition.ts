@@ -22,7 +22,19 @@ const Page = v.object({
   assets: v.optional(v.array(relativePath)),
 })
 
-const Definition = v.object({
+/** What to write where a key of the definition is missing. */
+const missingKeys: Readonly<Record<string, string>> = {
+  name: 'is missing; write a name in kebab-case, such as "my-plugin"',
+  version: 'is missing; write a version, such as "1.0.0"',
+  config: 'is missing; write v.object({}) when there is nothing to configure',
+  setup: 'is missing; write a function that registers what the plugin adds',
+}
+function explainMissing({ path }: v.BaseIssue<unknown>): string {
+  const key = path?.at(-1)?.key
+  return (typeof key === 'string' ? missingKeys[key] : undefined) ?? 'must "export default definePlugin({ … })"'
+}
+
+const entries = {
   name: v.pipe(
     v.string('must be a string'),
     v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'),
@@ -68,7 +80,8 @@ const Definition = v.object({
   ),
   offline: v.optional(v.record(v.string(), v.function())),
   setup: v.function('must be a function'),
-})
+}
+const Definition = v.object(entries, explainMissing)
 
 /** The definition a module exports by default. Throws `PluginProblem` that says what is wrong with it. */
 export function checkDefinition(exported: unknown, file: string): AnyPlugin {

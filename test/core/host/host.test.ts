@@ -51,6 +51,12 @@ describe('loading a plugin', () => {
 
   it.each([
     ['no default export', 'export const x = 1', 'has no default export'],
+    [
+      'no config',
+      `export default { name: 'bare', version: '1.0.0', setup() {} }`,
+      'config: is missing; write v.object({}) when there is nothing to configure',
+    ],
+    ['a default export that is no object', 'export default 5', 'must "export default definePlugin({ … })"'],
     ['a name that is not kebab-case', pluginText('Bad_Name'), 'name: must be kebab-case'],
     [
       'no schema for its configuration',
@@ -65,7 +71,7 @@ describe('loading a plugin', () => {
     [
       'no setup',
       `import * as v from 'valibot'\nexport default { name: 'one', version: '1', config: v.object({}) }`,
-      'setup: ',
+      'setup: is missing; write a function that registers what the plugin adds',
     ],
   ])('is refused with a clear message when it has %s', async (_case, text, message) => {
     await using it = await bench()
