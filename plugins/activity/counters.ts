@@ -2,7 +2,7 @@ import type { Hooks, Metrics } from 'svc/sdk'
 import { ToolCallEnded, TurnEnded } from '../chat/contract.ts'
 
 /** Agents that are told apart in the metrics; a scrape must not grow with every agent there ever was. */
-const MOST_AGENTS = 1_000
+const MAX_LABELLED_AGENTS = 1_000
 const OTHERS = '(others)'
 
 /** Counts what turns used and what tools did, by the name of the agent. */
@@ -14,7 +14,7 @@ export function countTurns(metrics: Metrics, hooks: Hooks): void {
   const known = new Set<string>()
   const labelOf = (name: string): string => {
     if (known.has(name)) return name
-    if (known.size >= MOST_AGENTS) return OTHERS
+    if (known.size >= MAX_LABELLED_AGENTS) return OTHERS
     known.add(name)
     return name
   }

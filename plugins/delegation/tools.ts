@@ -32,7 +32,8 @@ export function delegationTools(
     labels: ['UntrustedAgent'],
     refuses: ['Secret'],
     description:
-      'Send a message to another agent and wait for its answer. It remembers earlier messages of yours with the same conversation_key.',
+      'Send a message to another agent and wait for its answer. ' +
+      'It remembers earlier messages of yours with the same conversation_key.',
     input: v.object({
       agent_id: whom,
       message: v.pipe(v.string(), v.minLength(1)),
@@ -46,7 +47,8 @@ export function delegationTools(
     needs: 'agent_spawn' satisfies Capability,
     refuses: ['ExternalNetwork', 'UntrustedAgent'],
     description:
-      'Make a new agent. It may do nothing that you may not do. Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
+      'Make a new agent. It may do nothing that you may not do. ' +
+      'Give manifest_toml, or name and system_prompt. Answers JSON with its agent_id.',
     input: Spawn,
     async run(input, { agentId }) {
       const parent = await agents.require(agentId)

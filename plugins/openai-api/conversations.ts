@@ -22,7 +22,7 @@ export interface Caller {
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-const MOST_COMPARED = 1000
+const MAX_COMPARED = 1000
 
 /**
  * Decides in which session a request is answered. Most clients of this API keep the conversation and send all of it
@@ -82,7 +82,7 @@ export class Conversations {
 
   /** Whether the session ends with what the client says was said. */
   async #continues(sessionId: string, history: readonly Said[]): Promise<boolean> {
-    const limit = Math.min(history.length * 4 + 20, MOST_COMPARED)
+    const limit = Math.min(history.length * 4 + 20, MAX_COMPARED)
     const known = toSaid(await this.#parts.sessions.page(sessionId, { limit })).slice(-history.length)
     return known.length === history.length && known.every((said, index) => same(said, history[index]))
   }

@@ -17,7 +17,7 @@ interface GivenAsked extends Omit<Asked, 'history' | 'question'> {
 }
 /** The bytes at an address. Throws `Refusal` when it may not be asked and `UpstreamFailure` when it does not answer. */
 export type FetchImage = (url: URL) => Promise<Uint8Array>
-const MOST_ADDRESSES = 16
+const MAX_FETCHED_IMAGES = 16
 /** One message of a conversation as both sides know it. */
 export interface Said {
   readonly role: 'user' | 'assistant'
@@ -39,8 +39,8 @@ const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
  */
 export async function withTrueImages(asked: GivenAsked, fetchImage: FetchImage | undefined): Promise<Asked> {
   const said = [asked.question, ...asked.history]
-  if (said.flatMap(({ images }) => images).filter((image) => 'url' in image).length > MOST_ADDRESSES)
-    throw badImage(`messages: at most ${MOST_ADDRESSES} pictures are fetched for a request; send data URLs`)
+  if (said.flatMap(({ images }) => images).filter((image) => 'url' in image).length > MAX_FETCHED_IMAGES)
+    throw badImage(`messages: at most ${MAX_FETCHED_IMAGES} pictures are fetched for a request; send data URLs`)
   const question = await trueImages(asked.question, fetchImage)
   const history: Said[] = []
   // One after the other: a request must not hold more in memory than it needs.
@@ -60,7 +60,8 @@ async function trueImages(said: Given, fetchImage: FetchImage | undefined): Prom
 async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Uint8Array> {
   if (!fetchImage)
     throw badImage(
-      'messages: an image_url must be a data URL with base64 content; addresses are fetched only with [plugins.openai-api] fetch_images = true in the configuration file',
+      'messages: an image_url must be a data URL with base64 content; ' +
+        'addresses are fetched only with [plugins.openai-api] fetch_images = true in the configuration file',
     )
   try {
     return await fetchImage(url)

@@ -17,7 +17,9 @@ async function* chunks(
   turn: Pick<AcceptedTurn, 'events'>,
   ended: (result: TurnResult) => Promise<void>,
 ): AsyncGenerator<ServerSentEvent> {
-  const start = `{"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},"model":${JSON.stringify(head.model)},"choices":[{"index":0,"delta":`
+  const start =
+    `{"id":${JSON.stringify(head.id)},"object":"chat.completion.chunk","created":${head.created},` +
+    `"model":${JSON.stringify(head.model)},"choices":[{"index":0,"delta":`
   const warnings = head.warnings.length > 0 ? `,"warnings":${JSON.stringify(head.warnings)}` : ''
   yield { data: `${start}{"role":"assistant"},"finish_reason":null}]}`, provisional: true }
   for await (const event of turn.events()) {
@@ -27,9 +29,8 @@ async function* chunks(
       yield { data: `${start}{"content":${JSON.stringify(event.delta)}},"finish_reason":null}]}` }
     else if (event.type === 'end') {
       await ended(event.result)
-      yield {
-        data: `${start}{},"finish_reason":"${finishReason(event.result)}"}],"usage":${JSON.stringify(encodeUsage(event.result))}${warnings}}`,
-      }
+      const usage = JSON.stringify(encodeUsage(event.result))
+      yield { data: `${start}{},"finish_reason":"${finishReason(event.result)}"}],"usage":${usage}${warnings}}` }
     }
   }
   yield { data: '[DONE]' }

@@ -1,3 +1,4 @@
+import { omitUndefined } from 'svc/sdk'
 import type { CompletionUsage } from 'openai/resources/completions'
 import type { TurnResult } from '../chat/contract.ts'
 import type { Completion } from './schema.ts'
@@ -22,7 +23,7 @@ export function encodeCompletion(head: Head, result: TurnResult): Completion {
         message: {
           role: 'assistant',
           content: result.text,
-          ...(result.reasoning === undefined ? {} : { reasoning_content: result.reasoning }),
+          ...omitUndefined({ reasoning_content: result.reasoning }),
         },
         finish_reason: finishReason(result),
       },

@@ -24,7 +24,8 @@ const description =
   '`model` selects the agent: `svc:<name>`, an agent id or a name; anything else is the first agent. ' +
   'The agent answers with its own system prompt and tools.\n\n' +
   'Conversations: the last message of the user is the question. ' +
-  "A request with nothing else goes on in the agent's own session, and so does one whose earlier messages are what that session ends with. " +
+  "A request with nothing else goes on in the agent's own session, and so does one whose earlier messages " +
+  'are what that session ends with. ' +
   'A request with another history, or with system messages, is a conversation of the client: ' +
   'it is answered from exactly the messages given, in a session of its own that is found again by its content, ' +
   "and the agent's session is neither read nor written. " +

@@ -63,7 +63,8 @@ function activeRoute(deps: SessionRouteDeps): AnyRoute {
     path: '/api/agents/:id/session',
     summary: 'Read the active session of an agent',
     description:
-      'The newest messages, oldest first; `before` takes the id of the first one to page back. `message_count` counts the whole session.',
+      'The newest messages, oldest first; `before` takes the id of the first one to page back. ' +
+      '`message_count` counts the whole session.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,

@@ -308,9 +308,10 @@ function toPlace(row: Covered | undefined): Place | undefined {
 function isAfter(place: Place, { last_turn_seq, last_seq }: Covered): boolean {
   return place.turn_seq > last_turn_seq || (place.turn_seq === last_turn_seq && place.seq > last_seq)
 }
-/** A summary as the model gets it. It is what was said before, so it is told as such and not as a rule. */
+/** A summary as the model gets it: as an earlier part of the conversation, and not as a rule. */
 function toNote(row: SummaryRow): Message {
-  const text = `[Summary of the earlier part of this conversation, ${row.message_count} messages]\n${row.text}\n[End of the summary; the conversation goes on from here]`
+  const head = `[Summary of the earlier part of this conversation, ${row.message_count} messages]`
+  const text = `${head}\n${row.text}\n[End of the summary; the conversation goes on from here]`
   return {
     id: row.id,
     role: 'user',

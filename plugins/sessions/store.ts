@@ -8,8 +8,8 @@ import { MODULUS, numberOf, RecentMessageCache } from './recent-messages.ts'
 
 /** Counted so that the tokens in the window can be told without reading the texts. */
 const CHARS_PER_MESSAGE = 16
-/** Beyond every turn's number, and small enough for every engine. */
-const MOST_TURNS = 2_147_483_647
+/** Greater than the number of every turn, and small enough for every database. */
+const MAX_TURN_SEQ = 2_147_483_647
 
 export class SessionStore {
   readonly #db: PluginDatabase
@@ -57,8 +57,8 @@ export class SessionStore {
   async labelled(agentId: string, label: string): Promise<SessionRow | undefined> {
     return v.parse(
       v.optional(SessionRow),
-      await this.#db
-        .one`SELECT * FROM sessions_session WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`,
+      await this.#db.one`SELECT * FROM sessions_session
+        WHERE agent_id = ${agentId} AND label = ${label} ORDER BY created_at DESC LIMIT 1`,
     )
   }
   /** Those that were written to last first. */
@@ -66,7 +66,9 @@ export class SessionStore {
     return v.parse(
       v.array(ActivityRow),
       await this.#db.all`SELECT w.id, w.agent_id, w.active_at FROM (
-      SELECT s.id, s.agent_id, coalesce((SELECT m.created_at FROM sessions_message m WHERE m.session_id = s.id ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1), s.created_at) AS active_at
+      SELECT s.id, s.agent_id, coalesce((
+        SELECT m.created_at FROM sessions_message m WHERE m.session_id = s.id
+        ORDER BY m.turn_seq DESC, m.seq DESC LIMIT 1), s.created_at) AS active_at
       FROM sessions_session s) w ORDER BY w.active_at DESC, w.id`,
     )
   }
@@ -92,8 +94,8 @@ export class SessionStore {
     this.#recent.clear()
     return [
       {
-        ...this.#db
-          .sql`DELETE FROM sessions_message WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
+        ...this.#db.sql`DELETE FROM sessions_message
+          WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`,
         written: () => this.#recent.clear(),
       },
       this.#db.sql`DELETE FROM sessions_session WHERE agent_id = ${agentId}`,
@@ -124,19 +126,21 @@ export class SessionStore {
     // A place that is known is put in: a selection from the table that is written goes through a temporary one.
     const place = opens ? undefined : this.#recent.placeOf(sessionId, turnId)
     const insert = opens
-      ? this.#db
-          .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
-        SELECT s.id, s.appended + 1, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+      ? this.#db.sql`INSERT INTO sessions_message
+          (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        SELECT s.id, s.appended + 1, s.appended + 1,
+          ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
       : place !== undefined
-        ? this.#db
-            .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        ? this.#db.sql`INSERT INTO sessions_message
+          (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id, ${place}, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
-        : this.#db
-            .sql`INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
-        SELECT s.id, coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1), s.appended + 1,
-          ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+        : this.#db.sql`INSERT INTO sessions_message
+          (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
+        SELECT s.id,
+          coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1),
+          s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
     const row = { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }
     return [
@@ -158,7 +162,8 @@ export class SessionStore {
       this.#forgetting(
         sessionId,
         this.#db.sql`UPDATE sessions_message SET turn_state = 'failed', error_code = ${code}, error = ${message},
-          retryable = ${retryable ? 1 : 0} WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'
+          retryable = ${retryable ? 1 : 0}
+          WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} AND role <> 'system'
           AND turn_state IS NULL`,
       ),
     ]
@@ -167,7 +172,8 @@ export class SessionStore {
     return [
       this.#changed(sessionId, turnId),
       this.#db.sql`UPDATE sessions_session SET message_count = message_count - (
-        SELECT count(*) FROM sessions_message m WHERE m.turn_id = ${turnId} AND coalesce(m.session_id, '') = ${sessionId}
+        SELECT count(*) FROM sessions_message m
+        WHERE m.turn_id = ${turnId} AND coalesce(m.session_id, '') = ${sessionId}
           AND m.role <> 'system' AND coalesce(m.turn_state, 'failed') = 'failed') WHERE id = ${sessionId}`,
       this.#forgetting(
         sessionId,
@@ -243,7 +249,7 @@ export class SessionStore {
   ): Promise<readonly MessageRow[]> {
     const known = this.#db.dialect === 'sqlite' ? this.#recent.between(sessionId, after, before, limit) : undefined
     if (known) return known
-    const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
+    const end = before === undefined ? MAX_TURN_SEQ : await this.#placeOf(before)
     return toMessages(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}
@@ -255,7 +261,7 @@ export class SessionStore {
     after: { readonly turn_seq: number; readonly seq: number },
     before: string | undefined,
   ): Promise<number> {
-    const end = before === undefined ? MOST_TURNS : await this.#placeOf(before)
+    const end = before === undefined ? MAX_TURN_SEQ : await this.#placeOf(before)
     const row = await this.#db.one<{ n: unknown }>`SELECT count(*) AS n FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}
         AND turn_state IS NULL`
@@ -265,7 +271,7 @@ export class SessionStore {
     const row = await this.#db.one<{
       turn_seq: unknown
     }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
-    return row === undefined ? MOST_TURNS : Number(row.turn_seq)
+    return row === undefined ? MAX_TURN_SEQ : Number(row.turn_seq)
   }
   /** Newest first, of those a model is told. */
   async newestTold(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
@@ -311,7 +317,8 @@ export class SessionStore {
   /** Characters of the newest messages. */
   async chars(sessionId: string, limit: number): Promise<number> {
     const row = await this.#db.one<{ chars: unknown }>`SELECT sum(w.chars) AS chars FROM (
-      SELECT chars FROM sessions_message WHERE session_id = ${sessionId} AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}) w`
+      SELECT chars FROM sessions_message WHERE session_id = ${sessionId} AND turn_state IS NULL
+      ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}) w`
     return Number(row?.chars ?? 0)
   }
 

@@ -1,3 +1,4 @@
+import { omitUndefined } from 'svc/sdk'
 import type { Block, Message } from './contract.ts'
 import type { MessageView } from './schema.ts'
 
@@ -15,7 +16,7 @@ export function toView(messages: readonly Message[]): MessageView[] {
       content: text(message.blocks),
       created_at: message.createdAt,
       turn_id: message.turnId,
-      ...(message.mark === undefined ? {} : { mark: message.mark }),
+      ...omitUndefined({ mark: message.mark }),
       ...(message.failure === undefined ? {} : { failed: true as const, error: message.failure }),
     }
     const thinking = reasoning(message.blocks)
@@ -25,7 +26,7 @@ export function toView(messages: readonly Message[]): MessageView[] {
     const images = message.blocks.filter((block) => block.type === 'image')
     if (images.length > 0)
       view.images = images.map(({ mime, fileId, filename }, n) => ({
-        ...(fileId === undefined ? {} : { file_id: fileId }),
+        ...omitUndefined({ file_id: fileId }),
         filename: filename ?? `image-${n + 1}.${mime.replace(/^image\//, '')}`,
         mime,
       }))

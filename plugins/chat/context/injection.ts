@@ -16,7 +16,7 @@ export function inject(system: string, turns: readonly Turn[], injections: Manif
   if (injections.length === 0) return { system, turns }
   const at = turns.findLastIndex((turn) => turn.role === 'user')
   const question = turns[at]
-  const said =
+  const questionText =
     question?.role === 'user'
       ? question.parts
           .map((part) => (part.type === 'text' ? part.text : ''))
@@ -24,14 +24,14 @@ export function inject(system: string, turns: readonly Turn[], injections: Manif
           .toLowerCase()
       : ''
   const fresh = !turns.some((turn) => turn.role === 'assistant')
-  const wanted = injections.filter(
+  const matching = injections.filter(
     ({ condition, position }) =>
-      said.includes((condition ?? '').toLowerCase()) && (position !== 'after_reset' || fresh),
+      questionText.includes((condition ?? '').toLowerCase()) && (position !== 'after_reset' || fresh),
   )
-  const told = wanted.filter(({ position }) => position !== 'before_user').map(toText)
-  const before = wanted.filter(({ position }) => position === 'before_user').map(toText)
+  const systemTexts = matching.filter(({ position }) => position !== 'before_user').map(toText)
+  const before = matching.filter(({ position }) => position === 'before_user').map(toText)
   return {
-    system: [system, ...told].filter((text) => text !== '').join('\n\n'),
+    system: [system, ...systemTexts].filter((text) => text !== '').join('\n\n'),
     turns:
       question?.role !== 'user' || before.length === 0
         ? turns

@@ -43,7 +43,8 @@ export async function withAttachments(
       notes.push(`${note}\n${(await screenOutside(`the file ${path}`, quoted, screening)).text}`)
     } else
       notes.push(
-        `${note.slice(0, -1)}. What it holds is not part of this message: the file is in your workspace, under that path.]`,
+        `${note.slice(0, -1)}. What it holds is not part of this message: ` +
+          'the file is in your workspace, under that path.]',
       )
   }
   return { text: [text, ...notes].join('\n\n'), ...(images.length > 0 ? { images } : {}) }

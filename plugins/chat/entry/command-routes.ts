@@ -76,7 +76,8 @@ function runRoute(deps: CommandDeps): AnyRoute {
     path: '/api/agents/:id/commands',
     summary: 'Run a slash command',
     description:
-      'Without `session_id` it is for the active session of the agent. `thinking` is what the conversation has switched on; the answer says what it is afterwards.',
+      'Without `session_id` it is for the active session of the agent. ' +
+      '`thinking` is what the conversation has switched on; the answer says what it is afterwards.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,

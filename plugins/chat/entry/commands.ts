@@ -1,4 +1,5 @@
 import { checkAuthority, findNearest, suggest } from 'svc/internal'
+import { omitUndefined } from 'svc/sdk'
 import type { Effect, Principal } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Approvals } from '../../approvals/contract.ts'
@@ -72,18 +73,19 @@ const commands: Readonly<Record<string, Entry>> = {
     does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
     async run({ sessions, agents }, conversation, wanted) {
       const agent = await agents.require(conversation.agentId)
-      const { listSessions, switchSession, titleOf } = await import('./session-commands.ts')
+      const { countMessages, listSessions, switchSession, titleOf } = await import('./session-commands.ts')
       if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
       const session = await switchSession({ sessions, agents }, agent.id, wanted)
       conversation.moved(session.id)
-      return `Back in session ${session.id}: ${titleOf(session)}, ${session.messageCount} ${session.messageCount === 1 ? 'message' : 'messages'}.`
+      return `Back in session ${session.id}: ${titleOf(session)}, ${countMessages(session)}.`
     },
   },
   compact: {
     takes: '[undo]',
     does: 'summarise older messages; with undo, take the newest summary back',
     async run({ chat }, { agentId, sessionId }, argument) {
-      return `${argument.toLowerCase() === 'undo' ? describeUndo(await chat.undoCompaction(agentId, sessionId)) : describe(await chat.compact(agentId, sessionId))}.`
+      if (argument.toLowerCase() === 'undo') return `${describeUndo(await chat.undoCompaction(agentId, sessionId))}.`
+      return `${describe(await chat.compact(agentId, sessionId))}.`
     },
   },
   model: {
@@ -98,17 +100,17 @@ const commands: Readonly<Record<string, Entry>> = {
         const resolved = await inference.resolve({
           provider: model.provider,
           model: model.model,
-          ...(model.base_url === undefined ? {} : { baseUrl: model.base_url }),
-          ...(model.api_key_env === undefined ? {} : { apiKeyEnv: model.api_key_env }),
+          ...omitUndefined({ baseUrl: model.base_url, apiKeyEnv: model.api_key_env }),
         })
-        // What was asked for cannot be had, and something else answers for it.
+        // The requested model is not available, and another one answers in its place.
         if (warnings.length > 0 && model.model !== 'default' && resolved.model !== model.model)
           return `The model is set to ${model.model}, but ${resolved.model} by ${resolved.provider} answers.${doubts}`
         return `The model is ${argument === '' ? '' : 'now '}${resolved.model} by ${resolved.provider}.${doubts}`
       } catch (error) {
         const why = explain(error)
         if (why === undefined) throw error
-        return `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}, which cannot be used: ${why}${doubts}`
+        const chosen = `The model is ${argument === '' ? '' : 'now '}${model.model} by ${model.provider}`
+        return `${chosen}, which cannot be used: ${why}${doubts}`
       }
     },
   },
@@ -229,8 +231,10 @@ export async function runCommand(deps: CommandDeps, conversation: Conversation, 
   const name = word.toLowerCase()
   const known = aliases[name] ?? name
   const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-  if (!command)
-    return `Unknown command /${word.slice(0, 50)}${suggest(findNearest(name, Object.keys(commands))) || '.'} /help lists the commands.`
+  if (!command) {
+    const nearest = suggest(findNearest(name, Object.keys(commands))) || '.'
+    return `Unknown command /${word.slice(0, 50)}${nearest} /help lists the commands.`
+  }
   const argument = rest.join(' ')
   checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
   return command.run(deps, conversation, argument)

@@ -31,7 +31,8 @@ export function compactRoutes(
     return { status: restored === 0 ? 'not_needed' : 'restored', message: describeUndo(restored) }
   }
   const description =
-    'The older messages are replaced by a summary in what the model reads; they stay stored and readable. `{"undo": true}` takes the newest summary back. ' +
+    'The older messages are replaced by a summary in what the model reads; they stay stored and readable. ' +
+    '`{"undo": true}` takes the newest summary back. ' +
     'When the model cannot summarise, everything stays as it was.'
   const errors = ['session_not_found', 'conflict', 'service_unavailable'] as const
   const active = defineRoute({

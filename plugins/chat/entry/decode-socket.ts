@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
 import { holdsPicture, SEND_PICTURES, withoutPictures } from './image-fields.ts'
 import { TooDeep } from 'svc/internal'
-import { readJson } from 'svc/sdk'
+import { readJson, omitUndefined } from 'svc/sdk'
 
 export type ClientFrame =
   | {
@@ -61,7 +61,9 @@ export function decodeFrame(raw: string): ClientFrame {
   if (!parsed.success)
     return {
       type: 'invalid',
-      why: 'Not a frame this service knows: a message needs its text in "content"; attachments are a list of {"file_id"}',
+      why:
+        'Not a frame this service knows: a message needs its text in "content"; ' +
+        'attachments are a list of {"file_id"}',
     }
   const { type, content, message, command, args, id, attachments } = parsed.output
   const text = content ?? message
@@ -81,7 +83,7 @@ function toMessage(raw: string, attachments: Attachments = [], messageId?: strin
         type: 'message',
         text,
         ...(attachments.length > 0 ? { attachments } : {}),
-        ...(messageId === undefined ? {} : { messageId }),
+        ...omitUndefined({ messageId }),
       }
 }
 /** Control characters that are no part of a text: a terminal or a log that shows it would obey them. */

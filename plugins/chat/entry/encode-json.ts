@@ -1,3 +1,4 @@
+import { omitUndefined } from 'svc/sdk'
 import * as v from 'valibot'
 import type { TurnResult } from '../contract.ts'
 
@@ -21,7 +22,7 @@ export const MessageAnswer = v.object({
 export function encodeJson(result: TurnResult): v.InferOutput<typeof MessageAnswer> {
   return {
     response: result.text,
-    ...(result.reasoning === undefined ? {} : { thinking: result.reasoning }),
+    ...omitUndefined({ thinking: result.reasoning }),
     input_tokens: result.usage.input,
     output_tokens: result.usage.output,
     iterations: result.iterations,
@@ -31,6 +32,6 @@ export function encodeJson(result: TurnResult): v.InferOutput<typeof MessageAnsw
     provider: result.provider,
     model: result.model,
     stop: result.stop,
-    ...(result.contextPressure === undefined ? {} : { context_pressure: result.contextPressure }),
+    ...omitUndefined({ context_pressure: result.contextPressure }),
   }
 }

@@ -1,3 +1,4 @@
+import { omitUndefined } from 'svc/sdk'
 import type { TurnEvent } from '../contract.ts'
 import { encodePhase, toObject } from './encode-sse.ts'
 
@@ -38,7 +39,7 @@ export function encodeSocket(event: TurnEvent, names: FrameNames): string {
       return JSON.stringify({
         type: 'response',
         content: text,
-        ...(reasoning === undefined ? {} : { thinking: reasoning }),
+        ...omitUndefined({ thinking: reasoning }),
         input_tokens: usage.input,
         output_tokens: usage.output,
         iterations,
@@ -48,7 +49,7 @@ export function encodeSocket(event: TurnEvent, names: FrameNames): string {
         stop,
         turn_id: names.turnId,
         session_id: sessionId,
-        ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }),
+        ...omitUndefined({ context_pressure: contextPressure }),
         ...own(names),
       })
     }
@@ -58,7 +59,7 @@ export function encodeDelta(delta: string): string {
   return `{"type":"text_delta","content":${JSON.stringify(delta)}}`
 }
 function own({ messageId }: FrameNames): object {
-  return messageId === undefined ? {} : { message_id: messageId }
+  return omitUndefined({ message_id: messageId })
 }
 
 /** What a slash command answers: a response that cost nothing. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { Refusal, omitUndefined } from 'svc/sdk'
 import type { EventStream, ServerSentEvent } from 'svc/sdk'
 import type { TurnEvent, TurnPhase } from '../contract.ts'
 import { explain } from '../turn/failure.ts'
@@ -152,7 +152,7 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
           provider,
           model,
           stop,
-          ...(contextPressure === undefined ? {} : { context_pressure: contextPressure }),
+          ...omitUndefined({ context_pressure: contextPressure }),
         }),
       }
     }
@@ -167,8 +167,7 @@ export function encodePhase({ phase, detail, retryAt, attempt }: TurnPhase) {
     type: 'phase' as const,
     phase,
     detail,
-    ...(retryAt === undefined ? {} : { retry_at: retryAt }),
-    ...(attempt === undefined ? {} : { attempt }),
+    ...omitUndefined({ retry_at: retryAt, attempt }),
   }
 }
 

@@ -2,7 +2,8 @@ import * as v from 'valibot'
 
 /** What a client of another service is told that sends pictures in a form this one has no field for. */
 export const SEND_PICTURES =
-  'send pictures as attachments: POST /api/agents/{id}/upload, then "attachments": [{"file_id": "…"}]; POST /v1/chat/completions takes an image_url'
+  'send pictures as attachments: POST /api/agents/{id}/upload, then "attachments": [{"file_id": "…"}]; ' +
+  'POST /v1/chat/completions takes an image_url'
 
 const isPicture = /^(?:input_)?(?:image|picture|photo)(?:s|_?urls?|_?data)?$/i
 const isText = /^(?:text|content|message)$/

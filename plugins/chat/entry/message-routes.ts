@@ -33,6 +33,7 @@ const errors = [
   'service_unavailable',
 ] as const
 const example = { body: { message: 'What time is it?' } }
+const DURABLE = 'The message is on disk before it is worked on. It is answered and stored even if you disconnect.'
 const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
 
 export function messageRoutes(deps: MessageRouteDeps): readonly AnyRoute[] {
@@ -56,7 +57,7 @@ function messageRoute(deps: MessageRouteDeps): AnyRoute {
     method: 'POST',
     path: '/api/agents/:id/message',
     summary: 'Send a message and wait for the whole answer',
-    description: `The message is on disk before it is worked on. It is answered and stored even if you disconnect. ${KEY}`,
+    description: `${DURABLE} ${KEY}`,
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -83,9 +84,11 @@ function streamRoute(deps: MessageRouteDeps): AnyRoute {
     path: '/api/agents/:id/message/stream',
     summary: 'Send a message and read the answer as it is written',
     description:
-      'Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; error when it fails underway. What fails ' +
-      'before the first event answers with its status, unless that takes longer than `[http] stream_status_ms`. The header ' +
-      '`X-Turn-Id` and the first event name the turn. Disconnecting stops nothing that was accepted: ' +
+      'Events: chunk, thinking, phase (what is waited for), tool_use, tool_result, done; ' +
+      'error when it fails underway. ' +
+      'What fails before the first event answers with its status, ' +
+      'unless that takes longer than `[http] stream_status_ms`. ' +
+      'The header `X-Turn-Id` and the first event name the turn. Disconnecting stops nothing that was accepted: ' +
       `\`GET /api/agents/{id}/turns/{turn_id}\` tells what came of it. ${KEY}`,
     auth: 'bearer',
     effect: 'conversation',
@@ -115,10 +118,12 @@ function eventSourceRoute(deps: MessageRouteDeps): AnyRoute {
     path: '/api/agents/:id/stream',
     summary: 'Send a message and read the answer as it is written (alternate listing)',
     description:
-      'The message is in the body, or in the query for clients that cannot send a body with GET. An `EventSource` asks again ' +
-      'whenever a stream ends: with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends ' +
-      'it. The id is sent at once, so what the provider refuses is an `error` event and no status. With `idempotency_key` (or the ' +
-      'header) also a line that was lost before the id came sends nothing twice: the answer is read again.',
+      'The message is in the body, or in the query for clients that cannot send a body with GET. ' +
+      'An `EventSource` asks again whenever a stream ends: ' +
+      'with the `Last-Event-ID` of a turn of this agent nothing is sent, and the answer is 204, which ends it. ' +
+      'The id is sent at once, so what the provider refuses is an `error` event and no status. ' +
+      'With `idempotency_key` (or the header) also a line that was lost before the id came ' +
+      'sends nothing twice: the answer is read again.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,
@@ -158,8 +163,8 @@ function stopRoute({ chat, agents, sessions }: MessageRouteDeps): AnyRoute {
     path: '/api/agents/:id/stop',
     summary: 'Cancel what an agent is doing',
     description:
-      'Cancels the running answers of all sessions of the agent, or with `session_id` that of one. What was said so far is kept and ' +
-      'marked as cancelled. Messages that wait are answered.',
+      'Cancels the running answers of all sessions of the agent, or with `session_id` that of one. ' +
+      'What was said so far is kept and marked as cancelled. Messages that wait are answered.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 5,

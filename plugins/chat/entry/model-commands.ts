@@ -36,9 +36,9 @@ export async function listModels(inference: Inference, catalog: Catalog | undefi
         .map(({ id }) => `, ${id}`)
         .join('')}${more}`
     })
-  return lines.length === 0
-    ? 'No provider can be used now.'
-    : `${lines.join('\n')}\n\n/models <provider> lists all of one. /model <provider>/<model> takes any model a provider has.`
+  if (lines.length === 0) return 'No provider can be used now.'
+  const hint = '/models <provider> lists all of one. /model <provider>/<model> takes any model a provider has.'
+  return `${lines.join('\n')}\n\n${hint}`
 }
 
 export async function listProviders(inference: Inference, catalog: Catalog | undefined): Promise<string> {

@@ -10,8 +10,9 @@ export async function listSessions(sessions: Sessions, agent: Agent, current: st
   const found = await sessions.list(agent.id)
   if (found.length === 0) return 'This agent has no other session yet. /new begins one.'
   const lines = found.slice(0, SHOWN).map((session, index) => {
-    const { id, messageCount, createdAt } = session
-    return `${id === current ? '*' : ' '} ${index + 1}. ${titleOf(session)} (${messageCount} ${messageCount === 1 ? 'message' : 'messages'}, ${createdAt.slice(0, 16).replace('T', ' ')} UTC)`
+    const mark = session.id === current ? '*' : ' '
+    const created = session.createdAt.slice(0, 16).replace('T', ' ')
+    return `${mark} ${index + 1}. ${titleOf(session)} (${countMessages(session)}, ${created} UTC)`
   })
   const more = found.length > SHOWN ? [`  … and ${found.length - SHOWN} more`] : []
   return [...lines, ...more, '', '/sessions <number> goes back to one.'].join('\n')
@@ -47,4 +48,7 @@ function findSession(all: readonly Session[], wanted: string): Session {
 
 export function titleOf({ title }: Session): string {
   return title === '' ? '(no messages yet)' : title
+}
+export function countMessages({ messageCount }: Session): string {
+  return `${messageCount} ${messageCount === 1 ? 'message' : 'messages'}`
 }

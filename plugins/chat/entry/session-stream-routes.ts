@@ -43,7 +43,11 @@ export function sessionStreamRoutes(stream: SessionStream, agents: Agents, sessi
     path: '/api/sessions/:id/stream',
     summary: 'Follow a session: its messages and answers as they come, whatever entry point they came by',
     description:
-      'First `snapshot`: what waits or runs, and what was said so far. Then `message` when one is accepted, followed by the events of its answer as `POST /api/agents/{id}/message/stream` sends them, each with `turn_id`; `error` when a turn fails, `active` when another session becomes the active one, `cleared` when the messages were deleted. A reader that falls behind is sent away and may connect again.',
+      'First `snapshot`: what waits or runs, and what was said so far. ' +
+      'Then `message` when one is accepted, followed by the events of its answer ' +
+      'as `POST /api/agents/{id}/message/stream` sends them, each with `turn_id`; ' +
+      '`error` when a turn fails, `active` when another session becomes the active one, ' +
+      '`cleared` when the messages were deleted. A reader that falls behind is sent away and may connect again.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,

@@ -1,4 +1,4 @@
-import { defineSocket } from 'svc/sdk'
+import { defineSocket, omitUndefined } from 'svc/sdk'
 import type { AnySocketRoute, Socket } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
@@ -63,7 +63,7 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
           return
         }
         const { agentId, thinking } = conversation
-        const said = await withAttachments(
+        const content = await withAttachments(
           deps.uploads(),
           agentId,
           frame.text,
@@ -72,9 +72,9 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
         )
         const turn = await chat.accept({
           agentId,
-          ...said,
+          ...content,
           entryPoint: 'websocket',
-          ...(thinking === undefined ? {} : { thinking }),
+          ...omitUndefined({ thinking }),
         })
         // Not awaited, so that `/stop` and further messages are heard while the answer is written.
         deps.background(() => deliver(deps, socket, turn, { turnId: turn.id, messageId: frame.messageId }))

@@ -83,7 +83,8 @@ function retryRoute({ turns, chat }: TurnRouteDeps): AnyRoute {
     summary: 'Answer a message again whose turn failed',
     description:
       'A new turn with the same text, images and options, at the end of the session; the failed one no longer shows. ' +
-      'Also for a turn that was interrupted. A message whose turn failed is not given to a model again in any other way.',
+      'Also for a turn that was interrupted. A message whose turn failed is not given to a model again in ' +
+      'any other way.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 30,

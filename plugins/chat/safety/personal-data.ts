@@ -26,14 +26,19 @@ export function holdsPersonalData(text: string, wanted: PersonalData): boolean {
   return wanted === 'contacts' && (EMAIL.test(text) || TELEPHONE.test(text))
 }
 
-/** The prefixes and lengths in use, and the check digit. */
+/** The prefixes and lengths of card numbers in use. */
+const CARD_NUMBERS: readonly RegExp[] = [
+  /^4(?:\d{12}|\d{15}|\d{18})$/,
+  /^5[1-5]\d{14}$/,
+  /^2(?:2[2-9]|[3-6]\d|7[01])\d{13}$/,
+  /^3[47]\d{13}$/,
+  /^3(?:0[0-5]|[68]\d)\d{11}$/,
+  /^6(?:011|5\d\d)\d{12}$/,
+]
+
+/** Whether digits have the form and the check digit of a card number. */
 function isCard(digits: string): boolean {
-  if (
-    !/^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d)\d{12})$/.test(
-      digits,
-    )
-  )
-    return false
+  if (!CARD_NUMBERS.some((pattern) => pattern.test(digits))) return false
   let sum = 0
   for (let at = digits.length - 1, second = false; at >= 0; at--, second = !second) {
     const digit = Number(digits[at]) * (second ? 2 : 1)

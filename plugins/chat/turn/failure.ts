@@ -1,4 +1,4 @@
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure, omitUndefined } from 'svc/sdk'
 import type { TurnFailure } from '../../journal/contract.ts'
 
 /** What a person is told of a failed turn; `undefined` for a defect. */
@@ -42,6 +42,6 @@ export function naming(error: unknown, provider: string | undefined): unknown {
     reason: error.reason,
     retry: error.retry,
     cause: error,
-    ...(error.retryAfterSecs === undefined ? {} : { retryAfterSecs: error.retryAfterSecs }),
+    ...omitUndefined({ retryAfterSecs: error.retryAfterSecs }),
   })
 }

@@ -54,7 +54,10 @@ export function instruction(format: ResponseFormat): string {
     format.type === 'json'
       ? 'a JSON object'
       : `a JSON value that fits this JSON schema:\n${JSON.stringify(format.schema)}`
-  return `\n\nYour final answer is read by a program. Answer with ${shape}\nand with nothing else: no explanation, no code fence.`
+  return (
+    `\n\nYour final answer is read by a program. Answer with ${shape}\nand with nothing else: ` +
+    'no explanation, no code fence.'
+  )
 }
 
 /** The answer as JSON text, without a fence around it; or what is wrong with it, in words for the model. */

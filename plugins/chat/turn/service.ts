@@ -156,7 +156,8 @@ export class ChatService implements Chat {
       if (!turn)
         throw new Refusal(
           'turn_not_found',
-          `No turn ${turnId}: it is older than plugins.journal.retention_days, or it never was. Send the message again.`,
+          `No turn ${turnId}: it is older than plugins.journal.retention_days, or it never was. ` +
+            'Send the message again.',
         )
       const [message] = await sessions.turn(turn.sessionId, turnId)
       if (message?.role !== 'user') throw new Refusal('turn_not_found', `The message of turn ${turnId} is deleted`)

@@ -74,7 +74,8 @@ export class ToolExecutor {
         ? ''
         : ` It needs capabilities.${tool.needs} of the manifest besides its name in capabilities.tools.`
     return (
-      `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not let it through.` +
+      `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not ` +
+      'let it through.' +
       needs
     )
   }

@@ -14,33 +14,36 @@ export class SummaryStore {
     this.#db = db
   }
 
-  /** The one that holds. */
+  /** The valid summary. */
   async current(sessionId: string): Promise<SummaryRow | undefined> {
     if (this.#known.has(sessionId)) return this.#known.get(sessionId)
     const changes = this.#changes
     const row = v.parse(
       v.optional(SummaryRow),
       await this.#db.one`SELECT * FROM sessions_summary
-      WHERE session_id = ${sessionId} AND undone_at IS NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
+      WHERE session_id = ${sessionId} AND undone_at IS NULL
+      ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
     )
     if (changes === this.#changes) this.#remember(sessionId, row)
     return row
   }
-  /** The newest that was taken back. */
+  /** The newest undone summary. */
   async undone(sessionId: string): Promise<SummaryRow | undefined> {
     return v.parse(
       v.optional(SummaryRow),
       await this.#db.one`SELECT * FROM sessions_summary
-      WHERE session_id = ${sessionId} AND undone_at IS NOT NULL ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
+      WHERE session_id = ${sessionId} AND undone_at IS NOT NULL
+      ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
     )
   }
-  /** Whether it was stored: not when its last message is gone. */
+  /** Returns `false`, and stores nothing, when the last message of the summary is gone. */
   async add(summary: Summary, statements: readonly Statement[]): Promise<boolean> {
     const { id, sessionId, text, labels, firstMessageId, lastMessageId, messageCount, createdAt } = summary
     const [inserted] = await this.#db.batch([
-      this.#db
-        .sql`INSERT INTO sessions_summary (session_id, last_turn_seq, last_seq, id, text, labels, first_message_id, last_message_id, message_count, created_at)
-        SELECT m.session_id, m.turn_seq, m.seq, ${id}, ${text}, ${JSON.stringify(labels)}, ${firstMessageId}, ${lastMessageId}, ${messageCount}, ${createdAt}
+      this.#db.sql`INSERT INTO sessions_summary (session_id, last_turn_seq, last_seq, id, text, labels,
+          first_message_id, last_message_id, message_count, created_at)
+        SELECT m.session_id, m.turn_seq, m.seq, ${id}, ${text}, ${JSON.stringify(labels)},
+          ${firstMessageId}, ${lastMessageId}, ${messageCount}, ${createdAt}
         FROM sessions_message m WHERE m.id = ${lastMessageId} AND m.session_id = ${sessionId}`,
       ...statements,
     ])
@@ -59,8 +62,8 @@ export class SummaryStore {
     return this.#db.sql`DELETE FROM sessions_summary WHERE session_id = ${sessionId}`
   }
   removeOfAgent(agentId: string): Statement {
-    return this.#db
-      .sql`DELETE FROM sessions_summary WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`
+    return this.#db.sql`DELETE FROM sessions_summary
+      WHERE session_id IN (SELECT id FROM sessions_session WHERE agent_id = ${agentId})`
   }
   forget(sessionId: string): void {
     this.#changes++
