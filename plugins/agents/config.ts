@@ -1,16 +1,19 @@
 import * as v from 'valibot'
 import { fields, fileOnly } from 'svc/sdk'
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(1))
+const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
 export const AgentsConfig = fileOnly(
   'bounds what agents can make of themselves',
   v.object({
-    max_manifest_bytes: v.optional(count, 1_048_576),
-    /** Agents that one request to /api/agents/bulk may name. */
-    max_bulk: v.optional(v.pipe(count, v.maxValue(1000)), 50),
-    /** Agents made by agents: generations below the first one, and how many of them at once. */
-    max_depth: v.optional(v.pipe(count, v.maxValue(100)), 5),
-    max_descendants: v.optional(v.pipe(count, v.maxValue(100_000)), 50),
+    max_manifest_bytes: v.optional(count('Largest manifest of an agent, in bytes.'), 1_048_576),
+    max_bulk: fields.integer('Agents that one request to /api/agents/bulk may name.', 50, 1, 1000),
+    max_depth: fields.integer('Generations of agents made by agents, below the first one.', 5, 1, 100),
+    max_descendants: fields.integer(
+      'Agents made by an agent and its descendants that may be alive at the same time.',
+      50,
+      1,
+      100_000,
+    ),
   }),
 )
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { AuthenticationFailed, Daemon, UnrecordedChange } from 'svc/internal'
-import { definePlugin, fileOnly } from 'svc/sdk'
+import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { ProbesListed } from '../security/contract.ts'
 import { AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
@@ -16,13 +16,24 @@ export default definePlugin({
   config: fileOnly(
     'says how long what was done can be proved',
     v.object({
-      /**
-       * Entries that are older are dropped, in blocks of 1,024, once a checkpoint covers them; 0 keeps them for ever.
-       */
-      retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(36_500)), 90),
-      trim_interval_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(60), v.maxValue(604_800)), 3_600),
-      /** How long new entries wait for a signed checkpoint at most; a thousand of them do not wait. */
-      checkpoint_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 60),
+      retention_days: fields.integer(
+        'Days after which entries are dropped, in blocks of 1,024 that a checkpoint covers; 0 keeps them.',
+        90,
+        0,
+        36_500,
+      ),
+      trim_interval_secs: fields.integer(
+        'Seconds between two searches for entries that are too old.',
+        3_600,
+        60,
+        604_800,
+      ),
+      checkpoint_secs: fields.integer(
+        'Seconds that new entries wait for a signed checkpoint at most; a thousand of them do not wait.',
+        60,
+        1,
+        86_400,
+      ),
     }),
   ),
   requires: { daemon: Daemon },

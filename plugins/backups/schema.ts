@@ -1,18 +1,29 @@
 import * as v from 'valibot'
-import { fileOnly, secret } from 'svc/sdk'
+import { fields, fileOnly, secret } from 'svc/sdk'
 
-const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Limits = fileOnly(
   'says what can be got back after damage',
   v.object({
-    /** Archives that are kept at most; the next one is refused until some are deleted. */
-    max_backups: v.optional(whole(1, 10_000), 100),
-    /** Files of an archive, and bytes of all of them unpacked: one that says or holds more is refused. */
-    max_files: v.optional(whole(1, 10_000_000), 1_000_000),
-    max_bytes: v.optional(whole(1_048_576, 1_099_511_627_776), 68_719_476_736),
-    /** Copies of the database beside the backups, for the day it is damaged; 0 takes none. */
-    snapshot_interval_secs: v.optional(whole(0, 604_800), 3_600),
-    snapshots_kept: v.optional(whole(1, 1_000), 24),
+    max_backups: fields.integer(
+      'Archives that are kept; the next one is refused until some are deleted.',
+      100,
+      1,
+      10_000,
+    ),
+    max_files: fields.integer('Files of one archive; one with more is refused.', 1_000_000, 1, 10_000_000),
+    max_bytes: fields.integer(
+      'Bytes of all files of one archive, unpacked; one with more is refused.',
+      68_719_476_736,
+      1_048_576,
+      1_099_511_627_776,
+    ),
+    snapshot_interval_secs: fields.integer(
+      'Seconds between two copies of the database, for the day it is damaged; 0 takes none.',
+      3_600,
+      0,
+      604_800,
+    ),
+    snapshots_kept: fields.integer('Copies of the database that are kept, the newest ones.', 24, 1, 1_000),
   }),
 )
 export type Limits = v.InferOutput<typeof Limits>
@@ -27,6 +38,7 @@ export const ArchiveName = v.pipe(
   ),
 )
 
+const size = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER))
 const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 export const components = ['data', 'workspaces', 'files', 'config', 'audit_anchor', 'vault_key'] as const
 export const Head = v.object({
@@ -38,10 +50,10 @@ export const Head = v.object({
 export type Head = v.InferOutput<typeof Head>
 export const FileEntry = v.object({
   name: v.string(),
-  size: whole(0, Number.MAX_SAFE_INTEGER),
+  size,
   sha256,
   executable: v.optional(v.boolean()),
-  mtime_ms: v.optional(whole(0, Number.MAX_SAFE_INTEGER)),
+  mtime_ms: v.optional(size),
 })
 export type FileEntry = v.InferOutput<typeof FileEntry>
 /** What an archive must hold, no more and no less, beside itself and its code of authentication. */

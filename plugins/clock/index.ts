@@ -9,8 +9,12 @@ export default definePlugin({
   config: settable(
     'only what is called local time',
     v.object({
-      /** IANA name of what agents are told is local time; the machine's when absent. */
-      timezone: v.optional(v.string()),
+      timezone: v.optional(
+        v.pipe(
+          v.string(),
+          v.description('Time zone of agents by its IANA name, such as Europe/Berlin; that of the machine when unset.'),
+        ),
+      ),
     }),
   ),
   setup({ config, tools }) {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, fileOnly, Refusal } from 'svc/sdk'
+import { definePlugin, fields, fileOnly, Refusal } from 'svc/sdk'
 import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCallStarting } from '../chat/contract.ts'
@@ -12,12 +12,18 @@ export default definePlugin({
   config: fileOnly(
     'bounds what agents get from each other',
     v.object({
-      /** What agents do for agents is limited to what all that wait for it may do themselves. */
-      intersect_rights: v.optional(v.boolean(), true),
-      /** Agents that wait for agents. */
-      max_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100)), 5),
-      /** Longer than other tools, because a whole turn of another agent is inside. */
-      send_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400)), 600),
+      intersect_rights: fields.flag(
+        'Limit what an agent does for other agents to what each of them may do itself.',
+        {},
+        true,
+      ),
+      max_depth: fields.integer('Agents in a row of which each waits for the next.', 5, 1, 100),
+      send_timeout_secs: fields.integer(
+        'Seconds an agent waits for the answer of another agent, which is a whole turn.',
+        600,
+        1,
+        86_400,
+      ),
     }),
   ),
   requires: { agents: Agents, family: Family, audit: Audit, chat: Chat },

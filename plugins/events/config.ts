@@ -4,8 +4,10 @@ import { fileOnly } from 'svc/sdk'
 export const EventsConfig = fileOnly(
   'bounds what agents publish',
   v.object({
-    /** Of the payload of one event, as JSON. */
-    payload_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 65_536),
+    payload_bytes: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(2), v.description('Largest payload of one event, in bytes of JSON.')),
+      65_536,
+    ),
   }),
 )
 export type EventsConfig = v.InferOutput<typeof EventsConfig>

@@ -1,17 +1,18 @@
 import * as v from 'valibot'
-import { fileOnly } from 'svc/sdk'
+import { fields, fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 
-const bytes = (fallback: number) =>
-  v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), fallback)
 export const Limits = fileOnly(
   'bounds what agents take of the disk',
   v.object({
-    /** Of one file of a workspace, through a route or a tool. */
-    max_file_bytes: bytes(10_485_760),
-    max_upload_bytes: bytes(10_485_760),
-    /** Of one identity file, such as SOUL.md. */
-    max_identity_bytes: bytes(32_768),
+    max_file_bytes: fields.integer(
+      'Largest file of a workspace that a route or a tool reads or writes, in bytes.',
+      10_485_760,
+      1,
+      1_073_741_824,
+    ),
+    max_upload_bytes: fields.integer('Largest upload, in bytes.', 10_485_760, 1, 1_073_741_824),
+    max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, 1_073_741_824),
   }),
 )
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { definePlugin, fileOnly } from 'svc/sdk'
+import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Journal } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -17,14 +17,20 @@ export default definePlugin({
   config: fileOnly(
     'says how long is known what agents did',
     v.object({
-      /**
-       * Turns that ended so long ago are forgotten, and what is recorded of their calls; 0 keeps them. Messages are not
-       * affected.
-       */
-      retention_days: v.optional(count, 90),
-      /** Of each agent, the newest of those that do not lie with their turn. */
-      traces_per_agent: v.optional(v.pipe(count, v.minValue(1)), 1000),
-      cleanup_interval_hours: v.optional(v.pipe(count, v.minValue(1), v.maxValue(500)), 24),
+      retention_days: v.optional(
+        v.pipe(
+          count,
+          v.description(
+            'Days for which ended turns and their calls are kept; 0 keeps them. Messages are not affected.',
+          ),
+        ),
+        90,
+      ),
+      traces_per_agent: v.optional(
+        v.pipe(count, v.minValue(1), v.description('Newest traces of calls that are kept for each agent.')),
+        1000,
+      ),
+      cleanup_interval_hours: fields.integer('Hours between two searches for turns that are too old.', 24, 1, 500),
     }),
   ),
   optional: { agents: Agents },

@@ -12,11 +12,26 @@ export const KeyNotFound = defineError('key_not_found', {
 export const Limits = fileOnly(
   'bounds what agents store',
   v.object({
-    max_key_chars: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 512),
-    max_value_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(2)), 262_144),
-    max_value_depth: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 64),
-    max_keys_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
-    max_import_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 8_388_608),
+    max_key_chars: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Longest key, in characters.')),
+      512,
+    ),
+    max_value_bytes: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(2), v.description('Largest value, in bytes of JSON.')),
+      262_144,
+    ),
+    max_value_depth: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Levels of lists and objects in a value.')),
+      64,
+    ),
+    max_keys_per_agent: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Keys that one agent may have.')),
+      10_000,
+    ),
+    max_import_bytes: v.optional(
+      v.pipe(v.number(), v.integer(), v.minValue(1024), v.description('Largest body of an import, in bytes.')),
+      8_388_608,
+    ),
   }),
 )
 export type Limits = v.InferOutput<typeof Limits>

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, fileOnly, settable } from 'svc/sdk'
+import { definePlugin, fields, fileOnly, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -16,15 +16,31 @@ export default definePlugin({
   config: settable(
     'conversations can be deleted over the API as well',
     v.object({
-      /** Conversations that clients keep themselves are removed when nobody went on with them for so long. */
-      conversation_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 168),
-      /**
-       * Fetches pictures that messages name by an https address. Callers can then make the daemon send requests to
-       * hosts of their choice.
-       */
-      fetch_images: v.optional(fileOnly('lets callers choose hosts the daemon asks', v.boolean()), false),
-      max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
-      image_timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(300)), 15),
+      conversation_hours: v.optional(
+        v.pipe(
+          v.number(),
+          v.integer(),
+          v.minValue(1),
+          v.description(
+            'Hours after which a conversation that a client keeps itself is removed when nobody went on with it.',
+          ),
+        ),
+        168,
+      ),
+      fetch_images: v.optional(
+        fileOnly(
+          'lets callers choose hosts the daemon asks',
+          v.pipe(
+            v.boolean(),
+            v.description(
+              'Fetch images that messages name by an https address; callers then choose hosts the daemon asks.',
+            ),
+          ),
+        ),
+        false,
+      ),
+      max_image_bytes: fields.integer('Largest image that is fetched, in bytes.', 5_242_880, 1, 1_073_741_824),
+      image_timeout_secs: fields.integer('Seconds that fetching one image may take.', 15, 1, 300),
     }),
   ),
   requires: { agents: Agents, chat: Chat, turns: Turns, sessions: Sessions },

@@ -1,20 +1,31 @@
 import * as v from 'valibot'
 import { fileOnly } from 'svc/sdk'
 
-const positive = v.pipe(v.number(), v.integer(), v.minValue(1))
+const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
 export const SecurityConfig = fileOnly(
   'says how soon a guard that fails is noticed',
   v.object({
-    /** Milliseconds between two runs of all probes. */
-    probe_interval_ms: v.optional(positive, 60_000),
-    /** A question gets the last run when it is not older than this. */
-    on_demand_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 10_000),
-    /** Milliseconds one probe gets before it counts as failed. */
-    probe_timeout_ms: v.optional(positive, 2_000),
-    /** What was found so long ago is not known any more. */
-    stale_ms: v.optional(positive, 180_000),
-    /** Pause between the open port and the first run, which must not be felt by those who wait for the port. */
-    first_probe_ms: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 2_000),
+    probe_interval_ms: v.optional(count('Milliseconds between two runs of all probes.'), 60_000),
+    on_demand_ms: v.optional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(0),
+        v.description('Milliseconds for which the last run answers a request without a new one.'),
+      ),
+      10_000,
+    ),
+    probe_timeout_ms: v.optional(count('Milliseconds after which a probe that has not ended counts as failed.'), 2_000),
+    stale_ms: v.optional(count('Milliseconds after which a result counts as unknown.'), 180_000),
+    first_probe_ms: v.optional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(0),
+        v.description('Milliseconds between the open port and the first run, which would slow down the start.'),
+      ),
+      2_000,
+    ),
   }),
 )
 export type SecurityConfig = v.InferOutput<typeof SecurityConfig>

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, settable } from 'svc/sdk'
+import { definePlugin, fields, settable } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from './contract.ts'
@@ -15,13 +15,34 @@ export default definePlugin({
   config: settable(
     'sessions can be deleted over the API as well',
     v.object({
-      /** How many of the newest messages `context_window_tokens` counts. */
-      context_messages: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 50),
-      /** Sessions that nobody wrote to for so long are removed; 0 keeps them. */
-      retention_days: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-      /** Of each agent, the ones written to last; 0 keeps them all. */
-      max_sessions_per_agent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-      cleanup_interval_hours: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(500)), 24),
+      context_messages: v.optional(
+        v.pipe(
+          v.number(),
+          v.integer(),
+          v.minValue(1),
+          v.description('Newest messages of a session that `context_window_tokens` counts.'),
+        ),
+        50,
+      ),
+      retention_days: v.optional(
+        v.pipe(
+          v.number(),
+          v.integer(),
+          v.minValue(0),
+          v.description('Days after which a session that nobody wrote to is removed; 0 keeps it.'),
+        ),
+        0,
+      ),
+      max_sessions_per_agent: v.optional(
+        v.pipe(
+          v.number(),
+          v.integer(),
+          v.minValue(0),
+          v.description('Sessions that are kept for each agent, those written to last; 0 keeps them all.'),
+        ),
+        0,
+      ),
+      cleanup_interval_hours: fields.integer('Hours between two searches for sessions to remove.', 24, 1, 500),
     }),
   ),
   hooks: [SessionReset, SessionCleared, SessionRemoving, SessionMeasured],

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
-import { definePlugin, fileOnly } from 'svc/sdk'
+import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -9,11 +9,15 @@ import { Running } from './running.ts'
 import { shellTools } from './tools.ts'
 import type { CommandDeps } from './command.ts'
 
-const folders = v.optional(
-  v.pipe(v.array(v.pipe(v.string(), v.check(isAbsolute, 'an absolute folder'))), v.maxLength(100)),
-  [],
-)
-const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
+const folders = (description: string) =>
+  v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string(), v.check(isAbsolute, 'an absolute folder'))),
+      v.maxLength(100),
+      v.description(description),
+    ),
+    [],
+  )
 
 export default definePlugin({
   name: 'shell',
@@ -21,28 +25,28 @@ export default definePlugin({
   config: fileOnly(
     'says what agents run, and how much of it',
     v.object({
-      /** Folders with programs after the system's own ones. */
-      path: v.optional(v.array(v.string()), []),
-      /** Folders programs may read beside the system's and their workspace. */
-      read: folders,
-      /**
-       * Folders programs may read and write beside their workspace; never one that code or configuration is loaded
-       * from.
-       */
-      write: folders,
-      /**
-       * Run programs of agents also where neither bubblewrap nor Landlock can confine them: they may do there what the
-       * daemon's user may.
-       */
-      unconfined: v.optional(v.boolean(), false),
-      timeout_secs: v.optional(whole(1, 120), 30),
-      /** A command that writes nothing for so long is ended. */
-      no_output_timeout_secs: v.optional(whole(1, 120), 30),
-      max_output_bytes: v.optional(whole(1, 1_048_576), 102_400),
-      processes_per_agent: v.optional(whole(0, 64), 5),
-      /** A process nobody asks for ends after so long. */
-      process_idle_secs: v.optional(whole(1, 86_400), 300),
-      process_life_secs: v.optional(whole(1, 604_800), 3600),
+      path: v.optional(
+        v.pipe(v.array(v.string()), v.description('Folders with programs, searched after those of the system.')),
+        [],
+      ),
+      read: folders('Folders (absolute) that programs may read besides those of the system and their workspace.'),
+      write: folders(
+        'Folders (absolute) that programs may write besides their workspace; none that code is loaded from.',
+      ),
+      unconfined: fields.flag(
+        'Run programs of agents where neither bubblewrap nor Landlock confines them, as the user of the daemon.',
+      ),
+      timeout_secs: fields.integer('Seconds a command may take.', 30, 1, 120),
+      no_output_timeout_secs: fields.integer('Seconds after which a command that writes nothing is ended.', 30, 1, 120),
+      max_output_bytes: fields.integer('Bytes of output of a command that are kept.', 102_400, 1, 1_048_576),
+      processes_per_agent: fields.integer('Background processes that one agent may run at the same time.', 5, 0, 64),
+      process_idle_secs: fields.integer(
+        'Seconds after which a background process that nobody asks for is ended.',
+        300,
+        1,
+        86_400,
+      ),
+      process_life_secs: fields.integer('Seconds after which a background process is ended.', 3600, 1, 604_800),
     }),
   ),
   requires: { agents: Agents, audit: Audit, workspaces: Workspaces },

@@ -1,22 +1,27 @@
 import * as v from 'valibot'
-import { fileOnly } from 'svc/sdk'
+import { fields, fileOnly } from 'svc/sdk'
 
 export const Statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
 export type Status = (typeof Statuses)[number]
 
-const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Limits = fileOnly(
   'bounds what agents put on each other',
   v.object({
-    /** How long an agent may work on a task before another one may have it. */
-    claim_ttl_secs: v.optional(whole(1, 604_800), 600),
-    /** A task that was claimed so often and never finished has failed. */
-    max_attempts: v.optional(whole(1, 100), 3),
-    /** Finished tasks are kept so long; 0 keeps them for ever. */
-    retention_days: v.optional(whole(0, 3650), 7),
-    /** Tasks that wait or are worked on. */
-    max_open: v.optional(whole(1, 1_000_000), 10_000),
-    sweep_interval_secs: v.optional(whole(1, 3600), 30),
+    claim_ttl_secs: fields.integer(
+      'Seconds an agent may work on a task before another one may claim it.',
+      600,
+      1,
+      604_800,
+    ),
+    max_attempts: fields.integer('Claims of a task that was never finished after which it has failed.', 3, 1, 100),
+    retention_days: fields.integer('Days for which finished tasks are kept; 0 keeps them.', 7, 0, 3650),
+    max_open: fields.integer('Tasks that may wait or be worked on at the same time.', 10_000, 1, 1_000_000),
+    sweep_interval_secs: fields.integer(
+      'Seconds between two searches for claims and tasks that are too old.',
+      30,
+      1,
+      3600,
+    ),
   }),
 )
 export type Limits = v.InferOutput<typeof Limits>

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, settable } from 'svc/sdk'
+import { definePlugin, fields, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -13,10 +13,17 @@ export default definePlugin({
   config: settable(
     'chooses among providers that have their keys already',
     v.object({
-      /** The largest image the large vendors accept. */
-      max_image_bytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_073_741_824)), 5_242_880),
+      max_image_bytes: fields.integer('Largest image that a model is shown, in bytes.', 5_242_880, 1, 1_073_741_824),
       /** The model that reads images, whatever model the agent has. */
-      see: v.optional(v.object({ provider: v.string(), model: v.string() })),
+      see: v.optional(
+        v.object({
+          provider: v.pipe(
+            v.string(),
+            v.description('Provider of the model that reads images; set both keys or none.'),
+          ),
+          model: v.pipe(v.string(), v.description('Model that reads images; the one of the agent when unset.')),
+        }),
+      ),
     }),
   ),
   requires: { agents: Agents, workspaces: Workspaces, inference: Inference },

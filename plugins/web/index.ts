@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, fileOnly, secret, settable } from 'svc/sdk'
+import { definePlugin, fields, fileOnly, secret, settable } from 'svc/sdk'
 import type { Fetch, Vault } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -7,26 +7,36 @@ import { brave, searxng, tavily } from './search.ts'
 import type { Key, SearchProvider } from './search.ts'
 import { webTools } from './tools.ts'
 
-const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
-const key = v.optional(secret(v.pipe(v.string(), v.minLength(1))))
 /** Where a key is sent is for the owner of the machine to say. */
-const url = fileOnly('says where keys of searches are sent', v.pipe(v.string(), v.url()))
+const url = (description: string) =>
+  fileOnly('says where keys of searches are sent', v.pipe(v.string(), v.url(), v.description(description)))
+const key = (description: string) => v.optional(secret(v.pipe(v.string(), v.minLength(1), v.description(description))))
 const Config = settable(
   'says how much of the web is read, and with whose key',
   v.object({
-    max_response_bytes: v.optional(whole(1024, 1_073_741_824), 10_485_760),
-    max_chars: v.optional(whole(100, 10_000_000), 50_000),
-    timeout_secs: v.optional(whole(1, 300), 30),
-    /** `auto` takes the first one that has what it needs. Without any, web_search is not offered. */
-    search_provider: v.optional(v.picklist(['auto', 'none', 'brave', 'tavily', 'searxng']), 'auto'),
-    /** The vault entries of the same names do as well. */
-    brave_api_key: key,
-    tavily_api_key: key,
-    /** Address of a server; a private one must be in [outbound] allow too. */
-    searxng_url: v.optional(url),
-    brave_url: v.optional(url, 'https://api.search.brave.com'),
-    tavily_url: v.optional(url, 'https://api.tavily.com'),
-    max_results: v.optional(whole(1, 20), 5),
+    max_response_bytes: fields.integer(
+      'Largest answer that web_fetch reads, in bytes.',
+      10_485_760,
+      1024,
+      1_073_741_824,
+    ),
+    max_chars: fields.integer('Characters of a page that an agent is given.', 50_000, 100, 10_000_000),
+    timeout_secs: fields.integer('Seconds that fetching a page may take.', 30, 1, 300),
+    search_provider: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'none', 'brave', 'tavily', 'searxng']),
+        v.description(
+          'Who answers web_search: `auto` takes the first with a key or an address; without one there is no tool.',
+        ),
+      ),
+      'auto',
+    ),
+    brave_api_key: key('Key of Brave Search; the vault entry of this name does the same.'),
+    tavily_api_key: key('Key of Tavily; the vault entry of this name does the same.'),
+    searxng_url: v.optional(url('Address of a SearXNG server; a private one must be in [outbound] allow too.')),
+    brave_url: v.optional(url('Address of the API of Brave Search.'), 'https://api.search.brave.com'),
+    tavily_url: v.optional(url('Address of the API of Tavily.'), 'https://api.tavily.com'),
+    max_results: fields.integer('Results of a search when the call does not say how many.', 5, 1, 20),
   }),
 )
 

@@ -9,8 +9,16 @@ export default definePlugin({
   name: 'webchat',
   version: '1.0.0',
   config: v.object({
-    /** Folder of a built page to serve instead of the one that comes with the daemon. */
-    page_dir: v.optional(fileOnly('says whose page gets the key', v.pipe(v.string(), v.minLength(1)))),
+    page_dir: v.optional(
+      fileOnly(
+        'says whose page gets the key',
+        v.pipe(
+          v.string(),
+          v.minLength(1),
+          v.description('Folder of a built page that is served instead of the one that comes with the daemon.'),
+        ),
+      ),
+    ),
   }),
   requires: { daemon: Daemon },
   setup({ config, routes, services }) {

@@ -3,26 +3,39 @@ import { MASK } from 'svc/internal'
 import { fields, line, secret, settable } from 'svc/sdk'
 import { eventNames, toEventName } from './events.ts'
 
-const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 export const Settings = settable(
   'deliveries go where the owner sends them over the API',
   v.object({
-    /** Subscriptions of each kind. */
-    max_webhooks: v.optional(whole(1, 10_000), 100),
-    /** Attempts until a delivery is a dead letter. The pause between two attempts doubles. */
-    max_attempts: v.optional(whole(1, 100), 10),
-    back_off_min_ms: v.optional(whole(1, 3_600_000), 1_000),
-    back_off_max_ms: v.optional(whole(1, 86_400_000), 300_000),
-    timeout_ms: v.optional(whole(100, 120_000), 10_000),
-    /** Concurrent deliveries; one at most to the same target, which keeps its order. */
-    max_concurrent: v.optional(whole(1, 256), 8),
-    /** Deliveries that wait for one target; a further one is a dead letter at once. */
-    max_waiting: v.optional(whole(1, 1_000_000), 10_000),
-    /** How long delivered and dead deliveries are kept. 0: for ever. */
-    retention_days: v.optional(whole(0, 3_650), 7),
-    poll_ms: v.optional(whole(10, 60_000), 1_000),
-    /** Interval of the heartbeats, at which wakes with mode `next_heartbeat` are delivered. */
-    heartbeat_secs: v.optional(whole(1, 86_400), 30),
+    max_webhooks: fields.integer('Subscriptions of each kind.', 100, 1, 10_000),
+    max_attempts: fields.integer('Attempts after which a delivery is a dead letter.', 10, 1, 100),
+    back_off_min_ms: fields.integer(
+      'Milliseconds between the first two attempts; each further pause is twice as long.',
+      1_000,
+      1,
+      3_600_000,
+    ),
+    back_off_max_ms: fields.integer('Longest pause between two attempts, in milliseconds.', 300_000, 1, 86_400_000),
+    timeout_ms: fields.integer('Milliseconds one attempt may take.', 10_000, 100, 120_000),
+    max_concurrent: fields.integer(
+      'Concurrent deliveries; a target gets one at a time, which keeps their order.',
+      8,
+      1,
+      256,
+    ),
+    max_waiting: fields.integer(
+      'Deliveries that may wait for one target; a further one is a dead letter at once.',
+      10_000,
+      1,
+      1_000_000,
+    ),
+    retention_days: fields.integer('Days for which delivered and dead deliveries are kept; 0 keeps them.', 7, 0, 3_650),
+    poll_ms: fields.integer('Milliseconds between two searches for deliveries that are due.', 1_000, 10, 60_000),
+    heartbeat_secs: fields.integer(
+      'Seconds between two heartbeats, at which wakes with mode `next_heartbeat` are delivered.',
+      30,
+      1,
+      86_400,
+    ),
   }),
 )
 export type Settings = v.InferOutput<typeof Settings>
