@@ -1,14 +1,10 @@
-import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
+import { defineRoute, rawBody, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
-import { membersOf, readMembers } from './json-text.ts'
 import { Export, Imported, NewImport } from './schema.ts'
 import type { Limits } from './schema.ts'
 import type { PairService } from './service.ts'
-
-/** The body and its member `kv` wrap each value. */
-const WRAPPER_DEPTH = 2
 
 export function exportRoutes(pairs: PairService, agents: Agents, limits: Limits): readonly AnyRoute[] {
   return [
@@ -66,7 +62,8 @@ function importedRoute(
     example: { body: { kv: { theme: 'dark' } } },
     async handle({ params, body }) {
       const { id } = await agents.require(params.id)
-      const { texts, clear } = readImport(body, limits.max_value_depth + WRAPPER_DEPTH)
+      const { readImport } = await import('./import-body.ts')
+      const { texts, clear } = readImport(body, limits.max_value_depth)
       const { imported: count, failed } = await pairs.import(id, texts, clear)
       const answer = { agent_id: id, keys_imported: count }
       return failed.length === 0
@@ -74,20 +71,4 @@ function importedRoute(
         : { status: 'partial' as const, ...answer, failed_keys: failed.map(({ key }) => key), errors: [...failed] }
     },
   })
-}
-
-function readImport(
-  body: Uint8Array,
-  maxDepth: number,
-): { readonly texts: ReadonlyMap<string, string>; readonly clear: boolean } {
-  const members = readMembers(body, maxDepth)
-  const kv = members.get('kv')
-  const texts = kv === undefined ? undefined : membersOf(kv, maxDepth)
-  if (!texts) throw new Refusal('invalid_request', 'kv: Expected an object of keys and values')
-  const version = members.get('version') ?? '1'
-  if (version !== '1') throw new Refusal('invalid_request', 'version: Expected 1')
-  const clear = members.get('clear_existing') ?? 'false'
-  if (clear !== 'true' && clear !== 'false')
-    throw new Refusal('invalid_request', 'clear_existing: Expected true or false')
-  return { texts, clear: clear === 'true' }
 }

@@ -1,7 +1,6 @@
 import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, Reply } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
-import { readValue } from './json-text.ts'
 import { Deleted, KeyNotFound, NewValue, Pair, PairParams, Pairs, Stored } from './schema.ts'
 import type { Limits, PairRow } from './schema.ts'
 import type { PairService } from './service.ts'
@@ -64,6 +63,7 @@ function writeRoute(pairs: PairService, limits: Limits): AnyRoute {
     errors: ['agent_not_found', 'payload_too_large'],
     example: { body: { value: { theme: 'dark' } } },
     async handle({ params, body }) {
+      const { readValue } = await import('./json-text.ts')
       await pairs.write(params.id, params.key, readValue(body, params.key, limits.max_value_depth))
       return { status: 'stored' as const, key: params.key }
     },
