@@ -8,7 +8,7 @@ import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentsConfig, SigningConfig } from './config.ts'
 import { AgentChanged, AgentKilled, AgentKilling, Agents, AgentSpawned, AssignablesListed, Family } from './contract.ts'
-import { Families } from './family.ts'
+import { FamilyService } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
@@ -60,7 +60,7 @@ export default definePlugin({
       ...profileRoutes(agents, assignable),
       ...grantRoutes(agents, assignable, () => tools.list()),
     )
-    const family = new Families(agents, services.audit, config)
+    const family = new FamilyService(agents, services.audit, config)
     await family.recover()
     hooks.on(ProbesListed, (probes) => [
       ...probes,

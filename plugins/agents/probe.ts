@@ -1,6 +1,6 @@
 import type { Agents } from './contract.ts'
 import type { Finding, ProbeCase } from '../security/contract.ts'
-import { inherited } from './family.ts'
+import { inherited } from './child-manifest.ts'
 import { containsPattern } from './inherit.ts'
 import { parseManifest } from './manifest.ts'
 

@@ -46,35 +46,35 @@ export async function probe(config: SigningConfig): Promise<Finding> {
       name: 'a good signature by a key nobody trusts is refused',
       held: !takes(good, []) && !takes(good, readTrusted([generateSigner().publicKey])),
     },
-    { name: 'the point of order one is no key', held: !throwsNot(() => readTrusted([`01${'0'.repeat(62)}`])) },
+    { name: 'the point of order one is no key', held: !succeeds(() => readTrusted([`01${'0'.repeat(62)}`])) },
   ]
-  // The door itself, with this key as the only one, so that nothing of the installation is touched.
-  const door = new Signatures(
+  // With this key as the only one, so that nothing of the installation is touched.
+  const signatures = new Signatures(
     { policy: 'require', trusted_signers: [signer.publicKey] },
     { write: () => Promise.resolve() },
   )
   cases.push(
-    { name: 'the door takes it when it is signed', held: (await door.open(good, undefined)).toml === manifest },
+    { name: 'the daemon takes a signed manifest', held: (await signatures.open(good, undefined)).toml === manifest },
     {
-      name: 'the door refuses it when it is changed',
-      held: await door.open({ ...good, manifest: `${manifest}\n` }, undefined).then(
+      name: 'the daemon refuses a changed manifest',
+      held: await signatures.open({ ...good, manifest: `${manifest}\n` }, undefined).then(
         () => false,
         () => true,
       ),
     },
     {
-      name: 'the door refuses what is not signed',
-      held: !throwsNot(() => door.admit(null)) && throwsNot(() => door.admit('someone')),
+      name: 'the daemon refuses an unsigned manifest',
+      held: !succeeds(() => signatures.admit(null)) && succeeds(() => signatures.admit('someone')),
     },
     {
       name: 'every trusted key of this installation is one',
-      held: throwsNot(() => readTrusted(config.trusted_signers)),
+      held: succeeds(() => readTrusted(config.trusted_signers)),
     },
   )
   return { cases, evidence: `policy: ${config.policy}, ${config.trusted_signers.length} pinned signers` }
 }
 
-function throwsNot(work: () => unknown): boolean {
+function succeeds(work: () => unknown): boolean {
   try {
     work()
     return true
