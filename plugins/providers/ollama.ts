@@ -8,68 +8,77 @@ export interface Detected {
   readonly models: readonly string[]
 }
 const ABSENT: Detected = { available: false, models: [] }
+export interface OllamaDeps {
+  readonly fetch: Fetch
+  readonly clock: Clock
+  readonly limits: { readonly timeoutMs: number; readonly againMs: number }
+  readonly baseUrl: () => string | undefined
+}
 
-/** Looks whether a local Ollama answers and remembers it for a while. Never rejects: a machine without Ollama is the usual case. */
+/**
+ * Detects whether a local Ollama answers and remembers it for a while. Never rejects: a machine without Ollama is the
+ * usual case.
+ */
 export class Ollama {
-  readonly #fetch: Fetch
-  readonly #clock: Clock
-  readonly #limits: { readonly timeoutMs: number; readonly againMs: number }
-  readonly #baseUrl: () => string | undefined
-  #known: { readonly at: number; readonly what: Detected } | undefined
+  readonly #deps: OllamaDeps
+  #last: { readonly at: number; readonly detected: Detected } | undefined
   #detecting: Promise<Detected> | undefined
+  /** All detections under way, those from before `forget` too. */
+  readonly #running = new Set<Promise<Detected>>()
   readonly #abort = new AbortController()
 
-  constructor(parts: {
-    fetch: Fetch
-    clock: Clock
-    limits: { timeoutMs: number; againMs: number }
-    baseUrl: () => string | undefined
-  }) {
-    this.#fetch = parts.fetch
-    this.#clock = parts.clock
-    this.#limits = parts.limits
-    this.#baseUrl = parts.baseUrl
+  constructor(deps: OllamaDeps) {
+    this.#deps = deps
   }
 
   /** The last answer; asks when there is none, and again in the background when it is old. */
   async detected(): Promise<Detected> {
-    if (!this.#known) return this.detect()
-    if (this.#clock.now() - this.#known.at >= this.#limits.againMs && !this.#detecting) this.detect().catch(() => {})
-    return this.#known.what
+    if (!this.#last) return this.detect()
+    const { clock, limits } = this.#deps
+    // A detection never rejects, so nobody has to wait for this one.
+    if (clock.now() - this.#last.at >= limits.againMs) void this.detect()
+    return this.#last.detected
   }
 
   /** Asks now. Calls at the same time share one request. */
   detect(): Promise<Detected> {
-    return (this.#detecting ??= this.#ask()
-      .then((what) => {
-        this.#known = { at: this.#clock.now(), what }
-        return what
-      })
-      .finally(() => {
+    if (this.#detecting) return this.#detecting
+    const detecting = this.#request().then((detected) => {
+      this.#running.delete(detecting)
+      // After `forget`, what this request found is out of date.
+      if (this.#detecting === detecting) {
         this.#detecting = undefined
-      }))
+        this.#last = { at: this.#deps.clock.now(), detected }
+      }
+      return detected
+    })
+    this.#detecting = detecting
+    this.#running.add(detecting)
+    return detecting
   }
 
-  /** Forgets the answer after a call failed, so that the next question asks again. */
+  /** Forgets the answer, also one on its way, after a call failed or the address changed: the next question asks again. */
   forget(): void {
-    this.#known = undefined
+    this.#last = undefined
+    this.#detecting = undefined
   }
 
-  /** Ends a request that is under way. */
+  /** Aborts the requests under way. */
   async close(): Promise<void> {
     this.#abort.abort(new Error('the providers plugin was unloaded'))
-    await this.#detecting
+    await Promise.all(this.#running)
   }
 
-  async #ask(): Promise<Detected> {
-    const baseUrl = this.#baseUrl()
+  async #request(): Promise<Detected> {
+    const { clock, fetch, limits } = this.#deps
+    const baseUrl = this.#deps.baseUrl()
     if (baseUrl === undefined || this.#abort.signal.aborted) return ABSENT
     const controller = new AbortController()
     const stop = (): void => controller.abort(new Error('no answer in time'))
-    const cancel = this.#clock.after(this.#limits.timeoutMs, stop)
+    const cancel = clock.after(limits.timeoutMs, stop)
     this.#abort.signal.addEventListener('abort', stop, { once: true })
     try {
-      const response = await this.#fetch(new URL('/api/tags', baseUrl), {
+      const response = await fetch(new URL('/api/tags', baseUrl), {
         signal: controller.signal,
         maxBytes: 1_000_000,
       })

@@ -6,6 +6,8 @@ import { UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
+import { createOutbound } from '../../../core/net/outbound.ts'
+import { outboundSettings } from '../../support/provider-stage.ts'
 import { createRig } from './rig.ts'
 import type { RigOptions } from './rig.ts'
 
@@ -84,6 +86,28 @@ describe('what default stands for', () => {
     await part.inference.defaultModel()
     expect(local.requests.length - start).toBe(3)
   })
+  it('a detection that began before the answer was forgotten is not remembered', async () => {
+    await using outbound = createOutbound({ settings: () => outboundSettings })
+    const answers: ((value: boolean) => void)[] = []
+    await using part = await createRig({
+      config: { providers: withOllama() },
+      fetch: async (url) => {
+        const isThere = await new Promise<boolean>((resolve) => answers.push(resolve))
+        if (!isThere) throw new Error('connection refused')
+        return outbound.forOperator()(url)
+      },
+    })
+    const before = part.ollama.detect()
+    part.ollama.forget()
+    const after = part.ollama.detected()
+    expect(answers).toHaveLength(2)
+    answers[1]?.(true)
+    expect(await after).toMatchObject({ available: true })
+    answers[0]?.(false)
+    expect(await before).toMatchObject({ available: false })
+    expect(await part.ollama.detected()).toMatchObject({ available: true })
+  })
+
   it('an Ollama that does not answer in time is not there', async () => {
     await using part = await createRig({
       config: { providers: nothing },
