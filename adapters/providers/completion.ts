@@ -64,11 +64,11 @@ export const pictureTypes: ReadonlySet<string> = new Set(['image/png', 'image/jp
 /** A conversation written down with its speakers, for models that take a text and no turns. */
 export function transcriptOf(turns: readonly Turn[]): string {
   return turns
-    .map(written)
+    .map(transcriptLine)
     .filter((text) => text !== '')
     .join('\n\n')
 }
-function written(turn: Turn): string {
+function transcriptLine(turn: Turn): string {
   if (turn.role === 'user') return `User: ${textOfUser(turn)}`
   if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
   const calls = turn.calls.map(

@@ -69,9 +69,9 @@ export class BudgetNotifier {
   }
 
   async #checkAccounts(agent: Agent): Promise<void> {
-    for (const [whose, { lines, threshold }] of await this.#deps.accounts(agent)) {
+    for (const [payer, { lines, threshold }] of await this.#deps.accounts(agent)) {
       if (threshold <= 0) continue
-      for (const line of lines) if (line.spent >= line.limit * threshold) await this.#notify('warning', whose, line)
+      for (const line of lines) if (line.spent >= line.limit * threshold) await this.#notify('warning', payer, line)
     }
   }
 

@@ -81,7 +81,7 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
           alertThreshold: body.alert_threshold,
           defaultHourTokens: body.default_max_llm_tokens_per_hour,
         },
-        `budget of all agents: ${told(body)}`,
+        `budget of all agents: ${describeChange(body)}`,
       )
       return whole()
     },
@@ -148,7 +148,7 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
           monthUsd: first(body.monthly_limit_usd, body.max_cost_per_month_usd),
           hourTokens: body.max_llm_tokens_per_hour,
         },
-        `budget of agent ${agent.name}: ${told(body)}`,
+        `budget of agent ${agent.name}: ${describeChange(body)}`,
       )
       return one(id)
     },
@@ -181,7 +181,7 @@ function money({ limits, together: spent, lines, threshold }: Account) {
 const MEASURED = Object.keys(AgentBudget.entries).filter((name) => name !== 'agent_id' && name !== 'agent_name')
 const part = (spent: number, limit: number | undefined): number => (limit === undefined ? 0 : spent / limit)
 const first = <T>(one: T | undefined, other: T | undefined): T | undefined => (one === undefined ? other : one)
-function told(body: Readonly<Record<string, unknown>>): string {
+function describeChange(body: Readonly<Record<string, unknown>>): string {
   return Object.entries(body)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name} = ${String(value)}`)

@@ -27,11 +27,11 @@ export interface BudgetServiceDeps {
   readonly shared: boolean
   readonly refused: () => void
 }
-type Of = {
+type BudgetedAgent = {
   readonly id: string
   readonly manifest: { readonly resources: Resources; readonly metadata: Readonly<Record<string, unknown>> }
 }
-interface Known {
+interface BudgetState {
   readonly set: Map<string, SetLimits>
   readonly lineage: AgentLineage
 }
@@ -46,7 +46,7 @@ export interface Account {
 }
 
 /** Another call may be faster between the check and the claim. A call that loses so often is asked to come back. */
-const TRIES = 3
+const MAX_TRIES = 3
 const ALL = ''
 /** What another process has set holds here after so long. */
 const REREAD_MS = 5000
@@ -54,8 +54,8 @@ const REREAD_MS = 5000
 /** Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit. */
 export class BudgetService implements Budgets {
   readonly #deps: BudgetServiceDeps
-  #known: Known | undefined
-  #reading: Promise<Known> | undefined
+  #state: BudgetState | undefined
+  #reading: Promise<BudgetState> | undefined
   /** Calls of agents that share a limit are checked one after the other, by the root of their lineage. */
   readonly #families = new KeyedQueue()
   readonly #changes = new SerialQueue()
@@ -64,29 +64,29 @@ export class BudgetService implements Budgets {
     this.#deps = deps
   }
 
-  limits(agent: Of): boolean {
+  limits(agent: BudgetedAgent): boolean {
     // The gate reads again now and then.
     if (this.#deps.shared) return true
-    if (!this.#known) {
+    if (!this.#state) {
       // Read with the first call, so that the start does not wait; until then every call passes the gate and gets a failure there.
       this.#read().catch(() => undefined)
       return true
     }
-    const { set } = this.#known
+    const { set } = this.#state
     return (
       limitsAnything(this.#ofAll(set)) || limitsAnything(this.#ofAgent(set, agent)) || parentOf(agent) !== undefined
     )
   }
 
   /** The gate before a call of a model. Throws `rate_limit` when a limit has no room for it. */
-  async admit({ agent, model, maxTokens: most, onRelease: held }: ModelCallAttempt): Promise<void> {
+  async admit({ agent, model, maxTokens, onRelease }: ModelCallAttempt): Promise<void> {
     const { spending, notifier, config, now } = this.#deps
     const { set, lineage } = await this.#read()
     const all = this.#ofAll(set)
     const own = this.#ofAgent(set, agent)
     const payers = await this.#payers(agent, lineage)
     if (!limitsAnything(all) && !limitsAnything(own) && payers.length === 0) return
-    const nano = costNano(highestPrice(model.price), { input: most.input, output: most.output })
+    const nano = costNano(highestPrice(model.price), { input: maxTokens.input, output: maxTokens.output })
     if (nano === null && [all, own, ...payers.map(({ limits }) => limits)].some(limitsMoney)) {
       if (config.unknown_price === 'refuse') throw unpriced(agent, model)
       notifier.unpriced(agent, model)
@@ -95,7 +95,7 @@ export class BudgetService implements Budgets {
       id: randomUUID(),
       agentId: agent.id,
       nano: nano ?? 0,
-      tokens: most.input + most.output,
+      tokens: maxTokens.input + maxTokens.output,
       expiresAt: new Date(now() + config.reservation_secs * 1000).toISOString(),
     }
     const take = async (): Promise<void> => {
@@ -109,13 +109,13 @@ export class BudgetService implements Budgets {
         if (await spending.claim(claim, { all, agent: own })) return
         const refusal = await this.#refusal(agent, all, own, claim)
         if (refusal) throw refusal
-        if (tries === TRIES)
+        if (tries === MAX_TRIES)
           throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
       }
     }
     // A shared limit is checked and claimed in two steps: no other call of the same lineage may come between.
     await (payers.length === 0 ? take() : this.#families.run(rootOf(agent), take))
-    held(() => {
+    onRelease(() => {
       notifier.scheduleCheck(agent)
       return [spending.release(claim.id)]
     })
@@ -133,11 +133,11 @@ export class BudgetService implements Budgets {
     const { set } = await this.#read()
     return this.#account(this.#ofAll(set), ALL)
   }
-  async accountOf(agent: Of): Promise<Account> {
+  async accountOf(agent: BudgetedAgent): Promise<Account> {
     const { set } = await this.#read()
     return this.#account(this.#ofAgent(set, agent), agent.id)
   }
-  async limitsOf(agent: Of): Promise<SpendLimits> {
+  async limitsOf(agent: BudgetedAgent): Promise<SpendLimits> {
     return this.#ofAgent((await this.#read()).set, agent)
   }
   async defaultHourTokens(): Promise<number> {
@@ -185,10 +185,10 @@ export class BudgetService implements Budgets {
     const { store, agents, spending } = this.#deps
     const { lineage } = await this.#read()
     const descendantIds = lineage.descendantIds()
-    const there = new Set((await agents.list()).map(({ id }) => id))
+    const present = new Set((await agents.list()).map(({ id }) => id))
     for (const id of descendantIds) {
       if (signal.aborted) return
-      if (there.has(id) || Object.values(await spending.spent(id)).some((spent) => spent > 0)) continue
+      if (present.has(id) || Object.values(await spending.spent(id)).some((spent) => spent > 0)) continue
       await store.write(lineage.ancestors(id).map((ancestorId) => store.removeAncestor({ ancestorId, agentId: id })))
       lineage.forget(id)
     }
@@ -209,7 +209,7 @@ export class BudgetService implements Budgets {
     }
   }
 
-  async #refusal(agent: Agent, all: SpendLimits, own: SpendLimits, claim: Needs): Promise<Refusal | undefined> {
+  async #refusal(agent: Agent, all: SpendLimits, own: SpendLimits, claim: CallCost): Promise<Refusal | undefined> {
     const { spending } = this.#deps
     for (const [limits, scope] of [
       [own, agent.id],
@@ -222,10 +222,10 @@ export class BudgetService implements Budgets {
     }
     return undefined
   }
-  async #refuse(whose: Agent | undefined, full: Line, { nano, tokens }: Needs): Promise<Refusal> {
+  async #refuse(payer: Agent | undefined, full: Line, { nano, tokens }: CallCost): Promise<Refusal> {
     this.#deps.refused()
-    await this.#deps.notifier.exceeded(whose, full)
-    return refusal(whose, full, full.unit === 'usd' ? nano : tokens, this.#deps.now())
+    await this.#deps.notifier.exceeded(payer, full)
+    return refusal(payer, full, full.unit === 'usd' ? nano : tokens, this.#deps.now())
   }
 
   /** The agents that pay for a call together with others: those it came of, and itself when it made any. Only those with a limit. */
@@ -241,7 +241,7 @@ export class BudgetService implements Budgets {
     }
     return payers
   }
-  /** The agents whose limits a call of this one is on, itself among them. */
+  /** The accounts a call of this agent counts against, its own among them. */
   async accounts(agent: Agent): Promise<readonly (readonly [agent: Agent | undefined, account: Account])[]> {
     const { lineage } = await this.#read()
     const others = (await Promise.all(lineage.ancestors(agent.id).map((id) => this.#deps.agents.find(id)))).filter(
@@ -255,26 +255,26 @@ export class BudgetService implements Budgets {
   #ofAll(set: ReadonlyMap<string, SetLimits>): SpendLimits {
     return limitsOfAll(set.get(ALL), this.#deps.config)
   }
-  #ofAgent(set: ReadonlyMap<string, SetLimits>, { id, manifest }: Of): SpendLimits {
+  #ofAgent(set: ReadonlyMap<string, SetLimits>, { id, manifest }: BudgetedAgent): SpendLimits {
     return limitsOfAgent(set.get(id), manifest.resources, this.#defaultTokens(set))
   }
   #defaultTokens(set: ReadonlyMap<string, SetLimits>): number {
     return set.get(ALL)?.defaultHourTokens ?? this.#deps.config.default_max_llm_tokens_per_hour
   }
 
-  #read(): Promise<Known> {
+  #read(): Promise<BudgetState> {
     const { shared, now } = this.#deps
-    if (shared && this.#known && now() - this.#readAt > REREAD_MS) this.#reading = undefined
+    if (shared && this.#state && now() - this.#readAt > REREAD_MS) this.#reading = undefined
     if (!this.#reading) this.#readAt = now()
     return (this.#reading ??= this.#load().then(
-      (known) => (this.#known = known),
+      (state) => (this.#state = state),
       (error: unknown) => {
         this.#reading = undefined
         throw error
       },
     ))
   }
-  async #load(): Promise<Known> {
+  async #load(): Promise<BudgetState> {
     const { store, agents } = this.#deps
     const [limits, links, all] = await Promise.all([store.limits(), store.ancestors(), agents.list()])
     const lineage = new AgentLineage(links)
@@ -285,8 +285,8 @@ export class BudgetService implements Budgets {
   }
 }
 
-type Needs = { readonly nano: number; readonly tokens: number }
-function passes({ unit, limit, spent, held }: Line, { nano, tokens }: Needs): boolean {
+type CallCost = { readonly nano: number; readonly tokens: number }
+function passes({ unit, limit, spent, held }: Line, { nano, tokens }: CallCost): boolean {
   return spent + held + (unit === 'usd' ? nano : tokens) > limit
 }
 function rootOf({ id, manifest }: Agent): string {

@@ -77,9 +77,9 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     provider?: string,
   ): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
     await models.ready()
-    const { usable, models: told } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
+    const { usable, models: fromProviders } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
     const known = models.list(provider)
-    const further = told.filter((model) => provider === undefined || model.provider === provider)
+    const further = fromProviders.filter((model) => provider === undefined || model.provider === provider)
     if (further.length === 0) return { models: known, usable }
     const all = new Map([...known, ...further].map((model) => [`${model.provider} ${model.id}`, model]))
     return { models: [...all.values()], usable }

@@ -7,17 +7,25 @@ const whichModel = fields.overApi('chooses among providers that have their keys 
 const asPrice = fields.overApi('what is counted; PUT /api/budget says what may be spent')
 
 const httpUrl = v.pipe(v.string(), v.url(), v.startsWith('http', 'expected a URL that begins with http:// or https://'))
-const Usd = v.pipe(v.number(), v.minValue(0))
+const usd = (description: string) => v.pipe(v.number(), v.minValue(0), v.description(description))
 const Prices = v.pipe(
   v.record(
     v.string(),
-    v.object({ input: Usd, output: Usd, cached_input: v.optional(Usd), cache_write: v.optional(Usd) }),
+    v.object({
+      input: usd('USD per million tokens of input.'),
+      output: usd('USD per million tokens of output.'),
+      cached_input: v.optional(usd('USD per million tokens read from the prompt cache.')),
+      cache_write: v.optional(usd('USD per million tokens written to the prompt cache.')),
+    }),
   ),
   v.description('USD per million tokens of each model.'),
   v.metadata({ ...asPrice }),
 )
 
-/** One `[providers.<name>]` section. What a driver asks for beside this, such as a project or a region, its own schema checks. */
+/**
+ * One `[providers.<name>]` section. What a driver asks for beside this, such as a project or a region, its own schema
+ * checks.
+ */
 export const Section = v.pipe(
   v.objectWithRest(
     {
@@ -78,10 +86,26 @@ export type Section = v.InferOutput<typeof Section>
 
 const Fallback = v.pipe(
   v.object({
-    provider: v.pipe(v.string(), v.minLength(1)),
-    model: v.optional(v.pipe(v.string(), v.minLength(1)), 'default'),
-    api_key_env: v.exactOptional(v.pipe(v.string(), v.metadata({ ...whereKeysGo }))),
-    base_url: v.exactOptional(v.pipe(v.string(), v.url(), v.metadata({ ...whereKeysGo }))),
+    provider: v.pipe(v.string(), v.minLength(1), v.description('Name of the provider.')),
+    model: v.optional(
+      v.pipe(v.string(), v.minLength(1), v.description("Model of that provider; default is the provider's usual one.")),
+      'default',
+    ),
+    api_key_env: v.exactOptional(
+      v.pipe(
+        v.string(),
+        v.description("Environment variable with the key, instead of the provider's own."),
+        v.metadata({ ...whereKeysGo }),
+      ),
+    ),
+    base_url: v.exactOptional(
+      v.pipe(
+        v.string(),
+        v.url(),
+        v.description("URL its requests go to, instead of the provider's own."),
+        v.metadata({ ...whereKeysGo }),
+      ),
+    ),
   }),
   v.description('A model that answers when those before it cannot.'),
   v.metadata({ ...whichModel }),
@@ -108,44 +132,56 @@ export const sections = {
   default_model: fields.text('Model of agents that name none.', { ...whichModel, live: true }),
 }
 
-const count = (initial: number) => v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), initial)
+const count = (description: string, initial: number) =>
+  v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description)), initial)
 const ms = count
 /** `[plugins.providers]`. */
 export const OwnConfig = settable(
   'says how patiently calls are tried, and who embeds among those that have their keys already',
   v.object({
-    /** Calls of a provider for one answer, the first included. */
-    tries: count(3),
-    back_off_min_ms: ms(300),
-    back_off_max_ms: ms(30_000),
-    /** The longest pause a provider may ask for; a longer one is cut to this. */
-    retry_after_max_ms: ms(60_000),
-    /** Until the first piece of an answer. */
-    first_event_ms: ms(120_000),
-    /** Between two pieces of an answer. */
-    idle_ms: ms(60_000),
-    /** One answer with all its tries. */
-    answer_ms: ms(600_000),
-    breaker_failures: count(5),
-    breaker_window_ms: ms(30_000),
-    /** The longest pause between two trials of a provider that keeps failing. */
-    breaker_pause_ms: ms(30_000),
-    /** The pause before the first trial; it doubles with each one that fails. */
-    breaker_trial_ms: ms(1000),
-    /** A call waits so long for the next trial of its provider; for a later one it fails at once. */
-    circuit_wait_ms: ms(2500),
-    /** How long a local Ollama has to answer the question whether it is there. */
-    detect_ms: ms(300),
-    /** How long its answer is believed. */
-    detect_again_ms: ms(60_000),
-    /** How long a key rests that the provider refused, while there is another one. */
-    key_rest_ms: ms(600_000),
-    /** The same for a key that was used too often, when the provider does not say how long. */
-    rate_limit_rest_ms: ms(30_000),
-    /** Who embeds texts when nobody is named; the embedded one, which asks no network, unless this says otherwise. */
-    embedding: v.optional(v.object({ provider: v.string(), model: v.exactOptional(v.string()) }), {
-      provider: 'builtin',
-    }),
+    tries: count('Number of calls to a provider for one answer, the first included.', 3),
+    back_off_min_ms: ms(
+      'Milliseconds from which the random pause between tries grows; its span doubles with each failure.',
+      300,
+    ),
+    back_off_max_ms: ms('Longest pause between two tries, in milliseconds.', 30_000),
+    retry_after_max_ms: ms(
+      'Longest pause a provider may ask for, in milliseconds; a longer one is cut to this.',
+      60_000,
+    ),
+    first_event_ms: ms('Milliseconds until the first piece of an answer has to arrive.', 120_000),
+    idle_ms: ms('Milliseconds that may pass between two pieces of an answer.', 60_000),
+    answer_ms: ms('Milliseconds one answer may take, with all its tries.', 600_000),
+    breaker_failures: count('Number of failures within breaker_window_ms after which a provider is paused.', 5),
+    breaker_window_ms: ms('Milliseconds within which failures of a provider are counted together.', 30_000),
+    breaker_pause_ms: ms('Longest pause between two trial calls to a paused provider, in milliseconds.', 30_000),
+    breaker_trial_ms: ms(
+      'Milliseconds before the first trial call to a paused provider; the pause doubles with each one that fails.',
+      1000,
+    ),
+    circuit_wait_ms: ms(
+      'Milliseconds a call waits for the next trial of a paused provider; it fails at once when that is later.',
+      2500,
+    ),
+    detect_ms: ms('Milliseconds a local Ollama has to answer whether it is there.', 300),
+    detect_again_ms: ms('Milliseconds the answer of a local Ollama is remembered.', 60_000),
+    key_rest_ms: ms('Milliseconds a key that the provider refused is not used while there is another one.', 600_000),
+    rate_limit_rest_ms: ms(
+      'Milliseconds a rate-limited key is not used when the provider does not say how long.',
+      30_000,
+    ),
+    embedding: v.optional(
+      v.pipe(
+        v.object({
+          provider: v.pipe(v.string(), v.description('Provider that embeds texts; builtin needs no network.')),
+          model: v.exactOptional(
+            v.pipe(v.string(), v.description("Model that embeds texts; the provider's usual one when unset.")),
+          ),
+        }),
+        v.description('Who embeds texts when a request names nobody.'),
+      ),
+      { provider: 'builtin' },
+    ),
   }),
 )
 /** Both together. */

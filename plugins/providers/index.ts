@@ -13,7 +13,7 @@ import { Inference, ProviderChanged } from './contract.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
 import { Keys } from './keys.ts'
-import { told } from './listing.ts'
+import { addUsableModels } from './listing.ts'
 import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
@@ -79,7 +79,7 @@ export default definePlugin({
         pauseMs: config.breaker_pause_ms,
         trialMs: config.breaker_trial_ms,
       }),
-      retrying: (said, _, waitMs) => log.warn(`${said}; next try in ${Math.round(waitMs)} ms`),
+      retrying: (reason, _, waitMs) => log.warn(`${reason}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('drivers', async () => {
       announcement.close()
@@ -105,7 +105,7 @@ export default definePlugin({
       }),
     )
     ctx.hooks.on(ModelsListed, (listing) =>
-      told(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }),
+      addUsableModels(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }),
     )
     ctx.hooks.on(DaemonListening, () => announcement.now())
     announcement.soon()

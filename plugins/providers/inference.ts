@@ -33,7 +33,7 @@ export interface InferenceDeps {
   readonly random: () => number
   readonly admit: Inference['admit']
   /** `said`: its message without the key. */
-  readonly retrying: (said: string, failure: UpstreamFailure, waitMs: number) => void
+  readonly retrying: (reason: string, failure: UpstreamFailure, waitMs: number) => void
   readonly metrics?: Metrics
 }
 
@@ -52,7 +52,7 @@ export function createInference(deps: InferenceDeps): Inference {
   /** `through` stands between the call and the client: an answer goes straight through. */
   async function* complete(
     model: ResolvedModel,
-    asked: Omit<CompletionRequest, 'model'>,
+    input: Omit<CompletionRequest, 'model'>,
     signal: AbortSignal,
     through?: (client: ProviderClient) => ProviderClient,
     withinMs = Infinity,
@@ -60,9 +60,9 @@ export function createInference(deps: InferenceDeps): Inference {
     const { maxOutputTokens: most } = model
     // A vendor refuses a longer answer than its model gives.
     const request: CompletionRequest = {
-      ...asked,
+      ...input,
       model: model.model,
-      ...(most !== undefined && asked.maxTokens !== undefined && asked.maxTokens > most && { maxTokens: most }),
+      ...(most !== undefined && input.maxTokens !== undefined && input.maxTokens > most && { maxTokens: most }),
     }
     const deadline = clock.now() + Math.min(config.answer_ms, withinMs)
     let changes = 0
@@ -142,18 +142,18 @@ export function createInference(deps: InferenceDeps): Inference {
           clock.now() + (open ? error.waitMs : waitMs) >= deadline
         )
           throw advise(error, model.provider, connection, request, open ? 1 : tries)
-        const said = withoutKey(error.message, connection.key)
+        const reason = withoutKey(error.message, connection.key)
         const pauseMs = open ? error.waitMs : waitMs
         // Nothing was called, so the try is not used up.
         if (open) {
           circuitWaitMs -= pauseMs
           tries--
         }
-        deps.retrying(said, error, pauseMs)
+        deps.retrying(reason, error, pauseMs)
         yield {
           type: 'phase',
           phase: open ? 'circuit_open' : 'retrying',
-          detail: said,
+          detail: reason,
           retryAt: new Date(Date.now() + pauseMs).toISOString(),
           attempt: tries + 1,
         }

@@ -6,8 +6,8 @@ import type { Ollama } from './ollama.ts'
 /** What a driver names that knows no usual model. */
 const UNKNOWN = 'default'
 
-/** Which providers can be used, for the list of models: those with a key, and those on this machine that answer. */
-export async function told(
+/** Adds the providers that can be used, with their models: those with a key, and those on this machine that answer. */
+export async function addUsableModels(
   listing: ModelsListing,
   {
     inference,

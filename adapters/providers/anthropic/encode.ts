@@ -87,7 +87,7 @@ function form(wanted: ResponseFormat | undefined, model: string): object {
 function messages(turns: readonly Turn[], cached: boolean): string {
   const spoken: { readonly role: 'user' | 'assistant'; blocks: string; results: string }[] = []
   for (const turn of turns) {
-    const blocks = written(turn)
+    const blocks = encodeTurn(turn)
     if (blocks === '') continue
     const role = turn.role === 'assistant' ? 'assistant' : 'user'
     let last = spoken.at(-1)
@@ -108,7 +108,7 @@ function messages(turns: readonly Turn[], cached: boolean): string {
 /** Texts of turns that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
 const MAX_KEPT = 20_000
-function written(turn: Turn): string {
+function encodeTurn(turn: Turn): string {
   let text = texts.get(turn)
   if (text !== undefined) return text
   text = wellFormed(
@@ -136,15 +136,15 @@ function content(turn: Turn): readonly object[] {
   const given =
     turn.replay === undefined
       ? undefined
-      : Replay.read<object>(turn.replay, turn, { thought: (piece) => piece, text: said, call })
-  return (given ?? [said(turn.text), ...turn.calls.map(call)]).filter(
+      : Replay.read<object>(turn.replay, turn, { thought: (piece) => piece, text: textBlock, call })
+  return (given ?? [textBlock(turn.text), ...turn.calls.map(call)]).filter(
     (block) => !('text' in block) || String(block.text).trim() !== '',
   )
 }
-const said = (text: string): object => ({ type: 'text', text })
+const textBlock = (text: string): object => ({ type: 'text', text })
 function part(value: Part): object {
   return value.type === 'text'
-    ? said(value.text)
+    ? textBlock(value.text)
     : { type: 'image', source: { type: 'base64', media_type: value.mime, data: value.base64 } }
 }
 function call({ id, name, args }: ToolCall): object {

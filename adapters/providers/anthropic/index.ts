@@ -3,13 +3,25 @@ import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
 const Config = v.object({
-  /** Mark the parts of a request that come again, so that they are read from Anthropic's cache: 0.1 of the price, and 1.25 for the first time. */
-  prompt_caching: v.optional(v.boolean(), true),
-  /** The most that is thought before an answer, for models that want a number. In tokens; the answer's limit includes it. */
-  thinking_budget_tokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 16_000),
-  /** Sent as `anthropic-beta`. */
+  // Reading from Anthropic's cache costs 0.1 of the usual price, writing to it 1.25.
+  prompt_caching: v.optional(
+    v.pipe(v.boolean(), v.description('Marks the parts of a request that the prompt cache may keep.')),
+    true,
+  ),
+  thinking_budget_tokens: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1024),
+      v.description('Tokens a model that wants a number may think; the limit of the answer includes them.'),
+    ),
+    16_000,
+  ),
   betas: v.optional(
-    v.array(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected the name of a beta, such as context-1m-2025-08-07'))),
+    v.pipe(
+      v.array(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected the name of a beta, such as context-1m-2025-08-07'))),
+      v.description('Names of betas, sent in the header anthropic-beta.'),
+    ),
     [],
   ),
 })

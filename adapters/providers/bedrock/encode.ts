@@ -94,7 +94,7 @@ function form(wanted: ResponseFormat | undefined): object {
 function messages(turns: readonly Turn[], cached: boolean): string {
   const spoken: { readonly role: 'user' | 'assistant'; blocks: string; results: string }[] = []
   for (const turn of turns) {
-    const blocks = written(turn)
+    const blocks = encodeTurn(turn)
     if (blocks === '') continue
     const role = turn.role === 'assistant' ? 'assistant' : 'user'
     let last = spoken.at(-1)
@@ -115,7 +115,7 @@ function messages(turns: readonly Turn[], cached: boolean): string {
 /** Texts of turns that were sent before and will be sent again; they go with their turns. */
 const texts = new WeakMap<Turn, string>()
 const MAX_KEPT = 20_000
-function written(turn: Turn): string {
+function encodeTurn(turn: Turn): string {
   let text = texts.get(turn)
   if (text !== undefined) return text
   text = wellFormed(

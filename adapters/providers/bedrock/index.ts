@@ -3,26 +3,46 @@ import { secret } from 'svc/sdk'
 import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
-const Credential = secret(v.pipe(v.string(), v.nonEmpty()))
+const credential = (description: string) => secret(v.pipe(v.string(), v.nonEmpty(), v.description(description)))
 const Config = v.object({
   region: v.optional(
-    v.pipe(v.string(), v.regex(/^[a-z]{2,}(-[a-z]+)+-\d$/, 'expected a region such as eu-central-1')),
+    v.pipe(
+      v.string(),
+      v.regex(/^[a-z]{2,}(-[a-z]+)+-\d$/, 'expected a region such as eu-central-1'),
+      v.description('AWS region, such as eu-central-1.'),
+    ),
     'us-east-1',
   ),
-  /** Belong to a key that is an access key id; a Bedrock API key needs neither. */
-  secret_access_key: v.optional(Credential),
-  session_token: v.optional(Credential),
-  /** Mark the parts of a request that come again, for models that have a prompt cache. */
-  prompt_caching: v.optional(v.boolean(), true),
-  /** The most that is thought before an answer, for models that want a number. In tokens; the answer's limit includes it. */
-  thinking_budget_tokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1024)), 16_000),
-  /** Every request and answer passes through this guardrail. */
-  guardrail: v.optional(v.object({ id: v.pipe(v.string(), v.nonEmpty()), version: v.optional(v.string(), 'DRAFT') })),
+  secret_access_key: v.optional(credential('Secret of a key that is an access key id; a Bedrock API key needs none.')),
+  session_token: v.optional(credential('Session token of a temporary access key.')),
+  prompt_caching: v.optional(
+    v.pipe(v.boolean(), v.description('Marks the parts of a request that a model with a prompt cache may keep.')),
+    true,
+  ),
+  thinking_budget_tokens: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1024),
+      v.description('Tokens a model that wants a number may think; the limit of the answer includes them.'),
+    ),
+    16_000,
+  ),
+  guardrail: v.optional(
+    v.pipe(
+      v.object({
+        id: v.pipe(v.string(), v.nonEmpty(), v.description('Id of the guardrail.')),
+        version: v.optional(v.pipe(v.string(), v.description('Version of the guardrail.')), 'DRAFT'),
+      }),
+      v.description('Guardrail that every request and answer passes.'),
+    ),
+  ),
 })
 export type Config = v.InferOutput<typeof Config>
 
 /**
- * The Converse API. Its key is a Bedrock API key, an access key id whose secret stands beside it, or all in one as `id:secret[:session token]`.
+ * The Converse API. Its key is a Bedrock API key, an access key id whose secret is configured beside it, or all in one
+ * as `id:secret[:session token]`.
  * Source of the wire: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 export const bedrock: ProviderDriver<typeof Config> = {

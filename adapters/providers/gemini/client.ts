@@ -3,7 +3,7 @@ import type { OutboundResponse } from 'svc/sdk'
 import { readStreamed } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, ProviderClient, ProviderLink } from 'svc/providers'
 import { Decoder } from './decode.ts'
-import type { Door } from './door.ts'
+import type { Endpoint } from './endpoint.ts'
 import { embedder } from './embed.ts'
 import { encode } from './encode.ts'
 import { failureOf } from './errors.ts'
@@ -13,21 +13,21 @@ const PAGE = 1000
 /** Far more than there are. */
 const MAX_PAGES = 10
 
-/** Speaks generateContent through one of its doors. */
-export function createClient(door: Door, link: ProviderLink<unknown>, defaultModel: string): ProviderClient {
+/** Speaks generateContent at one of its endpoints. */
+export function createClient(endpoint: Endpoint, link: ProviderLink<unknown>, defaultModel: string): ProviderClient {
   async function call(url: string, signal: AbortSignal, body?: string): Promise<OutboundResponse> {
     signal.throwIfAborted()
     const response = await link.fetch(url, {
       signal,
       headers: {
         accept: '*/*',
-        ...(await door.headers(signal)),
+        ...(await endpoint.headers(signal)),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { method: 'POST', body }),
     })
     if (response.ok) return response
-    if (response.status === 401) door.forget()
+    if (response.status === 401) endpoint.forget()
     throw await failureOf(link.name, response, Date.now())
   }
 
@@ -35,7 +35,7 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
     readStreamed(link.name, new Decoder(link.name, request), signal, async () => {
       signal.throwIfAborted()
       return call(
-        `${await door.method(request.model, 'streamGenerateContent', signal)}?alt=sse`,
+        `${await endpoint.method(request.model, 'streamGenerateContent', signal)}?alt=sse`,
         signal,
         encode(request),
       )
@@ -44,7 +44,7 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
   async function models(signal: AbortSignal): Promise<readonly string[]> {
     const ids: string[] = []
     let token = ''
-    const list = await door.models(signal)
+    const list = await endpoint.models(signal)
     for (let page = 0; page < MAX_PAGES; page++) {
       const data = await (await call(`${list}?pageSize=${PAGE}${token}`, signal)).json()
       try {
@@ -66,14 +66,14 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
   }
 
   async function probe(signal: AbortSignal): Promise<{ model: string }> {
-    if (door.lists) {
+    if (endpoint.lists) {
       const found = await models(signal)
       return { model: found.includes(defaultModel) ? defaultModel : (found[0] ?? defaultModel) }
     }
     // Counting tokens is free and proves the address, the project and the key.
     await (
       await call(
-        await door.method(defaultModel, 'countTokens', signal),
+        await endpoint.method(defaultModel, 'countTokens', signal),
         signal,
         JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }),
       )
@@ -81,5 +81,5 @@ export function createClient(door: Door, link: ProviderLink<unknown>, defaultMod
     return { model: defaultModel }
   }
 
-  return { complete, models, probe, embed: embedder(door, link.name, call) }
+  return { complete, models, probe, embed: embedder(endpoint, link.name, call) }
 }

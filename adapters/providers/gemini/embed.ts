@@ -2,13 +2,13 @@ import { parse, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
 import type { EmbeddingRequest, Embeddings, ProviderClient } from 'svc/providers'
-import type { Door } from './door.ts'
+import type { Endpoint } from './endpoint.ts'
 import { EmbeddingBatch, Predictions } from './wire.ts'
 
 type Call = (url: string, signal: AbortSignal, body: string) => Promise<OutboundResponse>
 
 /** Embeds texts; the caller sees to it that no request holds more than Google takes. */
-export function embedder(door: Door, name: string, call: Call): NonNullable<ProviderClient['embed']> {
+export function embedder(endpoint: Endpoint, name: string, call: Call): NonNullable<ProviderClient['embed']> {
   async function batch({ model, texts, purpose }: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings> {
     const requests = texts.map((text) => ({
       model: `models/${model.replace(/^models\//, '')}`,
@@ -17,7 +17,7 @@ export function embedder(door: Door, name: string, call: Call): NonNullable<Prov
     }))
     const { embeddings, usageMetadata } = await read(
       EmbeddingBatch,
-      await call(await door.method(model, 'batchEmbedContents', signal), signal, JSON.stringify({ requests })),
+      await call(await endpoint.method(model, 'batchEmbedContents', signal), signal, JSON.stringify({ requests })),
     )
     const input = usageMetadata?.promptTokenCount
     return {
@@ -38,7 +38,7 @@ export function embedder(door: Door, name: string, call: Call): NonNullable<Prov
         .map((content) => ({ content: textOf(content), ...taskOf(model, purpose, 'task_type') }))
       const { predictions } = await read(
         Predictions,
-        await call(await door.method(model, 'predict', signal), signal, JSON.stringify({ instances })),
+        await call(await endpoint.method(model, 'predict', signal), signal, JSON.stringify({ instances })),
       )
       for (const {
         embeddings: { values, statistics },
@@ -63,7 +63,7 @@ export function embedder(door: Door, name: string, call: Call): NonNullable<Prov
       })
     }
   }
-  return door.embedding === 'batch' ? batch : predict
+  return endpoint.embedding === 'batch' ? batch : predict
 }
 
 /** Nobody embeds nothing; a blank has a vector. */

@@ -108,9 +108,9 @@ function contents(turns: readonly Turn[], signed: boolean): readonly object[] {
       if (last?.answers) last.parts.push(part)
       else all.push({ role: 'user', parts: [part], answers: true })
     } else if (turn.role === 'assistant') {
-      const said = answer(turn, signed && at > current)
-      ids = said.ids
-      if (said.parts.length > 0) all.push({ role: 'model', parts: said.parts })
+      const encoded = answer(turn, signed && at > current)
+      ids = encoded.ids
+      if (encoded.parts.length > 0) all.push({ role: 'model', parts: encoded.parts })
     } else all.push({ role: 'user', parts: spoken(turn.parts) })
   }
   // A conversation whose beginning is gone may begin with an answer, and calls have to follow something.

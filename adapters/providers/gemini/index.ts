@@ -17,26 +17,35 @@ export const gemini: ProviderDriver = {
   connect: (link) =>
     lazyClient(
       async () => {
-        const [{ createClient }, { keyDoor }] = await Promise.all([import('./client.ts'), import('./door.ts')])
-        return createClient(keyDoor(link), link, gemini.defaultModel)
+        const [{ createClient }, { keyEndpoint }] = await Promise.all([import('./client.ts'), import('./endpoint.ts')])
+        return createClient(keyEndpoint(link), link, gemini.defaultModel)
       },
       { models: true, embed: true },
     ),
 }
 
 const VertexConfig = v.object({
-  /** Google Cloud project; that of the credentials when absent. */
-  project: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9.:-]+$/, 'expected the id of a Google Cloud project'))),
-  /** Region such as `europe-west4`, or `global`. */
+  project: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[a-z0-9.:-]+$/, 'expected the id of a Google Cloud project'),
+      v.description('Id of the Google Cloud project; that of the credentials when unset.'),
+    ),
+  ),
   location: v.optional(
-    v.pipe(v.string(), v.regex(/^[a-z0-9-]+$/, 'expected a region such as europe-west4, or global')),
+    v.pipe(
+      v.string(),
+      v.regex(/^[a-z0-9-]+$/, 'expected a region such as europe-west4, or global'),
+      v.description('Google Cloud region, such as europe-west4, or global.'),
+    ),
     'global',
   ),
 })
 export type VertexConfig = v.InferOutput<typeof VertexConfig>
 
 /**
- * The same models in a Google Cloud project. The key is the path of a credentials file, its JSON, or the API key of express mode.
+ * The same models in a Google Cloud project. The key is the path of a credentials file, its JSON, or the API key of
+ * express mode.
  * Source: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */
 export const vertexAi: ProviderDriver<typeof VertexConfig> = {
@@ -55,8 +64,11 @@ export const vertexAi: ProviderDriver<typeof VertexConfig> = {
   connect: (link: ProviderLink<VertexConfig>) =>
     lazyClient(
       async () => {
-        const [{ createClient }, { projectDoor }] = await Promise.all([import('./client.ts'), import('./vertex.ts')])
-        return createClient(projectDoor(link), link, vertexAi.defaultModel)
+        const [{ createClient }, { projectEndpoint }] = await Promise.all([
+          import('./client.ts'),
+          import('./vertex.ts'),
+        ])
+        return createClient(projectEndpoint(link), link, vertexAi.defaultModel)
       },
       { models: true, embed: true },
     ),

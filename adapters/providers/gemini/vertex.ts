@@ -1,15 +1,15 @@
 import type { ProviderLink } from 'svc/providers'
 import { accessTokens, readCredentials } from './credentials.ts'
 import type { Credentials } from './credentials.ts'
-import { pathOf } from './door.ts'
-import type { Door } from './door.ts'
+import { pathOf } from './endpoint.ts'
+import type { Endpoint } from './endpoint.ts'
 import type { VertexConfig } from './index.ts'
 
 const GLOBAL = 'https://aiplatform.googleapis.com'
 const VERSION = 'v1beta1'
 
 /** A project of Google Cloud, opened with a service account, or with a key of express mode, which belongs to no project. */
-export function projectDoor(link: ProviderLink<VertexConfig>): Door {
+export function projectEndpoint(link: ProviderLink<VertexConfig>): Endpoint {
   const { location } = link.config
   const tokens = accessTokens(link.name, link.fetch)
   const base = link.baseUrl.replace(/\/+$/, '')

@@ -13,18 +13,38 @@ const Address = v.pipe(
   v.regex(/^https?:\/\//i, 'expected a URL that begins with http:// or https://'),
 )
 export const VendorConfig = v.object({
-  /** Azure: the name of the resource, which is the first part of its address. */
-  resource: v.optional(Subdomain),
-  /** Azure: asks by deployment with this version of the API; without it the API that has no versions is used. */
-  api_version: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'))),
-  /** Cloudflare: the account, which is a part of its address. */
-  account_id: v.optional(v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/, 'expected the id of an account'))),
-  /** GitHub Copilot: where GitHub's API is, for an enterprise with a server of its own. */
-  github_api_url: v.optional(Address, 'https://api.github.com'),
-  /** GitHub Copilot: where a person signs in. */
-  github_url: v.optional(Address, 'https://github.com'),
-  /** GitHub Copilot: the application a person signs in to. GitHub lets its own editors' one use Copilot, which is the one that is taken. */
-  github_client_id: v.optional(v.pipe(v.string(), v.regex(/^[\w.]+$/)), 'Iv1.b507a08c87ecfe98'),
+  resource: v.optional(v.pipe(Subdomain, v.description('Azure: name of the resource, the first part of its address.'))),
+  api_version: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'),
+      v.description('Azure: version of the API that is called by deployment; the API without versions when unset.'),
+    ),
+  ),
+  account_id: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[\w-]{1,64}$/, 'expected the id of an account'),
+      v.description('Cloudflare: id of the account, a part of its address.'),
+    ),
+  ),
+  github_api_url: v.optional(
+    v.pipe(Address, v.description("GitHub Copilot: URL of GitHub's API, for an enterprise with its own server.")),
+    'https://api.github.com',
+  ),
+  github_url: v.optional(
+    v.pipe(Address, v.description('GitHub Copilot: URL where a person signs in.')),
+    'https://github.com',
+  ),
+  // The default is the application of GitHub's own editors, which may use Copilot.
+  github_client_id: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[\w.]+$/),
+      v.description('GitHub Copilot: client id of the application a person signs in to.'),
+    ),
+    'Iv1.b507a08c87ecfe98',
+  ),
 })
 export type VendorConfig = v.InferOutput<typeof VendorConfig>
 

@@ -63,7 +63,7 @@ function reasonOf(status: number, said: string): UpstreamReason {
 
 function parseError(text: string): WireError | undefined {
   const data = readFailedJson(text)
-  // Gemini's compatible door wraps the object in a list.
+  // Gemini's compatible API wraps the object in a list.
   const parsed = v.safeParse(Failure, Array.isArray(data) ? data[0] : data)
   if (!parsed.success) return undefined
   const { error, message, detail } = parsed.output

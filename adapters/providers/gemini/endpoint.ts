@@ -1,7 +1,7 @@
 import type { ProviderLink } from 'svc/providers'
 
 /** Where the methods of a model are, and what opens them. */
-export interface Door {
+export interface Endpoint {
   /** The address of a method, such as `streamGenerateContent`. `model` is the id as it was asked for. Rejects when it cannot be known. */
   method(model: string, method: string, signal: AbortSignal): Promise<string>
   /** Where the models are listed. */
@@ -20,7 +20,7 @@ export interface Door {
 export const pathOf = (model: string): string => model.split('/').map(encodeURIComponent).join('/')
 
 /** The Gemini API, with the key in a header: in the address it would be in every log on its way. */
-export function keyDoor(link: ProviderLink<unknown>): Door {
+export function keyEndpoint(link: ProviderLink<unknown>): Endpoint {
   const base = link.baseUrl.replace(/\/+$/, '')
   const root = /\/v\d+(?:alpha|beta)?\d*$/.test(base) ? base : `${base}/v1beta`
   return {
