@@ -3,7 +3,7 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { RouteDeps } from './routes.ts'
 import { PollParams, ProviderParams, SignInState, SignInStarted } from './schema.ts'
-import { SignIns } from './sign-in.ts'
+import type { SignIns } from './sign-in.ts'
 
 /** Signing in to a provider with a code that is entered in a browser anywhere (Interface 4.6). */
 export function signInRoutes({
@@ -12,15 +12,20 @@ export function signInRoutes({
   fetch,
   changed,
 }: Pick<RouteDeps, 'connections' | 'keys' | 'fetch' | 'changed'>): readonly AnyRoute[] {
-  const signIns = new SignIns({
-    fetch,
-    now: () => performance.now(),
-    async granted(provider, token) {
-      await changed(provider, `key of provider ${provider} stored after signing in`, (entries) =>
-        keys.store(provider, token, connections.baseUrl(provider), { entries }),
-      )
-    },
-  })
+  let created: Promise<SignIns> | undefined
+  const signIns = (): Promise<SignIns> => (created ??= create())
+  async function create(): Promise<SignIns> {
+    const { SignIns } = await import('./sign-in.ts')
+    return new SignIns({
+      fetch,
+      now: () => performance.now(),
+      async granted(provider, token) {
+        await changed(provider, `key of provider ${provider} stored after signing in`, (entries) =>
+          keys.store(provider, token, connections.baseUrl(provider), { entries }),
+        )
+      },
+    })
+  }
 
   const start = defineRoute({
     method: 'POST',
@@ -46,7 +51,7 @@ export function signInRoutes({
           'invalid_request',
           `Provider ${name} is not signed in to: POST its key to /api/providers/${name}/key`,
         )
-      const { id, userCode, verificationUri, expiresIn, interval } = await signIns.start(name, at, signal)
+      const { id, userCode, verificationUri, expiresIn, interval } = await (await signIns()).start(name, at, signal)
       return {
         device_code: id,
         user_code: userCode,
@@ -71,7 +76,7 @@ export function signInRoutes({
     returns: SignInState,
     errors: ['sign_in_not_found'],
     async handle({ params: { name, poll_id: id } }) {
-      const state = await signIns.poll(name, id)
+      const state = await (await signIns()).poll(name, id)
       return {
         status: state.status,
         provider: name,
