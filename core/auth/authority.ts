@@ -11,6 +11,7 @@ import type { Principal } from './principal.ts'
  *   what from then on, settings, data deleted for good, the end of the daemon; and who else gets in.
  */
 export const effects = ['read', 'conversation', 'own', 'lasting'] as const
+/** What a request leaves behind, of `effects`; who may make it follows from that. */
 export type Effect = (typeof effects)[number]
 
 /**

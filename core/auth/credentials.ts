@@ -13,6 +13,7 @@ export interface CredentialSource {
    */
   find(digest: string): Holder | undefined
 }
+/** What a plugin gets for a source of credentials it registered. */
 export interface AcceptedCredentials {
   /** To be called after `find` stopped to know a credential: the sockets and streams opened with it end at once. */
   revoked(): void

@@ -9,7 +9,9 @@ export interface Holder {
   readonly title?: string
   /** What records call the credential, such as `sign-in`; `kind` when absent. */
   readonly label?: string
+  /** For people to read, such as an e-mail address. */
   readonly name: string
+  /** The plugin's own id of the credential. */
   readonly id: string
 }
 /** Who makes a request. `operator` holds the API key; `anonymous` calls a daemon that has none, or a public route. */

@@ -3,14 +3,19 @@ import type { ErrorCode } from './error.ts'
 /** `flat` is `{error: message}`, `coded` is `{error: {code, message, details, request_id}}` (Interface 7, formats 1 and 2). */
 export type BodyFormat = 'flat' | 'coded'
 export interface CodeRow {
+  /** The HTTP status of the answer. */
   readonly status: number
+  /** The format of the body. */
   readonly format: BodyFormat
+  /** What it means, in a few words, for the OpenAPI document. */
   readonly meaning: string
 }
 /** An error of a plugin's own: `errors` of its routes name it for the OpenAPI document, and its refusals are made of it. */
 export interface ErrorDefinition extends CodeRow {
+  /** What clients compare, in snake_case, such as `greeting_not_found`. */
   readonly code: ErrorCode
 }
+/** An error of a plugin's own: routes name it in `errors`, and `new Refusal(error, message)` throws it. */
 export function defineError(code: ErrorCode, row: CodeRow): ErrorDefinition {
   return { code, ...row }
 }

@@ -14,9 +14,11 @@ export type ErrorCode =
   | 'service_unavailable'
   | 'internal_error'
 
+/** What a `Refusal` has beside its code and message. */
 export interface ErrorOptions {
   /** Shown to the caller beside the message (Interface 7, format 2). Never a path, a stack or SQL. */
   readonly details?: Readonly<Record<string, unknown>>
+  /** The failure behind it, for the log only. */
   readonly cause?: unknown
   /** Seconds for the `Retry-After` header. */
   readonly retryAfterSecs?: number | undefined
@@ -27,11 +29,15 @@ export interface ErrorOptions {
  * Across plugins compare `code`; `instanceof Refusal` holds because plugins get this class from `svc/sdk`.
  */
 export class Refusal extends Error {
+  /** Always `Refusal`. */
   override readonly name = 'Refusal'
+  /** What clients compare. */
   readonly code: ErrorCode
   /** Where a plugin defined the error. */
   readonly definition: ErrorDefinition | undefined
+  /** Facts shown to the caller beside the message; empty when there are none. */
   readonly details: Readonly<Record<string, unknown>>
+  /** Seconds for the `Retry-After` header; `undefined` sends none. */
   readonly retryAfterSecs: number | undefined
   constructor(error: ErrorCode | ErrorDefinition, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause })
@@ -57,22 +63,29 @@ export type UpstreamReason =
   | 'invalid_request'
   | 'not_found'
 
+/** What is known of the failure of another system. */
 export interface UpstreamOptions {
+  /** Why it failed, as far as it can be told apart. */
   readonly reason: UpstreamReason
   /** `later`: the same call may work after a pause. `never`: it will fail again as it is. */
   readonly retry: 'never' | 'later'
   /** The pause the upstream asked for, in seconds. */
   readonly retryAfterSecs?: number
+  /** The failure behind it, for the log only. */
   readonly cause?: unknown
 }
 
 /** A system we depend on failed. Whoever called it decides whether to try again. */
 export class UpstreamFailure extends Error {
+  /** Always `UpstreamFailure`. */
   override readonly name = 'UpstreamFailure'
   /** Name of what failed, such as `openai`. */
   readonly system: string
+  /** Why it failed, as far as it can be told apart. */
   readonly reason: UpstreamReason
+  /** `later`: the same call may work after a pause. `never`: it will fail again as it is. */
   readonly retry: 'never' | 'later'
+  /** The pause the upstream asked for, in seconds; `undefined` when it named none. */
   readonly retryAfterSecs: number | undefined
   constructor(system: string, message: string, options: UpstreamOptions) {
     super(message, { cause: options.cause })

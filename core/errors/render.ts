@@ -5,10 +5,15 @@ import type { ErrorCode } from './error.ts'
 
 /** What an error answer says, before it is put into a body format. */
 export interface Problem {
+  /** The HTTP status. */
   readonly status: number
+  /** What clients compare. */
   readonly code: ErrorCode
+  /** One sentence for people. */
   readonly message: string
+  /** Facts beside the message; empty when there are none. */
   readonly details: Readonly<Record<string, unknown>>
+  /** The id of the request, which is in the log too. */
   readonly requestId: string
   /** That of the error's definition; the table in `codes.ts` has it for all others. */
   readonly format?: BodyFormat

@@ -15,27 +15,37 @@ import type { Services, Tokens } from './define.ts'
 
 /** Every member registers through the plugin's scope, so nothing here hands back an "unregister". */
 export interface PluginContext<C, R extends Tokens, O extends Tokens> {
+  /** The section of the plugin, checked against its schema. A changed section sets the plugin up again. */
   readonly config: C
+  /** The services of `requires`, by name. They are there for the whole life of the plugin. */
   readonly services: Services<R>
   /** The service while its plugin is loaded. Ask each time; never keep the answer. */
   optional<K extends keyof O>(name: K): Services<O>[K] | undefined
+  /** HTTP routes and WebSockets. */
   readonly routes: Routes
   /** Bearer credentials beside the API key, and the count of wrong ones. */
   readonly credentials: PluginCredentials
+  /** Listens to hooks of others and calls the plugin's own. */
   readonly hooks: Hooks
+  /** Registers tools, and calls those of every plugin. */
   readonly tools: Tools
   /** Key-value storage under the plugin's own prefix. */
   readonly storage: KeyValueStorage
+  /** SQL on the tables that `migrations` makes. */
   readonly db: PluginDatabase
   /** Secrets under the plugin's own prefix, encrypted at rest. */
   readonly vault: Vault
+  /** Recurring work, at intervals or by a cron expression. */
   readonly jobs: Jobs
+  /** Counters, gauges and histograms for `GET /api/metrics`. */
   readonly metrics: Metrics
+  /** Requests to other systems. Addresses that a plugin must not reach are refused. */
   readonly fetch: Fetch
   /** Throws `forbidden`, naming what permits it, when a request to this address would be refused. Sends nothing. */
   readonly admit: (url: string | URL) => Promise<void>
   /** The only door to other programs. */
   readonly spawn: Spawn
+  /** The log, with the name of the plugin in each line. */
   readonly log: Logger
   /**
    * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is durable and only waits

@@ -7,11 +7,15 @@ import type { DatabaseSnapshots } from './database-snapshots.ts'
 
 /** Compared by id, never by identity: a reloaded plugin holds its own copy of every token. */
 export interface ServiceToken<T, Id extends string = string> {
+  /** Unique in the daemon; what a reloaded copy is recognised by. */
   readonly id: Id
   readonly '~type'?: T
 }
+/** Tokens of services by the name a plugin uses for them. */
 export type Tokens = Readonly<Record<string, ServiceToken<unknown>>>
+/** The services behind tokens, under the same names. */
 export type Services<T extends Tokens> = { readonly [K in keyof T]: T[K] extends ServiceToken<infer S> ? S : never }
+/** The schema of a section of the configuration: a valibot schema whose output is an object. */
 export type ConfigSchema = v.GenericSchema<unknown, Record<string, unknown>>
 /** Schemas of keys at the top of the configuration file, by key. */
 export type Sections = Readonly<Record<string, v.GenericSchema>>
@@ -22,7 +26,9 @@ export type PluginConfig<C extends ConfigSchema, S extends Sections> = v.InferOu
 
 /** `id` is unique in its plugin and never changes; the SQL runs on SQLite and PostgreSQL and is additive. */
 export interface Migration {
+  /** Unique in its plugin, such as `001-tables`; never changes. */
   readonly id: string
+  /** SQL in the SQLite dialect, several statements allowed. Never edited once released. */
   readonly sql: string
 }
 
@@ -55,6 +61,7 @@ export type OfflineWork = (
   options: Readonly<Record<string, string | boolean | undefined>>,
 ) => Promise<unknown>
 
+/** What a plugin is: its name, what it needs and provides, and how it is set up. */
 export interface PluginDefinition<
   C extends ConfigSchema,
   R extends Tokens,
@@ -64,6 +71,7 @@ export interface PluginDefinition<
 > {
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
   readonly name: string
+  /** The version of the plugin, as npm writes versions. It is for people: the daemon does not compare it. */
   readonly version: string
   /**
    * The versions of the plugin interface it works with, as npm writes ranges: `1`, `^1.2.0`. Another one refuses it when it loads.
@@ -84,6 +92,7 @@ export interface PluginDefinition<
   readonly requires?: R
   /** Services that may come and go. Ask with `ctx.optional` each time. */
   readonly optional?: O
+  /** The services that `setup` returns, by the name it returns them under. */
   readonly provides?: P
   /**
    * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, never a metadata service.
@@ -92,6 +101,7 @@ export interface PluginDefinition<
   readonly outbound?: 'operator'
   /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
   readonly hooks?: readonly Hook<unknown>[]
+  /** Steps of the plugin's tables. The missing ones run in this order before `setup`. */
   readonly migrations?: readonly Migration[]
   /** Pages that the web page lists. Their files are read when somebody opens them. */
   readonly pages?: readonly PageDeclaration[]
@@ -100,11 +110,17 @@ export interface PluginDefinition<
   /** Registers everything and returns what the plugin provides. A throw leaves nothing behind. */
   setup(ctx: PluginContext<PluginConfig<C, S>, R, O>): Promise<Services<P>> | Services<P>
 }
+/** A plugin whatever its configuration and services are. */
 export type AnyPlugin = PluginDefinition<any, any, any, any, any>
 
+/**
+ * A token by which plugins provide and require a service: `defineService<Weather>()('weather')`. The id is unique in
+ * the daemon.
+ */
 export function defineService<T>() {
   return <Id extends string>(id: Id): ServiceToken<T, Id> => ({ id })
 }
+/** The definition as it is, checked by the compiler; a plugin exports the result as default. */
 export function definePlugin<
   C extends ConfigSchema,
   R extends Tokens = {},

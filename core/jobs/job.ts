@@ -2,5 +2,6 @@
 export interface Jobs {
   /** Five-field cron expression, UTC. */
   cron(label: string, expression: string, run: (signal: AbortSignal) => Promise<void>): void
+  /** Runs every `ms` milliseconds, for the first time after that time. */
   every(label: string, ms: number, run: (signal: AbortSignal) => Promise<void>): void
 }

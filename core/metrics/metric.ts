@@ -1,11 +1,18 @@
+/** Labels of one series, by name. Few values each: every combination is kept. */
 export type Labels = Readonly<Record<string, string>>
+/** A number that only grows. */
 export interface Counter {
+  /** Adds the amount, 1 when absent. */
   add(amount?: number, labels?: Labels): void
 }
+/** A number that goes up and down. */
 export interface Gauge {
+  /** Replaces the value of the series. */
   set(value: number, labels?: Labels): void
 }
+/** Counts values by size. */
 export interface Histogram {
+  /** Counts one value, in the unit of the name. */
   observe(value: number, labels?: Labels): void
 }
 
@@ -13,6 +20,7 @@ export interface Histogram {
 export interface Metrics {
   /** The name must end in `_total`. */
   counter(name: `svc_${string}_total`, help: string): Counter
+  /** A gauge that is set. */
   gauge(name: `svc_${string}`, help: string): Gauge
   /** A gauge read when the metrics are asked for. */
   observed(

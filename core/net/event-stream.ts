@@ -5,7 +5,9 @@ const MAX_LINE = 8_388_608
 
 /** One event of a `text/event-stream`. `event` is absent where the sender did not name it. */
 export interface StreamedEvent {
+  /** The `data` of the event; several lines are joined by line feeds. */
   readonly data: string
+  /** The name of the event. */
   readonly event?: string | undefined
 }
 
@@ -28,6 +30,7 @@ export class EventStreamReader {
     })
   }
 
+  /** Takes the next bytes as they arrived. */
   feed(bytes: Uint8Array): void {
     let text = this.#utf8.decode(bytes, { stream: true })
     if (text.length === 0) return

@@ -1,8 +1,12 @@
 /** Options of one outbound request. */
 export interface OutboundRequest {
+  /** The method; GET when absent. */
   readonly method?: string
+  /** The headers, by name. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The body: a text or bytes. */
   readonly body?: string | Uint8Array
+  /** Ends the request, and the reading of its answer, when it aborts. */
   readonly signal?: AbortSignal
   /** A second signal, of the one whose request it is: set by the host, and cheap however many requests share it. */
   readonly owner?: AbortSignal
@@ -19,7 +23,9 @@ export interface OutboundRequest {
 }
 /** An answer whose body is read once, in one of the ways below. Not reading it to the end closes the connection. */
 export interface OutboundResponse {
+  /** The HTTP status. */
   readonly status: number
+  /** Whether the status is 200 to 299. */
   readonly ok: boolean
   /** The address that answered, after redirects. */
   readonly url: string
@@ -27,8 +33,11 @@ export interface OutboundResponse {
   header(name: string): string | undefined
   /** The body as it arrives. Ending the iteration early closes the connection. */
   chunks(): AsyncIterable<Uint8Array>
+  /** The whole body as text, decoded as UTF-8. */
   text(): Promise<string>
+  /** The whole body as parsed JSON. Rejects when it is none. */
   json(): Promise<unknown>
+  /** The whole body as bytes. */
   bytes(): Promise<Uint8Array>
   /** A standard `Response`, for libraries that want one. */
   toResponse(): Response

@@ -19,6 +19,7 @@ export type Admission = (url: URL) => void | Promise<void>
 export interface SpawnRequest {
   /** A name, looked for in the safe folders, or a path. */
   readonly command: string
+  /** The words after the command. */
   readonly args?: readonly string[]
   /** Absolute folder it starts in; temporary files go into `.tmp` in it. */
   readonly cwd: string
@@ -44,6 +45,7 @@ export interface SpawnRequest {
   readonly network?: Admission
   /** Further folders it may read, or write. Checked as `checkFolders` does. */
   readonly read?: readonly string[]
+  /** Further folders it may write. Checked as `checkFolders` does. */
   readonly write?: readonly string[]
   /** Of an agent: it may run on a machine that cannot confine it. */
   readonly unconfined?: boolean
@@ -53,21 +55,27 @@ export interface SpawnRequest {
   readonly heard?: (bytes: Uint8Array, from: 'stdout' | 'stderr') => void
   /** Values on top of the scrubbed environment; a name that looks like a secret must be in `approvedEnv` too. */
   readonly env?: Readonly<Record<string, string>>
+  /** Names in `env` that look like a secret and are meant to be given. */
   readonly approvedEnv?: readonly string[]
   /** Ends it when it aborts. */
   readonly signal?: AbortSignal
 }
 /** How it ended. `code` is `null` when a signal ended it. */
 export interface Exit {
+  /** The exit code; `null` when a signal ended it. */
   readonly code: number | null
+  /** The name of the signal that ended it, such as `SIGKILL`; `null` otherwise. */
   readonly signal: string | null
   /** `exit`: by itself. Otherwise why it was ended. */
   readonly reason: 'exit' | 'timeout' | 'silence' | 'killed'
+  /** How long it ran, in milliseconds. */
   readonly durationMs: number
 }
 /** A running program, in a process group of its own. What it started ends with it. */
 export interface Child {
+  /** Its process id, which is also that of its group. */
   readonly pid: number
+  /** Whether it has not ended yet. */
   readonly running: boolean
   /** Settles when it has taken the text. Throws `conflict` when it reads no more. */
   write(text: string | Uint8Array): Promise<void>

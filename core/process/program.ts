@@ -5,6 +5,7 @@ import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 import { safePath } from './environment.ts'
 
+/** A program that was found on this machine. */
 export interface Program {
   /** Absolute path to run. */
   readonly path: string

@@ -24,6 +24,7 @@ export class KeyedQueue {
     return this.#queues.size
   }
 
+  /** Settles as `work` does, after all earlier work under the key. */
   async run<T>(key: string, work: () => Promise<T> | T): Promise<T> {
     const entry = this.#queues.get(key) ?? { queue: new SerialQueue(), waiting: 0 }
     this.#queues.set(key, entry)

@@ -1,7 +1,10 @@
+/** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null
 /** A statement that has not run yet. Text with `?` for each value; runs on SQLite and PostgreSQL alike. */
 export interface Statement {
+  /** The text, with `?` for each value. */
   readonly sql: string
+  /** The values, in the order of the question marks. */
   readonly values: readonly Value[]
   /**
    * Told how many rows were written once they are on disk, before the batch settles and before anything else is read or written: so a
@@ -9,7 +12,9 @@ export interface Statement {
    */
   readonly written?: (changes: number) => void
 }
+/** What a statement did. */
 export interface Changes {
+  /** The number of rows written. */
   readonly changes: number
 }
 /** For the engines: what was in a batch is on disk. Whoever fails to hear it stops nobody else; `failed` is told. */
@@ -32,7 +37,9 @@ export function tellWritten(
  * Rejects with `Refusal('service_unavailable')` when the database is locked, full or gone; other failures are defects.
  */
 export interface PluginDatabase {
+  /** The engine that runs the SQL. */
   readonly dialect: 'sqlite' | 'postgresql'
+  /** Every row, in the order of the statement. */
   all<T>(sql: TemplateStringsArray, ...values: Value[]): Promise<T[]>
   /** The first row, or `undefined` when there is none. */
   one<T>(sql: TemplateStringsArray, ...values: Value[]): Promise<T | undefined>

@@ -8,8 +8,11 @@ export type StoredValue = null | string | number | boolean | object
 export interface KeyValueStorage {
   /** The value, or `null` when there is none. It is not checked: parse what an older version may have written. */
   getItem(key: string): Promise<StoredValue>
+  /** Durable before it settles. Replaces what was there. */
   setItem(key: string, value: StoredValue): Promise<void>
+  /** Whether there is a value under the key. */
   hasItem(key: string): Promise<boolean>
+  /** Removes the value; does nothing when there is none. */
   removeItem(key: string): Promise<void>
   /** The keys that begin with `base`; all when it is absent. */
   getKeys(base?: string): Promise<string[]>

@@ -4,8 +4,11 @@ import type * as v from 'valibot'
 export interface ToolCallContext {
   /** The agent that called, by id. */
   readonly agentId: string
+  /** The name of that caller. */
   readonly agentName: string
+  /** What the turn belongs to, by id. */
   readonly sessionId: string
+  /** The turn that made the call, by id. */
   readonly turnId: string
   /** What the arguments may come from, such as `ExternalNetwork`; whoever hands them on hands this on as well. */
   readonly labels?: readonly string[]
@@ -32,7 +35,9 @@ export interface CallAssessment {
 export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any, any>> {
   /** snake_case, unique in the daemon. */
   readonly name: string
+  /** What it does and when to use it. */
   readonly description: string
+  /** The schema of the arguments: a valibot object. */
   readonly input: I
   /** What can go wrong: nothing is changed, something of ours is changed, or something outside is. */
   readonly risk: 'read' | 'write' | 'execute'
@@ -51,18 +56,24 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
+/** A tool whatever its input is. */
 export type AnyTool = Tool<any>
 
 /** What the model is told of a tool. */
 export interface ToolDescription {
+  /** Its name, unique in the daemon. */
   readonly name: string
+  /** What it does and when to use it. */
   readonly description: string
+  /** The JSON Schema of its arguments. */
   readonly input: object
+  /** What can go wrong, as the tool declares it. */
   readonly risk: Tool['risk']
   /** Polling is expected of it. */
   readonly polls?: boolean
   /** What its answer is labelled with, and what its arguments must not carry. */
   readonly labels?: readonly string[]
+  /** Labels its arguments must not carry. */
   readonly refuses?: readonly string[]
   /** The capability without which it is of no use to an agent. */
   readonly needs?: string | undefined
@@ -71,17 +82,25 @@ export interface ToolDescription {
 }
 /** `refused` names the label for which a call was not made although its arguments were sound. */
 export interface ToolResult {
+  /** The answer, or what went wrong. */
   readonly text: string
+  /** Whether the call failed or was refused. */
   readonly failed: boolean
+  /** Whether the text was cut at the largest size of an answer. */
   readonly truncated: boolean
+  /** How long the call took, in milliseconds. */
   readonly durationMs: number
+  /** The label for which the call was refused; absent otherwise. */
   readonly refused?: string
 }
 
+/** Adds tools until the plugin unloads, and calls those of every plugin. */
 export interface Tools {
+  /** Throws when a name is taken. */
   add(...tools: readonly AnyTool[]): void
   /** Every tool of every loaded plugin, by name. */
   list(): readonly ToolDescription[]
+  /** The tool of this name, or `undefined` when no loaded plugin has it. */
   find(name: string): ToolDescription | undefined
   /**
    * Parses the arguments, runs the tool and caps its time and its output. Never rejects for what the tool or the
@@ -94,6 +113,7 @@ export interface Tools {
   containsSecret(args: unknown): boolean
 }
 
+/** The tool as it is, checked by the compiler. */
 export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> {
   return tool
 }

@@ -207,7 +207,9 @@ export interface Family {
 }
 export const Family = defineService<Family>()('agent-family')
 
+/** An agent was made. It is on disk. */
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
+/** An agent was removed, and its rows are gone. */
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
 /** Statements that go into the batch that removes an agent, so that they hold as soon as it is gone and not before. */
 export const AgentKilling = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(

@@ -82,6 +82,7 @@ export interface Approvals {
 }
 export const Approvals = defineService<Approvals>()('approvals')
 
+/** A call waits for a person to decide. The approval is on disk. */
 export const ApprovalRequested = notify<{ readonly approval: Approval }>('approvals:requested')
 /** Approved, rejected or expired. */
 export const ApprovalResolved = notify<{ readonly approval: Approval }>('approvals:resolved')

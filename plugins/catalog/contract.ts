@@ -58,6 +58,7 @@ export interface ModelsListing {
   readonly usable: ReadonlySet<string>
   readonly models: readonly CatalogModel[]
 }
+/** Models are being listed: a listener adds what can be used now and models that only a provider knows of. */
 export const ModelsListed = transform<ModelsListing>('catalog:models-listed')
 
 /** What is known of models or aliases changed: a model added over the API, an alias, the remote registry. */

@@ -184,9 +184,11 @@ export interface Turns {
 }
 export const Turns = defineService<Turns>()('turns')
 
+/** A turn is about to begin. A `Refusal` is shown to whoever sent the message. */
 export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>(
   'chat:turn-starting',
 )
+/** A request to a model is complete: a listener may change what the model is told. */
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
 /** A call of a model that is about to be made, in a turn or for a summary. */
 export interface ModelCallAttempt {
@@ -205,12 +207,14 @@ export interface ModelCallAttempt {
 }
 /** A `Refusal` ends the turn. Applied only to agents with a limit, and to all agents until the budgets are loaded. */
 export const ModelCallStarting = gate<ModelCallAttempt>('chat:model-call-starting')
+/** A turn ended with an answer, or was stopped. Its messages are on disk. */
 export const TurnEnded = notify<{
   readonly agent: Agent
   readonly entryPoint: EntryPoint
   readonly result: TurnResult
   readonly durationMs: number
 }>('chat:turn-ended')
+/** A turn ended without an answer; `message` is what the caller was told. */
 export const TurnFailed = notify<{
   readonly agent: Agent
   readonly entryPoint: EntryPoint
@@ -240,6 +244,7 @@ export interface ToolCallAttempt {
 }
 /** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
 export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')
+/** A tool was called, and its result goes to the model. */
 export const ToolCallEnded = notify<{
   readonly agent: Agent
   readonly turnId: string

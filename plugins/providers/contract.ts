@@ -109,4 +109,5 @@ export interface Inference {
 }
 export const Inference = defineService<Inference>()('inference')
 
+/** A provider was loaded or unloaded, or its key or settings changed. */
 export const ProviderChanged = notify<{ readonly provider: string }>('providers:changed')

@@ -145,6 +145,7 @@ export interface Sessions {
 }
 export const Sessions = defineService<Sessions>()('sessions')
 
+/** An agent has a fresh active session; `previousId` is the one before it. */
 export const SessionReset = notify<{
   readonly agentId: string
   readonly sessionId: string
@@ -172,4 +173,5 @@ export interface SessionContext {
     readonly pressure: string
   }
 }
+/** Somebody looks at a session: whoever knows the model adds how much of its window the session takes. */
 export const SessionMeasured = transform<SessionContext>('sessions:measured')

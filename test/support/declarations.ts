@@ -13,7 +13,12 @@ const cache = join(repository, 'node_modules/.cache/declarations')
  * The folder with the declarations of the sources as they are now. The compiler runs once for each state of the
  * sources, whichever test asks first.
  */
-export async function buildDeclarations(): Promise<string> {
+export function buildDeclarations(): Promise<string> {
+  return (built ??= build())
+}
+let built: Promise<string> | undefined
+
+async function build(): Promise<string> {
   const folder = join(cache, await hashSources())
   if (existsSync(folder)) return folder
   await mkdir(cache, { recursive: true })
