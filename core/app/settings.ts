@@ -14,8 +14,10 @@ function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly str
 }
 
 /**
- * What programs that plugins start are kept out of. Whatever file or folder the configuration names may be one that something is loaded from: plugins,
- * pages, certificates, programs. Only what it opens to programs itself is not meant. `files` are those the configuration was read from.
+ * What programs that plugins start are kept out of. Whatever file or folder the configuration names may be one that
+ * something is loaded from: plugins,
+ * pages, certificates, programs. Only what it opens to programs itself is not meant. `files` are those the
+ * configuration was read from.
  */
 export function daemonFolders(config: Config, files: readonly string[]): DaemonFolders {
   const hidden = hiddenFolders(config)
@@ -39,7 +41,9 @@ export function daemonFolders(config: Config, files: readonly string[]): DaemonF
   }
 }
 
-/** Keys whose value is a path even when it is relative, which means relative to the folder the daemon was started in. */
+/**
+ * Keys whose value is a path even when it is relative, which means relative to the folder the daemon was started in.
+ */
 const pathKey = /(?:^|_)(?:dir|dirs|folder|folders|file|files|path|paths|cert)$/
 
 /** Every path in a configuration, with the key it stands under. */

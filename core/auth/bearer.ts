@@ -32,7 +32,10 @@ export interface AuthOptions {
   onChange?(): void
 }
 export interface Auth {
-  /** Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts here instead of the key; `signed`: without it the handler checks a signature. */
+  /**
+   * Who calls. Throws `unauthorized`, or `rate_limit` after too many wrong keys from this address. `token`: what counts
+   * here instead of the key; `signed`: without it the handler checks a signature.
+   */
   check(
     level: 'public' | 'bearer' | 'signed',
     request: Credentials,

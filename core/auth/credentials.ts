@@ -8,7 +8,8 @@ export interface CredentialSource {
   /** Unique among the plugins that are loaded. */
   readonly name: string
   /**
-   * Who holds the credential with this digest (SHA-256 of the bearer text, in hexadecimal digits); `undefined` when there is none, or it
+   * Who holds the credential with this digest (SHA-256 of the bearer text, in hexadecimal digits); `undefined` when
+   * there is none, or it
    * ended. Asked of memory: at every request with it, and at every event of what was opened with it.
    */
   find(digest: string): Holder | undefined
@@ -20,11 +21,17 @@ export interface AcceptedCredentials {
 }
 /** What a plugin gets as `ctx.credentials`. */
 export interface PluginCredentials {
-  /** Accepts further credentials until the plugin unloads. They change nothing while no API key is set: then nobody needs one. */
+  /**
+   * Accepts further credentials until the plugin unloads. They change nothing while no API key is set: then nobody
+   * needs one.
+   */
   accept(source: CredentialSource): AcceptedCredentials
   /** Whether what this principal presented is still accepted; of one who presented no such credential it is. */
   holds(principal: Principal): boolean
-  /** Before something secret is compared outside the Authorization header: throws `rate_limit` after too many wrong ones from this address. */
+  /**
+   * Before something secret is compared outside the Authorization header: throws `rate_limit` after too many wrong ones
+   * from this address.
+   */
   checkAttempts(clientAddress: string): void
   /** It was wrong: counts as a wrong API key does, in the same bucket, and is told to the same listeners. */
   failed(failure: AuthFailure): void
@@ -62,7 +69,10 @@ export class CredentialRegistry {
     return { revoked: () => this.#onRevoked() }
   }
 
-  /** Lets what these plugins accept stay accepted until the returned function is called: a reload must not sign anyone out. */
+  /**
+   * Lets what these plugins accept stay accepted until the returned function is called: a reload must not sign anyone
+   * out.
+   */
   keep(plugins: ReadonlySet<string>): () => void {
     this.#kept.add(plugins)
     return () => {

@@ -45,7 +45,10 @@ function parseAuthority(text: string): Authority | undefined {
     ? undefined
     : { name: name.toLowerCase(), port: port === undefined ? undefined : Number(port) }
 }
-/** Whether an entry of `http.allowed_hosts` names this host; one without a port stands for every port, because a proxy has its own. */
+/**
+ * Whether an entry of `http.allowed_hosts` names this host; one without a port stands for every port, because a proxy
+ * has its own.
+ */
 function names(entry: string, { name, port }: Authority): boolean {
   const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   const wanted = parseAuthority(entry)
@@ -55,8 +58,10 @@ function names(entry: string, { name, port }: Authority): boolean {
 }
 
 /**
- * Without a key the address bar is the only proof that a page is ours, so neither a rebound name nor another port of this machine
- * must reach us: the Host must be a loopback name or the bound address with the port listened on, or a configured name. With a key
+ * Without a key the address bar is the only proof that a page is ours, so neither a rebound name nor another port of
+ * this machine
+ * must reach us: the Host must be a loopback name or the bound address with the port listened on, or a configured
+ * name. With a key
  * the key is the protection.
  */
 function checkHost(rules: OriginRules, header: string): void {
@@ -67,11 +72,13 @@ function checkHost(rules: OriginRules, header: string): void {
   // Browsers leave out only the port of the scheme; a client that sends none is no page of another port.
   const isOurPort = rules.port === undefined || authority.port === undefined || authority.port === rules.port
   if (isOurPort && (isLoopback(bare) || bare === rules.host.toLowerCase())) return
-  // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping neither it nor the port need be ours.
+  // Bound to every address: an address as Host cannot be a rebound name, and behind a port mapping neither it nor the
+  // port need be ours.
   if ((rules.host === '0.0.0.0' || rules.host === '::') && (isIP(bare) !== 0 || isLoopback(bare))) return
   throw new Refusal(
     'forbidden',
-    `The Host ${authority.name}${authority.port === undefined ? '' : `:${authority.port}`} is not served; add it to http.allowed_hosts`,
+    `The Host ${authority.name}${authority.port === undefined ? '' : `:${authority.port}`} is not served; ` +
+      'add it to http.allowed_hosts',
   )
 }
 
@@ -88,8 +95,10 @@ function allowed(rules: OriginRules, origin: string, host: string): boolean {
 }
 
 /**
- * Checks Host and Origin. Returns the CORS headers the answer must carry, as a flat list; throws `forbidden` for a foreign page that
- * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours. `crossSite`: another site may send people
+ * Checks Host and Origin. Returns the CORS headers the answer must carry, as a flat list; throws `forbidden` for a
+ * foreign page that
+ * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours. `crossSite`: another
+ * site may send people
  * here, and still no page of it reads the answer.
  */
 export function checkOrigin(

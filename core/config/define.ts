@@ -1,6 +1,9 @@
 import type { ConfigInput } from './schema.ts'
 
-/** Types the configuration in `svc.config.ts`; it returns its argument. Secrets belong into `config.toml` or the environment. */
+/**
+ * Types the configuration in `svc.config.ts`; it returns its argument. Secrets belong into `config.toml` or the
+ * environment.
+ */
 export function defineConfig(config: ConfigInput): ConfigInput {
   return config
 }

@@ -3,13 +3,17 @@ import { marksOf } from './shape.ts'
 import type { Schema } from './shape.ts'
 
 /**
- * Marks a key, or every key of a section, as one that is set in the configuration file and by no route. Inside it `settable` makes
+ * Marks a key, or every key of a section, as one that is set in the configuration file and by no route. Inside it
+ * `settable` makes
  * exceptions. `reason`: what an attacker could win by setting it.
  */
 export function fileOnly<S extends v.GenericSchema>(reason: string, schema: S) {
   return v.pipe(schema, v.metadata({ file_only: true, reason }))
 }
-/** Marks a key, or every key of a section, as one that may be set over the API. `reason`: why nobody wins anything by it. */
+/**
+ * Marks a key, or every key of a section, as one that may be set over the API. `reason`: why nobody wins anything by
+ * it.
+ */
 export function settable<S extends v.GenericSchema>(reason: string, schema: S) {
   return v.pipe(schema, v.metadata({ file_only: false, reason }))
 }

@@ -3,7 +3,10 @@ import type { KeyRule } from './file-only.ts'
 import { findChild, isTable, isTree } from './shape.ts'
 import type { Schema } from './shape.ts'
 
-/** The first key that this value would set and only the file sets. Tables and lists of tables are looked into, whose keys differ. */
+/**
+ * The first key that this value would set and only the file sets. Tables and lists of tables are looked into, whose
+ * keys differ.
+ */
 export function findFileOnly(
   schema: Schema,
   path: readonly string[],

@@ -70,7 +70,10 @@ export function checkLayer(schema: Schema, layer: Layer, tree: Tree): LayerCheck
   return { problems, unknown: unknownKeys }
 }
 
-/** The full name of a key that exists in another section, such as `rate_limit.tokens_per_minute` for `tokens_per_minute`. */
+/**
+ * The full name of a key that exists in another section, such as `rate_limit.tokens_per_minute` for
+ * `tokens_per_minute`.
+ */
 function findElsewhere(schema: Schema, key: string): string | undefined {
   for (const name of knownKeys(schema)) {
     const child = findChild(schema, name)

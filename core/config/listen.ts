@@ -4,7 +4,10 @@ export interface ListenAddr {
   readonly port: number
 }
 
-/** `host:port`, `[::1]:port`, `:port` for every interface, or a port alone for this machine; `undefined` when it is none of them. */
+/**
+ * `host:port`, `[::1]:port`, `:port` for every interface, or a port alone for this machine; `undefined` when it is none
+ * of them.
+ */
 export function findListenAddr(text: string): ListenAddr | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text.trim()) ?? /^()()(\d{1,5})$/.exec(text.trim())
   if (!match) return undefined

@@ -13,7 +13,9 @@ export interface ConfigChange {
   readonly restart: readonly string[]
 }
 
-/** The configuration of a running daemon: one frozen object, replaced whole, so that nobody ever sees half of a change. */
+/**
+ * The configuration of a running daemon: one frozen object, replaced whole, so that nobody ever sees half of a change.
+ */
 export class LiveConfig {
   #loaded: LoadedConfig
   #schema: Schema = CoreSchema
@@ -42,7 +44,10 @@ export class LiveConfig {
     return this.#schema
   }
 
-  /** Takes the keys these plugins own as they declare them. Throws `ConfigError` for values that do not fit, and changes nothing then. */
+  /**
+   * Takes the keys these plugins own as they declare them. Throws `ConfigError` for values that do not fit, and changes
+   * nothing then.
+   */
   declare(plugins: readonly PluginSchemas[]): void {
     const loaded = this.#loaded.complete(plugins)
     const { config } = this.plan(loaded.config, CoreSchema)

@@ -42,15 +42,18 @@ export interface LoadedConfig {
   /** The files that were read. */
   readonly files: readonly string[]
   /**
-   * The same sources with the sections that these plugins own checked, converted and filled with defaults. Those of plugins that are
+   * The same sources with the sections that these plugins own checked, converted and filled with defaults. Those of
+   * plugins that are
    * disabled stay as they are. Throws `ConfigError` with everything that is wrong.
    */
   complete(plugins: readonly PluginSchemas[]): LoadedConfig
 }
 
 /**
- * Reads every source, later ones winning: defaults, the shipped configuration, `svc.config.*`, `<home>/config.toml`, the environment,
- * flags, values set while running. Checks the core's own keys; `complete` checks those of plugins, once their definitions are known.
+ * Reads every source, later ones winning: defaults, the shipped configuration, `svc.config.*`, `<home>/config.toml`,
+ * the environment,
+ * flags, values set while running. Checks the core's own keys; `complete` checks those of plugins, once their
+ * definitions are known.
  * Throws `ConfigError` with everything that is wrong.
  */
 export async function loadConfig(options: ConfigOptions): Promise<LoadedConfig> {

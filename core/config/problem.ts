@@ -59,7 +59,10 @@ export class ConfigError extends Error {
 /** What to name as the file of a value that nobody wrote. */
 export const NOWHERE = 'configuration'
 
-/** Issues of parsing a merged value as problems of the files it came from. `prefix`: where the value stands in the configuration. */
+/**
+ * Issues of parsing a merged value as problems of the files it came from. `prefix`: where the value stands in the
+ * configuration.
+ */
 export function issueProblems(
   schema: Schema,
   issues: readonly v.BaseIssue<unknown>[],

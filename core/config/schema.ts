@@ -40,7 +40,8 @@ const HttpSection = table('Limits and addresses of the HTTP server.', overApi(re
   request_timeout_ms: integer('Time a client has to send a whole request.', 60_000, 100, day, atStart),
   sse_keep_alive_ms: integer('Pause after which an idle event stream gets a comment.', 15_000, 100, day),
   stream_status_ms: integer(
-    'How long the status of an answer that is streamed waits for its first event. What is refused before is answered with its status, such as 429 or 503, and not as an event.',
+    'How long the status of an answer that is streamed waits for its first event. ' +
+      'What is refused before is answered with its status, such as 429 or 503, and not as an event.',
     5000,
     0,
     60_000,
@@ -55,7 +56,8 @@ const HttpSection = table('Limits and addresses of the HTTP server.', overApi(re
   socket_idle_ms: integer('Silence of a client after which its WebSocket is closed.', 1_800_000, 1000, day),
   sockets_per_address: integer('WebSockets one client address may have open.', 256, 1, 1_000_000),
   allowed_hosts: textsThat(
-    'Names the Host header may have beside the listen address and localhost with its port, such as "svc.example.org"; one without a port stands for every port.',
+    'Names the Host header may have beside the listen address and localhost with its port, ' +
+      'such as "svc.example.org"; one without a port stands for every port.',
     isHostAndPort,
     'a list of host names with or without a port, such as "svc.example.org" or "localhost:8080"',
     inFile(whoIsServed),
@@ -247,7 +249,8 @@ function sectionsOf(plugins: readonly PluginSchemas[]): Readonly<Record<string, 
 
 type Parsed = v.InferOutput<v.ObjectSchema<typeof coreEntries, undefined>>
 /**
- * The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. Beside the core's keys it holds
+ * The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. Beside the
+ * core's keys it holds
  * the sections that plugins own, with their defaults once the plugins are known.
  */
 export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_url'>> & {

@@ -51,7 +51,10 @@ export function isTable(schema: Schema): boolean {
   return ['object', 'loose_object', 'strict_object', 'object_with_rest', 'record'].includes(type)
 }
 
-/** Marked with `secret()`, or named like one and not marked `secret: false`. Numbers, switches and tables are no secrets. */
+/**
+ * Marked with `secret()`, or named like one and not marked `secret: false`. Numbers, switches and tables are no
+ * secrets.
+ */
 export function isSecret(schema: Schema | undefined, key: string): boolean {
   if (!schema) return namesSecret(key)
   const { secret } = marksOf(schema)
@@ -112,5 +115,6 @@ export function describe(value: unknown, hidden: boolean): string {
   ]
   if (kind === undefined) return typeof value
   if (hidden) return `${kind.replace(/^the/, 'a')} (not shown: a secret)`
-  return `${kind} ${typeof value === 'string' ? JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value) : String(value)}`
+  if (typeof value !== 'string') return `${kind} ${String(value)}`
+  return `${kind} ${JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)}`
 }

@@ -18,7 +18,9 @@ export interface ConfigModule {
   readonly file: string
 }
 
-/** `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc. */
+/**
+ * `svc.config.*` of a folder or the file named; it runs code, so it is loaded only from where the operator started svc.
+ */
 export async function readConfigModule(options: {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -46,7 +48,8 @@ export async function readConfigModule(options: {
         envName: false,
         extend: false,
         giget: false,
-        // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder everybody may write.
+        // A file outside the repository finds `svc/sdk` too; what is compiled stays in the home, not in a folder
+        // everybody may write.
         jitiOptions: { virtualModules: { 'svc/sdk': { defineConfig } }, fsCache: options.cacheDir ?? false },
       }),
     )
@@ -57,7 +60,7 @@ export async function readConfigModule(options: {
       [
         {
           file,
-          message: `cannot be loaded: ${(error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()}`,
+          message: `cannot be loaded: ${oneLine(error)}`,
         },
       ],
       { cause: error },
@@ -141,7 +144,10 @@ function anchorPaths(tree: Tree, folder: string): Tree {
   return { ...tree, plugins: { ...plugins, paths } }
 }
 
-/** `SVC_RATE_LIMIT__TOKENS_PER_MINUTE`; a blank variable counts as not set, so that it cannot switch off a key by accident. */
+/**
+ * `SVC_RATE_LIMIT__TOKENS_PER_MINUTE`; a blank variable counts as not set, so that it cannot switch off a key by
+ * accident.
+ */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>, cwd: string): Layer {
   const listen = env['SVC_LISTEN']?.trim()
   const given = Object.entries(env).flatMap(([name, text = '']) =>
@@ -173,7 +179,10 @@ function toPath(name: string, schema: Schema): string[] {
   return path
 }
 
-/** Flags by their configuration key, dotted; texts become what the key wants. `names` gives the flag of a key for messages. */
+/**
+ * Flags by their configuration key, dotted; texts become what the key wants. `names` gives the flag of a key for
+ * messages.
+ */
 export function readFlags(flags: Readonly<Record<string, unknown>>, cwd: string): Layer {
   const given = Object.entries(flags).filter(([, value]) => value !== undefined)
   return {
@@ -196,4 +205,8 @@ function toFlag(path: readonly string[]): string {
 export function readValues(file: string, tree: Tree, folder: string): Layer {
   const anchored = anchorPaths(tree, folder)
   return { file, read: () => anchored, place: () => ({}) }
+}
+
+function oneLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()
 }

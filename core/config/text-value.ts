@@ -3,7 +3,8 @@ import type { Schema } from './shape.ts'
 import { readJson } from '../schema/nesting.ts'
 
 /**
- * A text from the environment or a command line as the value the schema wants. A text that does not fit stays a text, so that the
+ * A text from the environment or a command line as the value the schema wants. A text that does not fit stays a text,
+ * so that the
  * check that follows can say what was expected.
  */
 export function fromText(schema: Schema | undefined, text: string): unknown {

@@ -14,7 +14,8 @@ export interface KeyPlace {
 }
 
 /**
- * The keys and headers of a TOML text in their order. Reads only what is needed to find them; the text has to be valid, which
+ * The keys and headers of a TOML text in their order. Reads only what is needed to find them; the text has to be
+ * valid, which
  * smol-toml checks before.
  */
 export function indexToml(text: string): KeyPlace[] {

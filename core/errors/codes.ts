@@ -1,6 +1,9 @@
 import type { ErrorCode } from './error.ts'
 
-/** `flat` is `{error: message}`, `coded` is `{error: {code, message, details, request_id}}` (Interface 7, formats 1 and 2). */
+/**
+ * `flat` is `{error: message}`, `coded` is `{error: {code, message, details, request_id}}` (Interface 7, formats 1 and
+ * 2).
+ */
 export type BodyFormat = 'flat' | 'coded'
 export interface CodeRow {
   /** The HTTP status of the answer. */
@@ -10,7 +13,9 @@ export interface CodeRow {
   /** What it means, in a few words, for the OpenAPI document. */
   readonly meaning: string
 }
-/** An error of a plugin's own: `errors` of its routes name it for the OpenAPI document, and its refusals are made of it. */
+/**
+ * An error of a plugin's own: `errors` of its routes name it for the OpenAPI document, and its refusals are made of it.
+ */
 export interface ErrorDefinition extends CodeRow {
   /** What clients compare, in snake_case, such as `greeting_not_found`. */
   readonly code: ErrorCode
@@ -21,7 +26,8 @@ export function defineError(code: ErrorCode, row: CodeRow): ErrorDefinition {
 }
 
 /**
- * Decision: the interface names two body formats and only two uses of the flat one (429, and the 404 of one plugin). A 401 is flat
+ * Decision: the interface names two body formats and only two uses of the flat one (429, and the 404 of one plugin). A
+ * 401 is flat
  * too, because existing clients of compatible services read its text from `error`. Everything else is coded.
  */
 const codes: Readonly<Record<string, CodeRow>> = {

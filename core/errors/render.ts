@@ -27,7 +27,9 @@ export interface Outcome {
   readonly retryAfterSecs: number | undefined
 }
 
-/** A `Refusal` of another copy of the class (a plugin that bundled its own) still counts: recognised by name and code. */
+/**
+ * A `Refusal` of another copy of the class (a plugin that bundled its own) still counts: recognised by name and code.
+ */
 function isRefusal(error: unknown): error is Refusal {
   return (
     error instanceof Refusal ||

@@ -25,11 +25,15 @@ export interface Configuration {
   /** JSON Schema (draft-07) of `config.toml` with the sections of the loaded plugins. */
   schema(): Promise<Record<string, unknown>>
   /**
-   * Throws what `set` would throw for this key and value, and changes nothing. `invalid_request` names the key and what was expected;
+   * Throws what `set` would throw for this key and value, and changes nothing. `invalid_request` names the key and
+   * what was expected;
    * `forbidden` is for keys that only the owner of the machine may change, in the file.
    */
   check(key: string, value: unknown): Promise<void>
-  /** Writes one key into `<home>/config.toml` and reads everything again. Throws as `check` does, and `conflict` when the file is broken. */
+  /**
+   * Writes one key into `<home>/config.toml` and reads everything again. Throws as `check` does, and `conflict` when
+   * the file is broken.
+   */
   set(key: string, value: unknown): Promise<Applied>
   /** Reads every source again. `invalid_request` with everything that is wrong, and nothing is changed then. */
   reload(): Promise<Applied>

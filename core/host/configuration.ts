@@ -164,7 +164,8 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
         } catch (error) {
           throw new Refusal(
             'conflict',
-            `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ${reasonOf(refusalOf(error, 'conflict'))}`,
+            `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
+              reasonOf(refusalOf(error, 'conflict')),
             { details: { key, status: 'saved_reload_failed' }, cause: error },
           )
         }
@@ -190,7 +191,10 @@ function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {
 }
 const fileOf = (config: Config): string => join(config.home_dir, 'config.toml')
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-/** What is wrong with the files is told to the caller, with place, key and what was expected; anything else stays what it is. */
+/**
+ * What is wrong with the files is told to the caller, with place, key and what was expected; anything else stays what
+ * it is.
+ */
 function refusalOf(error: unknown, code: 'invalid_request' | 'conflict'): unknown {
   if (!(error instanceof ConfigError)) return error
   const problems = error.problems.map(({ line, key, expected, found }) => ({

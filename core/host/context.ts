@@ -48,7 +48,8 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   /** The log, with the name of the plugin in each line. */
   readonly log: Logger
   /**
-   * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is durable and only waits
+   * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is
+   * durable and only waits
    * for somebody.
    */
   readonly leaving: AbortSignal

@@ -5,7 +5,10 @@ import { AuthenticationFailed, DaemonListening, UnrecordedChange } from './daemo
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
-/** Hooks that are looked at when a plugin begins to listen: a misspelt id would wait for ever, and a gate would never be asked. */
+/**
+ * Hooks that are looked at when a plugin begins to listen: a misspelt id would wait for ever, and a gate would never be
+ * asked.
+ */
 export function checkedHooks(
   hooks: Hooks,
   plugin: string,

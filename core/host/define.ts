@@ -32,7 +32,9 @@ export interface Migration {
   readonly sql: string
 }
 
-/** A page of a plugin. It has the strict policy of every answer: no inline script or style, nothing of another origin. */
+/**
+ * A page of a plugin. It has the strict policy of every answer: no inline script or style, nothing of another origin.
+ */
 export interface PageDeclaration {
   /** The part of its address after `/pages/<plugin>/`, kebab-case. */
   readonly path: string
@@ -40,7 +42,9 @@ export interface PageDeclaration {
   readonly title: string
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
-  /** Scripts, styles and images the page loads, relative to the folder of `file`. Nothing else of the folder is served. */
+  /**
+   * Scripts, styles and images the page loads, relative to the folder of `file`. Nothing else of the folder is served.
+   */
   readonly assets?: readonly string[]
 }
 
@@ -74,18 +78,22 @@ export interface PluginDefinition<
   /** The version of the plugin, as npm writes versions. It is for people: the daemon does not compare it. */
   readonly version: string
   /**
-   * The versions of the plugin interface it works with, as npm writes ranges: `1`, `^1.2.0`. Another one refuses it when it loads.
+   * The versions of the plugin interface it works with, as npm writes ranges: `1`, `^1.2.0`. Another one refuses it
+   * when it loads.
    * `API_VERSION` is what this daemon has.
    */
   readonly apiVersion?: string
   /**
-   * Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first. `fileOnly` and
+   * Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first.
+   * `fileOnly` and
    * `settable` say of keys whether the API may set them; without either the file alone does.
    */
   readonly config: C
   /**
-   * Schemas of the keys at the top of the file that this plugin owns, such as `{ limits: Limits }`; they have to accept a file without the
-   * key. `ctx.config` has their values beside those of `config`. A key has one owner: who else needs its value asks the owner.
+   * Schemas of the keys at the top of the file that this plugin owns, such as `{ limits: Limits }`; they have to
+   * accept a file without the
+   * key. `ctx.config` has their values beside those of `config`. A key has one owner: who else needs its value asks
+   * the owner.
    */
   readonly sections?: S
   /** Services that must be there for the whole life of this plugin. The host orders by them and refuses cycles. */
@@ -95,11 +103,14 @@ export interface PluginDefinition<
   /** The services that `setup` returns, by the name it returns them under. */
   readonly provides?: P
   /**
-   * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, never a metadata service.
+   * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, never a
+   * metadata service.
    * Absent: to public addresses and those of `[outbound] allow`.
    */
   readonly outbound?: 'operator'
-  /** The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so. */
+  /**
+   * The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so.
+   */
   readonly hooks?: readonly Hook<unknown>[]
   /** Steps of the plugin's tables. The missing ones run in this order before `setup`. */
   readonly migrations?: readonly Migration[]

@@ -13,7 +13,9 @@ import type { PluginStatus } from './daemon.ts'
 /** Dotted key to where its value is written, such as `/home/me/.svc/config.toml:3`. */
 export type Sources = ReadonlyMap<string, string>
 
-/** The key that was meant by one that `[plugins.<name>]` does not have: in a section of the plugin, else the nearest. */
+/**
+ * The key that was meant by one that `[plugins.<name>]` does not have: in a section of the plugin, else the nearest.
+ */
 export function findMeant({ name, config, sections = {} }: AnyPlugin, path: readonly string[]): string | undefined {
   const candidates = Object.keys(sections).flatMap((section) => [
     [section, ...path],
@@ -31,7 +33,8 @@ export function findMeant({ name, config, sections = {} }: AnyPlugin, path: read
 }
 
 /**
- * What a plugin gets of a configuration: `[plugins.<name>]` and the sections it owns, as its schemas have them. Throws `ConfigError` with
+ * What a plugin gets of a configuration: `[plugins.<name>]` and the sections it owns, as its schemas have them. Throws
+ * `ConfigError` with
  * each wrong key, where it is written and what was expected.
  */
 export function parseSections(

@@ -162,7 +162,8 @@ const idempotencyKey: JsonObject = {
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
-    'The same key with the same body is one effect and one answer for 24 hours; with another body it is 409. An answer given again carries `Idempotent-Replayed: true`.',
+    'The same key with the same body is one effect and one answer for 24 hours; with another body it is 409. ' +
+    'An answer given again carries `Idempotent-Replayed: true`.',
 }
 
 function socketOperation(

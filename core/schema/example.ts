@@ -39,7 +39,8 @@ const formats: Readonly<Record<string, string>> = {
 const depthLimit = 6
 
 /**
- * A value the schema (dialect of OpenAPI 3.0) describes, for readers of the document. `brief` leaves out what need not be sent.
+ * A value the schema (dialect of OpenAPI 3.0) describes, for readers of the document. `brief` leaves out what need not
+ * be sent.
  * `undefined` when none can be told from the schema alone.
  */
 export function exampleOf(

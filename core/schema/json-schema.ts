@@ -3,7 +3,9 @@ import { readOwnJson } from './nesting.ts'
 import { isObject } from './object.ts'
 
 export type JsonObject = Record<string, unknown>
-/** Turns schemas into the dialect of OpenAPI 3.0; recursive parts go to `components.schemas`, where every `$ref` points. */
+/**
+ * Turns schemas into the dialect of OpenAPI 3.0; recursive parts go to `components.schemas`, where every `$ref` points.
+ */
 export interface SchemaWriter {
   /** `input` for what a caller sends, `output` for what it gets. `name` is the prefix of the parts that need a name. */
   write(schema: v.GenericSchema, mode: 'input' | 'output', name: string): JsonObject
@@ -79,25 +81,50 @@ function dialect(node: unknown, names: ReadonlyMap<string, string>): JsonObject 
       continue
     }
     if (!keywords.has(key)) continue
-    if (key === 'properties' && isObject(value))
-      out[key] = Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, dialect(inner, names)]))
-    else if (key === 'items' || key === 'not') out[key] = dialect(value, names)
-    else if (key === 'additionalProperties') out[key] = typeof value === 'boolean' ? value : dialect(value, names)
-    else if ((key === 'allOf' || key === 'oneOf' || key === 'anyOf') && Array.isArray(value))
-      out[key] = value.map((inner) => dialect(inner, names))
-    else if (key === 'required' && Array.isArray(value) && value.length === 0) continue
-    else out[key] = value
+    const converted = convertKeyword(key, value, names)
+    if (converted !== undefined) out[key] = converted
   }
   if (out['type'] === 'array' && out['items'] === undefined) out['items'] = {}
+  convertEnum(out)
+  return out['nullable'] === true && out['type'] === undefined ? nullableParts(out) : out
+}
+
+/** The value of one keyword with the schemas inside it converted; `undefined` where it says nothing. */
+function convertKeyword(key: string, value: unknown, names: ReadonlyMap<string, string>): unknown {
+  switch (key) {
+    case 'properties':
+      return isObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, dialect(inner, names)]))
+        : value
+    case 'items':
+    case 'not':
+      return dialect(value, names)
+    case 'additionalProperties':
+      return typeof value === 'boolean' ? value : dialect(value, names)
+    case 'allOf':
+    case 'oneOf':
+    case 'anyOf':
+      return Array.isArray(value) ? value.map((inner) => dialect(inner, names)) : value
+    case 'required':
+      return Array.isArray(value) && value.length === 0 ? undefined : value
+    default:
+      return value
+  }
+}
+
+/** Gives a list of values the type that `nullable` needs beside it. */
+function convertEnum(out: JsonObject): void {
   // `nullable` has a meaning beside `type` only.
   if (Array.isArray(out['enum']) && out['enum'].every((value) => typeof value === 'string')) out['type'] = 'string'
   if (Array.isArray(out['enum']) && out['enum'].includes(null)) out['nullable'] = true
   // Null is a value like any other: it has to be in the list as well.
   else if (Array.isArray(out['enum']) && out['nullable'] === true) out['enum'] = [...out['enum'], null]
-  return out['nullable'] === true && out['type'] === undefined ? nullableParts(out) : out
 }
 
-/** `nullable` has a meaning beside `type` only: one of the variants gets it, and what may be anything may be null anyway. */
+/**
+ * `nullable` has a meaning beside `type` only: one of the variants gets it, and what may be anything may be null
+ * anyway.
+ */
 function nullableParts(written: JsonObject): JsonObject {
   const { nullable: _, ...node } = written
   for (const key of ['anyOf', 'oneOf']) {

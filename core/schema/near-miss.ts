@@ -11,7 +11,8 @@ const MAX_NAME_CHARS = 64
 const MAX_DEPTH = 5
 
 /**
- * Throws `invalid_request` for an unknown field that looks like a known one that is missing: what the caller meant would
+ * Throws `invalid_request` for an unknown field that looks like a known one that is missing: what the caller meant
+ * would
  * be ignored otherwise. Other unknown fields pass, and so does everything in a loose object.
  */
 export function refuseNearMisses(schema: Schema, value: unknown, path = '', depth = MAX_DEPTH): void {
@@ -66,7 +67,7 @@ const toSnakeCase = (name: string): string =>
 /** The name without what it identifies by, and without its unit. */
 const stemOf = (name: string): string =>
   name.replace(
-    /_(?:ids?|uuid|name|millis(?:econds)?|ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|bytes|kb|mb|usd|dollars|cents)$/,
+    /_(?:ids?|uuid|name|millis|ms|s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|bytes|kb|mb|usd|dollars|cents)$/,
     '',
   )
 

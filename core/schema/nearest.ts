@@ -9,7 +9,9 @@ export function findNearest(word: string, candidates: Iterable<string>): string 
   return best
 }
 
-/** The candidates that come nearest to a misspelt word or a part of a name, the nearest first; none that would mislead. */
+/**
+ * The candidates that come nearest to a misspelt word or a part of a name, the nearest first; none that would mislead.
+ */
 export function listNearest(word: string, candidates: Iterable<string>, most = 3): readonly string[] {
   const wanted = plain(word)
   const limit = farthest(word)
@@ -38,7 +40,10 @@ export function suggest(nearest: string | undefined): string {
   return nearest === undefined ? '' : `; did you mean "${nearest}"?`
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words; at least `limit` when there are that many. */
+/**
+ * Insertions, deletions, replacements and swaps of neighbours between two words; at least `limit` when there are that
+ * many.
+ */
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit
   let before: number[] = []

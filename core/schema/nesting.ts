@@ -8,7 +8,10 @@ export function limitNesting(levels: number): void {
 }
 export const nestingLimit = (): number => state.most
 
-/** A text or a value is nested deeper than the limit. A `SyntaxError`, so that whoever answers malformed text answers this too. */
+/**
+ * A text or a value is nested deeper than the limit. A `SyntaxError`, so that whoever answers malformed text answers
+ * this too.
+ */
 export class TooDeep extends SyntaxError {
   override readonly name = 'TooDeep'
   readonly most: number
