@@ -5,7 +5,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Settings } from './config.ts'
 import type { Device, Notification, Notified } from './schema.ts'
 
-export interface PushParts {
+export interface PushDeps {
   readonly settings: Settings
   readonly devices: readonly Device[]
   readonly audit: Audit
@@ -19,7 +19,7 @@ export interface PushParts {
  */
 export async function push(
   { title, message }: v.InferOutput<typeof Notification>,
-  { settings, devices, audit, fetch, signal }: PushParts,
+  { settings, devices, audit, fetch, signal }: PushDeps,
 ): Promise<v.InferOutput<typeof Notified>> {
   const service = serviceOf(settings)
   if (devices.length === 0) return { ok: true, notified: 0, failed: [] }
@@ -32,7 +32,9 @@ export async function push(
   const count = `${devices.length} ${devices.length === 1 ? 'device' : 'devices'}`
   await audit.write({
     event: 'network_access',
-    details: `notification of ${message.length} characters to ${count} through ${settings.push_provider}: ${error ?? 'taken'}`,
+    details:
+      `notification of ${message.length} characters to ${count} through ${settings.push_provider}: ` +
+      (error ?? 'taken'),
   })
   if (error === undefined) return { ok: true, notified: devices.length, failed: [] }
   const reason = error

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { PluginCredentials, RequestFacts, Vault } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { digestCode, makeCode } from './code.ts'
@@ -9,7 +9,7 @@ import type { Devices } from './devices.ts'
 import type { DeviceRow } from './schema.ts'
 import type { PairingStore } from './store.ts'
 
-export interface PairingParts {
+export interface PairingDeps {
   readonly store: PairingStore
   readonly devices: Devices
   readonly audit: Audit
@@ -29,18 +29,18 @@ const WRONG = 'This pairing code is wrong, was used or has expired; ask for a ne
 
 /** Codes, and what becomes of them. They are rows: one that waits is not lost with a restart. */
 export class Pairing {
-  readonly #parts: PairingParts
+  readonly #deps: PairingDeps
   #key: Promise<string> | undefined
-  #last: Promise<unknown> = Promise.resolve()
-  constructor(parts: PairingParts) {
-    this.#parts = parts
+  readonly #queue = new SerialQueue()
+  constructor(deps: PairingDeps) {
+    this.#deps = deps
   }
 
   /** Throws `conflict` when there is no place for one more device, and `invalid_request` when too many codes wait. */
   async request(
     by: Pick<RequestFacts, 'principal' | 'clientAddress'>,
   ): Promise<{ readonly code: string; readonly expiresAt: string }> {
-    const { store, audit, devices, settings, now } = this.#parts
+    const { store, audit, devices, settings, now } = this.#deps
     this.#refuseWhenFull()
     const code = makeCode()
     const expiresAt = new Date(now() + settings.token_expiry_secs * 1000).toISOString()
@@ -51,7 +51,9 @@ export class Pairing {
         store.insertCode({ id: randomUUID(), digest, expires_at: expiresAt }, settings.max_pending),
         audit.entry({
           event: 'pairing_changed',
-          details: `a pairing code asked for by ${nameOf(by)}, which can be used until ${expiresAt}; ${devices.size} devices are paired`,
+          details:
+            `a pairing code asked for by ${nameOf(by)}, which can be used until ${expiresAt}; ` +
+            `${devices.size} devices are paired`,
         }),
       )
     } catch (error) {
@@ -66,25 +68,23 @@ export class Pairing {
   }
 
   /**
-   * Makes a device of a code. The key is told here only. Throws `rate_limit` after too many wrong codes or keys from
-   * this address, `invalid_request` for every code that cannot be used, and `conflict` when there is no place for one
-   * more device.
+   * Registers a device that has a valid code, and returns its key, which is stored nowhere. Throws `rate_limit` after
+   * too many wrong codes or keys from this address, `invalid_request` for an unusable code, and `conflict` when the
+   * number of devices has reached its limit.
    */
   complete(
     applicant: Applicant,
     from: { readonly clientAddress: string; readonly requestId: string },
   ): Promise<{ readonly device: DeviceRow; readonly key: string }> {
-    // One after the other: however many come at the same time, no guess is compared before those before it are counted.
-    const turn = this.#last.then(() => this.#complete(applicant, from))
-    this.#last = turn.catch(() => undefined /* told to whoever asked */)
-    return turn
+    // Sequential: concurrent guesses are counted before the next one is compared.
+    return this.#queue.run(() => this.#complete(applicant, from))
   }
 
   async #complete(
     { code, name, platform }: Applicant,
     { clientAddress, requestId }: { readonly clientAddress: string; readonly requestId: string },
   ) {
-    const { store, devices, audit, credentials, settings } = this.#parts
+    const { store, devices, audit, credentials, settings } = this.#deps
     credentials.checkAttempts(clientAddress)
     const at = this.#iso()
     const waiting = await store.findCode(digestCode(code, await this.#codeKey()), at, settings.max_attempts)
@@ -125,7 +125,7 @@ export class Pairing {
   }
 
   #refuseWhenFull(): void {
-    const { devices, settings } = this.#parts
+    const { devices, settings } = this.#deps
     if (devices.size < settings.max_devices) return
     throw new Refusal(
       'conflict',
@@ -133,12 +133,13 @@ export class Pairing {
     )
   }
   async #refusedWhenFull(clientAddress: string): Promise<void> {
+    const { audit, devices } = this.#deps
     try {
       this.#refuseWhenFull()
     } catch (error) {
-      await this.#parts.audit.write({
+      await audit.write({
         event: 'pairing_changed',
-        details: `a device at ${clientAddress} refused: ${this.#parts.devices.size} devices are paired, which is the most`,
+        details: `a device at ${clientAddress} refused: ${devices.size} devices are paired, which is the most`,
       })
       throw error
     }
@@ -153,7 +154,7 @@ export class Pairing {
     return this.#key
   }
   async #readKey(): Promise<string> {
-    const { vault } = this.#parts
+    const { vault } = this.#deps
     const known = await vault.read(CODE_KEY)
     if (known !== undefined) return known
     const made = randomBytes(32).toString('hex')
@@ -161,6 +162,6 @@ export class Pairing {
     return made
   }
   #iso(): string {
-    return new Date(this.#parts.now()).toISOString()
+    return new Date(this.#deps.now()).toISOString()
   }
 }

@@ -47,14 +47,18 @@ export class PairingStore {
   ): Statement {
     return this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${most}
-          AND EXISTS (SELECT 1 FROM pairing_code WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}) THEN ${device.id} END,
-        ${code.id}, ${device.digest}, ${device.display_name}, ${device.platform}, ${device.paired_at}, ${device.last_seen})`
+          AND EXISTS (
+            SELECT 1 FROM pairing_code
+            WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}
+          ) THEN ${device.id} END,
+        ${code.id}, ${device.digest}, ${device.display_name}, ${device.platform},
+        ${device.paired_at}, ${device.last_seen})`
   }
   async devices(): Promise<DeviceRow[]> {
     return v.parse(
       v.array(DeviceRow),
-      await this.#db
-        .all`SELECT id, digest, display_name, platform, paired_at, last_seen FROM pairing_device ORDER BY paired_at, id`,
+      await this.#db.all`SELECT id, digest, display_name, platform, paired_at, last_seen
+          FROM pairing_device ORDER BY paired_at, id`,
     )
   }
   removeDevice(id: string): Statement {

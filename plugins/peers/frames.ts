@@ -52,7 +52,7 @@ export function frame(content: Uint8Array): Buffer {
   return out
 }
 
-/** Cuts a stream of bytes into the contents of frames. Holds no more than one frame; a longer one is refused when its length is read. */
+/** Splits a byte stream into frame contents. Buffers at most one frame; refuses a longer one by its length. */
 export class FrameReader {
   #most: number
   #chunks: Buffer[] = []

@@ -78,7 +78,9 @@ export function call(
   }
 }
 
-/** Answers a call. `accept` takes the proof once. `replays` is shared by all calls of this node. Throws `LinkRefusal`. */
+/**
+ * Answers a call. `accept` takes the proof once. `replays` is shared by all calls of this node. Throws `LinkRefusal`.
+ */
 export function answer(
   side: Side,
   replays: Replays,

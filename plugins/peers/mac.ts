@@ -3,7 +3,10 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 const SECRET_BYTES = 32
 const MAC_BYTES = 32
 
-/** Why a link is refused, with the numbers of the protocol (API facts, appendix C): 1 version, 400 out of order, 401 before the handshake, 403 not proven. */
+/**
+ * Why a link is refused, with the numbers of the protocol (API facts, appendix C): 1 version, 400 out of order,
+ * 401 before the handshake, 403 not proven.
+ */
 export class LinkRefusal extends Error {
   override readonly name = 'LinkRefusal'
   readonly code: 1 | 400 | 401 | 403

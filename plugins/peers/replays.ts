@@ -2,7 +2,7 @@
 export const WINDOW_MS = 300_000
 const MOST = 100_000
 
-/** Nonces that were used within the window of the clock. They are remembered only once they are proven, so a stranger fills nothing. */
+/** Nonces used within the clock window. Only proven nonces are stored, so a stranger cannot fill the memory. */
 export class Replays {
   readonly #until = new Map<string, number>()
   readonly #most: number

@@ -13,7 +13,7 @@ export interface ScreeningResult {
   readonly findings: readonly ScreeningFinding[]
 }
 
-/** Finds prompt injections: text that addresses the model instead of the reader. It finds known phrases and misses others. */
+/** Finds prompt injections: text that addresses the model instead of the reader. It finds known phrases only. */
 export interface Screening {
   /** Linear in the length of the text: some ten milliseconds for 1 MiB. */
   screen(text: string): Promise<ScreeningResult>

@@ -1,6 +1,11 @@
-/** Characters that show nothing or change the order of others, and are used to hide text from who reads it. */
-const invisible =
-  /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|\u034f|[\u180b-\u180d]|[\ufe00-\ufe0f]/g
+/** Characters that are invisible or change the direction of text, and so hide text from a reader. */
+const invisible = new RegExp(
+  [
+    String.raw`[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]`,
+    String.raw`\u034f|[\u180b-\u180d]|[\ufe00-\ufe0f]`,
+  ].join('|'),
+  'g',
+)
 /** Tag characters: a second, invisible alphabet. */
 const tags = /[\u{e0000}-\u{e007f}]/gu
 const marks = /[\u0300-\u036f]/g
@@ -72,7 +77,7 @@ export interface Normal {
   readonly hidden: number
 }
 
-/** One form for all that reads the same: compatibility forms, look-alikes, hidden characters, words cut at the end of a line. */
+/** Maps text that reads the same to one form: compatibility forms, look-alikes, hidden characters, hyphenated words. */
 export function normalise(text: string): Normal {
   // Nearly all text has nothing of this, and is done with one look.
   if (/^[\0-\x7f]*$/.test(text)) return { text: joined(text).toLowerCase(), tagged: '', hidden: 0 }

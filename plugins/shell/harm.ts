@@ -26,7 +26,7 @@ const irreversible: ReadonlySet<string> = new Set(
 )
 const isIrreversible = (name: string): boolean => irreversible.has(name) || name.startsWith('mkfs')
 
-/** What a person who approves the command needs to know. `args` are given when the model passes the words separately. */
+/** What a person who approves the command needs to know. `args` is empty unless the model passes words separately. */
 export function assessCommand(command: string, args: readonly string[] = []): CallAssessment {
   const split = args.length > 0 ? { kind: 'words' as const, words: [command, ...args] } : splitWords(command)
   if (split.kind !== 'words') return { intent: 'run a command in a shell', harm: 'critical', standing: 'once' }

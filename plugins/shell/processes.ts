@@ -47,7 +47,7 @@ export class Processes {
     if (own.filter(({ exit }) => !exit).length >= perAgent)
       throw new Refusal(
         'rate_limit',
-        `This agent has ${perAgent} processes running already, which is all plugins.shell.processes_per_agent allows. ` +
+        `This agent runs ${perAgent} processes already, the limit of plugins.shell.processes_per_agent. ` +
           'End one with process_kill first.',
       )
     // Ended processes stay until the agent reads them, up to the limit.

@@ -12,7 +12,8 @@ const signInProvider = {
   ),
   client_secret_env: fields.variable('Environment variable that holds the secret.'),
   redirect_url: fields.webAddress(
-    'Address of /api/auth/callback as browsers reach it, exactly as it is registered at the provider; http://<listen_addr>/api/auth/callback when unset.',
+    'Address of /api/auth/callback as browsers reach it, exactly as it is registered at the provider; ' +
+      'http://<listen_addr>/api/auth/callback when unset.',
   ),
   display_name: fields.text('What the button to sign in says.'),
   scopes: fields.texts('Scopes that are asked for; openid, profile and email when empty.'),
@@ -33,7 +34,8 @@ const signInProvider = {
 const anotherWayIn = 'is a way in beside the API key, which outlives a new key'
 /** `[external_auth]` at the top of the file. */
 export const ExternalAuth = fields.table(
-  'Signing in to the chat page with an OpenID provider instead of the API key. Who signs in can use all agents; what changes the daemon itself takes the key.',
+  'Signing in to the chat page with an OpenID provider instead of the API key. ' +
+    'Who signs in can use all agents; what changes the daemon itself takes the key.',
   fields.inFile(anotherWayIn),
   {
     enabled: fields.flag('Let people sign in.'),

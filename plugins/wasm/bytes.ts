@@ -85,7 +85,7 @@ export class Reader {
   }
 }
 
-/** Writes them again, in their shortest form: what runs is what was read, and not what its bytes may mean to another reader. */
+/** Writes values in their shortest form, so that the engine reads exactly what the meter read. */
 export class Writer {
   #bytes = new Uint8Array(1024)
   #length = 0

@@ -3,7 +3,7 @@ import type { Reader } from './bytes.ts'
 import { bulk, ends, op, operands, valueTypes } from './opcodes.ts'
 import type { Bulk, Operand } from './opcodes.ts'
 
-/** How many of each kind the module itself has: an index above is one of ours, and refused. */
+/** How many of each kind the module itself has: an index above belongs to the meter, and the module is refused. */
 export interface Space {
   readonly types: number
   readonly functions: number
@@ -11,22 +11,22 @@ export interface Space {
   readonly tables: number
   readonly memories: number
   readonly elements: number
-  /** `undefined` when the module does not say, and then it may not use them in code. */
+  /** `undefined` if the module has no count of data segments: then its code may not use them. */
   readonly data: number | undefined
 }
-/** Functions that are added behind those of the module. */
+/** Functions that the meter adds after those of the module. */
 export interface Intrinsics {
   /** Takes a cost (i64). */
   readonly charge: number
-  /** Takes a length (i32), charges for it and gives it back. */
+  /** Takes a length (i32), charges for it and returns it. */
   readonly length: number
-  /** Takes what growing gave (i32), notes a refusal and gives it back. */
+  /** Takes the result of growing (i32), records a refusal and returns the result. */
   readonly grown: number
 }
 
-const MOST_LOCALS = 50_000
-const MOST_DEPTH = 1_000
-/** What growing the memory by a page costs: it has to be made. */
+const MAX_LOCALS = 50_000
+const MAX_DEPTH = 1_000
+/** The cost of growing the memory: the host allocates the pages. */
 const GROW_COST = 1_000
 const lengthTaking: ReadonlySet<Bulk> = new Set([
   'memory.init',
@@ -38,46 +38,46 @@ const lengthTaking: ReadonlySet<Bulk> = new Set([
 ])
 
 /**
- * The body of a function, written anew with a charge before every stretch of code that runs as a whole: at its beginning, in every loop,
- * behind every branch. A stretch costs one for each of its instructions.
+ * Rewrites the body of a function with a charge before every basic block: at its beginning, in every loop and after
+ * every branch. A block costs one for each of its instructions.
  */
 export function meterBody(reader: Reader, space: Space, intrinsics: Intrinsics): Uint8Array {
   const out = new Writer()
-  const groups = reader.count(MOST_LOCALS, 'groups of locals')
+  const groups = reader.count(MAX_LOCALS, 'groups of locals')
   out.u32(groups)
   let locals = 0
   for (let group = 0; group < groups; group++) {
     const count = reader.u32()
     locals += count
-    if (locals > MOST_LOCALS) throw new ModuleProblem(`more than ${MOST_LOCALS} locals`)
+    if (locals > MAX_LOCALS) throw new ModuleProblem(`more than ${MAX_LOCALS} locals`)
     out.u32(count).byte(valueType(reader))
   }
   let depth = 1
   let cost = 0n
-  const stretch = new Writer()
+  const basicBlock = new Writer()
   const flush = (): void => {
     if (cost > 0n) out.byte(op.i64Const).signed(cost).byte(op.call).u32(intrinsics.charge)
-    out.raw(stretch.done())
-    stretch.clear()
+    out.raw(basicBlock.done())
+    basicBlock.clear()
     cost = 0n
   }
   while (depth > 0) {
     const code = reader.byte()
     if (code === op.bulk) {
       cost++
-      bulkInstruction(reader, stretch, space, intrinsics)
+      bulkInstruction(reader, basicBlock, space, intrinsics)
       continue
     }
     const operand = operands.get(code)
     if (operand === undefined) throw new ModuleProblem(`the instruction 0x${code.toString(16)} is not known`)
-    // The ends of stretches cost nothing: an empty one needs no charge.
+    // `end` and `else` cost nothing, so an empty block needs no charge.
     if (code !== op.end && code !== op.else) cost += code === op.memoryGrow ? BigInt(GROW_COST) : 1n
-    stretch.byte(code)
-    writeOperand(operand, reader, stretch, space)
-    if (code === op.memoryGrow) stretch.byte(op.call).u32(intrinsics.grown)
+    basicBlock.byte(code)
+    operandWriters[operand](reader, basicBlock, space)
+    if (code === op.memoryGrow) basicBlock.byte(op.call).u32(intrinsics.grown)
     if (code === op.block || code === op.loop || code === op.if) depth++
     else if (code === op.end) depth--
-    if (depth > MOST_DEPTH) throw new ModuleProblem(`blocks are nested deeper than ${MOST_DEPTH}`)
+    if (depth > MAX_DEPTH) throw new ModuleProblem(`blocks are nested deeper than ${MAX_DEPTH}`)
     if (ends.has(code)) flush()
   }
   flush()
@@ -85,77 +85,77 @@ export function meterBody(reader: Reader, space: Space, intrinsics: Intrinsics):
   return out.done()
 }
 
-function writeOperand(operand: Operand, reader: Reader, out: Writer, space: Space): void {
-  switch (operand) {
-    case 'none':
-      return
-    case 'block': {
-      const type = reader.s33()
-      // Below zero: nothing, or one type of a value.
-      if (type < 0n ? type !== -64n && !valueTypes.has(Number(type + 128n)) : type >= BigInt(space.types))
-        throw new ModuleProblem('a block has a type that is none')
-      out.signed(type)
-      return
-    }
-    case 'label':
-    case 'local':
-      out.u32(reader.u32())
-      return
-    case 'branches': {
-      const count = reader.count(65_520, 'branches')
-      out.u32(count)
-      for (let branch = 0; branch <= count; branch++) out.u32(reader.u32())
-      return
-    }
-    case 'function':
-      out.u32(index(reader, space.functions, 'function'))
-      return
-    case 'indirect':
-      out.u32(index(reader, space.types, 'type')).u32(index(reader, space.tables, 'table'))
-      return
-    case 'global':
-      out.u32(index(reader, space.globals, 'global'))
-      return
-    case 'table':
-      out.u32(index(reader, space.tables, 'table'))
-      return
-    case 'access8':
-    case 'access16':
-    case 'access32':
-    case 'access64': {
-      const alignment = reader.u32()
-      // Higher bits would name another memory.
-      if (alignment > { access8: 0, access16: 1, access32: 2, access64: 3 }[operand])
-        throw new ModuleProblem('an access to memory has an alignment that is none')
-      out.u32(alignment).u32(reader.u32())
-      return
-    }
-    case 'memory':
-      zero(reader, 'memory')
-      out.byte(0)
-      return
-    case 'i32':
-      out.signed(reader.s32())
-      return
-    case 'i64':
-      out.signed(reader.s64())
-      return
-    case 'f32':
-      out.raw(reader.take(4))
-      return
-    case 'f64':
-      out.raw(reader.take(8))
-      return
-    case 'select': {
-      if (reader.u32() !== 1) throw new ModuleProblem('a choice has one type')
-      out.u32(1).byte(valueType(reader))
-      return
-    }
-    case 'heap': {
-      if (reader.s33() !== -16n) throw new ModuleProblem('a reference is one to a function')
-      out.byte(0x70)
-    }
+type OperandWriter = (reader: Reader, out: Writer, space: Space) => void
+
+const copyIndex: OperandWriter = (reader, out) => {
+  out.u32(reader.u32())
+}
+/** Alignment is the exponent of a power of two; higher bits would select another memory. */
+const copyAccess =
+  (maxAlignment: number): OperandWriter =>
+  (reader, out) => {
+    const alignment = reader.u32()
+    if (alignment > maxAlignment) throw new ModuleProblem('an access to memory has an alignment that is none')
+    out.u32(alignment).u32(reader.u32())
   }
+
+const operandWriters: Readonly<Record<Operand, OperandWriter>> = {
+  none: () => undefined,
+  block(reader, out, space) {
+    const type = reader.s33()
+    // A negative number is no result (-64) or one value type.
+    if (type < 0n ? type !== -64n && !valueTypes.has(Number(type + 128n)) : type >= BigInt(space.types))
+      throw new ModuleProblem('a block has a type that is none')
+    out.signed(type)
+  },
+  label: copyIndex,
+  // The engine checks locals when it compiles the result.
+  local: copyIndex,
+  branches(reader, out) {
+    const count = reader.count(65_520, 'branches')
+    out.u32(count)
+    for (let branch = 0; branch <= count; branch++) out.u32(reader.u32())
+  },
+  function(reader, out, space) {
+    out.u32(index(reader, space.functions, 'function'))
+  },
+  indirect(reader, out, space) {
+    out.u32(index(reader, space.types, 'type')).u32(index(reader, space.tables, 'table'))
+  },
+  global(reader, out, space) {
+    out.u32(index(reader, space.globals, 'global'))
+  },
+  table(reader, out, space) {
+    out.u32(index(reader, space.tables, 'table'))
+  },
+  access8: copyAccess(0),
+  access16: copyAccess(1),
+  access32: copyAccess(2),
+  access64: copyAccess(3),
+  memory(reader, out) {
+    zero(reader, 'memory')
+    out.byte(0)
+  },
+  i32(reader, out) {
+    out.signed(reader.s32())
+  },
+  i64(reader, out) {
+    out.signed(reader.s64())
+  },
+  f32(reader, out) {
+    out.raw(reader.take(4))
+  },
+  f64(reader, out) {
+    out.raw(reader.take(8))
+  },
+  select(reader, out) {
+    if (reader.u32() !== 1) throw new ModuleProblem('a choice has one type')
+    out.u32(1).byte(valueType(reader))
+  },
+  heap(reader, out) {
+    if (reader.s33() !== -16n) throw new ModuleProblem('a reference is one to a function')
+    out.byte(0x70)
+  },
 }
 
 function bulkInstruction(reader: Reader, out: Writer, space: Space, intrinsics: Intrinsics): void {
@@ -214,7 +214,7 @@ function zero(reader: Reader, what: string): void {
   if (reader.byte() !== 0) throw new ModuleProblem(`there is one ${what} only`)
 }
 
-/** A value that is known before anything runs. Names of values of the module are not allowed in it. */
+/** A constant initial value. It may not refer to globals of the module. */
 export function constant(reader: Reader, out: Writer, space: Pick<Space, 'functions'>): void {
   const code = reader.byte()
   out.byte(code)

@@ -1,9 +1,9 @@
 import { defineService } from 'svc/sdk'
 
 /**
- * A guest exports `memory`, `alloc(size) -> pointer` and `execute(pointer, length) -> i64`: the pointer of its output in the upper and the
- * length in the lower 32 bits. It may import `host_call(pointer, length) -> i64` and `host_log(level, pointer, length)` of the module `svc`,
- * and nothing else.
+ * A guest exports `memory`, `alloc(size) -> pointer` and `execute(pointer, length) -> i64`, which returns the pointer
+ * of the output in the upper and its length in the lower 32 bits. It may import `host_call(pointer, length) -> i64` and
+ * `host_log(level, pointer, length)` of the module `svc`, and nothing else.
  */
 export interface GuestRequest {
   /** A WebAssembly module. */
@@ -38,7 +38,7 @@ export interface GuestResult {
 
 /** Runs untrusted WebAssembly modules: metered, with a deadline and a memory limit, in a process of their own. */
 export interface WasmRunner {
-  /** Throws `rate_limit` when too many guests wait, and the signal's reason. What the guest does wrong is its outcome. */
+  /** Throws `rate_limit` when too many guests wait, and the signal's reason. A failure of the guest is its outcome. */
   run(request: GuestRequest): Promise<GuestResult>
 }
 export const WasmRunner = defineService<WasmRunner>()('wasm-runner')

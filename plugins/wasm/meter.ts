@@ -8,15 +8,15 @@ export interface MeterLimits {
   readonly memoryPages: number
   readonly moduleBytes: number
 }
-/** Under these names the host finds what is left of the fuel, and whether growing was refused; no export of a module may begin like that. */
+/** The exports with the fuel that is left, and whether growing was refused. A module may not export such a name. */
 export const FUEL = '\0fuel'
 export const REFUSED = '\0refused'
-/** The one place a module may import from, and only functions. */
+/** The only module name to import from, and only functions. */
 export const HOST = 'svc'
 
-const MOST_FUNCTIONS = 10_000
-const MOST_TABLE = 10_000
-const MOST_THINGS = 100_000
+const MAX_FUNCTIONS = 10_000
+const MAX_TABLE = 10_000
+const MAX_ITEMS = 100_000
 const id = {
   type: 1,
   import: 2,
@@ -31,7 +31,7 @@ const id = {
   data: 11,
   dataCount: 12,
 } as const
-/** The order sections come in; the count of data comes before the code. */
+/** The order of sections: the count of data segments comes before the code. */
 const order: readonly number[] = [
   id.type,
   id.import,
@@ -48,9 +48,9 @@ const order: readonly number[] = [
 ]
 
 /**
- * The same module with a counter in it: every stretch of code pays before it runs, and the module ends when nothing is left. Throws
- * `ModuleProblem` for what it does not know, because what it does not know it could not count. Types are checked by the engine, which
- * compiles what comes out of here.
+ * Adds a fuel counter to a module: every basic block pays before it runs, and the module traps without fuel. Throws
+ * `ModuleProblem` for anything unknown, because it could not be counted. The engine checks types when it compiles the
+ * result.
  */
 export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
   if (bytes.byteLength > limits.moduleBytes)
@@ -63,7 +63,7 @@ export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
   while (!reader.done) {
     const kind = reader.byte()
     const part = reader.part(reader.u32())
-    // Names and notes of compilers: nothing of them runs.
+    // Custom sections hold names and debug information; nothing of them runs.
     if (kind === 0) {
       part.name()
       continue
@@ -79,111 +79,135 @@ export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
 }
 
 function write(sections: ReadonlyMap<number, Reader>, limits: MeterLimits): Uint8Array {
-  const out = new Writer().byte(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
-  const add = (kind: number, content: Writer): void => {
-    out.byte(kind).sized(content.done())
-  }
-  const count = (kind: number, what: string, most = MOST_THINGS): number => sections.get(kind)?.count(most, what) ?? 0
-
-  const types = count(id.type, 'types')
-  const imported = count(id.import, 'imports', 1_000)
-  const own = count(id.function, 'functions', MOST_FUNCTIONS)
-  const tables = count(id.table, 'tables', 1)
-  const memories = count(id.memory, 'memories', 1)
-  const globals = count(id.global, 'globals')
-  const elements = count(id.element, 'element segments')
-  const dataCount = sections.get(id.dataCount)?.u32()
-  const functions = imported + own
-  if (functions > MOST_FUNCTIONS) throw new ModuleProblem(`${functions} functions are more than ${MOST_FUNCTIONS}`)
-  const space: Space = { types, functions, globals, tables, memories, elements, data: dataCount }
-  const intrinsics: Intrinsics = { charge: functions, length: functions + 1, grown: functions + 2 }
-
-  add(
-    id.type,
-    each(sections.get(id.type), types, 2, functionType)
-      .raw(Uint8Array.of(0x60, 1, i64, 0))
-      .raw(Uint8Array.of(0x60, 1, i32, 1, i32)),
-  )
-  add(
-    id.import,
-    each(sections.get(id.import), imported, 0, (reader, into) => importOf(reader, into, space)),
-  )
-  const functionTypes = each(sections.get(id.function), own, 3, (reader, into) => {
-    into.u32(index(reader, types, 'type'))
-  })
-  add(
-    id.function,
-    functionTypes
-      .u32(types)
-      .u32(types + 1)
-      .u32(types + 1),
-  )
-  if (tables > 0) add(id.table, each(sections.get(id.table), tables, 0, tableOf))
-  if (memories > 0)
-    add(
-      id.memory,
-      each(sections.get(id.memory), memories, 0, (reader, into) => memoryOf(reader, into, limits.memoryPages)),
-    )
-  const withOurs = each(sections.get(id.global), globals, 2, (reader, into) => {
-    const type = valueType(reader)
-    const changes = reader.byte()
-    if (changes > 1) throw new ModuleProblem('a global has a kind that is not known')
-    into.byte(type, changes)
-    constant(reader, into, space)
-  })
-  add(id.global, withOurs.byte(i64, 1, op.i64Const, 0, op.end).byte(i32, 1, op.i32Const, 0, op.end))
-  const exports = sections.get(id.export)
-  const exported = each(exports, exports?.count(MOST_THINGS, 'exports') ?? 0, 2, (reader, into) =>
-    exportOf(reader, into, space),
-  )
-  for (const [at, name] of [FUEL, REFUSED].entries())
-    exported
-      .sized(Buffer.from(name))
-      .byte(3)
-      .u32(globals + at)
-  add(id.export, exported)
-  if (elements > 0)
-    add(
-      id.element,
-      each(sections.get(id.element), elements, 0, (reader, into) => elementOf(reader, into, space)),
-    )
-  if (dataCount !== undefined) add(id.dataCount, new Writer().u32(dataCount))
-  const code = sections.get(id.code)
-  const bodies = code?.count(MOST_FUNCTIONS, 'functions') ?? 0
-  if (bodies !== own) throw new ModuleProblem(`${own} functions and ${bodies} bodies`)
-  add(
-    id.code,
-    intrinsicBodies(
-      each(code, own, 3, (reader, into) => {
-        into.sized(meterBody(reader.part(reader.u32()), space, intrinsics))
-      }),
-      intrinsics,
-      globals,
-    ),
-  )
-  const data = sections.get(id.data)
-  const segments = data?.count(MOST_THINGS, 'data segments') ?? 0
-  if (dataCount !== undefined && dataCount !== segments)
-    throw new ModuleProblem(`${dataCount} data segments were announced and ${segments} came`)
-  if (segments > 0)
-    add(
-      id.data,
-      each(data, segments, 0, (reader, into) => dataOf(reader, into, space)),
-    )
-  for (const [kind, rest] of sections)
-    if (!rest.done) throw new ModuleProblem(`the section ${kind} goes on behind its end`)
-  return out.done()
+  return new ModuleWriter(sections, limits).write()
 }
 
-/** A list of things, each copied by its own rule, with room for so many more. */
-function each(
-  reader: Reader | undefined,
-  count: number,
-  more: number,
-  copy: (reader: Reader, into: Writer) => void,
-): Writer {
+/** Copies a module section by section, with the additions of the meter. */
+class ModuleWriter {
+  readonly #sections: ReadonlyMap<number, Reader>
+  readonly #limits: MeterLimits
+  readonly #out = new Writer().byte(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
+  readonly #importCount: number
+  readonly #functionCount: number
+  readonly #space: Space
+  readonly #intrinsics: Intrinsics
+
+  constructor(sections: ReadonlyMap<number, Reader>, limits: MeterLimits) {
+    this.#sections = sections
+    this.#limits = limits
+    const types = this.#count(id.type, 'types')
+    this.#importCount = this.#count(id.import, 'imports', 1_000)
+    this.#functionCount = this.#count(id.function, 'functions', MAX_FUNCTIONS)
+    const tables = this.#count(id.table, 'tables', 1)
+    const memories = this.#count(id.memory, 'memories', 1)
+    const globals = this.#count(id.global, 'globals')
+    const elements = this.#count(id.element, 'element segments')
+    const data = sections.get(id.dataCount)?.u32()
+    const functions = this.#importCount + this.#functionCount
+    if (functions > MAX_FUNCTIONS) throw new ModuleProblem(`${functions} functions are more than ${MAX_FUNCTIONS}`)
+    this.#space = { types, functions, globals, tables, memories, elements, data }
+    this.#intrinsics = { charge: functions, length: functions + 1, grown: functions + 2 }
+  }
+
+  write(): Uint8Array {
+    this.#writeTypes()
+    this.#writeImports()
+    this.#writeFunctions()
+    this.#copy(id.table, this.#space.tables, tableOf)
+    this.#copy(id.memory, this.#space.memories, (reader, into) => memoryOf(reader, into, this.#limits.memoryPages))
+    this.#writeGlobals()
+    this.#writeExports()
+    this.#copy(id.element, this.#space.elements, (reader, into) => elementOf(reader, into, this.#space))
+    if (this.#space.data !== undefined) this.#add(id.dataCount, new Writer().u32(this.#space.data))
+    this.#writeCode()
+    this.#writeData()
+    for (const [kind, rest] of this.#sections)
+      if (!rest.done) throw new ModuleProblem(`the section ${kind} goes on behind its end`)
+    return this.#out.done()
+  }
+
+  #count(kind: number, what: string, max = MAX_ITEMS): number {
+    return this.#sections.get(kind)?.count(max, what) ?? 0
+  }
+  #add(kind: number, content: Writer): void {
+    this.#out.byte(kind).sized(content.done())
+  }
+  /** Copies a section that the meter adds nothing to; leaves out an empty one. */
+  #copy(kind: number, count: number, copyItem: CopyItem): void {
+    if (count > 0) this.#add(kind, each(this.#sections.get(kind), count, 0, copyItem))
+  }
+
+  /** Adds the types of the intrinsics. */
+  #writeTypes(): void {
+    const types = each(this.#sections.get(id.type), this.#space.types, 2, functionType)
+    this.#add(id.type, types.raw(Uint8Array.of(0x60, 1, i64, 0)).raw(Uint8Array.of(0x60, 1, i32, 1, i32)))
+  }
+
+  #writeImports(): void {
+    const copyImport: CopyItem = (reader, into) => importOf(reader, into, this.#space)
+    this.#add(id.import, each(this.#sections.get(id.import), this.#importCount, 0, copyImport))
+  }
+
+  /** Adds the three intrinsics with their types. */
+  #writeFunctions(): void {
+    const { types } = this.#space
+    const functions = each(this.#sections.get(id.function), this.#functionCount, 3, (reader, into) => {
+      into.u32(index(reader, types, 'type'))
+    })
+    this.#add(
+      id.function,
+      functions
+        .u32(types)
+        .u32(types + 1)
+        .u32(types + 1),
+    )
+  }
+
+  /** Adds the two counters of the meter. */
+  #writeGlobals(): void {
+    const globals = each(this.#sections.get(id.global), this.#space.globals, 2, (reader, into) =>
+      globalOf(reader, into, this.#space),
+    )
+    this.#add(id.global, globals.byte(i64, 1, op.i64Const, 0, op.end).byte(i32, 1, op.i32Const, 0, op.end))
+  }
+
+  /** Adds the names of the two counters. */
+  #writeExports(): void {
+    const exports = each(this.#sections.get(id.export), this.#count(id.export, 'exports'), 2, (reader, into) =>
+      exportOf(reader, into, this.#space),
+    )
+    for (const [at, name] of [FUEL, REFUSED].entries())
+      exports
+        .sized(Buffer.from(name))
+        .byte(3)
+        .u32(this.#space.globals + at)
+    this.#add(id.export, exports)
+  }
+
+  #writeCode(): void {
+    const bodies = this.#count(id.code, 'functions', MAX_FUNCTIONS)
+    if (bodies !== this.#functionCount) throw new ModuleProblem(`${this.#functionCount} functions and ${bodies} bodies`)
+    const metered = each(this.#sections.get(id.code), bodies, 3, (reader, into) => {
+      into.sized(meterBody(reader.part(reader.u32()), this.#space, this.#intrinsics))
+    })
+    this.#add(id.code, intrinsicBodies(metered, this.#intrinsics, this.#space.globals))
+  }
+
+  #writeData(): void {
+    const segments = this.#count(id.data, 'data segments')
+    const announced = this.#space.data
+    if (announced !== undefined && announced !== segments)
+      throw new ModuleProblem(`${announced} data segments were announced and ${segments} came`)
+    this.#copy(id.data, segments, (reader, into) => dataOf(reader, into, this.#space))
+  }
+}
+
+type CopyItem = (reader: Reader, into: Writer) => void
+
+/** Copies the items of a section; its count leaves room for `more` items. */
+function each(reader: Reader | undefined, count: number, more: number, copyItem: CopyItem): Writer {
   const into = new Writer().u32(count + more)
-  if (reader) for (let at = 0; at < count; at++) copy(reader, into)
+  if (reader) for (let at = 0; at < count; at++) copyItem(reader, into)
   return into
 }
 
@@ -198,7 +222,8 @@ function functionType(reader: Reader, into: Writer): void {
 }
 
 function importOf(reader: Reader, into: Writer, space: Space): void {
-  const [from, name] = [reader.name(), reader.name()]
+  const from = reader.name()
+  const name = reader.name()
   if (Buffer.from(from).toString() !== HOST || reader.byte() !== 0)
     throw new ModuleProblem(`a module imports functions of "${HOST}" and nothing else`)
   into
@@ -210,21 +235,29 @@ function importOf(reader: Reader, into: Writer, space: Space): void {
 
 function tableOf(reader: Reader, into: Writer): void {
   if (reader.byte() !== funcref) throw new ModuleProblem('a table holds functions')
-  limitsOf(reader, into.byte(funcref), MOST_TABLE, 'entries of a table')
+  limitsOf(reader, into.byte(funcref), MAX_TABLE, 'entries of a table')
 }
 function memoryOf(reader: Reader, into: Writer, pages: number): void {
   limitsOf(reader, into, pages, 'pages of memory')
 }
 
-/** What is asked for at the start, and as most what is allowed, whatever the module says. */
-function limitsOf(reader: Reader, into: Writer, most: number, what: string): void {
+/** Keeps the initial size, and limits the maximum to what is allowed. */
+function limitsOf(reader: Reader, into: Writer, max: number, what: string): void {
   const flags = reader.byte()
   if (flags > 1) throw new ModuleProblem('memory that is shared or has 64 bits is not taken')
-  const least = reader.u32()
-  if (least > most) throw new ModuleProblem(`${least} ${what} are more than ${most}`)
-  const asked = flags === 1 ? reader.u32() : most
-  if (asked < least) throw new ModuleProblem(`${what}: the most is less than the least`)
-  into.byte(1).u32(least).u32(Math.min(asked, most))
+  const min = reader.u32()
+  if (min > max) throw new ModuleProblem(`${min} ${what} are more than ${max}`)
+  const requested = flags === 1 ? reader.u32() : max
+  if (requested < min) throw new ModuleProblem(`${what}: the most is less than the least`)
+  into.byte(1).u32(min).u32(Math.min(requested, max))
+}
+
+function globalOf(reader: Reader, into: Writer, space: Space): void {
+  const type = valueType(reader)
+  const mutability = reader.byte()
+  if (mutability > 1) throw new ModuleProblem('a global has a kind that is not known')
+  into.byte(type, mutability)
+  constant(reader, into, space)
 }
 
 function exportOf(reader: Reader, into: Writer, space: Space): void {
@@ -244,7 +277,9 @@ function elementOf(reader: Reader, into: Writer, space: Space): void {
   const flags = reader.u32()
   if (flags > 7) throw new ModuleProblem('an element segment has a kind that is not known')
   into.u32(flags)
-  const [passive, explicit, expressions] = [(flags & 1) !== 0, (flags & 2) !== 0, (flags & 4) !== 0]
+  const passive = (flags & 1) !== 0
+  const explicit = (flags & 2) !== 0
+  const expressions = (flags & 4) !== 0
   if (!passive) {
     if (explicit) into.u32(index(reader, space.tables, 'table'))
     constant(reader, into, space)
@@ -254,7 +289,7 @@ function elementOf(reader: Reader, into: Writer, space: Space): void {
     if (kind !== (expressions ? funcref : 0)) throw new ModuleProblem('an element segment holds functions')
     into.byte(kind)
   }
-  const count = reader.count(MOST_TABLE, 'elements')
+  const count = reader.count(MAX_TABLE, 'elements')
   into.u32(count)
   for (let at = 0; at < count; at++) {
     if (expressions) constant(reader, into, space)
@@ -271,9 +306,10 @@ function dataOf(reader: Reader, into: Writer, space: Space): void {
   into.sized(reader.name())
 }
 
-/** The three functions that count. `fuel` is the global behind those of the module, `refused` the one behind that. */
+/** The three intrinsics. Their globals `fuel` and `refused` follow those of the module. */
 function intrinsicBodies(into: Writer, intrinsics: Intrinsics, globals: number): Writer {
-  const [fuel, refused] = [globals, globals + 1]
+  const fuel = globals
+  const refused = globals + 1
   const charge = new Writer()
     .u32(0)
     .byte(op.globalGet)

@@ -37,7 +37,7 @@ export type Bulk =
 const range = (from: number, to: number, operand: Operand): readonly (readonly [number, Operand])[] =>
   Array.from({ length: to - from + 1 }, (_, at) => [from + at, operand])
 
-/** The first version of the format with what every compiler uses since: several results, signs, bulk memory, references to functions. */
+/** WebAssembly 1.0 with what compilers use: multi-value, sign extension, bulk memory, reference types. */
 export const operands: ReadonlyMap<number, Operand> = new Map<number, Operand>([
   [0x00, 'none'],
   [0x01, 'none'],

@@ -350,26 +350,31 @@ export class AgentChat {
       case 'frame':
         if (!this.#own.has(event.turnId)) this.#take(event.frame, event.turnId)
         return
-      case 'snapshot': {
-        this.place.update(({ shown }) => ({ shown, active: event.activeId }))
-        const last = this.transcript.value.entries.findLast((entry) => entry.kind === 'answer')
-        const mine = unnamed(this.transcript.value)
-        const running = event.turns.some(({ turn_id: id }) => id === last?.turnId)
-        // Its end came between two streams.
-        const ended =
-          last?.turnId !== undefined &&
-          last === openAnswer(this.transcript.value) &&
-          !running &&
-          !this.#own.has(last.turnId)
-        if (ended) this.transcript.update(detach)
-        const missed = !running && (ended || last?.state === 'unanswered' || last?.state === 'detached')
-        for (const turn of event.turns) if (!this.#own.has(turn.turn_id) && !mine) this.#joined(turn)
-        for (const { turnId, frame } of event.frames) if (!this.#own.has(turnId) && !mine) this.#take(frame, turnId)
-        this.known.set(true)
-        // It ended between the two: the record has it.
-        if (missed && !this.busy) await this.load()
-      }
+      case 'snapshot':
+        return this.#reconcile(event)
     }
+  }
+  /** Brings what is shown up to the state of the daemon at the beginning of a stream. */
+  async #reconcile({ activeId, turns, frames }: Extract<Followed, { type: 'snapshot' }>): Promise<void> {
+    this.place.update(({ shown }) => ({ shown, active: activeId }))
+    const hasUnnamed = unnamed(this.transcript.value) !== undefined
+    const wasMissed = this.#detachEnded(turns)
+    if (!hasUnnamed) {
+      for (const turn of turns) if (!this.#own.has(turn.turn_id)) this.#joined(turn)
+      for (const { turnId, frame } of frames) if (!this.#own.has(turnId)) this.#take(frame, turnId)
+    }
+    this.known.set(true)
+    // The record has an answer that ended between two streams.
+    if (wasMissed && !this.busy) await this.load()
+  }
+  /** Whether the last answer ended unseen; one that is shown as open is detached. */
+  #detachEnded(running: readonly { readonly turn_id: string }[]): boolean {
+    const last = this.transcript.value.entries.findLast((entry) => entry.kind === 'answer')
+    if (!last || running.some(({ turn_id: id }) => id === last.turnId)) return false
+    const isOpen = last === openAnswer(this.transcript.value)
+    const hasEnded = isOpen && last.turnId !== undefined && !this.#own.has(last.turnId)
+    if (hasEnded) this.transcript.update(detach)
+    return hasEnded || last.state === 'unanswered' || last.state === 'detached'
   }
   #joined(turn: Extract<Followed, { type: 'message' }> | Parameters<typeof join>[1]): void {
     const { value } = this.transcript

@@ -9,7 +9,7 @@ interface AgentsProps {
   readonly client: Client
   readonly agents: readonly AgentSummary[]
   readonly selectedId: string | undefined
-  /** Of the drawer on a narrow screen; on a wide one the list is always there. */
+  /** Whether the drawer of a narrow screen is open; a wide screen always shows the list. */
   readonly open: boolean
   readonly onSelect: (id: string) => void
   readonly onAdd: () => void
@@ -17,24 +17,9 @@ interface AgentsProps {
 }
 
 export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onClose }: AgentsProps) {
-  const answering = useValue(client.answering)
-  const signedIn = useValue(client.signedIn)
-  const kept = useValue(client.kept)
   const chat = useValue(client.selected)
-  const pages = useValue(client.pages)
-  const asking = new Set(useValue(client.approvals.pending).map(({ agent_id }) => agent_id))
   const drawer = useRef<HTMLElement>(null)
-  useEffect(() => {
-    if (!open) return
-    drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
-    const closeOnEscape = (event: KeyboardEvent): void => {
-      if (event.key !== 'Escape') return
-      event.preventDefault()
-      onClose()
-    }
-    document.addEventListener('keydown', closeOnEscape, { capture: true })
-    return () => document.removeEventListener('keydown', closeOnEscape, { capture: true })
-  }, [open])
+  useDrawer(drawer, open, onClose)
   return (
     <>
       {open && <div class="shade" onClick={onClose} />}
@@ -48,60 +33,101 @@ export function Agents({ client, agents, selectedId, open, onSelect, onAdd, onCl
           </button>
         </div>
         <h2 class="section">Agents</h2>
-        <ul>
-          {agents.map((agent) => (
-            <li key={agent.id}>
-              <button
-                type="button"
-                class="agent"
-                aria-current={agent.id === selectedId ? 'true' : undefined}
-                onClick={() => onSelect(agent.id)}
-              >
-                <Avatar name={agent.name} />
-                <span class="agent-text">
-                  <span class="agent-name">{agent.name}</span>
-                  <span class="agent-model">{modelLabel(agent)}</span>
-                </span>
-                {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
-                {asking.has(agent.id) ? (
-                  <span class="state">asks you</span>
-                ) : (
-                  agent.id !== selectedId && answering.has(agent.id) && <span class="state">answering</span>
-                )}
-              </button>
-            </li>
-          ))}
-        </ul>
+        <AgentList client={client} agents={agents} selectedId={selectedId} onSelect={onSelect} />
         <button type="button" class="quiet add" onClick={onAdd}>
           <PlusIcon /> New agent
         </button>
         {chat && <SessionList chat={chat} onOpen={onClose} />}
-        {pages.length > 0 && (
-          <section class="pages" aria-labelledby="pages-title">
-            <h2 id="pages-title" class="section">
-              Pages
-            </h2>
-            <ul>
-              {pages.map(({ plugin, title, url }) => (
-                <li key={url}>
-                  <a class="page-link" href={url} target="_blank" rel="noopener" title={`From the plugin ${plugin}`}>
-                    {title}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </section>
-        )}
-        {(signedIn !== undefined || kept) && (
-          <div class="signed-in">
-            <span title={signedIn}>{signedIn ?? 'Key kept on this device'}</span>
-            <button type="button" class="quiet" onClick={() => void client.signOut()}>
-              Sign out
-            </button>
-          </div>
-        )}
+        <PluginPages client={client} />
+        <SignedIn client={client} />
       </nav>
     </>
+  )
+}
+
+/** Focuses the open drawer, and closes it on Escape before anything else handles the key. */
+function useDrawer(drawer: { readonly current: HTMLElement | null }, open: boolean, onClose: () => void): void {
+  useEffect(() => {
+    if (!open) return
+    drawer.current?.querySelector<HTMLElement>('[aria-current], button')?.focus()
+    const closeOnEscape = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape') return
+      event.preventDefault()
+      onClose()
+    }
+    document.addEventListener('keydown', closeOnEscape, { capture: true })
+    return () => document.removeEventListener('keydown', closeOnEscape, { capture: true })
+  }, [open])
+}
+
+function AgentList({
+  client,
+  agents,
+  selectedId,
+  onSelect,
+}: Pick<AgentsProps, 'client' | 'agents' | 'selectedId' | 'onSelect'>) {
+  const answering = useValue(client.answering)
+  const waitingForApproval = new Set(useValue(client.approvals.pending).map(({ agent_id: id }) => id))
+  const activityOf = (id: string): string | undefined => {
+    if (waitingForApproval.has(id)) return 'asks you'
+    return id !== selectedId && answering.has(id) ? 'answering' : undefined
+  }
+  return (
+    <ul>
+      {agents.map((agent) => (
+        <li key={agent.id}>
+          <button
+            type="button"
+            class="agent"
+            aria-current={agent.id === selectedId ? 'true' : undefined}
+            onClick={() => onSelect(agent.id)}
+          >
+            <Avatar name={agent.name} />
+            <span class="agent-text">
+              <span class="agent-name">{agent.name}</span>
+              <span class="agent-model">{modelLabel(agent)}</span>
+            </span>
+            {agent.state !== 'Running' && <span class="state">{agent.state}</span>}
+            {activityOf(agent.id) !== undefined && <span class="state">{activityOf(agent.id)}</span>}
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function PluginPages({ client }: { readonly client: Client }) {
+  const pages = useValue(client.pages)
+  if (pages.length === 0) return null
+  return (
+    <section class="pages" aria-labelledby="pages-title">
+      <h2 id="pages-title" class="section">
+        Pages
+      </h2>
+      <ul>
+        {pages.map(({ plugin, title, url }) => (
+          <li key={url}>
+            <a class="page-link" href={url} target="_blank" rel="noopener" title={`From the plugin ${plugin}`}>
+              {title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function SignedIn({ client }: { readonly client: Client }) {
+  const signedIn = useValue(client.signedIn)
+  const kept = useValue(client.kept)
+  if (signedIn === undefined && !kept) return null
+  return (
+    <div class="signed-in">
+      <span title={signedIn}>{signedIn ?? 'Key kept on this device'}</span>
+      <button type="button" class="quiet" onClick={() => void client.signOut()}>
+        Sign out
+      </button>
+    </div>
   )
 }
 

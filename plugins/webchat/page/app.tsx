@@ -70,59 +70,28 @@ function Unreachable({
 function Workspace({ client }: { readonly client: Client }) {
   const agents = useValue(client.agents)
   const chat = useValue(client.selected)
-  const [menuOpen, setMenuOpen] = useState(false)
   const [adding, setAdding] = useState(false)
-  const menuButton = useRef<HTMLButtonElement>(null)
+  const menu = useMenu(adding)
   const agent = agents.find(({ id }) => id === chat?.agentId)
-
-  const waiting = useValue(client.approvals.pending).length
-  useEffect(() => {
-    const name = agent ? `${agent.name} · svc` : 'svc'
-    document.title =
-      waiting === 0 ? name : `(${waiting}) ${waiting === 1 ? 'An approval waits' : 'Approvals wait'} · ${name}`
-  }, [agent?.name, waiting])
-
-  const menuWasOpen = useRef(false)
-  useEffect(() => {
-    if (menuWasOpen.current && !menuOpen && !adding) menuButton.current?.focus()
-    menuWasOpen.current = menuOpen
-  }, [menuOpen])
-  useEffect(() => {
-    // The list stands beside the conversation again.
-    const wide = matchMedia('(min-width: 761px)')
-    const close = (): void => setMenuOpen(false)
-    wide.addEventListener('change', close)
-    return () => wide.removeEventListener('change', close)
-  }, [])
-  const closeMenu = (): void => setMenuOpen(false)
+  useTitle(agent?.name, useValue(client.approvals.pending).length)
   const add = (): void => {
-    setMenuOpen(false)
+    menu.close()
     setAdding(true)
   }
 
   return (
     <div class="desk">
-      <a
-        class="skip"
-        href="#message-box"
-        onClick={(event) => {
-          // The fragment holds the agent; following the link would replace it.
-          event.preventDefault()
-          document.getElementById('message-box')?.focus()
-        }}
-      >
-        Skip to the message box
-      </a>
+      <SkipLink />
       <Agents
         client={client}
         agents={agents}
         selectedId={chat?.agentId}
-        open={menuOpen}
-        onClose={closeMenu}
+        open={menu.open}
+        onClose={menu.close}
         onAdd={add}
         onSelect={(id) => {
           client.select(id)
-          closeMenu()
+          menu.close()
         }}
       />
       {chat && agent ? (
@@ -131,15 +100,58 @@ function Workspace({ client }: { readonly client: Client }) {
           client={client}
           chat={chat}
           agent={agent}
-          menuOpen={menuOpen}
-          menuButton={menuButton}
-          onMenu={() => setMenuOpen(!menuOpen)}
+          menuOpen={menu.open}
+          menuButton={menu.button}
+          onMenu={menu.toggle}
         />
       ) : (
         <NoAgents onAdd={add} />
       )}
       {adding && <NewAgent client={client} taken={agents.map(({ name }) => name)} onClose={() => setAdding(false)} />}
     </div>
+  )
+}
+
+/** The drawer with the agents on a narrow screen. The button that opens it gets the focus back. */
+function useMenu(adding: boolean) {
+  const [open, setOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const wasOpen = useRef(false)
+  useEffect(() => {
+    if (wasOpen.current && !open && !adding) button.current?.focus()
+    wasOpen.current = open
+  }, [open])
+  const close = (): void => setOpen(false)
+  useEffect(() => {
+    // On a wide screen the list is beside the conversation.
+    const wide = matchMedia('(min-width: 761px)')
+    wide.addEventListener('change', close)
+    return () => wide.removeEventListener('change', close)
+  }, [])
+  return { open, button, close, toggle: () => setOpen(!open) }
+}
+
+function useTitle(agentName: string | undefined, pendingApprovals: number): void {
+  useEffect(() => {
+    const name = agentName === undefined ? 'svc' : `${agentName} · svc`
+    const approvals = pendingApprovals === 1 ? 'An approval waits' : 'Approvals wait'
+    document.title = pendingApprovals === 0 ? name : `(${pendingApprovals}) ${approvals} · ${name}`
+  }, [agentName, pendingApprovals])
+}
+
+function SkipLink() {
+  return (
+    <a
+      class="skip"
+      href="#message-box"
+      onClick={(event) => {
+        // The fragment holds the agent; following the link would replace it.
+        event.preventDefault()
+        document.getElementById('message-box')?.focus()
+      }}
+    >
+      Skip to the message box
+    </a>
   )
 }
 

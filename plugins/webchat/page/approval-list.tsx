@@ -1,69 +1,51 @@
+import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { explain } from './api.ts'
+import { describePayload, escapeHidden, riskDescriptions } from './approval-text.ts'
 import type { PendingApprovals } from './approvals.ts'
 import { focusMessageBox } from './composer.tsx'
 import { WarningIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
+import { FieldProblem, ProblemBanner } from './problem.tsx'
 import type { Approval } from './wire.ts'
 
-/** A button that appears under a pointer on its way to something else must not be pressed by it. */
-const settleMs = 400
+/** A click within this time was meant for what stood there before the button appeared. */
+const CLICK_GUARD_MS = 400
 
 type Verb = 'once' | 'session' | 'reject'
 
-/** What waits for an answer, those of the agent in view first. */
-export function ApprovalList({
-  approvals,
-  agentId,
-}: {
+interface ApprovalListProps {
   readonly approvals: PendingApprovals
   readonly agentId: string
-}) {
+}
+
+/** Pending approvals; those of the agent in view come first. */
+export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
   const pending = useValue(approvals.pending)
   const problem = useValue(approvals.problem)
   const section = useRef<HTMLElement>(null)
-  const announced = useRef(new Set<string>())
-  const [said, setSaid] = useState('')
+  const announcement = useAnnouncement(pending)
   const now = useNow(pending.length > 0)
-  useEffect(() => {
-    const first = pending.find(({ id }) => !announced.current.has(id))
-    announced.current = new Set(pending.map(({ id }) => id))
-    if (first)
-      setSaid(
-        `${first.agent_name} needs your approval, risk ${first.risk_level}: ${first.action_summary.slice(0, 300)}`,
-      )
-    else if (pending.length === 0) setSaid('')
-  }, [pending])
   const answer = async (id: string, verb: Verb): Promise<void> => {
-    const inside = section.current?.contains(document.activeElement) ?? false
+    const hadFocus = hasFocus(section)
     await approvals.answer(id, verb)
-    // The button that had the focus is gone.
-    if (!inside || section.current?.contains(document.activeElement)) return
-    const next = section.current?.querySelector<HTMLElement>('button:not(:disabled)')
-    if (next) next.focus()
-    else focusMessageBox()
+    if (hadFocus && !hasFocus(section)) focusNext(section)
   }
   const sorted = [...pending].sort((a, b) => Number(b.agent_id === agentId) - Number(a.agent_id === agentId))
   return (
     <>
       <p class="hidden" role="alert">
-        {said}
+        {announcement}
       </p>
       {(sorted.length > 0 || problem !== undefined) && (
         <section ref={section} class="approvals" aria-label="Waiting for your approval">
           {problem !== undefined && (
-            <div class="problem" role="alert">
-              <WarningIcon />
-              <p>{problem}</p>
-              <button type="button" onClick={() => approvals.problem.set(undefined)}>
-                Dismiss
-              </button>
-            </div>
+            <ProblemBanner problem={problem} action="Dismiss" onAction={() => approvals.problem.set(undefined)} />
           )}
           <ul>
             {sorted.map((approval) => (
               <li key={approval.id}>
-                <Request
+                <ApprovalCard
                   approval={approval}
                   approvals={approvals}
                   now={now}
@@ -78,36 +60,127 @@ export function ApprovalList({
   )
 }
 
-interface RequestProps {
+const hasFocus = ({ current }: RefObject<HTMLElement | null>): boolean =>
+  current?.contains(document.activeElement) ?? false
+
+/** The button that had the focus is gone. */
+function focusNext({ current }: RefObject<HTMLElement | null>): void {
+  const next = current?.querySelector<HTMLElement>('button:not(:disabled)')
+  if (next) next.focus()
+  else focusMessageBox()
+}
+
+/** The text for a screen reader: the newest approval, once. */
+function useAnnouncement(pending: readonly Approval[]): string {
+  const announced = useRef(new Set<string>())
+  const [announcement, setAnnouncement] = useState('')
+  useEffect(() => {
+    const first = pending.find(({ id }) => !announced.current.has(id))
+    announced.current = new Set(pending.map(({ id }) => id))
+    if (first)
+      setAnnouncement(
+        `${first.agent_name} needs your approval, risk ${first.risk_level}: ${first.action_summary.slice(0, 300)}`,
+      )
+    else if (pending.length === 0) setAnnouncement('')
+  }, [pending])
+  return announcement
+}
+
+interface ApprovalCardProps {
   readonly approval: Approval
   readonly approvals: PendingApprovals
   readonly now: number
   readonly onAnswer: (verb: Verb) => Promise<void>
 }
-function Request({ approval, approvals, now, onAnswer }: RequestProps) {
-  const [settled, setSettled] = useState(false)
-  const [working, setWorking] = useState(false)
-  const [whole, setWhole] = useState<Approval | undefined>(approval.payload === null ? undefined : approval)
+
+function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps) {
+  const { loaded, problem } = useWholeApproval(approval, approvals)
+  const payload = loaded && describePayload(loaded.payload)
+  const titleId = `approval-${approval.id}`
+  const payloadId = `action-${approval.id}`
+  const intent = approval.intent === '' ? `use ${approval.tool_name}` : approval.intent
+  return (
+    <article class={`approval ${approval.risk_level}`} aria-labelledby={titleId}>
+      <header>
+        <WarningIcon />
+        <h2 id={titleId}>
+          <strong>{escapeHidden(approval.agent_name)}</strong> wants to {escapeHidden(intent)}.
+        </h2>
+        <span class="risk">{approval.risk_level} risk</span>
+      </header>
+      {problem !== undefined ? (
+        <FieldProblem problem={problem} />
+      ) : (
+        <pre
+          id={payloadId}
+          class={payload?.isCommand === true ? 'command' : undefined}
+          tabIndex={0}
+          aria-label="Exactly what will be done"
+        >
+          <code>{payload?.text ?? 'Loading what will be done …'}</code>
+        </pre>
+      )}
+      <Details approval={approval} />
+      <Actions
+        approval={approval}
+        now={now}
+        payloadId={payloadId}
+        isLoaded={loaded !== undefined}
+        onAnswer={onAnswer}
+      />
+    </article>
+  )
+}
+
+/** Loads an approval whose payload was too long for the list. */
+function useWholeApproval(approval: Approval, approvals: PendingApprovals) {
+  const [loaded, setLoaded] = useState<Approval | undefined>(approval.payload === null ? undefined : approval)
   const [problem, setProblem] = useState<string>()
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(true), settleMs)
-    return () => clearTimeout(timer)
-  }, [])
-  useEffect(() => {
-    let gone = false
-    if (!whole)
+    let unmounted = false
+    if (!loaded)
       approvals.whole(approval.id).then(
-        (loaded) => {
-          if (!gone) setWhole(loaded)
+        (whole) => {
+          if (!unmounted) setLoaded(whole)
         },
         (error: unknown) => {
-          if (!gone) setProblem(explain(error))
+          if (!unmounted) setProblem(explain(error))
         },
       )
     return () => {
-      gone = true
+      unmounted = true
     }
   }, [approval.id])
+  return { loaded, problem }
+}
+
+function Details({ approval }: { readonly approval: Approval }) {
+  return (
+    <details class="approval-details">
+      <summary>Details</summary>
+      <p>
+        Tool <code>{escapeHidden(approval.tool_name)}</code>. {riskDescriptions[approval.risk_level] ?? ''}
+      </p>
+      {approval.description !== '' && <p>{escapeHidden(approval.description)}</p>}
+      {approval.session_covers !== null && (
+        <p>“For this conversation” covers {escapeHidden(approval.session_covers)}, until the conversation ends.</p>
+      )}
+    </details>
+  )
+}
+
+interface ActionsProps {
+  readonly approval: Approval
+  readonly now: number
+  readonly payloadId: string
+  /** Nothing can be approved before it is shown whole. */
+  readonly isLoaded: boolean
+  readonly onAnswer: (verb: Verb) => Promise<void>
+}
+
+function Actions({ approval, now, payloadId, isLoaded, onAnswer }: ActionsProps) {
+  const isGuarded = useClickGuard()
+  const [working, setWorking] = useState(false)
   const answer = async (verb: Verb): Promise<void> => {
     setWorking(true)
     try {
@@ -116,119 +189,57 @@ function Request({ approval, approvals, now, onAnswer }: RequestProps) {
       setWorking(false)
     }
   }
-  const command = whole && commandOf(whole.payload)
-  const titleId = `approval-${approval.id}`
-  const shownId = `action-${approval.id}`
-  const secondsLeft = Math.max(0, Math.ceil((Date.parse(approval.expires_at) - now) / 1000))
+  const canReject = !isGuarded && !working
+  const canApprove = canReject && isLoaded
   return (
-    <article class={`approval ${approval.risk_level}`} aria-labelledby={titleId}>
-      <header>
-        <WarningIcon />
-        <h2 id={titleId}>
-          <strong>{visible(approval.agent_name)}</strong> wants to{' '}
-          {visible(approval.intent === '' ? `use ${approval.tool_name}` : approval.intent)}.
-        </h2>
-        <span class="risk">{approval.risk_level} risk</span>
-      </header>
-      {problem !== undefined ? (
-        <p class="field-problem" role="alert">
-          <WarningIcon /> {problem}
-        </p>
-      ) : (
-        <pre
-          id={shownId}
-          class={command === undefined ? undefined : 'command'}
-          tabIndex={0}
-          aria-label="Exactly what will be done"
+    <div class="approval-actions">
+      <Deadline expiresAt={approval.expires_at} now={now} />
+      <button type="button" disabled={!canReject} aria-describedby={payloadId} onClick={() => void answer('reject')}>
+        Reject
+      </button>
+      {approval.scopes.includes('session') && (
+        <button
+          type="button"
+          disabled={!canApprove}
+          aria-describedby={payloadId}
+          title={approval.session_covers === null ? undefined : `Covers ${approval.session_covers}`}
+          onClick={() => void answer('session')}
         >
-          <code>{whole ? (command ?? shown(whole.payload)) : 'Loading what will be done …'}</code>
-        </pre>
+          For this conversation
+        </button>
       )}
-      <details class="approval-details">
-        <summary>Details</summary>
-        <p>
-          Tool <code>{visible(approval.tool_name)}</code>. {riskWords[approval.risk_level] ?? ''}
-        </p>
-        {approval.description !== '' && <p>{visible(approval.description)}</p>}
-        {approval.session_covers !== null && (
-          <p>“For this conversation” covers {visible(approval.session_covers)}, until the conversation ends.</p>
-        )}
-      </details>
-      <div class="approval-actions">
-        <p class="hint">
-          {secondsLeft > 0 ? (
-            <>
-              Counts as rejected in{' '}
-              <span role="timer">{secondsLeft > 120 ? `${Math.ceil(secondsLeft / 60)} min` : `${secondsLeft} s`}</span>.
-            </>
-          ) : (
-            'The time is up.'
-          )}
-        </p>
-        <button
-          type="button"
-          disabled={!settled || working}
-          aria-describedby={shownId}
-          onClick={() => void answer('reject')}
-        >
-          Reject
-        </button>
-        {approval.scopes.includes('session') && (
-          <button
-            type="button"
-            disabled={!settled || working || !whole}
-            aria-describedby={shownId}
-            title={approval.session_covers === null ? undefined : `Covers ${approval.session_covers}`}
-            onClick={() => void answer('session')}
-          >
-            For this conversation
-          </button>
-        )}
-        <button
-          type="button"
-          class="primary"
-          disabled={!settled || working || !whole}
-          aria-describedby={shownId}
-          onClick={() => void answer('once')}
-        >
-          Approve once
-        </button>
-      </div>
-    </article>
+      <button
+        type="button"
+        class="primary"
+        disabled={!canApprove}
+        aria-describedby={payloadId}
+        onClick={() => void answer('once')}
+      >
+        Approve once
+      </button>
+    </div>
   )
 }
 
-const riskWords: Readonly<Record<string, string>> = {
-  low: 'It only reads, or changes little.',
-  medium: 'It reaches outside its workspace.',
-  high: 'It can change things.',
-  critical: 'What it does may not be possible to undo.',
+function Deadline({ expiresAt, now }: { readonly expiresAt: string; readonly now: number }) {
+  const seconds = Math.max(0, Math.ceil((Date.parse(expiresAt) - now) / 1000))
+  if (seconds === 0) return <p class="hint">The time is up.</p>
+  const left = seconds > 120 ? `${Math.ceil(seconds / 60)} min` : `${seconds} s`
+  return (
+    <p class="hint">
+      Counts as rejected in <span role="timer">{left}</span>.
+    </p>
+  )
 }
 
-/** A command, with whatever else was said on lines of its own. `undefined` for what is no command. */
-function commandOf(payload: unknown): string | undefined {
-  if (typeof payload !== 'object' || payload === null || !('command' in payload) || typeof payload.command !== 'string')
-    return undefined
-  const rest = Object.entries(payload).filter(([name]) => name !== 'command')
-  return [visible(payload.command), ...rest.map(([name, value]) => visible(`${name}: ${JSON.stringify(value)}`))].join(
-    '\n',
-  )
-}
-/** The one argument as it is, several each on a line of its own; nothing of it hidden. */
-function shown(payload: unknown): string {
-  if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {
-    const fields = Object.entries(payload)
-    const [only] = fields
-    if (only && fields.length === 1 && typeof only[1] === 'string') return visible(`${only[0]}: ${only[1]}`)
-  }
-  return visible(JSON.stringify(payload, undefined, 2) ?? '')
-}
-/** Characters that hide, or that turn the line around, are shown as what they are. */
-function visible(text: string): string {
-  return text.replaceAll(
-    /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,
-    (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
-  )
+/** Whether the buttons are too new to be clicked. */
+function useClickGuard(): boolean {
+  const [guarded, setGuarded] = useState(true)
+  useEffect(() => {
+    const timer = setTimeout(() => setGuarded(false), CLICK_GUARD_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  return guarded
 }
 
 function useNow(running: boolean): number {

@@ -1,103 +1,61 @@
+import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
+import type { Client } from './client.ts'
+import { CommandList, useCommandList } from './command-list.tsx'
 import { SendIcon, StopIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
-import type { Queued } from './queue.ts'
-import type { SlashCommand } from './wire.ts'
 
-/** Not where it would make a phone open its keyboard over what was just opened. */
+const MAX_BOX_HEIGHT_PX = 220
+
+/** Does nothing on a touch screen, where the keyboard would cover what was just opened. */
 export function focusMessageBox(): void {
   if (!matchMedia('(pointer: coarse)').matches) document.getElementById('message-box')?.focus()
 }
 
-interface ComposerProps {
-  readonly commands: readonly SlashCommand[]
-  readonly chat: AgentChat
-  readonly name: string
-  readonly busy: boolean
-  /** The conversation in view is not the one that would get the message. */
-  readonly elsewhere: boolean
-  readonly onSend: (text: string) => void
-  readonly onStop: () => void
+/** The conversation in view would not get the message: the person chooses first. */
+function focusElsewhereNotice(): void {
+  document.querySelector<HTMLElement>('.elsewhere button')?.focus()
 }
 
-export function Composer({ commands, chat, name, busy, elsewhere, onSend, onStop }: ComposerProps) {
-  const [draft, setDraft] = useState('')
-  const [chosen, setChosen] = useState(0)
-  /** The draft for which the list was put away. */
-  const [closed, setClosed] = useState<string>()
-  useValue(chat.queue)
-  const queue = chat.waitingHere
-  const field = useRef<HTMLTextAreaElement>(null)
-  const offered =
-    /^\/\w*$/.test(draft) && closed !== draft
-      ? commands
-          .filter(({ name, aliases }) => [name, ...aliases].some((each) => `/${each}`.startsWith(draft.toLowerCase())))
-          .map(({ name, description }) => [`/${name}`, description] as const)
-          .filter(([command]) => command !== draft)
-      : []
-  const open = offered.length > 0
-  const at = Math.min(chosen, offered.length - 1)
+interface ComposerProps {
+  readonly client: Client
+  readonly chat: AgentChat
+  readonly name: string
+  readonly onSend: (text: string) => void
+}
 
+export function Composer({ client, chat, name, onSend }: ComposerProps) {
+  useValue(chat.transcript)
+  useValue(chat.place)
+  const commands = useValue(client.commands)
+  const [draft, setDraft] = useState('')
+  const field = useRef<HTMLTextAreaElement>(null)
+  const list = useCommandList(draft, commands, (command) => {
+    setDraft(command)
+    field.current?.focus()
+  })
   useEffect(() => {
     focusMessageBox()
   }, [])
-  useLayoutEffect(() => {
-    const area = field.current
-    if (!area) return
-    area.style.height = 'auto'
-    area.style.height = `${Math.min(area.scrollHeight, 220)}px`
-  }, [draft])
-  useLayoutEffect(() => {
-    if (open) document.getElementById(`command-${at}`)?.scrollIntoView({ block: 'nearest' })
-  }, [at, open])
 
-  const take = (command: string): void => {
-    setDraft(command)
-    setClosed(command)
-    field.current?.focus()
-  }
+  const stop = (): void => void chat.stop()
   const send = (): void => {
     const text = draft.trim()
     if (text === '') return
     if (text === '/stop') {
       setDraft('')
-      if (busy) onStop()
-      return
-    }
-    if (elsewhere) {
-      document.querySelector<HTMLElement>('.elsewhere button')?.focus()
-      return
-    }
-    setDraft('')
-    onSend(text)
-    field.current?.focus()
+      if (chat.busy) stop()
+    } else if (chat.here) {
+      setDraft('')
+      onSend(text)
+      field.current?.focus()
+    } else focusElsewhereNotice()
   }
-  /** The list obeys the keys as long as it is open; what is left over is for the message. */
-  const steer = (event: KeyboardEvent): boolean => {
-    const command = offered[at]?.[0]
-    if (!open || command === undefined || event.isComposing) return false
-    switch (event.key) {
-      case 'ArrowDown':
-        setChosen((at + 1) % offered.length)
-        return true
-      case 'ArrowUp':
-        setChosen((at + offered.length - 1) % offered.length)
-        return true
-      case 'Tab':
-        if (event.shiftKey) return false
-        take(command)
-        return true
-      case 'Enter':
-        if (event.shiftKey) return false
-        take(command)
-        return true
-      case 'Escape':
-        setClosed(draft)
-        return true
-      default:
-        return false
-    }
+  const takeBack = (id: number): void => {
+    const text = chat.takeBack(id)
+    if (text !== undefined) setDraft((current) => (current.trim() === '' ? text : `${text}\n${current}`))
+    field.current?.focus()
   }
 
   return (
@@ -108,115 +66,132 @@ export function Composer({ commands, chat, name, busy, elsewhere, onSend, onStop
         send()
       }}
     >
-      {open && (
-        <ul id="commands" class="commands" role="listbox" aria-label="Commands">
-          {offered.map(([command, meaning], n) => (
-            <li
-              key={command}
-              id={`command-${n}`}
-              role="option"
-              aria-selected={n === at}
-              // Before the box loses the focus.
-              onMouseDown={(event) => {
-                event.preventDefault()
-                take(command)
-              }}
-              onMouseMove={() => setChosen(n)}
-            >
-              <code>{command}</code> {meaning}
-            </li>
-          ))}
-        </ul>
-      )}
-      {queue.length > 0 && (
-        <Waiting
-          queue={queue}
-          busy={busy}
-          onTakeBack={(id) => {
-            const text = chat.takeBack(id)
-            if (text !== undefined) setDraft((known) => (known.trim() === '' ? text : `${text}\n${known}`))
-            field.current?.focus()
-          }}
-          onSend={() => chat.sendNext()}
-        />
-      )}
+      {list.open && <CommandList list={list} />}
+      <QueuedMessages chat={chat} onTakeBack={takeBack} />
       <div class="composer-box">
-        <label class="hidden" for="message-box">
-          Message to {name}
-        </label>
-        <textarea
-          id="message-box"
-          ref={field}
-          rows={1}
-          value={draft}
-          placeholder={`Message ${name}`}
-          enterkeyhint="send"
-          aria-autocomplete="list"
-          aria-controls={open ? 'commands' : undefined}
-          aria-activedescendant={open ? `command-${at}` : undefined}
-          aria-describedby="composer-hint"
-          onInput={(event) => {
-            setDraft(event.currentTarget.value)
-            setChosen(0)
+        <MessageBox
+          name={name}
+          field={field}
+          draft={draft}
+          list={list}
+          onInput={(text) => {
+            setDraft(text)
+            list.select(0)
           }}
-          onKeyDown={(event) => {
-            if (steer(event)) {
-              event.preventDefault()
-              return
-            }
-            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
-            event.preventDefault()
-            send()
-          }}
+          onSend={send}
         />
-        {busy && draft.trim() === '' ? (
-          <button type="button" class="send stop" onClick={onStop}>
-            <StopIcon />
-            <span class="hidden">Stop the answer</span>
-          </button>
-        ) : (
-          <button type="submit" class="send" disabled={draft.trim() === ''}>
-            <SendIcon />
-            <span class="hidden">{busy ? 'Send after this answer' : 'Send'}</span>
-          </button>
-        )}
+        <SendButton busy={chat.busy} isEmpty={draft.trim() === ''} onStop={stop} />
       </div>
-      <p id="composer-hint" class="composer-hint">
-        {busy ? (
-          <>
-            <kbd>Enter</kbd> sends after this answer, <kbd>Esc</kbd> stops the answer
-          </>
-        ) : (
-          <>
-            <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a line, <kbd>/</kbd> lists commands
-          </>
-        )}
-      </p>
+      <Hint busy={chat.busy} />
     </form>
   )
 }
 
-function Waiting({
-  queue,
-  busy,
-  onTakeBack,
-  onSend,
-}: {
-  readonly queue: readonly Queued[]
-  readonly busy: boolean
-  readonly onTakeBack: (id: number) => void
+interface MessageBoxProps {
+  readonly name: string
+  readonly field: RefObject<HTMLTextAreaElement | null>
+  readonly draft: string
+  readonly list: ReturnType<typeof useCommandList>
+  readonly onInput: (text: string) => void
   readonly onSend: () => void
-}) {
+}
+
+function MessageBox({ name, field, draft, list, onInput, onSend }: MessageBoxProps) {
+  useBoxHeight(field, draft)
+  return (
+    <>
+      <label class="hidden" for="message-box">
+        Message to {name}
+      </label>
+      <textarea
+        id="message-box"
+        ref={field}
+        rows={1}
+        value={draft}
+        placeholder={`Message ${name}`}
+        enterkeyhint="send"
+        aria-autocomplete="list"
+        aria-controls={list.open ? 'commands' : undefined}
+        aria-activedescendant={list.open ? `command-${list.index}` : undefined}
+        aria-describedby="composer-hint"
+        onInput={(event) => onInput(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          const isSend = event.key === 'Enter' && !event.shiftKey && !event.isComposing
+          const isHandled = list.handleKey(event)
+          if (isHandled || isSend) event.preventDefault()
+          if (isSend && !isHandled) onSend()
+        }}
+      />
+    </>
+  )
+}
+
+/** Grows the message box with its text. */
+function useBoxHeight(field: RefObject<HTMLTextAreaElement | null>, draft: string): void {
+  useLayoutEffect(() => {
+    const area = field.current
+    if (!area) return
+    area.style.height = 'auto'
+    area.style.height = `${Math.min(area.scrollHeight, MAX_BOX_HEIGHT_PX)}px`
+  }, [draft])
+}
+
+interface SendButtonProps {
+  readonly busy: boolean
+  readonly isEmpty: boolean
+  readonly onStop: () => void
+}
+
+/** Stops the answer while there is nothing to send. */
+function SendButton({ busy, isEmpty, onStop }: SendButtonProps) {
+  return busy && isEmpty ? (
+    <button type="button" class="send stop" onClick={onStop}>
+      <StopIcon />
+      <span class="hidden">Stop the answer</span>
+    </button>
+  ) : (
+    <button type="submit" class="send" disabled={isEmpty}>
+      <SendIcon />
+      <span class="hidden">{busy ? 'Send after this answer' : 'Send'}</span>
+    </button>
+  )
+}
+
+function Hint({ busy }: { readonly busy: boolean }) {
+  return (
+    <p id="composer-hint" class="composer-hint">
+      {busy ? (
+        <>
+          <kbd>Enter</kbd> sends after this answer, <kbd>Esc</kbd> stops the answer
+        </>
+      ) : (
+        <>
+          <kbd>Enter</kbd> sends, <kbd>Shift</kbd>+<kbd>Enter</kbd> starts a line, <kbd>/</kbd> lists commands
+        </>
+      )}
+    </p>
+  )
+}
+
+interface QueuedMessagesProps {
+  readonly chat: AgentChat
+  readonly onTakeBack: (id: number) => void
+}
+
+function QueuedMessages({ chat, onTakeBack }: QueuedMessagesProps) {
+  useValue(chat.queue)
+  const queued = chat.waitingHere
+  if (queued.length === 0) return null
   return (
     <section class="queue" aria-label="Waiting to be sent">
       <ul>
-        {queue.map(({ id, text, held }, n) => (
+        {queued.map(({ id, text, held }, index) => (
           <li key={id}>
-            <span class="queue-state">{n === 0 ? 'Next' : 'Then'}</span>
+            <span class="queue-state">{index === 0 ? 'Next' : 'Then'}</span>
             <span class="queue-text">{text}</span>
             {held && <span class="queue-held">not sent when the page was loaded</span>}
-            {n === 0 && !busy && (
-              <button type="button" onClick={onSend}>
+            {index === 0 && !chat.busy && (
+              <button type="button" onClick={() => chat.sendNext()}>
                 Send now
               </button>
             )}

@@ -7,7 +7,7 @@ export type Link =
   | { readonly state: 'closed' | 'connecting' | 'open' | 'http' }
   | { readonly state: 'lost'; readonly retryAtMs: number }
 
-export interface ConnectionParts {
+export interface ConnectionDeps {
   open(): Promise<WebSocket>
   /** Whether the daemon answers at all; throws when this page must stop trying, such as for a missing key. */
   reachable(): Promise<boolean>
@@ -17,22 +17,22 @@ export interface ConnectionParts {
   onDropped(): void
 }
 
-const firstDelayMs = 500
-const longestDelayMs = 15_000
-const quietMs = 20_000
-const deadMs = 45_000
+const INITIAL_DELAY_MS = 500
+const MAX_DELAY_MS = 15_000
+const PING_AFTER_MS = 20_000
+const CLOSE_AFTER_MS = 45_000
 
-/** Keeps one socket open: reconnects with back-off, notices a link that died silently, and stops when told. */
+/** Keeps one socket open: reconnects with back-off, detects a silently broken link, and stops on request. */
 export class Connection {
   readonly link = new Observable<Link>({ state: 'closed' })
-  readonly #parts: ConnectionParts
+  readonly #deps: ConnectionDeps
   #stop: AbortController | undefined
   #socket: WebSocket | undefined
   #wake: (() => void) | undefined
   #everOpen = false
 
-  constructor(parts: ConnectionParts) {
-    this.#parts = parts
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps
   }
 
   start(): void {
@@ -48,7 +48,7 @@ export class Connection {
       { signal: stop.signal },
     )
     this.#keepOpen(stop.signal).catch((error: unknown) => {
-      // Only what `reachable` refuses ends the loop; who refused has shown why.
+      // Only a rejection of `reachable` ends the loop; the callback has shown the reason.
       console.warn(error)
       this.close()
     })
@@ -79,18 +79,18 @@ export class Connection {
   async #keepOpen(signal: AbortSignal): Promise<void> {
     let failures = 0
     while (!signal.aborted) {
-      // What says that the link is lost stays while the page tries: it would come and go under the reader's hand.
+      // The banner of a lost link stays during an attempt: it would flicker under the pointer.
       if (this.link.value.state === 'closed') this.link.set({ state: 'connecting' })
       const opened = await this.#session(signal)
       if (signal.aborted) return
       failures = opened ? 0 : failures + 1
-      const reachable = await this.#parts.reachable()
+      const reachable = await this.#deps.reachable()
       if (signal.aborted) return
-      const delayMs = Math.min(longestDelayMs, firstDelayMs * 2 ** failures) * (0.75 + Math.random() / 2)
-      // Two attempts refused by a daemon that answers: something between here and there lets no socket through.
+      const delayMs = Math.min(MAX_DELAY_MS, INITIAL_DELAY_MS * 2 ** failures) * (0.75 + Math.random() / 2)
+      // The daemon answers and two attempts failed: something on the way blocks WebSockets.
       const http = !opened && reachable && failures >= 2
       this.link.set(http ? { state: 'http' } : { state: 'lost', retryAtMs: Date.now() + delayMs })
-      await this.#pause(http ? longestDelayMs : delayMs, signal)
+      await this.#pause(http ? MAX_DELAY_MS : delayMs, signal)
     }
   }
 
@@ -98,7 +98,7 @@ export class Connection {
   async #session(signal: AbortSignal): Promise<boolean> {
     let socket: WebSocket
     try {
-      socket = await this.#parts.open()
+      socket = await this.#deps.open()
     } catch {
       return false
     } // No ticket: `reachable` finds out why.
@@ -107,30 +107,30 @@ export class Connection {
       return false
     }
     this.#socket = socket
-    let heardMs = Date.now()
+    let lastFrameMs = Date.now()
     let opened = false
     const watchdog = setInterval(() => {
-      const silentMs = Date.now() - heardMs
-      if (silentMs > deadMs) socket.close()
-      else if (silentMs > quietMs) this.send({ type: 'ping' })
-    }, quietMs / 2)
+      const silentMs = Date.now() - lastFrameMs
+      if (silentMs > CLOSE_AFTER_MS) socket.close()
+      else if (silentMs > PING_AFTER_MS) this.send({ type: 'ping' })
+    }, PING_AFTER_MS / 2)
     await new Promise<void>((resolve) => {
       socket.addEventListener('open', () => {
         opened = true
         this.link.set({ state: 'open' })
-        if (this.#everOpen) this.#parts.onReopened()
+        if (this.#everOpen) this.#deps.onReopened()
         this.#everOpen = true
       })
       socket.addEventListener('message', (event: MessageEvent<unknown>) => {
-        heardMs = Date.now()
+        lastFrameMs = Date.now()
         const frame = typeof event.data === 'string' ? parseFrame(parseJson(event.data)) : undefined
-        if (frame && !signal.aborted) this.#parts.onFrame(frame)
+        if (frame && !signal.aborted) this.#deps.onFrame(frame)
       })
       socket.addEventListener('close', () => resolve())
     })
     clearInterval(watchdog)
     if (this.#socket === socket) this.#socket = undefined
-    if (opened && !signal.aborted) this.#parts.onDropped()
+    if (opened && !signal.aborted) this.#deps.onDropped()
     return opened
   }
 

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Mark, WarningIcon } from './icons.tsx'
+import { Mark } from './icons.tsx'
+import { FieldProblem } from './problem.tsx'
 import { leaveFor } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 
@@ -10,76 +11,37 @@ interface KeyPromptProps {
 }
 
 /**
- * Asks for the daemon's key, or for a sign-in where that is configured. What is given goes to memory, so a reload asks
- * again, unless it is to be remembered here.
+ * Asks for the API key, or for a sign-in where one is configured. The key stays in memory, so a reload asks again,
+ * unless the person has it remembered on this device.
  */
 export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')
-  const [shown, setShown] = useState(false)
   const [keep, setKeep] = useState(false)
-  const field = useRef<HTMLInputElement>(null)
-  const first = useRef<HTMLButtonElement>(null)
-  const signIn = providers.length > 0
+  const form = useRef<HTMLFormElement>(null)
+  const hasSignIn = providers.length > 0
   useEffect(() => {
-    ;(first.current ?? field.current)?.focus()
-  }, [problem, signIn])
-  useEffect(() => {
-    if (field.current) field.current.type = shown ? 'text' : 'password'
-  }, [shown])
+    form.current?.querySelector<HTMLElement>('.sign-in, #api-key')?.focus()
+  }, [problem, hasSignIn])
 
   return (
     <main class="gate">
       <form
+        ref={form}
         class="card"
         onSubmit={(event) => {
           event.preventDefault()
           if (key.trim() !== '') onKey(key.trim(), keep)
         }}
       >
-        <h1>
-          <Mark /> {signIn ? 'Sign in to this daemon' : 'This daemon has a key'}
-        </h1>
-        {signIn ? (
-          <p>Sign in to see the agents and talk to them, or use the daemon's key.</p>
-        ) : (
-          <p>Whoever started it set an API key. Enter it to see the agents and talk to them.</p>
-        )}
-        {problem !== undefined && (
-          <p id="key-refused" class="field-problem" role="alert">
-            <WarningIcon /> {problem}
-          </p>
-        )}
-        {providers.map((provider, at) => (
-          <button
-            key={provider.id}
-            {...(at === 0 ? { ref: first } : {})}
-            type="button"
-            class="primary"
-            onClick={() => leaveFor(provider)}
-          >
-            Sign in with {provider.display_name}
-          </button>
-        ))}
-        {signIn && <div class="or">or</div>}
-        <label for="api-key">API key</label>
-        <div class="field-row">
-          <input
-            id="api-key"
-            ref={field}
-            type="password"
-            value={key}
-            required
-            autocomplete="off"
-            spellcheck={false}
-            autocapitalize="off"
-            aria-invalid={problem !== undefined && !signIn}
-            aria-describedby={problem === undefined ? 'key-hint' : 'key-refused key-hint'}
-            onInput={(event) => setKey(event.currentTarget.value)}
-          />
-          <button type="button" class="quiet" aria-pressed={shown} onClick={() => setShown(!shown)}>
-            {shown ? 'Hide' : 'Show'}
-          </button>
-        </div>
+        <Introduction hasSignIn={hasSignIn} />
+        <FieldProblem id="key-refused" problem={problem} />
+        <SignInButtons providers={providers} />
+        <KeyField
+          value={key}
+          isRefused={problem !== undefined && !hasSignIn}
+          describedBy={problem === undefined ? 'key-hint' : 'key-refused key-hint'}
+          onInput={setKey}
+        />
         <p id="key-hint" class="hint">
           It is <code>api_key</code> in the daemon's <code>config.toml</code>, or the key of a paired device. This page
           keeps it in memory only, so it is gone when you close or reload the page.
@@ -90,10 +52,77 @@ export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
             Remember it on this device, until I sign out. Whoever can use this browser can then use the daemon.
           </span>
         </label>
-        <button type="submit" class={signIn ? undefined : 'primary'}>
+        <button type="submit" class={hasSignIn ? undefined : 'primary'}>
           Open the chat
         </button>
       </form>
     </main>
+  )
+}
+
+function Introduction({ hasSignIn }: { readonly hasSignIn: boolean }) {
+  return (
+    <>
+      <h1>
+        <Mark /> {hasSignIn ? 'Sign in to this daemon' : 'This daemon has a key'}
+      </h1>
+      <p>
+        {hasSignIn
+          ? "Sign in to see the agents and talk to them, or use the daemon's key."
+          : 'Whoever started it set an API key. Enter it to see the agents and talk to them.'}
+      </p>
+    </>
+  )
+}
+
+function SignInButtons({ providers }: { readonly providers: readonly SignInProvider[] }) {
+  if (providers.length === 0) return null
+  return (
+    <>
+      {providers.map((provider) => (
+        <button key={provider.id} type="button" class="primary sign-in" onClick={() => leaveFor(provider)}>
+          Sign in with {provider.display_name}
+        </button>
+      ))}
+      <div class="or">or</div>
+    </>
+  )
+}
+
+interface KeyFieldProps {
+  readonly value: string
+  readonly isRefused: boolean
+  readonly describedBy: string
+  readonly onInput: (key: string) => void
+}
+
+function KeyField({ value, isRefused, describedBy, onInput }: KeyFieldProps) {
+  const [visible, setVisible] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (field.current) field.current.type = visible ? 'text' : 'password'
+  }, [visible])
+  return (
+    <>
+      <label for="api-key">API key</label>
+      <div class="field-row">
+        <input
+          id="api-key"
+          ref={field}
+          type="password"
+          value={value}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          autocapitalize="off"
+          aria-invalid={isRefused}
+          aria-describedby={describedBy}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+        <button type="button" class="quiet" aria-pressed={visible} onClick={() => setVisible(!visible)}>
+          {visible ? 'Hide' : 'Show'}
+        </button>
+      </div>
+    </>
   )
 }

@@ -23,101 +23,124 @@ interface AnswerProps {
   readonly answer: Answer
   readonly name: string
   readonly last: boolean
-  /** Where the message is, when that takes long. */
+  /** Why the answer takes long, when it does. */
   readonly turnStatus: string | undefined
-  /** Whether it is known what runs: until then a message without an answer may be one that is being answered. */
+  /** Whether the running turns are known: before that, a message without an answer may be in progress. */
   readonly known: boolean
-  /** For a message that failed and is on record. */
+  /** For a failed message that the daemon has recorded. */
   readonly onRetryTurn: (turnId: string) => Promise<void>
   readonly onDropTurn: (turnId: string) => Promise<void>
   readonly onRetry: () => void
   readonly onReload: () => void
 }
 
-export function AnswerItem({
-  answer,
-  name,
-  last,
-  turnStatus,
-  known,
-  onRetry,
-  onReload,
-  onRetryTurn,
-  onDropTurn,
-}: AnswerProps) {
-  const open = answer.state === 'thinking' || answer.state === 'streaming'
-  const lastPart = answer.parts.at(-1)
-  // Between a tool's result and the next word there is nothing to see either.
-  const pondering = open && (lastPart === undefined || (lastPart.kind === 'tool' && lastPart.call.state !== 'running'))
+export function AnswerItem(props: AnswerProps) {
+  const { answer, name, turnStatus } = props
+  const isOpen = answer.state === 'thinking' || answer.state === 'streaming'
   return (
-    <li class="answer" aria-busy={open}>
+    <li class="answer" aria-busy={isOpen}>
       <Avatar name={name} />
       <div class="answer-body">
         <h2 class="answer-name">{name}</h2>
-        {answer.thinking !== undefined && answer.thinking !== '' && (
-          <details class="reasoning">
-            <summary>{open && answer.parts.length === 0 ? 'Thinking …' : 'Reasoning'}</summary>
-            <div class="reasoning-text" tabIndex={0}>
-              {answer.thinking}
-            </div>
-          </details>
-        )}
-        {answer.parts.map((part, at) =>
+        <Reasoning answer={answer} isOpen={isOpen} />
+        {answer.parts.map((part, index) =>
           part.kind === 'tool' ? (
-            <ToolCall key={at} call={part.call} />
+            <ToolCall key={index} call={part.call} />
           ) : (
-            <Markdown key={at} text={part.text} growing={open && at === answer.parts.length - 1} />
+            <Markdown key={index} text={part.text} growing={isOpen && index === answer.parts.length - 1} />
           ),
         )}
-        {pondering && (
-          <p class="thinking">
-            <span class="dots" aria-hidden="true">
-              <i />
-              <i />
-              <i />
-            </span>
-            <span role="status">{answer.phase ? <PhaseText phase={answer.phase} /> : (turnStatus ?? 'Thinking')}</span>
-          </p>
-        )}
-        {open && !pondering && (answer.phase !== undefined || turnStatus !== undefined) && (
-          <p class="aside" role="status">
-            {answer.phase ? <PhaseText phase={answer.phase} /> : turnStatus}
-          </p>
-        )}
-        {answer.state === 'detached' && (
-          <p class="aside" role="status">
-            The connection went away. {name} goes on, and the answer appears here when it is ready.
-          </p>
-        )}
-        {answer.state === 'unanswered' && !known && (
-          <p class="aside" role="status">
-            Looking for the answer …
-          </p>
-        )}
-        {answer.state === 'unanswered' && known && <Unanswered last={last} onRetry={onRetry} onReload={onReload} />}
+        {isOpen && <Progress answer={answer} turnStatus={turnStatus} />}
+        <MissingAnswer {...props} />
         {answer.aside !== undefined && <p class="aside">{answer.aside}</p>}
-        {answer.problem !== undefined && (
-          <div class="problem" role="alert">
-            <WarningIcon />
-            <p>{answer.problem}</p>
-            {answer.turnId !== undefined && answer.canRetry === true ? (
-              <Failed turnId={answer.turnId} onRetry={onRetryTurn} onDrop={onDropTurn} />
-            ) : (
-              last && (
-                <button type="button" onClick={onRetry}>
-                  Ask again
-                </button>
-              )
-            )}
-          </div>
-        )}
-        {!open && answer.parts.length > 0 && <Footer answer={answer} />}
+        {answer.problem !== undefined && <AnswerProblem {...props} problem={answer.problem} />}
+        {!isOpen && answer.parts.length > 0 && <Footer answer={answer} />}
       </div>
     </li>
   )
 }
 
-/** What is waited for, with the time that is left when it is known. */
+function Reasoning({ answer: { thinking, parts }, isOpen }: { readonly answer: Answer; readonly isOpen: boolean }) {
+  if (thinking === undefined || thinking === '') return null
+  return (
+    <details class="reasoning">
+      <summary>{isOpen && parts.length === 0 ? 'Thinking …' : 'Reasoning'}</summary>
+      <div class="reasoning-text" tabIndex={0}>
+        {thinking}
+      </div>
+    </details>
+  )
+}
+
+interface ProgressProps {
+  readonly answer: Answer
+  readonly turnStatus: string | undefined
+}
+
+/** What an open answer waits for. Dots fill the time in which no text and no tool is visible. */
+function Progress({ answer: { parts, phase }, turnStatus }: ProgressProps) {
+  const lastPart = parts.at(-1)
+  const isSilent = lastPart === undefined || (lastPart.kind === 'tool' && lastPart.call.state !== 'running')
+  if (isSilent)
+    return (
+      <p class="thinking">
+        <span class="dots" aria-hidden="true">
+          <i />
+          <i />
+          <i />
+        </span>
+        <span role="status">{phase ? <PhaseText phase={phase} /> : (turnStatus ?? 'Thinking')}</span>
+      </p>
+    )
+  if (phase === undefined && turnStatus === undefined) return null
+  return (
+    <p class="aside" role="status">
+      {phase ? <PhaseText phase={phase} /> : turnStatus}
+    </p>
+  )
+}
+
+/** Why a message has no answer, or not yet. */
+function MissingAnswer({ answer, name, last, known, onRetry, onReload }: AnswerProps) {
+  if (answer.state === 'detached')
+    return (
+      <p class="aside" role="status">
+        The connection went away. {name} goes on, and the answer appears here when it is ready.
+      </p>
+    )
+  if (answer.state !== 'unanswered') return null
+  if (known) return <Unanswered last={last} onRetry={onRetry} onReload={onReload} />
+  return (
+    <p class="aside" role="status">
+      Looking for the answer …
+    </p>
+  )
+}
+
+function AnswerProblem({
+  answer: { turnId, canRetry },
+  problem,
+  last,
+  onRetry,
+  onRetryTurn,
+  onDropTurn,
+}: AnswerProps & { readonly problem: string }) {
+  const isRecorded = turnId !== undefined && canRetry === true
+  return (
+    <div class="problem" role="alert">
+      <WarningIcon />
+      <p>{problem}</p>
+      {isRecorded && <FailedTurnActions turnId={turnId} onRetry={onRetryTurn} onDrop={onDropTurn} />}
+      {!isRecorded && last && (
+        <button type="button" onClick={onRetry}>
+          Ask again
+        </button>
+      )}
+    </div>
+  )
+}
+
+/** What the answer waits for, with the time until the next attempt if it is known. */
 function PhaseText({ phase: { phase, detail, retryAtMs } }: { readonly phase: Phase }) {
   const [now, setNow] = useState(Date.now())
   useEffect(() => {
@@ -125,9 +148,10 @@ function PhaseText({ phase: { phase, detail, retryAtMs } }: { readonly phase: Ph
     const timer = setInterval(() => setNow(Date.now()), 1000)
     return () => clearInterval(timer)
   }, [retryAtMs])
-  const own = phaseWords[phase] ?? phase.replaceAll('_', ' ')
-  // The name of a provider, which what the daemon says begins with, stays as it is.
-  const sentence = detail === '' ? own.charAt(0).toUpperCase() + own.slice(1) : detail.replace(/[.;,\s]+$/, '')
+  const description = phaseDescriptions[phase] ?? phase.replaceAll('_', ' ')
+  // The detail may begin with the name of a provider, so its case stays.
+  const sentence =
+    detail === '' ? description.charAt(0).toUpperCase() + description.slice(1) : detail.replace(/[.;,\s]+$/, '')
   if (retryAtMs === undefined) return <>{sentence}.</>
   const seconds = Math.ceil((retryAtMs - now) / 1000)
   return (
@@ -136,7 +160,7 @@ function PhaseText({ phase: { phase, detail, retryAtMs } }: { readonly phase: Ph
     </>
   )
 }
-const phaseWords: Readonly<Record<string, string>> = {
+const phaseDescriptions: Readonly<Record<string, string>> = {
   queued: 'other messages are answered before it',
   waiting_for_model: 'the model is thinking',
   streaming: 'the model is answering',
@@ -148,7 +172,7 @@ const phaseWords: Readonly<Record<string, string>> = {
   waiting_for_approval: 'it waits for your approval',
 }
 
-function Failed({
+function FailedTurnActions({
   turnId,
   onRetry,
   onDrop,
@@ -159,11 +183,11 @@ function Failed({
 }) {
   const [working, setWorking] = useState(false)
   const [problem, setProblem] = useState<string>()
-  const run = async (what: (turnId: string) => Promise<void>): Promise<void> => {
+  const run = async (action: (turnId: string) => Promise<void>): Promise<void> => {
     setWorking(true)
     setProblem(undefined)
     try {
-      await what(turnId)
+      await action(turnId)
     } catch (error) {
       setProblem(explain(error))
     } finally {
@@ -234,21 +258,25 @@ function Footer({ answer }: { readonly answer: Answer }) {
   )
 }
 
-/** Only where the cost needs a word. */
+/** Only for a cost that needs an explanation. */
 function explainCost({ costUsd, model }: Cost): string | undefined {
   return costUsd === null
-    ? `Nobody knows what ${model ?? 'this model'} costs. Its price can be set in [providers.…] prices of the configuration.`
+    ? `Nobody knows what ${model ?? 'this model'} costs. ` +
+        'Its price can be set in [providers.…] prices of the configuration.'
     : undefined
 }
 export function describeCost({ inputTokens, outputTokens, iterations, costUsd, provider, model }: Cost): string {
   const count = new Intl.NumberFormat('en')
-  const said = [`${count.format(inputTokens)} tokens in`, `${count.format(outputTokens)} out`]
-  if (iterations !== undefined && iterations > 1) said.push(`${iterations} steps`)
-  if (costUsd === null) said.push('cost unknown')
-  else if (costUsd !== undefined)
-    said.push(
-      costUsd === 0 ? 'free' : costUsd < 0.0001 ? 'under $0.0001' : `$${costUsd.toFixed(costUsd < 0.1 ? 4 : 2)}`,
-    )
-  if (model !== undefined) said.push(provider === undefined ? model : `${provider}/${model}`)
-  return said.join(' · ')
+  const items = [`${count.format(inputTokens)} tokens in`, `${count.format(outputTokens)} out`]
+  if (iterations !== undefined && iterations > 1) items.push(`${iterations} steps`)
+  if (costUsd === null) items.push('cost unknown')
+  else if (costUsd !== undefined) items.push(describePrice(costUsd))
+  if (model !== undefined) items.push(provider === undefined ? model : `${provider}/${model}`)
+  return items.join(' · ')
+}
+
+function describePrice(costUsd: number): string {
+  if (costUsd === 0) return 'free'
+  if (costUsd < 0.0001) return 'under $0.0001'
+  return `$${costUsd.toFixed(costUsd < 0.1 ? 4 : 2)}`
 }

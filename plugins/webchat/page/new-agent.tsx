@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import { explain } from './api.ts'
 import type { Client } from './client.ts'
 import { Dialog } from './dialog.tsx'
-import { WarningIcon } from './icons.tsx'
 import { manifestToml } from './manifest.ts'
+import { FieldProblem } from './problem.tsx'
 
 interface NewAgentProps {
   readonly client: Client
@@ -20,13 +20,12 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
 
   const submit = async (): Promise<void> => {
     if (working) return
-    const wanted = name.trim()
-    if (wanted === '') return setProblem('Give the agent a name.')
-    if (taken.includes(wanted)) return setProblem(`There is an agent named ${wanted} already. Choose another name.`)
+    const invalid = checkName(name.trim(), taken)
+    setProblem(invalid)
+    if (invalid !== undefined) return
     setWorking(true)
-    setProblem(undefined)
     try {
-      await client.spawn(manifestToml({ name: wanted, systemPrompt, tools }))
+      await client.spawn(manifestToml({ name: name.trim(), systemPrompt, tools }))
       onClose()
     } catch (error) {
       setProblem(explain(error))
@@ -36,42 +35,13 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
 
   return (
     <Dialog title="New agent" onClose={onClose} onSubmit={() => void submit()}>
-      <label for="agent-name">Name</label>
-      <input
-        id="agent-name"
-        value={name}
-        required
-        maxLength={256}
-        autocomplete="off"
-        placeholder="researcher"
-        aria-invalid={problem !== undefined}
-        aria-describedby={problem === undefined ? undefined : 'agent-problem'}
-        onInput={(event) => setName(event.currentTarget.value)}
-      />
-      <label for="agent-prompt">
-        Instructions <span class="optional">optional</span>
-      </label>
-      <textarea
-        id="agent-prompt"
-        rows={5}
-        value={systemPrompt}
-        maxLength={65_536}
-        aria-describedby="agent-prompt-hint"
-        placeholder="You are a careful researcher. Say where each fact comes from."
-        onInput={(event) => setSystemPrompt(event.currentTarget.value)}
-      />
-      <p id="agent-prompt-hint" class="hint">
-        What it is for and how it should behave. It reads this before every answer.
-      </p>
+      <NameField value={name} isInvalid={problem !== undefined} onInput={setName} />
+      <PromptField value={systemPrompt} onInput={setSystemPrompt} />
       <label class="check">
         <input type="checkbox" checked={tools} onChange={(event) => setTools(event.currentTarget.checked)} /> It may use
         all tools of the daemon
       </label>
-      {problem !== undefined && (
-        <p id="agent-problem" class="field-problem" role="alert">
-          <WarningIcon /> {problem}
-        </p>
-      )}
+      <FieldProblem id="agent-problem" problem={problem} />
       <div class="dialog-actions">
         <button type="button" class="quiet" onClick={onClose}>
           Cancel
@@ -81,5 +51,57 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
         </button>
       </div>
     </Dialog>
+  )
+}
+
+function checkName(name: string, taken: readonly string[]): string | undefined {
+  if (name === '') return 'Give the agent a name.'
+  return taken.includes(name) ? `There is an agent named ${name} already. Choose another name.` : undefined
+}
+
+interface NameFieldProps {
+  readonly value: string
+  readonly isInvalid: boolean
+  readonly onInput: (name: string) => void
+}
+
+function NameField({ value, isInvalid, onInput }: NameFieldProps) {
+  return (
+    <>
+      <label for="agent-name">Name</label>
+      <input
+        id="agent-name"
+        value={value}
+        required
+        maxLength={256}
+        autocomplete="off"
+        placeholder="researcher"
+        aria-invalid={isInvalid}
+        aria-describedby={isInvalid ? 'agent-problem' : undefined}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </>
+  )
+}
+
+function PromptField({ value, onInput }: { readonly value: string; readonly onInput: (prompt: string) => void }) {
+  return (
+    <>
+      <label for="agent-prompt">
+        Instructions <span class="optional">optional</span>
+      </label>
+      <textarea
+        id="agent-prompt"
+        rows={5}
+        value={value}
+        maxLength={65_536}
+        aria-describedby="agent-prompt-hint"
+        placeholder="You are a careful researcher. Say where each fact comes from."
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <p id="agent-prompt-hint" class="hint">
+        What it is for and how it should behave. It reads this before every answer.
+      </p>
+    </>
   )
 }

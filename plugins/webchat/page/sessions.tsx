@@ -2,28 +2,25 @@ import { useEffect, useState } from 'preact/hooks'
 import type { AgentChat } from './agent-chat.ts'
 import { explain } from './api.ts'
 import { Dialog } from './dialog.tsx'
-import { PencilIcon, TrashIcon, WarningIcon } from './icons.tsx'
+import { PencilIcon, TrashIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
+import { FieldProblem } from './problem.tsx'
 import type { SessionItem } from './wire.ts'
 
-const firstShown = 20
+const INITIAL_COUNT = 20
+const MORE_COUNT = 100
 
 /** The conversations with the agent in view, the newest first. */
 export function SessionList({ chat, onOpen }: { readonly chat: AgentChat; readonly onOpen: () => void }) {
-  const sessions = useValue(chat.sessions)
-  const place = useValue(chat.place)
-  const [most, setMost] = useState(firstShown)
+  const sessions = useListedSessions(chat)
+  const [limit, setLimit] = useState(INITIAL_COUNT)
   const [problem, setProblem] = useState<string>()
-  const [changing, setChanging] = useState<{ readonly what: 'rename' | 'delete'; readonly session: SessionItem }>()
+  const [change, setChange] = useState<SessionChange>()
+  const { shown } = useValue(chat.place)
   useEffect(() => {
-    setMost(firstShown)
+    setLimit(INITIAL_COUNT)
     setProblem(undefined)
   }, [chat])
-  // An empty one that nobody is in has nothing to go back to.
-  const listed = sessions.filter(
-    ({ id, message_count: messages, label }) =>
-      messages > 0 || label !== null || id === place.active || id === place.shown,
-  )
   const open = async (sessionId: string): Promise<void> => {
     setProblem(undefined)
     try {
@@ -38,55 +35,77 @@ export function SessionList({ chat, onOpen }: { readonly chat: AgentChat; readon
       <h2 id="sessions-title" class="section">
         Conversations
       </h2>
-      {problem !== undefined && (
-        <p class="field-problem" role="alert">
-          <WarningIcon /> {problem}
-        </p>
-      )}
+      <FieldProblem problem={problem} />
       <ul>
-        {listed.slice(0, most).map((session) => (
-          <li key={session.id} class="session">
-            <button
-              type="button"
-              class="session-open"
-              aria-current={session.id === place.shown ? 'true' : undefined}
-              title={titleOf(session)}
-              onClick={() => void open(session.id)}
-            >
-              <span class="session-title">{titleOf(session)}</span>
-              <span class="session-time">{dayOf(session.created_at)}</span>
-            </button>
-            <button
-              type="button"
-              class="quiet square session-act"
-              onClick={() => setChanging({ what: 'rename', session })}
-            >
-              <PencilIcon />
-              <span class="hidden">Rename {titleOf(session)}</span>
-            </button>
-            <button
-              type="button"
-              class="quiet square session-act"
-              onClick={() => setChanging({ what: 'delete', session })}
-            >
-              <TrashIcon />
-              <span class="hidden">Delete {titleOf(session)}</span>
-            </button>
-          </li>
+        {sessions.slice(0, limit).map((session) => (
+          <SessionRow
+            key={session.id}
+            session={session}
+            isShown={session.id === shown}
+            onOpen={() => void open(session.id)}
+            onChange={(kind) => setChange({ kind, session })}
+          />
         ))}
       </ul>
-      {listed.length > most && (
-        <button type="button" class="quiet add" onClick={() => setMost(most + 100)}>
-          Show {Math.min(100, listed.length - most)} more
+      {sessions.length > limit && (
+        <button type="button" class="quiet add" onClick={() => setLimit(limit + MORE_COUNT)}>
+          Show {Math.min(MORE_COUNT, sessions.length - limit)} more
         </button>
       )}
-      {changing?.what === 'rename' && (
-        <Rename chat={chat} session={changing.session} onClose={() => setChanging(undefined)} />
+      {change?.kind === 'rename' && (
+        <RenameDialog chat={chat} session={change.session} onClose={() => setChange(undefined)} />
       )}
-      {changing?.what === 'delete' && (
-        <Remove chat={chat} session={changing.session} onClose={() => setChanging(undefined)} />
+      {change?.kind === 'delete' && (
+        <DeleteDialog chat={chat} session={change.session} onClose={() => setChange(undefined)} />
       )}
     </section>
+  )
+}
+
+type ChangeKind = 'rename' | 'delete'
+interface SessionChange {
+  readonly kind: ChangeKind
+  readonly session: SessionItem
+}
+
+/** Leaves out empty conversations that nobody is in: there is nothing to go back to. */
+function useListedSessions(chat: AgentChat): readonly SessionItem[] {
+  const { shown, active } = useValue(chat.place)
+  return useValue(chat.sessions).filter(
+    ({ id, message_count: messages, label }) => messages > 0 || label !== null || id === active || id === shown,
+  )
+}
+
+interface SessionRowProps {
+  readonly session: SessionItem
+  readonly isShown: boolean
+  readonly onOpen: () => void
+  readonly onChange: (kind: ChangeKind) => void
+}
+
+function SessionRow({ session, isShown, onOpen, onChange }: SessionRowProps) {
+  const title = titleOf(session)
+  return (
+    <li class="session">
+      <button
+        type="button"
+        class="session-open"
+        aria-current={isShown ? 'true' : undefined}
+        title={title}
+        onClick={onOpen}
+      >
+        <span class="session-title">{title}</span>
+        <span class="session-time">{dayOf(session.created_at)}</span>
+      </button>
+      <button type="button" class="quiet square session-act" onClick={() => onChange('rename')}>
+        <PencilIcon />
+        <span class="hidden">Rename {title}</span>
+      </button>
+      <button type="button" class="quiet square session-act" onClick={() => onChange('delete')}>
+        <TrashIcon />
+        <span class="hidden">Delete {title}</span>
+      </button>
+    </li>
   )
 }
 
@@ -106,7 +125,7 @@ interface ChangeProps {
   readonly session: SessionItem
   readonly onClose: () => void
 }
-function Rename({ chat, session, onClose }: ChangeProps) {
+function RenameDialog({ chat, session, onClose }: ChangeProps) {
   const [label, setLabel] = useState(session.label ?? session.title)
   const { problem, working, run } = useAction(onClose)
   return (
@@ -127,11 +146,7 @@ function Rename({ chat, session, onClose }: ChangeProps) {
       <p id="session-label-hint" class="hint">
         Without a name it is called by how its first message begins.
       </p>
-      {problem !== undefined && (
-        <p class="field-problem" role="alert">
-          <WarningIcon /> {problem}
-        </p>
-      )}
+      <FieldProblem problem={problem} />
       <div class="dialog-actions">
         <button type="button" class="quiet" onClick={onClose}>
           Cancel
@@ -143,7 +158,7 @@ function Rename({ chat, session, onClose }: ChangeProps) {
     </Dialog>
   )
 }
-function Remove({ chat, session, onClose }: ChangeProps) {
+function DeleteDialog({ chat, session, onClose }: ChangeProps) {
   const { problem, working, run } = useAction(onClose)
   return (
     <Dialog title="Delete this conversation?" onClose={onClose} onSubmit={() => run(() => chat.remove(session.id))}>
@@ -151,11 +166,7 @@ function Remove({ chat, session, onClose }: ChangeProps) {
         “{titleOf(session)}” goes with its {session.message_count}{' '}
         {session.message_count === 1 ? 'message' : 'messages'}. This cannot be undone.
       </p>
-      {problem !== undefined && (
-        <p class="field-problem" role="alert">
-          <WarningIcon /> {problem}
-        </p>
-      )}
+      <FieldProblem problem={problem} />
       <div class="dialog-actions">
         <button type="button" class="quiet" onClick={onClose}>
           Keep it

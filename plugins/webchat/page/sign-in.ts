@@ -29,7 +29,8 @@ const problems = new Map([
   ['cancelled', 'You were not signed in: the provider refused, or you left.'],
   [
     'denied',
-    'The provider knows you, and this daemon does not let you in: it takes verified e-mail addresses that its owner has named.',
+    'The provider knows you, and this daemon does not let you in: ' +
+      'it takes verified e-mail addresses that its owner has named.',
   ],
   ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
 ])

@@ -41,9 +41,9 @@ const marked = new Marked({
       if (embedded.test(href)) return `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}">`
       const url = linkTarget(href)
       const label = escapeHtml(text === '' ? 'Image' : `Image: ${text}`)
-      return url
-        ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label} (${escapeHtml(url.host)}, not loaded)</a>`
-        : label
+      if (!url) return label
+      const address = escapeHtml(url.href)
+      return `<a href="${address}" title="${address}">${label} (${escapeHtml(url.host)}, not loaded)</a>`
     },
   },
 })
