@@ -14,19 +14,25 @@ export interface ProcessEvents extends Disposable {
 /** Broken connections that surface as events of a socket nobody listens to any more. */
 const harmless = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED'])
 
+/** npm sends the signal of Ctrl-C on to the daemon, which the terminal has already sent it. */
+const REPEATED_SIGNAL_MS = 1000
+
 export function watchProcess(log: Log): ProcessEvents {
   let app: App | undefined
   /** What was asked for before there was an app to ask. */
   let early: { readonly kind: 'shutdown' | 'restart'; readonly reason: string } | undefined
   let stopping = false
+  let stoppingSince = 0
   let failed = false
 
   const onStop = (signal: NodeJS.Signals): void => {
     if (stopping) {
+      if (performance.now() - stoppingSince < REPEATED_SIGNAL_MS) return
       log.warn(`${signal} again: leaving at once`)
       process.exit(failed ? exits.failed : exits.interrupted)
     }
     stopping = true
+    stoppingSince = performance.now()
     log.info(`${signal}: stopping; once more to leave at once`)
     ask('shutdown', signal)
   }

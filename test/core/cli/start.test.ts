@@ -244,9 +244,19 @@ describe('the end', () => {
     await daemon.prints(/working/)
     daemon.kill('SIGINT')
     await daemon.prints(/SIGINT: stopping/)
-    daemon.kill('SIGINT')
+    const repeat = setInterval(() => daemon.kill('SIGINT'), 250)
     expect((await daemon.ended).code).toBe(130)
+    clearInterval(repeat)
     expect(await request).toBe('cut')
+  })
+  it('comes in order when npm sends on the signal of the terminal', async () => {
+    await using daemon = await startDaemon(home)
+    daemon.kill('SIGINT')
+    await daemon.prints(/SIGINT: stopping/)
+    daemon.kill('SIGINT')
+    const { code, stderr } = await daemon.ended
+    expect(stderr).toContain('stopped: SIGINT')
+    expect(code).toBe(0)
   })
   it('comes with code 1 after an exception nobody caught, logged and in order', async () => {
     await addPlugin('odd', route('setImmediate(() => { throw new Error("lost") }); return { ok: true }'))
