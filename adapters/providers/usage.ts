@@ -1,5 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
-import type { CompletionRequest } from './completion.ts'
+import type { CompletionRequest, Turn } from './completion.ts'
 
 /** Tokens. `cachedInput` (read from the prompt cache) and `cacheWrite` (written to it) are parts of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
 export interface Usage {
@@ -27,14 +27,8 @@ export function estimateUsage(request: CompletionRequest, outputChars: number): 
   let chars = request.system.length
   let images = 0
   for (const turn of request.turns) {
-    if (turn.role === 'user')
-      for (const part of turn.parts) {
-        if (part.type === 'text') chars += part.text.length
-        else images++
-      }
-    else chars += turn.text.length
-    if (turn.role === 'assistant')
-      for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
+    chars += charsOf(turn)
+    if (turn.role === 'user') images += turn.parts.filter(({ type }) => type !== 'text').length
   }
   for (const tool of request.tools)
     chars += tool.name.length + tool.description.length + JSON.stringify(tool.input).length
@@ -43,6 +37,16 @@ export function estimateUsage(request: CompletionRequest, outputChars: number): 
     output: Math.ceil(outputChars / CHARS_PER_TOKEN),
     estimated: true,
   }
+}
+
+function charsOf(turn: Turn): number {
+  if (turn.role === 'user')
+    return turn.parts.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0)
+  if (turn.role === 'tool') return turn.text.length
+  return turn.calls.reduce(
+    (sum, { name, args }) => sum + name.length + JSON.stringify(args ?? null).length,
+    turn.text.length,
+  )
 }
 
 /** Whether a provider's figures can be believed: whole, not negative, not absurd, parts not larger than their whole. */

@@ -58,7 +58,10 @@ export class AgentLineage {
     this.#ancestors.delete(id)
   }
 
-  /** Adds the ancestors these agents name in their manifests, and returns the new links. An agent inherits the ancestors of its parent. */
+  /**
+   * Adds the ancestors these agents name in their manifests, and returns the new links. An agent inherits the
+   * ancestors of its parent.
+   */
   addAgents(agents: readonly Agent[]): readonly AncestorLink[] {
     const parents = new Map(
       agents.flatMap((agent) => {
@@ -68,16 +71,19 @@ export class AgentLineage {
     )
     const fresh: AncestorLink[] = []
     for (const [agentId] of parents) {
-      const seen = new Set<string>()
-      for (let at = parents.get(agentId); at !== undefined && !seen.has(at); at = parents.get(at)) {
-        seen.add(at)
-        for (const ancestorId of [at, ...this.ancestors(at)]) {
-          const link = { ancestorId, agentId }
-          if (ancestorId !== agentId && this.add(link)) fresh.push(link)
-        }
+      const visited = new Set<string>()
+      for (let at = parents.get(agentId); at !== undefined && !visited.has(at); at = parents.get(at)) {
+        visited.add(at)
+        fresh.push(...this.#inherit(agentId, at))
       }
     }
     return fresh
+  }
+  /** Links an agent to an ancestor and to the ancestors of that one. */
+  #inherit(agentId: string, from: string): readonly AncestorLink[] {
+    return [from, ...this.ancestors(from)]
+      .map((ancestorId) => ({ ancestorId, agentId }))
+      .filter((link) => link.ancestorId !== agentId && this.add(link))
   }
 }
 
