@@ -51,7 +51,7 @@ export default defineConfig({
   },
   ssr: { resolve: { conditions: ['svc-source'] } },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'playground/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
