@@ -6,6 +6,14 @@ export const coreCommands: CommandTree = {
   stop: { summary: 'Stop the running daemon and wait until it is gone', load: () => import('./stop.ts') },
   status: { summary: 'Show whether the daemon runs and what it does', load: () => import('./status.ts') },
   dev: { summary: 'Start from source and reload plugins as they are edited', load: () => import('./dev.ts') },
+  service: {
+    summary: 'Let systemd start the daemon',
+    commands: {
+      install: { summary: 'Write a systemd user unit and start it', load: () => import('./service/install.ts') },
+      uninstall: { summary: 'Stop the unit and remove it', load: () => import('./service/uninstall.ts') },
+      status: { summary: 'Show whether the unit is enabled and runs', load: () => import('./service/status.ts') },
+    },
+  },
   plugin: {
     summary: 'List and reload plugins',
     commands: {
