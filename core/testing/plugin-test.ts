@@ -9,13 +9,17 @@ import { loadConfig } from '../config/load.ts'
 import type { ConfigInput } from '../config/schema.ts'
 import { ManualTimer } from '../jobs/manual-timer.ts'
 import { createLog } from '../log/log.ts'
+import { builtInFolders } from '../host/folders.ts'
 import type { Fetch } from '../net/fetch.ts'
 import { readOwnJson } from '../schema/nesting.ts'
 import type { ToolCallContext, ToolResult } from '../tools/tool.ts'
 import { FakeModel, providerOf } from './fake-model.ts'
 
 export interface PluginTestOptions {
-  /** The plugin: its folder, or its file when it is one file. */
+  /**
+   * The plugin: its folder, or its file when it is one file. May be one of the built-in plugins, which are all there
+   * anyway.
+   */
   readonly plugin: string | URL
   /** As in `config.toml`. The section of the plugin is `plugins.<name>`. */
   readonly config?: ConfigInput
@@ -47,7 +51,8 @@ export interface Registered {
 }
 
 /**
- * A daemon with all built-in plugins and one of yours, on a home of its own that is removed at the end. It has no port and no network.
+ * A daemon with all built-in plugins and one of yours, on a home of its own that is removed at the end. It has no
+ * port and no network.
  *
  * ```ts
  * await using test = await startPlugin({ plugin: new URL('../index.ts', import.meta.url) })
@@ -63,7 +68,10 @@ export interface PluginTest extends AsyncDisposable {
   readonly model: FakeModel
   /** Lines of the log so far, debug lines too. */
   readonly log: readonly string[]
-  /** Failures that nobody caught, of a listener or a job for instance. Disposing rejects when some are left: take them with `splice(0)`. */
+  /**
+   * Failures that nobody caught, of a listener or a job for instance. Disposing rejects when some are left: take them
+   * with `splice(0)`.
+   */
   readonly defects: Error[]
   /** Sends a request as the owner. `body` is sent as JSON. */
   request(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>
@@ -72,7 +80,9 @@ export interface PluginTest extends AsyncDisposable {
   registered(): Registered
   /** Metrics of the daemon whose name begins so, as `/api/metrics` has them: name with labels, and value. */
   metrics(prefix: string): Promise<ReadonlyMap<string, number>>
-  /** Moves the clock of the plugin's jobs and runs those that are due, one after the other. `Date.now` stays as it is. */
+  /**
+   * Moves the clock of the plugin's jobs and runs those that are due, one after the other. `Date.now` stays as it is.
+   */
   advance(ms: number): Promise<void>
   /** Reads the code again and replaces the plugin, as an edit does while the daemon runs. */
   reload(): Promise<void>
@@ -82,7 +92,10 @@ export interface PluginTest extends AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** Starts a daemon with the plugin. Rejects with what is wrong when the plugin cannot be loaded; nothing is left behind then. */
+/**
+ * Starts a daemon with the plugin. Rejects with what is wrong when the plugin cannot be loaded; nothing is left
+ * behind then.
+ */
 export async function startPlugin(options: PluginTestOptions): Promise<PluginTest> {
   const folder = toPath(options.plugin)
   const home = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'))
@@ -131,7 +144,8 @@ class Test implements PluginTest {
   }: PluginTestOptions): Promise<void> {
     const { folder, home } = this.#deps
     const log = createLog({ level: 'debug', colored: false, write: (line) => void this.log.push(line) })
-    const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(config, folder) })
+    const paths = (await builtInFolders()).includes(folder) ? [] : [folder]
+    const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(config, paths) })
     this.#app = await createApp({
       loaded: await reread(),
       reread,
@@ -147,7 +161,7 @@ class Test implements PluginTest {
         )
       },
     })
-    const status = this.#app.daemon.plugins().find((plugin) => plugin.source === folder)
+    const status = this.#app.daemon.plugins().find((plugin) => plugin.source === folder || plugin.folder === folder)
     if (status === undefined) throw new Error(`${folder} holds no plugin: there is no index.ts or index.js`)
     if (status.state !== 'loaded') throw new Error(`${status.name} is not loaded: ${status.error ?? status.state}`)
     this.name = status.name
@@ -257,7 +271,7 @@ function toPath(plugin: string | URL): string {
   return path.replace(/[\\/](?:index\.[jt]s)?$/, '')
 }
 
-function toConfig(config: ConfigInput, folder: string): Record<string, unknown> {
+function toConfig(config: ConfigInput, paths: readonly string[]): Record<string, unknown> {
   return {
     listen_addr: '127.0.0.1:0',
     database_url: 'sqlite::memory:',
@@ -272,7 +286,7 @@ function toConfig(config: ConfigInput, folder: string): Record<string, unknown> 
       watch: false,
       security: { first_probe_ms: 3_600_000 },
       ...config.plugins,
-      paths: [folder],
+      paths,
     },
   }
 }
