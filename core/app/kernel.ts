@@ -74,14 +74,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
   const ownPorts = new Set<number>()
   const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, ownPorts))
   const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
-  const idempotency = parts.own(
-    'idempotency keys',
-    new Idempotency({
-      reservations: openReservations(database.sql, () => new Date().toISOString()),
-      owner: randomUUID(),
-      onDefect: defects.report,
-    }),
-  )
+  const idempotency = parts.own('idempotency keys', openIdempotency(database, defects))
   let settings: HttpSettings = httpSettings(config)
   limitNesting(settings.maxJsonDepth)
   const http = createHttp({
@@ -133,6 +126,14 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
 function secretsOf(config: Config, live: LiveConfig): readonly string[] {
   const variables = listVariables(config).flatMap((name) => readVariable(name) ?? [])
   return [...listSecrets(config, live.schema), ...variables]
+}
+
+function openIdempotency(database: Database, defects: Defects): Idempotency {
+  return new Idempotency({
+    reservations: openReservations(database.sql, () => new Date().toISOString()),
+    owner: randomUUID(),
+    onDefect: defects.report,
+  })
 }
 
 function openOutbound({ log }: AppOptions, live: LiveConfig, ownPorts: ReadonlySet<number>): Outbound {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { confine, forbidden, hasCode, splitName } from './confine.ts'
 import { AS_FOLDER, holds, inFolder, pathOf } from './folder.ts'
 
-/** How often a folder is emptied again that somebody goes on filling. */
-const MOST_ROUNDS = 10
+/** How often a folder that somebody keeps filling is emptied. */
+const MAX_ROUNDS = 10
 
 /** Removes a plain file. `false` when there is none; throws `forbidden` for anything else. */
 export async function removeConfined(root: string, name: string): Promise<boolean> {
@@ -23,7 +23,7 @@ export async function removeConfined(root: string, name: string): Promise<boolea
   })
 }
 
-/** Removes a folder with all it holds, however deep, and nothing that a link in it leads to, whatever is swapped meanwhile. */
+/** Removes a folder with all it holds, however deep. Never follows a link, even one that is swapped in meanwhile. */
 export async function removeFolder(path: string): Promise<void> {
   if (!holds) return await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
   let root: FileHandle
@@ -35,18 +35,23 @@ export async function removeFolder(path: string): Promise<void> {
     throw error
   }
   try {
-    for (let round = 1; ; round++) {
-      await empty(root)
-      try {
-        return await rmdir(path)
-      } catch (error) {
-        if (hasCode(error, 'ENOENT')) return
-        if (!hasCode(error, 'ENOTEMPTY', 'EEXIST') || round >= MOST_ROUNDS) throw error
-      }
-    }
+    for (let round = 1; !(await removeEmptied(root, path, round === MAX_ROUNDS)); round++);
   } finally {
     await root.close()
   }
+}
+
+/** Empties and removes a folder. `false` when somebody filled it meanwhile; in the last round that throws. */
+async function removeEmptied(root: FileHandle, path: string, isLast: boolean): Promise<boolean> {
+  await empty(root)
+  try {
+    await rmdir(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return true
+    if (isLast || !hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
+    return false
+  }
+  return true
 }
 
 /** Folders below are moved up before they are emptied, so that depth costs neither open files nor a long path. */

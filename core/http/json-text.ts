@@ -55,52 +55,74 @@ function scanString(text: string, start: number): number {
 
 /** Where a text stops being JSON. V8 names the position for some errors only. */
 function errorPosition(text: string): number {
-  const open: ('{' | '[')[] = []
-  let expect: 'value' | 'first-value' | 'key' | 'first-key' | 'colon' | 'more' = 'value'
+  const open: Container[] = []
+  let expected: Expected = 'value'
   let at = 0
   for (;;) {
     const start = skipSpace(text, at)
-    const first = text[start]
-    if (first === undefined) return start
-    const sign = '{}[]:,'.includes(first) ? first : undefined
-    const string = first === '"'
-    let end = start + 1
-    if (string) {
-      end = scanString(text, start)
-      // In a place where no string may stand, that is the error.
-      if (end < 0) return expect === 'colon' || expect === 'more' ? start : -1 - end
-    } else if (sign === undefined) {
-      word.lastIndex = start
-      if (!word.test(text)) return start
-      end = word.lastIndex
-    }
-    if (expect === 'colon') {
-      if (sign !== ':') return start
-      expect = 'value'
-    } else if (expect === 'key' || expect === 'first-key') {
-      if (string) expect = 'colon'
-      else if (sign === '}' && expect === 'first-key') {
-        open.pop()
-        expect = 'more'
-      } else return start
-    } else if (expect === 'more') {
-      const inside = open.at(-1)
-      if (sign === ',' && inside) expect = inside === '{' ? 'key' : 'value'
-      else if ((sign === '}' && inside === '{') || (sign === ']' && inside === '[')) open.pop()
-      else return start
-    } else if (sign === '{') {
-      open.push('{')
-      expect = 'first-key'
-    } else if (sign === '[') {
-      open.push('[')
-      expect = 'first-value'
-    } else if (sign === ']' && expect === 'first-value') {
-      open.pop()
-      expect = 'more'
-    } else if (sign === undefined) expect = 'more'
-    else return start
+    const end = scanToken(text, start)
+    // In a place where no string may stand, its beginning is the error.
+    if (end < 0) return expected === 'colon' || expected === 'more' ? start : -1 - end
+    const next: Expected | undefined = end === start ? undefined : follow(expected, kindOf(text[start]), open)
+    if (next === undefined) return start
+    expected = next
     at = end
   }
+}
+
+type Container = '{' | '['
+type Sign = '{' | '}' | '[' | ']' | ':' | ','
+type Token = Sign | 'string' | 'word'
+/** What may stand next: `first-…` also the end of the container, `more` a comma or the end. */
+type Expected = 'value' | 'first-value' | 'key' | 'first-key' | 'colon' | 'more'
+
+/** Where a token ends; `start` when none begins there, and a negative number as of `scanString`. */
+function scanToken(text: string, start: number): number {
+  const kind = kindOf(text[start])
+  if (kind === 'string') return scanString(text, start)
+  if (kind !== 'word') return start + 1
+  word.lastIndex = start
+  return word.test(text) ? word.lastIndex : start
+}
+
+function kindOf(first = ''): Token {
+  if (first === '"') return 'string'
+  return first !== '' && '{}[]:,'.includes(first) ? (first as Sign) : 'word'
+}
+
+/** What may follow a token, with `open` as it is then; `undefined` when the token is the error. */
+function follow(expected: Expected, token: Token, open: Container[]): Expected | undefined {
+  switch (expected) {
+    case 'colon':
+      return token === ':' ? 'value' : undefined
+    case 'first-key':
+      if (token === '}') return close(open)
+      return token === 'string' ? 'colon' : undefined
+    case 'key':
+      return token === 'string' ? 'colon' : undefined
+    case 'more':
+      return followMore(token, open)
+    case 'first-value':
+      return token === ']' ? close(open) : followValue(token, open)
+    case 'value':
+      return followValue(token, open)
+  }
+}
+function followMore(token: Token, open: Container[]): Expected | undefined {
+  const inside = open.at(-1)
+  if (token === ',' && inside !== undefined) return inside === '{' ? 'key' : 'value'
+  const isEnd = (token === '}' && inside === '{') || (token === ']' && inside === '[')
+  return isEnd ? close(open) : undefined
+}
+function followValue(token: Token, open: Container[]): Expected | undefined {
+  if (token === 'string' || token === 'word') return 'more'
+  if (token !== '{' && token !== '[') return undefined
+  open.push(token)
+  return token === '{' ? 'first-key' : 'first-value'
+}
+function close(open: Container[]): Expected {
+  open.pop()
+  return 'more'
 }
 
 function skipSpace(text: string, from: number): number {

@@ -1,6 +1,7 @@
 import type { FetchOptions } from 'ofetch'
 import * as v from 'valibot'
 import { readJson } from '../schema/nesting.ts'
+import { omitUndefined } from '../schema/object.ts'
 
 /** The daemon answered with an error. `code` and `message` are what it said. */
 export class DaemonRefusal extends Error {
@@ -68,78 +69,92 @@ export function createDaemonClient(options: {
   readonly url: string
   readonly apiKey?: string | undefined
 }): DaemonClient {
-  const url = options.url.replace(/\/+$/, '')
-  const headers = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }
+  return new HttpDaemonClient(options.url.replace(/\/+$/, ''), options.apiKey)
+}
+
+class HttpDaemonClient implements DaemonClient {
+  readonly url: string
+  readonly #headers: Readonly<Record<string, string>>
+
+  constructor(url: string, apiKey: string | undefined) {
+    this.url = url
+    this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  }
+
+  async call<S extends v.GenericSchema>(
+    method: string,
+    path: string,
+    schema: S,
+    call: DaemonCall = {},
+  ): Promise<v.InferOutput<S>> {
+    const response = await this.#request(method, path, call, 'json')
+    if (!response.ok) throw refusalOf(response, response._data)
+    const parsed = v.safeParse(schema, response._data)
+    if (parsed.success) return parsed.output
+    const issue = parsed.issues[0]
+    const place = v.getDotPath(issue) ?? 'body'
+    throw new Error(
+      `${this.url}${path} answered something else than expected (${place}: ${issue.message}); ` +
+        'is it an svc of another version?',
+    )
+  }
+
+  async *stream(method: string, path: string, call: DaemonCall): AsyncIterable<ServerEvent> {
+    const response = await this.#request(method, path, { ...call, timeoutMs: 0 }, 'stream')
+    const body = response._data as unknown
+    if (!(body instanceof ReadableStream)) throw refusalOf(response, undefined)
+    const text = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, unknown>)
+    if (!response.ok) throw refusalOf(response, parseJson(await readAll(text)))
+    const { EventSourceParserStream } = await import('eventsource-parser/stream')
+    try {
+      for await (const { event, data } of text.pipeThrough(new EventSourceParserStream()))
+        yield { event: event ?? 'message', data: parseJson(data) }
+    } catch (error) {
+      call.signal?.throwIfAborted()
+      throw new DaemonUnreachable(this.url, error)
+    }
+  }
 
   /** ofetch is loaded with the first request: most of the daemon never makes one here. */
-  const request = async (method: string, path: string, call: DaemonCall, responseType: 'json' | 'stream') => {
+  async #request(method: string, path: string, call: DaemonCall, responseType: 'json' | 'stream') {
     const { ofetch } = await import('ofetch')
     const timeoutMs = call.timeoutMs ?? 30_000
     const settings: FetchOptions<'json' | 'stream'> = {
       method,
-      headers,
+      headers: this.#headers,
       responseType,
       retry: 0,
       ignoreResponseError: true,
       redirect: 'error',
-      ...(call.body === undefined ? {} : { body: call.body as Record<string, unknown> }),
-      ...(call.signal === undefined ? {} : { signal: call.signal }),
-      ...(timeoutMs > 0 && call.signal === undefined ? { timeout: timeoutMs } : {}),
+      ...omitUndefined({
+        body: call.body as Record<string, unknown> | undefined,
+        signal: call.signal,
+        timeout: timeoutMs > 0 && call.signal === undefined ? timeoutMs : undefined,
+      }),
     }
     try {
-      return await ofetch.raw(`${url}${path}`, settings)
+      return await ofetch.raw(`${this.url}${path}`, settings)
     } catch (error) {
       call.signal?.throwIfAborted()
-      throw new DaemonUnreachable(url, error)
+      throw new DaemonUnreachable(this.url, error)
     }
   }
-  const refuse = (response: Response, body: unknown): DaemonRefusal => {
-    const said = v.safeParse(ErrorBody, body)
-    const error = said.success ? said.output.error : undefined
-    const message =
-      error === undefined
-        ? `the daemon answered ${response.status} ${response.statusText}`.trim()
-        : typeof error === 'string'
-          ? error
-          : error.message
-    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-    return new DaemonRefusal(
-      response.status,
-      typeof error === 'object' ? error.code : undefined,
-      message,
-      Number.isFinite(retryAfter) ? retryAfter : undefined,
-      response.headers.get('x-turn-id') ?? undefined,
-    )
-  }
+}
 
-  return {
-    url,
-    async call(method, path, schema, call = {}) {
-      const response = await request(method, path, call, 'json')
-      if (!response.ok) throw refuse(response, response._data)
-      const parsed = v.safeParse(schema, response._data)
-      if (parsed.success) return parsed.output
-      const issue = parsed.issues[0]
-      throw new Error(
-        `${url}${path} answered something else than expected (${v.getDotPath(issue) ?? 'body'}: ${issue.message}); is it an svc of another version?`,
-      )
-    },
-    async *stream(method, path, call) {
-      const response = await request(method, path, { ...call, timeoutMs: 0 }, 'stream')
-      const body = response._data as unknown
-      if (!(body instanceof ReadableStream)) throw refuse(response, undefined)
-      const text = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, unknown>)
-      if (!response.ok) throw refuse(response, parseJson(await readAll(text)))
-      const { EventSourceParserStream } = await import('eventsource-parser/stream')
-      try {
-        for await (const { event, data } of text.pipeThrough(new EventSourceParserStream()))
-          yield { event: event ?? 'message', data: parseJson(data) }
-      } catch (error) {
-        call.signal?.throwIfAborted()
-        throw new DaemonUnreachable(url, error)
-      }
-    },
-  }
+function refusalOf(response: Response, body: unknown): DaemonRefusal {
+  const parsed = v.safeParse(ErrorBody, body)
+  const error = parsed.success ? parsed.output.error : undefined
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return new DaemonRefusal(
+    response.status,
+    typeof error === 'object' ? error.code : undefined,
+    messageOf(error) ?? `the daemon answered ${response.status} ${response.statusText}`.trim(),
+    Number.isFinite(retryAfter) ? retryAfter : undefined,
+    response.headers.get('x-turn-id') ?? undefined,
+  )
+}
+function messageOf(error: v.InferOutput<typeof ErrorBody>['error'] | undefined): string | undefined {
+  return typeof error === 'string' ? error : error?.message
 }
 
 async function readAll(stream: ReadableStream<string>): Promise<string> {

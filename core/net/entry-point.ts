@@ -1,0 +1,214 @@
+import { Agent as HttpPool } from 'node:http'
+import type { AgentOptions as PoolOptions } from 'node:http'
+import { Agent as HttpsPool } from 'node:https'
+import { isIP } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { callbackify } from 'node:util'
+import { Refusal, UpstreamFailure } from '../errors/error.ts'
+import type { OutboundRequest } from './fetch.ts'
+import type { Resolve, OutboundSettings } from './outbound.ts'
+import { failureOf, sendRequest } from './outbound-exchange.ts'
+import type { SharedExchanges } from './outbound-exchange.ts'
+import { Policy, portOf } from './policy.ts'
+import type { OwnListeners } from './policy.ts'
+import { follow } from './redirect.ts'
+import type { Hop } from './redirect.ts'
+import type { Answer } from './response.ts'
+
+const CONNECT_MS = 10_000
+const TOTAL_MS = 300_000
+/** Shorter than what servers commonly grant, so that this side closes an idle connection. */
+const IDLE_SOCKET_MS = 4000
+const MAX_FREE_SOCKETS = 64
+/** How long a name may take when nobody connects to it yet. */
+const RESOLVE_MS = 2_000
+
+export interface EntryPointDeps {
+  readonly settings: () => OutboundSettings
+  readonly resolve: Resolve
+  readonly own: OwnListeners | undefined
+  readonly shared: SharedExchanges
+  readonly isClosed: () => boolean
+}
+
+/**
+ * A way to the network under one set of rules. It uses Node's agents because undici's `Agent` does not show which socket
+ * carries a request: here the address of that socket is checked for every request, on reused connections too.
+ */
+export class EntryPoint {
+  readonly #deps: EntryPointDeps
+  readonly #operator: boolean
+  readonly #vet: (hostname: string, port: number, done: (error: Error | null, found: VettedAddresses) => void) => void
+  readonly #poolOptions: PoolOptions & { readonly lookup: LookupFunction }
+  readonly #plain: HttpPool
+  /** Made with the first request that needs it: otherwise TLS is a part of every start. */
+  #secure: HttpsPool | undefined
+  #policy: Policy | undefined
+  #allow: readonly string[] | undefined
+
+  /** `operator`: for addresses that the operator sets, which may be loopback or private. */
+  constructor(operator: boolean, deps: EntryPointDeps) {
+    this.#operator = operator
+    this.#deps = deps
+    this.#vet = callbackify((hostname: string, port: number) => this.#resolveVetted(hostname, port))
+    this.#poolOptions = {
+      keepAlive: true,
+      maxFreeSockets: MAX_FREE_SOCKETS,
+      timeout: IDLE_SOCKET_MS,
+      lookup: this.#lookupFor(0),
+    }
+    this.#plain = new HttpPool(this.#poolOptions)
+  }
+
+  /**
+   * Throws the refusal that a request to this address would get. A name that has no address now passes: the connection
+   * checks it again.
+   */
+  async admit(address: string | URL): Promise<void> {
+    const url = parseUrl(address)
+    const host = this.#currentPolicy().checkUrl(url)
+    if (isIP(host) !== 0) return
+    const found = await Promise.race([this.#deps.resolve(host), delay(RESOLVE_MS, [], { ref: false })]).catch(
+      () => [] /* it has no address */,
+    )
+    if (found.length === 0) this.#currentPolicy().checkUnknown(host)
+    for (const { address: one } of found) this.#currentPolicy().checkAddress(host, one, portOf(url))
+  }
+
+  async fetch(address: string | URL, request: OutboundRequest = {}): Promise<Answer> {
+    const url = parseUrl(address)
+    const settings = this.#deps.settings()
+    const total = request.totalTimeoutMs ?? (this.#operator ? 0 : (settings.totalTimeoutMs ?? TOTAL_MS))
+    const method = (request.method ?? 'GET').toUpperCase()
+    let hop: Hop = { url, method, headers: request.headers ?? {}, body: request.body }
+    const startedAt = performance.now()
+    for (let hops = 0; ; hops++) {
+      const leftMs = total === 0 ? 0 : Math.max(1, total - (performance.now() - startedAt))
+      const answer = await this.#exchange(hop, request, settings, leftMs)
+      const next = nextHop(hop, answer)
+      if (!next) return answer
+      answer.fail(new Error('redirected'))
+      if (hops >= settings.maxRedirects) throw tooManyRedirects(hop.url, settings.maxRedirects)
+      hop = next
+    }
+  }
+
+  async connect(url: URL, signal: AbortSignal): Promise<Socket> {
+    if (this.#deps.isClosed()) throw stopping(url.hostname)
+    signal.throwIfAborted()
+    const host = this.#currentPolicy().checkUrl(url)
+    const port = portOf(url)
+    try {
+      const addresses =
+        isIP(host) === 0 ? (await this.#resolveVetted(host, port)).addresses : [{ address: host, family: isIP(host) }]
+      const { connectTo } = await import('./connect.ts')
+      const timeoutMs = this.#deps.settings().connectTimeoutMs ?? CONNECT_MS
+      return await connectTo(host, port, addresses, { signal, timeoutMs })
+    } catch (error) {
+      throw failureOf(url, error)
+    }
+  }
+
+  checkConnection(url: URL, { remoteAddress = '', remotePort = 0 }: Socket): void {
+    const policy = this.#currentPolicy()
+    policy.checkAddress(policy.checkUrl(url), remoteAddress, remotePort)
+  }
+
+  destroy(): void {
+    this.#plain.destroy()
+    this.#secure?.destroy()
+  }
+
+  async #exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
+    if (this.#deps.isClosed()) throw stopping(hop.url.hostname)
+    request.signal?.throwIfAborted()
+    request.owner?.throwIfAborted()
+    const host = this.#currentPolicy().checkUrl(hop.url)
+    request.check?.(hop.url)
+    return await sendRequest({
+      shared: this.#deps.shared,
+      policy: () => this.#currentPolicy(),
+      agent: this.#poolFor(hop.url),
+      host,
+      hop,
+      request,
+      limits: {
+        connectMs: settings.connectTimeoutMs ?? CONNECT_MS,
+        headersMs: request.headersTimeoutMs ?? settings.headersTimeoutMs,
+        idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs,
+        maxBytes: request.maxBytes ?? settings.maxBytes,
+        totalMs,
+      },
+    })
+  }
+
+  #currentPolicy(): Policy {
+    const { allow } = this.#deps.settings()
+    if (this.#policy === undefined || this.#allow !== allow) {
+      this.#allow = allow
+      this.#policy = new Policy(allow, this.#operator, this.#deps.own)
+    }
+    return this.#policy
+  }
+
+  /** Checks addresses where they are used: a socket connects to nothing but what this returns. */
+  async #resolveVetted(hostname: string, port: number): Promise<VettedAddresses> {
+    const addresses = await this.#deps.resolve(hostname)
+    for (const { address } of addresses) this.#currentPolicy().checkAddress(hostname, address, port)
+    const [first] = addresses
+    if (!first) throw Object.assign(new Error(`no address for ${hostname}`), { code: 'ENOTFOUND' })
+    return { first, addresses: addresses.map(({ address, family }) => ({ address, family })) }
+  }
+
+  /** A pool passes a name alone, so what goes to a port that the daemon listens on has a lookup that knows the port. */
+  #lookupFor(port: number): LookupFunction {
+    return (hostname, { all }, done) =>
+      this.#vet(hostname, port, (error, found) => {
+        if (error) done(error, '', 0)
+        else if (all) done(null, [...found.addresses])
+        else done(null, found.first.address, found.first.family)
+      })
+  }
+
+  #poolFor(url: URL): HttpPool | HttpsPool {
+    const port = portOf(url)
+    const isSecure = url.protocol === 'https:'
+    if (this.#currentPolicy().isOwnPort(port))
+      return new (isSecure ? HttpsPool : HttpPool)({ lookup: this.#lookupFor(port) })
+    return isSecure ? (this.#secure ??= new HttpsPool(this.#poolOptions)) : this.#plain
+  }
+}
+
+interface Address {
+  readonly address: string
+  readonly family: number
+}
+interface VettedAddresses {
+  readonly first: Address
+  readonly addresses: readonly Address[]
+}
+
+export function stopping(system: string): UpstreamFailure {
+  return new UpstreamFailure(system, 'The daemon is stopping', { reason: 'network', retry: 'later' })
+}
+
+function parseUrl(address: string | URL): URL {
+  const url = URL.parse(address)
+  if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
+  return url
+}
+
+function tooManyRedirects(url: URL, max: number): UpstreamFailure {
+  const message = `${url.origin} redirected more than ${max} times`
+  return new UpstreamFailure(url.hostname, message, { reason: 'malformed', retry: 'never' })
+}
+
+function nextHop(hop: Hop, answer: Answer): Hop | undefined {
+  try {
+    return follow(hop, answer.status, answer.header('location'))
+  } catch (error) {
+    answer.fail(error)
+    throw error
+  }
+}
