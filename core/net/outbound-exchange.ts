@@ -1,5 +1,5 @@
-import { Agent as HttpPool, request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
-import type { ClientRequest, IncomingMessage } from 'node:http'
+import { request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
+import type { Agent as HttpPool, ClientRequest, IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Agent as HttpsPool } from 'node:https'
 import { isIP } from 'node:net'
