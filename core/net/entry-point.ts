@@ -8,8 +8,7 @@ import { callbackify } from 'node:util'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { OutboundRequest } from './fetch.ts'
 import type { Resolve, OutboundSettings } from './outbound.ts'
-import { failureOf, sendRequest } from './outbound-exchange.ts'
-import type { SharedExchanges } from './outbound-exchange.ts'
+import type { SharedExchanges } from './shared-exchanges.ts'
 import { Policy, portOf } from './policy.ts'
 import type { OwnListeners } from './policy.ts'
 import { follow } from './redirect.ts'
@@ -106,6 +105,7 @@ export class EntryPoint {
       const timeoutMs = this.#deps.settings().connectTimeoutMs ?? CONNECT_MS
       return await connectTo(host, port, addresses, { signal, timeoutMs })
     } catch (error) {
+      const { failureOf } = await import('./outbound-exchange.ts')
       throw failureOf(url, error)
     }
   }
@@ -121,6 +121,8 @@ export class EntryPoint {
   }
 
   async #exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
+    // Before the checks: nothing may end between them and the request.
+    const { sendRequest } = await import('./outbound-exchange.ts')
     if (this.#deps.isClosed()) throw stopping(hop.url.hostname)
     request.signal?.throwIfAborted()
     request.owner?.throwIfAborted()

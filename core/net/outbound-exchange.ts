@@ -9,17 +9,9 @@ import type { OutboundRequest } from './fetch.ts'
 import type { Policy } from './policy.ts'
 import type { Hop } from './redirect.ts'
 import { Answer } from './response.ts'
-import type { Watch, Watchdog } from './watchdog.ts'
+import type { Abandon, SharedExchanges } from './shared-exchanges.ts'
+import type { Watch } from './watchdog.ts'
 
-/** Ends an exchange with this reason. */
-export type Abandon = (reason: unknown) => void
-
-/** What all exchanges of a daemon share. */
-export interface SharedExchanges {
-  readonly open: Set<Abandon>
-  readonly owners: Owners
-  readonly dog: Watchdog
-}
 export interface ExchangeLimits {
   readonly connectMs: number
   readonly headersMs: number
@@ -170,27 +162,6 @@ const DEFAULT_HEADERS = [
   ['accept', '*/*'],
   ['accept-encoding', 'identity'],
 ] as const
-
-/** Exchanges that end with a signal that outlives many requests: one listener for all of them. */
-export class Owners {
-  readonly #running = new WeakMap<AbortSignal, Set<Abandon>>()
-  enter(owner: AbortSignal, abandon: Abandon): void {
-    const known = this.#running.get(owner)
-    if (known) {
-      known.add(abandon)
-      return
-    }
-    const running = new Set([abandon])
-    this.#running.set(owner, running)
-    const abandonAll = (): void => {
-      for (const each of running) each(owner.reason)
-    }
-    owner.addEventListener('abort', abandonAll, { once: true })
-  }
-  leave(owner: AbortSignal, abandon: Abandon): void {
-    this.#running.get(owner)?.delete(abandon)
-  }
-}
 
 /** What a failed connection is reported as; a refusal stays what it is. */
 export function failureOf(url: URL, error: unknown): unknown {
