@@ -84,7 +84,6 @@ describe('what a start evaluates', () => {
       'node:url',
       'node:util',
       'node:worker_threads',
-      'node:zlib',
     ])
   })
 
