@@ -18,13 +18,19 @@ export interface DefaultDeps {
   readonly known: (name: string) => ProviderState
   /** Writes an entry of the audit log before a file is changed. */
   readonly announce: (details: string) => Promise<void>
+  /** Writes an entry of the audit log for a call that may send a key out. */
+  readonly announceCall: (details: string) => Promise<void>
 }
 
-/** Calls the provider once. One that fails is an answer, so that the reason can be shown. */
+/**
+ * Calls the provider once. One that fails is an answer, so that the reason can be shown. `announceCall` writes an
+ * entry of the audit log before anything is sent.
+ */
 export async function tryProvider(
   connections: Connections,
   { name, authStatus, envVar, lacks }: ProviderState,
   signal: AbortSignal,
+  announceCall: (details: string) => Promise<void>,
 ): Promise<v.InferOutput<typeof Tested>> {
   if (lacks !== undefined) throw new Refusal('invalid_request', lacks)
   if (authStatus === 'missing')
@@ -36,7 +42,10 @@ export async function tryProvider(
   let connection: Connection | undefined
   try {
     connection = await connections.open({ provider: name })
-    const { entry, client } = connection
+    const { entry, client, baseUrl, key } = connection
+    const origin = URL.parse(baseUrl)?.origin
+    const target = origin === undefined ? name : `${name} at ${origin}`
+    await announceCall(`test of provider ${target}, ${key === undefined ? 'without a key' : 'with its key'}`)
     const { model } = checkProbe(name, await entry.use(TEST_MS, (inner) => client.probe(inner), signal))
     return { status: 'ok', provider: name, latency_ms: Math.round(performance.now() - started), model_tested: model }
   } catch (error) {
@@ -59,6 +68,7 @@ export function defaultRoutes({
   configuration,
   known,
   announce,
+  announceCall,
 }: DefaultDeps): readonly AnyRoute[] {
   async function current() {
     const { provider, model } = await inference.defaultModel()
@@ -137,7 +147,7 @@ export function defaultRoutes({
     returns: Tested,
     errors: ['invalid_request'],
     async handle({ signal }) {
-      return tryProvider(connections, known((await inference.defaultModel()).provider), signal)
+      return tryProvider(connections, known((await inference.defaultModel()).provider), signal, announceCall)
     },
   })
 

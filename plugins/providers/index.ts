@@ -97,6 +97,7 @@ export default definePlugin({
         detectMs: config.detect_ms,
         catalog: () => ctx.optional('catalog'),
         announce: async (details) => ctx.optional('audit')?.write({ event: 'config_change', details }),
+        announceCall: async (details) => ctx.optional('audit')?.write({ event: 'network_access', details }),
         async changed(provider, details, work) {
           const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
           await work(entry ? [entry] : [])

@@ -39,6 +39,8 @@ export interface RouteDeps {
   readonly detectMs: number
   /** Writes an entry of the audit log for a change that is no row. */
   readonly announce: (details: string) => Promise<void>
+  /** Writes an entry of the audit log for a call that may send a key out. */
+  readonly announceCall: (details: string) => Promise<void>
   /** Makes a change: its entry in the audit log, one line, is for the batch of the change. */
   readonly changed: (
     provider: string,
@@ -60,6 +62,7 @@ export function providerRoutes({
   detectMs,
   changed,
   announce,
+  announceCall,
 }: RouteDeps): readonly AnyRoute[] {
   function known(name: string): ProviderState {
     const states = inference.providers()
@@ -139,7 +142,7 @@ export function providerRoutes({
     params: ProviderParams,
     returns: Tested,
     errors: ['provider_not_found', 'invalid_request'],
-    handle: ({ params, signal }) => tryProvider(connections, known(params.name), signal),
+    handle: ({ params, signal }) => tryProvider(connections, known(params.name), signal, announceCall),
   })
 
   const setKey = defineRoute({
@@ -247,7 +250,7 @@ export function providerRoutes({
     list,
     ...detectRoutes({ connections, ollama, detectMs }),
     ...signInRoutes({ connections, keys, fetch, changed }),
-    ...defaultRoutes({ inference, connections, configuration, known, announce }),
+    ...defaultRoutes({ inference, connections, configuration, known, announce, announceCall }),
     read,
     test,
     setKey,

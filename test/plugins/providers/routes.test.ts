@@ -102,6 +102,12 @@ describe('providers over the API', () => {
       const { body } = await host.json('GET', '/api/audit/recent')
       const details = JSON.stringify(body)
       expect(details).toContain('key of provider openai stored')
+      expect(body.entries).toContainEqual(
+        expect.objectContaining({
+          event_type: 'network_access',
+          details: `test of provider openai at ${fake.origin}, with its key`,
+        }),
+      )
       expect(details).not.toContain('"right"')
     })
   }
@@ -120,9 +126,11 @@ describe('providers over the API', () => {
     await host.json('POST', '/api/providers/openai/test')
     expect(other.requests.length).toBeGreaterThan(0)
     expect(other.requests.map(({ headers }) => headers['authorization'])).toEqual(other.requests.map(() => undefined))
-    expect((await host.json('GET', '/api/audit/recent')).body.entries.at(-1).details).toBe(
-      `address of provider openai set to ${other.origin}, from ${fake.origin}`,
-    )
+    const { entries } = (await host.json('GET', '/api/audit/recent')).body
+    expect(entries.slice(-2)).toMatchObject([
+      { details: `address of provider openai set to ${other.origin}, from ${fake.origin}` },
+      { event_type: 'network_access', details: `test of provider openai at ${other.origin}, without a key` },
+    ])
   })
   it('a key has to be one', async () => {
     expect(
