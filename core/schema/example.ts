@@ -48,13 +48,8 @@ export function exampleOf(
   components: JsonObject,
   options: { readonly brief?: boolean } = {},
 ): unknown {
-  const resolve = (node: JsonObject): JsonObject => {
-    const name = typeof node['$ref'] === 'string' ? (node['$ref'].split('/').at(-1) ?? '') : undefined
-    const target = name === undefined ? node : components[name]
-    return isObject(target) ? target : {}
-  }
   const make = (given: JsonObject, name: string, depth: number): unknown => {
-    const node = resolve(given)
+    const node = resolve(given, components)
     if (node['example'] !== undefined) return node['example']
     if (node['default'] !== undefined) return node['default']
     if (Array.isArray(node['enum'])) return node['enum'][0]
@@ -104,6 +99,12 @@ export function exampleOf(
     return out
   }
   return make(schema, '', 0)
+}
+
+function resolve(node: JsonObject, components: JsonObject): JsonObject {
+  const name = typeof node['$ref'] === 'string' ? (node['$ref'].split('/').at(-1) ?? '') : undefined
+  const target = name === undefined ? node : components[name]
+  return isObject(target) ? target : {}
 }
 
 function textOf(node: JsonObject, name: string): string | undefined {
