@@ -1,5 +1,6 @@
 /**
- * What only the plugins of this repository import of the host, as `svc/internal`. It changes with any version and without notice:
+ * What only the plugins of this repository import of the host, as `svc/internal`. It changes with any version and
+ * without notice:
  * a plugin outside the repository imports `svc/sdk`.
  */
 export { checkAuthority } from './auth/authority.ts'

@@ -29,8 +29,10 @@ export interface AnswerReader {
 }
 
 /**
- * Turns the bytes of one streamed answer into events: text and thinking as they come, then the calls, then `end`. What all vendors share
- * is here: malformed and cut answers, JSON, limits, order. A subclass reads the events of its vendor. Holds no timers and no connections.
+ * Turns the bytes of one streamed answer into events: text and thinking as they come, then the calls, then `end`.
+ * What all vendors share
+ * is here: malformed and cut answers, JSON, limits, order. A subclass reads the events of its vendor. Holds no
+ * timers and no connections.
  */
 export abstract class AnswerDecoder implements StreamDecoder<CompletionEvent> {
   protected readonly provider: string
@@ -77,18 +79,27 @@ export abstract class AnswerDecoder implements StreamDecoder<CompletionEvent> {
     ]
   }
 
-  /** A few vendors, and what stands between, answer a request for a stream with the whole as JSON; then comes `finish`. */
+  /**
+   * A few vendors, and what stands between, answer a request for a stream with the whole as JSON; then comes
+   * `finish`.
+   */
   async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
     this.receive(await response.text(), undefined)
     return this.text.take()
   }
 
-  /** One event, parsed. Throws the failure that an error within the stream means. `name` is the event's where its frame names it. */
+  /**
+   * One event, parsed. Throws the failure that an error within the stream means. `name` is the event's where its
+   * frame names it.
+   */
   protected abstract event(json: unknown, name: string | undefined): void
   /** How the answer ended; `undefined` when nothing said so, and it is cut. */
   protected abstract end(): AnswerEnd | undefined
 
-  /** What cuts the bytes into events and hands them to `receive`: a `text/event-stream` unless the vendor has its own frames. */
+  /**
+   * What cuts the bytes into events and hands them to `receive`: a `text/event-stream` unless the vendor has its own
+   * frames.
+   */
   protected openReader(): AnswerReader {
     return new EventStreamReader(
       ({ data, event }) => {

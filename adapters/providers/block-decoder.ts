@@ -17,7 +17,8 @@ type Block =
   | ThinkingBlock
 
 /**
- * The decoder of a vendor whose answers are numbered blocks of text, thinking and calls. A block begins with its start or, where a vendor
+ * The decoder of a vendor whose answers are numbered blocks of text, thinking and calls. A block begins with its
+ * start or, where a vendor
  * leaves that out, with its first delta; a delta for a block of another kind is skipped.
  */
 export abstract class BlockDecoder extends AnswerDecoder {

@@ -25,7 +25,10 @@ export type ResponseFormat =
     }
 export type Turn =
   | { readonly role: 'user'; readonly parts: readonly Part[] }
-  /** `replay` is what this provider and model gave with its `end`, untouched; only while the turn it was made in lasts. */
+  /**
+   * `replay` is what this provider and model gave with its `end`, untouched; only while the turn it was made in
+   * lasts.
+   */
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string }
   | {
       readonly role: 'tool'
@@ -44,8 +47,10 @@ export interface ToolCall {
   readonly args: unknown
 }
 /**
- * Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. `replay` is what the provider has to
- * be given back with this answer when its calls are answered, such as signed thinking: opaque to everyone else, at most 1 MB.
+ * Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. `replay` is
+ * what the provider has to
+ * be given back with this answer when its calls are answered, such as signed thinking: opaque to everyone else, at
+ * most 1 MB.
  */
 export type CompletionEvent =
   | { readonly type: 'text'; readonly delta: string }
@@ -78,7 +83,10 @@ function transcriptLine(turn: Turn): string {
     ? ''
     : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
 }
-/** What the user said, when that is nothing but text: many servers read a string and no list. `undefined` where there is an image. */
+/**
+ * What the user said, when that is nothing but text: many servers read a string and no list. `undefined` where there
+ * is an image.
+ */
 export function plainText(parts: readonly Part[]): string | undefined {
   let text = ''
   for (const part of parts) {

@@ -25,7 +25,10 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   readonly config: C
   /** Variables that fill those fields of `config` which the section leaves out; the first one that is set. */
   readonly configVars?: Readonly<Record<string, readonly string[]>>
-  /** Of a driver that runs a program of this machine: what is missing and how to get it, `undefined` when it is there. Asked for each list, so it answers in microseconds. */
+  /**
+   * Of a driver that runs a program of this machine: what is missing and how to get it, `undefined` when it is there.
+   * Asked for each list, so it answers in microseconds.
+   */
   lacks?(config: v.InferOutput<C>): string | undefined
   /** The address that its section stands for, such as that of a region. Asked when none is set. */
   address?(config: v.InferOutput<C>): string | undefined
@@ -41,7 +44,10 @@ export interface DeviceSignIn {
   readonly scope: string
 }
 export interface ProviderLink<C> {
-  /** The provider's id as configured, for failures; the driver's own name unless a section uses the driver under another one. */
+  /**
+   * The provider's id as configured, for failures; the driver's own name unless a section uses the driver under
+   * another one.
+   */
   readonly name: string
   readonly config: C
   readonly baseUrl: string
@@ -50,7 +56,8 @@ export interface ProviderLink<C> {
   apiKey(): Promise<string | undefined>
 }
 /**
- * Failures are thrown as `UpstreamFailure`, classified; an abort rejects with the signal's reason. A client does not retry,
+ * Failures are thrown as `UpstreamFailure`, classified; an abort rejects with the signal's reason. A client does not
+ * retry,
  * does not read the environment, knows no prices and sees no sessions.
  */
 export interface ProviderClient {
@@ -63,13 +70,19 @@ export interface ProviderClient {
   probe(signal: AbortSignal): Promise<{ readonly model: string }>
 }
 
-/** What is used when no model is named, and how much one request may hold: texts, and characters of all of them together. */
+/**
+ * What is used when no model is named, and how much one request may hold: texts, and characters of all of them
+ * together.
+ */
 export interface Embedding {
   readonly model: string
   readonly texts: number
   readonly chars: number
 }
-/** `purpose`: what is looked for and what it is looked for in, for models that make a difference; a document when absent. */
+/**
+ * `purpose`: what is looked for and what it is looked for in, for models that make a difference; a document when
+ * absent.
+ */
 export interface EmbeddingRequest {
   readonly model: string
   readonly texts: readonly string[]
@@ -82,7 +95,8 @@ export interface Embeddings {
 }
 
 /**
- * A client whose code is loaded with its first use, so that a driver nobody calls costs a start nothing. What the loaded client can do has
+ * A client whose code is loaded with its first use, so that a driver nobody calls costs a start nothing. What the
+ * loaded client can do has
  * to be said beforehand.
  */
 export function lazyClient(
@@ -136,7 +150,10 @@ export function lazyClient(
 }
 
 export interface ProviderRegistry {
-  /** The disposer stops new calls. Those that run end on the code they began with; only the end of the registry itself aborts them. */
+  /**
+   * The disposer stops new calls. Those that run end on the code they began with; only the end of the registry itself
+   * aborts them.
+   */
   add(driver: ProviderDriver): () => Promise<void>
 }
 export const Providers = defineService<ProviderRegistry>()('providers')

@@ -10,7 +10,8 @@ export interface ReplayFormat<Thought> {
   /** What has to be given back, or `undefined` when nothing was thought. */
   write(pieces: readonly (Thought | ReplayPlace)[]): string | undefined
   /**
-   * The content of an answer in the order it was given in, or `undefined` when this is not how the answer was: then it cannot be said
+   * The content of an answer in the order it was given in, or `undefined` when this is not how the answer was: then
+   * it cannot be said
    * where the thinking belongs, and it is left out.
    */
   read<T>(
@@ -25,7 +26,8 @@ export interface ReplayFormat<Thought> {
 }
 
 /**
- * For vendors that sign what their model thought: it has to come back unchanged and in its place between text and calls. `thought` is the
+ * For vendors that sign what their model thought: it has to come back unchanged and in its place between text and
+ * calls. `thought` is the
  * schema of one piece of thinking.
  */
 export function replayFormat<S extends v.GenericSchema<unknown, object>>(thought: S): ReplayFormat<v.InferOutput<S>> {

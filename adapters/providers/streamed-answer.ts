@@ -3,18 +3,25 @@ import type { OutboundResponse } from 'svc/sdk'
 
 /** Makes events of the bytes of one streamed answer. Holds no timers and no connections. */
 export interface StreamDecoder<Event> {
-  /** Whether the last event was read: the rest of the stream is of no interest. Absent where only the end of the stream tells. */
+  /**
+   * Whether the last event was read: the rest of the stream is of no interest. Absent where only the end of the
+   * stream tells.
+   */
   readonly done?: boolean
   /** The events that these bytes complete. */
   feed(bytes: Uint8Array): readonly Event[]
   /** The events that are left at the end. Throws `UpstreamFailure` with `cut` when the answer stopped before it. */
   finish(): readonly Event[]
-  /** Reads an answer of `application/json`, of others who send the whole at once; then comes `finish`. Absent: it is fed as it arrives. */
+  /**
+   * Reads an answer of `application/json`, of others who send the whole at once; then comes `finish`. Absent: it is
+   * fed as it arrives.
+   */
   whole?(response: OutboundResponse): Promise<readonly Event[]>
 }
 
 /**
- * Asks and yields what the decoder makes of the answer. A web page is `malformed`; an abort throws the signal's reason; after the last
+ * Asks and yields what the decoder makes of the answer. A web page is `malformed`; an abort throws the signal's
+ * reason; after the last
  * event nothing fails any more. `system` is named in failures. Leaving early closes the connection.
  */
 // One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.

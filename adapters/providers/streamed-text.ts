@@ -10,7 +10,8 @@ export interface TextEvent {
 }
 
 /**
- * Text and thinking of one streamed answer, in order: pieces between two takes become one event. Also counts malformed events and decides
+ * Text and thinking of one streamed answer, in order: pieces between two takes become one event. Also counts
+ * malformed events and decides
  * when a stream is too broken to go on. `system` is named in failures.
  */
 export class StreamedText {
@@ -55,7 +56,10 @@ export class StreamedText {
     this.#events = []
     return events
   }
-  /** The proof that nothing is missing. Throws `malformed` when no event was understood, and `cut` when there is no proof. */
+  /**
+   * The proof that nothing is missing. Throws `malformed` when no event was understood, and `cut` when there is no
+   * proof.
+   */
   requireEnd<Proof extends object>(end: Proof | undefined): Proof {
     if (!this.understood) throw this.malformed('sent an answer without an event')
     if (end === undefined)

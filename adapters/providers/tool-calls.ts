@@ -67,7 +67,10 @@ export class ToolCallBuilder {
   }
 }
 
-/** Arguments as a model wrote them: parsed when they are JSON, `{}` for nothing, else the raw text, so that the tool's own parser tells the model what is wrong. */
+/**
+ * Arguments as a model wrote them: parsed when they are JSON, `{}` for nothing, else the raw text, so that the tool's
+ * own parser tells the model what is wrong.
+ */
 export function readArgs(text: string): unknown {
   if (text.trim() === '') return {}
   try {

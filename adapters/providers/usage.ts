@@ -1,7 +1,10 @@
 import { omitUndefined } from 'svc/sdk'
 import type { CompletionRequest, Turn } from './completion.ts'
 
-/** Tokens. `cachedInput` (read from the prompt cache) and `cacheWrite` (written to it) are parts of `input`, `thinking` part of `output`. `estimated` when the provider did not say. */
+/**
+ * Tokens. `cachedInput` (read from the prompt cache) and `cacheWrite` (written to it) are parts of `input`,
+ * `thinking` part of `output`. `estimated` when the provider did not say.
+ */
 export interface Usage {
   readonly input: number
   readonly output: number
@@ -11,7 +14,8 @@ export interface Usage {
   readonly estimated?: boolean
 }
 
-// Four characters a token is the usual rule of thumb for English; an image counts as what the large vendors charge for a small one.
+// Four characters a token is the usual rule of thumb for English; an image counts as what the large vendors charge
+// for a small one.
 const CHARS_PER_TOKEN = 4
 const IMAGE_TOKENS = 300
 /** No model takes or gives this much in one call, so a larger figure is a defect of the provider. */
@@ -72,7 +76,10 @@ export interface TokenCounts {
   readonly thinking?: number | null | undefined
 }
 
-/** The usage that a vendor's counts mean, or `undefined` when they are missing or cannot be believed. Details that do not fit into their total are left out. */
+/**
+ * The usage that a vendor's counts mean, or `undefined` when they are missing or cannot be believed. Details that do
+ * not fit into their total are left out.
+ */
 export function usageOf(counts: TokenCounts): Usage | undefined {
   const cache = omitUndefined({
     cachedInput: counts.cachedInput ?? undefined,
@@ -92,7 +99,10 @@ export function usageOf(counts: TokenCounts): Usage | undefined {
   }
 }
 
-/** USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs as other input where no price of its own is known. */
+/**
+ * USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs
+ * as other input where no price of its own is known.
+ */
 export interface Rates {
   readonly input: number
   readonly output: number
@@ -107,7 +117,8 @@ export interface Price extends Rates {
 }
 
 /**
- * What a call costs in billionths of a dollar, whole, so that any sum of them is exact. Rounded once, half up, by less than a billionth for
+ * What a call costs in billionths of a dollar, whole, so that any sum of them is exact. Rounded once, half up, by
+ * less than a billionth for
  * a call. Thinking is output. `null` when nobody knows the price; that is never 0.
  */
 export function costNano(price: Price | undefined, usage: Usage): number | null {

@@ -33,7 +33,10 @@ export interface HomeOptions {
   readonly connector: Connector | undefined
 }
 
-/** Locks the home, completes a planned swap and opens database, storage and vault. Throws `HomeInUse` and `DatabaseRefused`. */
+/**
+ * Locks the home, completes a planned swap and opens database, storage and vault. Throws `HomeInUse` and
+ * `DatabaseRefused`.
+ */
 export async function openHome({ config, log, connector }: HomeOptions, parts: PartStack): Promise<Home> {
   const home = config.home_dir
   const lock = parts.own('home lock', await lockHome(home))

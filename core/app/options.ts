@@ -14,7 +14,10 @@ export interface AppOptions {
   readonly reread?: () => Promise<LoadedConfig>
   /** The lines of `log`, for those who follow them. */
   readonly logs?: LogFeed
-  /** Called with every configuration that takes effect and the secrets in it, for instance to change the level and the mask of the log. */
+  /**
+   * Called with every configuration that takes effect and the secrets in it, for instance to change the level and the
+   * mask of the log.
+   */
   readonly onConfig?: (config: Config, secrets: readonly string[]) => void
   readonly log: ConsolaInstance
   /** Folders of built-in plugins. Default: those that ship with the daemon. */

@@ -4,7 +4,10 @@ import { endWithin } from '../host/ending.ts'
 /** What each part gets to end at shutdown, beside the drain. */
 const CLOSE_MS = 5_000
 
-/** The parts of a daemon. They end in reverse order; one that fails or takes too long is logged and does not hold up the others. */
+/**
+ * The parts of a daemon. They end in reverse order; one that fails or takes too long is logged and does not hold up
+ * the others.
+ */
 export class PartStack implements AsyncDisposable {
   readonly #stack: AsyncDisposableStack
   readonly #log: ConsolaInstance

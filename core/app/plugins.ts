@@ -64,7 +64,10 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
   return host
 }
 
-/** Loads the built-in plugins and those of the configuration. Returns the watcher of their folders, which development starts at once. */
+/**
+ * Loads the built-in plugins and those of the configuration. Returns the watcher of their folders, which development
+ * starts at once.
+ */
 export async function startPlugins(
   { loaded: { config }, log }: AppOptions,
   host: Host,

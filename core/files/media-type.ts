@@ -3,7 +3,10 @@ import { isUtf8 } from 'node:buffer'
 /** Formats whose files may be text from end to end. */
 const writtenAsText = new Set(['application/pdf', 'application/rtf', 'application/postscript'])
 
-/** What bytes are, whatever their name says: a media type, `text/plain` for text of any kind, `application/octet-stream` for the unknown. */
+/**
+ * What bytes are, whatever their name says: a media type, `text/plain` for text of any kind,
+ * `application/octet-stream` for the unknown.
+ */
 export async function mediaTypeOf(bytes: Uint8Array): Promise<string> {
   const { fileTypeFromBuffer } = await import('file-type')
   const found = (await fileTypeFromBuffer(bytes))?.mime

@@ -31,7 +31,9 @@ const together = async (calls: readonly Listening[], [payload]: readonly unknown
 const gates = serial(false)
 const transforms = serial(true)
 
-/** Carries hooks between plugins. Hooks are compared by id, so a reloaded plugin finds the listeners for its old copy. */
+/**
+ * Carries hooks between plugins. Hooks are compared by id, so a reloaded plugin finds the listeners for its old copy.
+ */
 export class HookBus {
   readonly #hookable = new Hookable()
   readonly #registered = new Map<string, readonly Registered[]>()
@@ -80,7 +82,10 @@ export class HookBus {
     return new Map([...this.#registered].map(([id, listeners]) => [id, listeners.length]))
   }
 
-  /** Hooks that these plugins listen to wait until the returned function is called: a gate must not stand open during a reload. */
+  /**
+   * Hooks that these plugins listen to wait until the returned function is called: a gate must not stand open during
+   * a reload.
+   */
   hold(plugins: readonly string[]): () => void {
     const ids = [...this.#registered].filter(([, listeners]) =>
       listeners.some(({ plugin }) => plugins.includes(plugin)),

@@ -71,7 +71,10 @@ export interface Daemon {
 }
 export const Daemon = defineService<Daemon>()('daemon')
 
-/** Somebody came with a wrong key. At most so many from one address in a minute: beyond that they are turned away before anybody compares. */
+/**
+ * Somebody came with a wrong key. At most so many from one address in a minute: beyond that they are turned away
+ * before anybody compares.
+ */
 export const AuthenticationFailed = notify<{
   readonly clientAddress: string
   readonly method: string
@@ -80,8 +83,13 @@ export const AuthenticationFailed = notify<{
   readonly what?: string
 }>('daemon:authentication-failed')
 
-/** A request with a lasting effect was carried out, and whoever did it recorded nothing. It is answered when the listeners are done. */
+/**
+ * A request with a lasting effect was carried out, and whoever did it recorded nothing. It is answered when the
+ * listeners are done.
+ */
 export const UnrecordedChange = notify<{ readonly method: string; readonly path: string }>('daemon:unrecorded-change')
 
-/** The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick. */
+/**
+ * The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick.
+ */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

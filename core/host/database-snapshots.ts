@@ -14,7 +14,8 @@ export interface DatabaseSnapshots {
   readonly homeDir: string
   readonly dataDir: string
   /**
-   * The path of the database, relative to `dataDir`. Throws `conflict` when it is not there: on PostgreSQL, in memory, elsewhere.
+   * The path of the database, relative to `dataDir`. Throws `conflict` when it is not there: on PostgreSQL, in
+   * memory, elsewhere.
    */
   databaseName(): string
   /** Copies the database consistently while it is in use. The file has mode 0600 and is complete or absent. */

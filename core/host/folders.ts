@@ -14,7 +14,10 @@ function isModuleName(name: string): boolean {
   return /\.(m?ts|m?js)$/.test(name) && !/\.(d|test|spec)\.m?[jt]s$/.test(name) && !isForeign(name)
 }
 
-/** The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes before source. */
+/**
+ * The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes
+ * before source.
+ */
 export function findEntry(folder: string): string | undefined {
   if (isModule(folder)) return folder
   return entries.map((name) => join(folder, name)).find((file) => existsSync(file))
@@ -107,7 +110,10 @@ export async function directoriesOf(folder: string, depth = 0): Promise<readonly
   ]
 }
 
-/** Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is gone. */
+/**
+ * Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is
+ * gone.
+ */
 export async function fingerprint(folder: string): Promise<string> {
   if (isModule(folder)) return line(folder)
   const directories = await directoriesOf(folder)

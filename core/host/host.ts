@@ -21,7 +21,10 @@ interface Ready {
   readonly config: unknown
 }
 
-/** Loads, replaces and removes plugins, one change at a time. A change touches only the plugin and those that require it. */
+/**
+ * Loads, replaces and removes plugins, one change at a time. A change touches only the plugin and those that require
+ * it.
+ */
 export class Host {
   readonly #parts: HostParts
   readonly #slots = new Slots()
@@ -37,7 +40,10 @@ export class Host {
     this.#slots.provide(token.id, service)
   }
 
-  /** Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. Throws `ConfigError` where sections are strict. */
+  /**
+   * Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. Throws
+   * `ConfigError` where sections are strict.
+   */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(
       () => [],
@@ -93,7 +99,10 @@ export class Host {
     )
   }
 
-  /** Sets a plugin up again with the section the configuration has for it now; its code stays. The old section goes on when the new cannot be used. */
+  /**
+   * Sets a plugin up again with the section the configuration has for it now; its code stays. The old section goes on
+   * when the new cannot be used.
+   */
   reconfigure(name: string): Promise<void> {
     return this.#change(
       () => this.#slots.subtree(name),
@@ -230,7 +239,10 @@ export class Host {
     }
   }
 
-  /** The code of built-ins is there anyway: what they own of the configuration is known although they are switched off. */
+  /**
+   * The code of built-ins is there anyway: what they own of the configuration is known although they are switched
+   * off.
+   */
   async #readDisabled(slots: readonly Slot[]): Promise<void> {
     const { builtIns, loader, log } = this.#parts
     const off = slots.filter(({ state, folder }) => state === 'disabled' && builtIns.has(folder))
@@ -255,7 +267,10 @@ export class Host {
     }
   }
 
-  /** Reads the configuration of a plugin that is about to be loaded into the slot. What is wrong with it ends in its status. */
+  /**
+   * Reads the configuration of a plugin that is about to be loaded into the slot. What is wrong with it ends in its
+   * status.
+   */
   #configure(slot: Slot, strict: boolean): void {
     if (slot.state !== 'loading' || !slot.definition) return
     try {
@@ -321,7 +336,9 @@ export class Host {
     if (coming.length > 0) await this.#bringUp(coming)
   }
 
-  /** Sets these up in the order of the graph. A failure ends in the status of the plugin and of those that require it. */
+  /**
+   * Sets these up in the order of the graph. A failure ends in the status of the plugin and of those that require it.
+   */
   async #bringUp(slots: readonly Slot[]): Promise<void> {
     const byName = new Map(slots.map((slot) => [slot.name, slot]))
     const { order, refused } = plan(slots.map(toNode), this.#slots.present(), this.#slots.unavailable(slots))

@@ -17,7 +17,9 @@ export interface LoaderOptions {
 export interface Loader {
   /** Begins to import, so that a later `load` of the same folder finds it done. */
   preload(folders: readonly string[]): void
-  /** The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known. */
+  /**
+   * The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known.
+   */
   load(folder: string, fresh: boolean): Promise<AnyPlugin>
 }
 
@@ -55,7 +57,9 @@ export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
       : { default: definition }
   }
 
-  /** All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond. */
+  /**
+   * All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond.
+   */
   async function readTogether(folder: string): Promise<unknown> {
     const file = togetherFile(dirname(folder))
     const at = Date.now()
@@ -102,7 +106,10 @@ export function toName(folder: string): string {
   return `plugin_${folder.replaceAll('-', '_')}`
 }
 
-/** The message with a place in the author's code: from the parser's text, else from the first line of the stack in the folder. */
+/**
+ * The message with a place in the author's code: from the parser's text, else from the first line of the stack in the
+ * folder.
+ */
 function describe(error: unknown, folder: string): string {
   if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
   const message = error.message.replaceAll(/\s+/g, ' ').trim()

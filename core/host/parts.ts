@@ -10,7 +10,10 @@ export interface HostParts {
   readonly builtIns: ReadonlySet<string>
   /** Names of plugins that are not loaded. */
   readonly disabled: () => readonly string[]
-  /** The code of these plugins was read: the configuration takes the keys they own. Throws `ConfigError` for values that do not fit. */
+  /**
+   * The code of these plugins was read: the configuration takes the keys they own. Throws `ConfigError` for values
+   * that do not fit.
+   */
   readonly declare: (definitions: readonly AnyPlugin[]) => void
   /** The plugin's sections of the configuration, parsed. Throws `ConfigError`. */
   readonly pluginConfig: (definition: AnyPlugin) => unknown

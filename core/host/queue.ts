@@ -12,7 +12,8 @@ export class ChangeQueue {
   }
 
   /**
-   * `affected` names the plugins that the change takes down; it is called when the change's turn comes. When the caller runs inside one of
+   * `affected` names the plugins that the change takes down; it is called when the change's turn comes. When the
+   * caller runs inside one of
    * them, the change starts after the caller has ended (its reply is sent): otherwise each would wait for the other.
    */
   add<T>(affected: () => readonly string[], change: () => Promise<T>): Promise<T> {

@@ -95,7 +95,8 @@ const toolChecks: Checks = {
 }
 
 /**
- * Members that look at what a plugin registers first. The types tell an author the same, and not every plugin is checked by them; those
+ * Members that look at what a plugin registers first. The types tell an author the same, and not every plugin is
+ * checked by them; those
  * that ship with the daemon are.
  */
 export function checkedMembers(members: Members, plugin: string): Members {

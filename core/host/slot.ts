@@ -94,7 +94,9 @@ export class Slots {
     return plan([...running.values()].map(toNode), this.coreIds()).order.flatMap((name) => running.get(name) ?? [])
   }
 
-  /** Those that run and require a service of this one, directly or through others, each after everything it requires. */
+  /**
+   * Those that run and require a service of this one, directly or through others, each after everything it requires.
+   */
   dependents(name: string): readonly Slot[] {
     const loaded = this.loaded()
     const names = new Set(dependentsOf(name, loaded.map(toNode)))
@@ -124,7 +126,10 @@ export class Slots {
     return ids
   }
 
-  /** Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be loaded. */
+  /**
+   * Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be
+   * loaded.
+   */
   unavailable(coming: readonly Slot[]): ReadonlyMap<string, string> {
     const missing = this.all().filter((slot) => !slot.instance && !coming.includes(slot))
     return new Map(

@@ -3,7 +3,10 @@ import { basename, dirname, join } from 'node:path'
 import type { Jiti } from 'jiti'
 import { builtInParents } from './folders.ts'
 
-/** Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. No `cacheDir` keeps nothing. */
+/**
+ * Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. No
+ * `cacheDir` keeps nothing.
+ */
 export async function openTranspiler(
   cacheDir: string | undefined,
   more: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},

@@ -5,7 +5,10 @@ import type { ConsolaInstance } from 'consola'
 import type { Config } from '../config/schema.ts'
 import type { Database, Migration } from '../storage/database.ts'
 
-/** Copies the database before its tables change, with the anchor of the audit trail, which may be behind the copy and never ahead of it. */
+/**
+ * Copies the database before its tables change, with the anchor of the audit trail, which may be behind the copy and
+ * never ahead of it.
+ */
 export async function copyBeforeMigration(
   { database, config, log }: { readonly database: Database; readonly config: Config; readonly log: ConsolaInstance },
   plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],

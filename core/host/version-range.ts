@@ -3,7 +3,8 @@ import { API_VERSION } from './api-version.ts'
 import { PluginProblem } from './definition.ts'
 
 /**
- * Throws `PluginProblem` when a module's default export is a plugin for another version of the interface. Looked at before anything else of
+ * Throws `PluginProblem` when a module's default export is a plugin for another version of the interface. Looked at
+ * before anything else of
  * it, which may differ too.
  */
 export function checkApiVersion(exported: unknown, file: string): void {
@@ -36,7 +37,8 @@ interface Comparator {
 const COMPARATOR = /^(\^|~|>=|<=|>|<|=)?\s*v?(\d+)(?:\.(\d+|[xX*]))?(?:\.(\d+|[xX*]))?$/
 
 /**
- * Whether a version is in a range as npm writes them: `1`, `1.2`, `^1.2.0`, `~1.2`, `>=1.2 <3`, `1 || 2`. Throws when it is no range.
+ * Whether a version is in a range as npm writes them: `1`, `1.2`, `^1.2.0`, `~1.2`, `>=1.2 <3`, `1 || 2`. Throws
+ * when it is no range.
  */
 export function isInRange(version: string, range: string): boolean {
   const [actual] = parseAlternative(version)

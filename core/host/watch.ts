@@ -13,13 +13,19 @@ export interface WatchOptions {
   readonly roots: readonly string[]
   /** Plugin folders that are watched for changes only. */
   readonly folders: readonly string[]
-  /** Those the host has read, with the fingerprint each had before. What came, went or changed since is told to it. Default: all that are there, as they are. */
+  /**
+   * Those the host has read, with the fingerprint each had before. What came, went or changed since is told to it.
+   * Default: all that are there, as they are.
+   */
   readonly known?: ReadonlyMap<string, string>
   /** Quiet time after which a change counts as complete. */
   readonly settleMs?: number
 }
 
-/** A folder whose entry is gone may be in the middle of a save or a checkout: it gets this many quiet times to come back. */
+/**
+ * A folder whose entry is gone may be in the middle of a save or a checkout: it gets this many quiet times to come
+ * back.
+ */
 const PATIENCE = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */

@@ -18,7 +18,10 @@ export interface Exchange {
   /** The status of the answer; 0 while there is none. */
   readonly status: number
   header(name: string): string | undefined
-  /** The whole body. Throws `payload_too_large`, which names the key of the configuration if there is one, or `invalid_request` when it was cut off. */
+  /**
+   * The whole body. Throws `payload_too_large`, which names the key of the configuration if there is one, or
+   * `invalid_request` when it was cut off.
+   */
   read(maxBytes: number, key?: string): Promise<Uint8Array>
   setCors(headers: readonly string[]): void
   /** Runs once, when the answer is sent (`complete`) or the client left before. */

@@ -6,7 +6,10 @@ export const contentSecurityPolicy =
   "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
-/** On every answer (Interface 8). The policy and the caching rule stand last, because an answer may tighten the one and set the other. */
+/**
+ * On every answer (Interface 8). The policy and the caching rule stand last, because an answer may tighten the one
+ * and set the other.
+ */
 const fixed = [
   'X-Frame-Options',
   'DENY',
@@ -36,7 +39,10 @@ const kept = new Set([
   'x-powered-by',
 ])
 
-/** The complete header list of an answer: ours, its own, and what CORS asks for. All lists are flat: name, value, name, value. */
+/**
+ * The complete header list of an answer: ours, its own, and what CORS asks for. All lists are flat: name, value,
+ * name, value.
+ */
 export function answerHeaders(
   requestId: string,
   own: readonly string[],
@@ -89,7 +95,10 @@ function flatten(headers: OutgoingHttpHeaders): string[] {
   )
 }
 
-/** A complete answer for a bare socket: parser errors and refused upgrades have no response object. The connection ends with it. */
+/**
+ * A complete answer for a bare socket: parser errors and refused upgrades have no response object. The connection
+ * ends with it.
+ */
 export function rawAnswer(
   status: number,
   body: string,

@@ -13,7 +13,10 @@ export interface Work {
   /** Of everything that decides what is done. */
   readonly fingerprint: string
   handle(effectId: string): unknown
-  /** What came of the work with this id, asked when nobody here remembers; `undefined` when it was never begun. Throws what it failed by. */
+  /**
+   * What came of the work with this id, asked when nobody here remembers; `undefined` when it was never begun. Throws
+   * what it failed by.
+   */
   readonly recall?: (effectId: string) => unknown
   /** The whole answer; `undefined` when the value is a stream. */
   render(value: unknown): Answer | undefined
@@ -44,11 +47,14 @@ const SWEEP_MS = 3_600_000
 const MOST_KEY_CHARS = 255
 
 /**
- * The same key with the same body is one effect and one answer, for 24 hours. The reservation is on disk before the work, together with
- * the id the effect has to take; the answer is on disk before it is sent. What a crash left open is resolved by asking the route what
+ * The same key with the same body is one effect and one answer, for 24 hours. The reservation is on disk before the
+ * work, together with
+ * the id the effect has to take; the answer is on disk before it is sent. What a crash left open is resolved by
+ * asking the route what
  * came of that id, and when nothing did, by doing it now, under the same id.
  *
- * Decision: a failure after the work was begun is an answer like any other and is replayed: effects may have happened. A
+ * Decision: a failure after the work was begun is an answer like any other and is replayed: effects may have
+ * happened. A
  * refusal before that frees the key.
  */
 export class Idempotency implements Disposable {
@@ -202,7 +208,8 @@ export class Idempotency implements Disposable {
       await this.#parts.reservations.settle(place, answer)
       return true
     } catch (error) {
-      // The work is done and its caller is told so. The reservation stays open and is resolved when the key comes again.
+      // The work is done and its caller is told so. The reservation stays open and is resolved when the key comes
+      // again.
       this.#parts.onDefect(error, 'idempotency keys')
       return false
     }

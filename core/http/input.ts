@@ -81,14 +81,18 @@ function wantsObject(schema: v.GenericSchema): boolean {
 }
 const empty = new Uint8Array(0)
 
-/** Clients label also an empty body as JSON. It stands for "nothing", or where the route wants an object, for one without fields. */
+/**
+ * Clients label also an empty body as JSON. It stands for "nothing", or where the route wants an object, for one
+ * without fields.
+ */
 function emptyBody(body: v.GenericSchema): unknown {
   const nothing = v.safeParse(body, undefined)
   return nothing.success ? nothing.output : parse(body, {})
 }
 
 /**
- * Only what a page cannot send across sites without asking first may be taken for JSON: `text/plain` and form types are exactly what
+ * Only what a page cannot send across sites without asking first may be taken for JSON: `text/plain` and form types
+ * are exactly what
  * it can send. A client that names no type at all is no browser form.
  */
 function checkJsonType(type: string | undefined): void {

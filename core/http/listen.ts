@@ -45,7 +45,8 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
       ServerResponse: GuardedResponse,
       // Answered by the pipeline, with a body that says so.
       requireHostHeader: false,
-      // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the first one would count.
+      // A header that may come once and comes twice is a list, and no list is a host, a key or a type. Otherwise the
+      // first one would count.
       joinDuplicateHeaders: true,
       insecureHTTPParser: false,
       ...(settings.maxHeaderBytes === undefined ? {} : { maxHeaderSize: settings.maxHeaderBytes }),
@@ -75,7 +76,8 @@ function listenerOf(server: Server, host: string, scheme: 'http' | 'https'): Lis
     address: { url: `${scheme}://${shown}:${port}`, host, port },
     stop: () =>
       new Promise((resolve) => {
-        // Not the server's own close: that cuts idle connections, and a request just under way on one of them, without an answer.
+        // Not the server's own close: that cuts idle connections, and a request just under way on one of them,
+        // without an answer.
         // The only failure is that it was closed already, which is what we want.
         NetServer.prototype.close.call(server, () => resolve())
       }),
@@ -92,7 +94,8 @@ function prepare(server: Server, options: ListenOptions): void {
   server.on('connect', (_request, socket) =>
     endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not served')),
   )
-  // Who asks before sending a body is answered by whoever reads it, or refused at once: the pipeline decides, as for any request.
+  // Who asks before sending a body is answered by whoever reads it, or refused at once: the pipeline decides, as for
+  // any request.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse<IncomingMessage>) =>
     options.request(request, response instanceof GuardedResponse ? response : guardResponse(response)),
   )
@@ -156,11 +159,15 @@ export function endWith(
   )
 }
 
-/** TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an older h3 of its own. */
+/**
+ * TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an older h3 of
+ * its own.
+ */
 async function openWithListhen(options: ListenOptions): Promise<Listener> {
   const { settings } = options
   const { listen } = await import('listhen')
-  // Public means: every interface. A tunnel would fetch and run a program of someone else; that stays the operator's own step.
+  // Public means: every interface. A tunnel would fetch and run a program of someone else; that stays the operator's
+  // own step.
   const host = settings.public === true && isLoopback(settings.host) ? '0.0.0.0' : settings.host
   const listening = await listen((request, response) => options.request(request, guardResponse(response)), {
     hostname: host,

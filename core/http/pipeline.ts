@@ -46,8 +46,10 @@ export interface Passage {
 }
 
 /**
- * What a handler is given. `signal` and `header` are getters of the class: a getter in an object literal, or a function kept in a field,
- * makes the engine hold on to the whole request until a major collection (measured: 2 KB each, a third of the throughput).
+ * What a handler is given. `signal` and `header` are getters of the class: a getter in an object literal, or a
+ * function kept in a field,
+ * makes the engine hold on to the whole request until a major collection (measured: 2 KB each, a third of the
+ * throughput).
  */
 class Input implements RouteInput<unknown, unknown, unknown> {
   params: unknown
@@ -79,7 +81,8 @@ class Input implements RouteInput<unknown, unknown, unknown> {
 }
 
 /**
- * Every request takes these steps in this order, and no plugin can put one between: request id, security headers (both with the
+ * Every request takes these steps in this order, and no plugin can put one between: request id, security headers
+ * (both with the
  * exchange), CORS, route lookup, limiter, auth, parse, handler, render, log line.
  */
 export class Pipeline {
@@ -236,7 +239,9 @@ export class Pipeline {
     checkAuthority(input.principal, effect)
     return effect === 'lasting' ? this.#recorded(exchange, route, input) : route.handle(input)
   }
-  /** Whatever lasts is on record before it is answered, also where a plugin of somebody else forgets to write it down. */
+  /**
+   * Whatever lasts is on record before it is answered, also where a plugin of somebody else forgets to write it down.
+   */
   async #recorded(exchange: Exchange, route: AnyRoute, input: Input): Promise<unknown> {
     const value: unknown = await route.handle(input)
     if (!isRecorded()) await this.#parts.onUnrecorded?.({ method: exchange.method, path: exchange.path })
@@ -337,7 +342,10 @@ export class Pipeline {
     return streamAnswer(undefined)
   }
 
-  /** The last event of a stream whose source threw. The client that left is told nothing; what it caused is no failure. */
+  /**
+   * The last event of a stream whose source threw. The client that left is told nothing; what it caused is no
+   * failure.
+   */
   #streamFailed(exchange: Exchange, route: AnyRoute, run: Running, error: unknown): ServerSentEvent | undefined {
     if (run.clientLeft) {
       this.#parts.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })

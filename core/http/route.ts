@@ -18,7 +18,10 @@ export interface RawBody {
   readonly maxBytes: number
   /** The bytes are JSON of this shape, which the handler reads itself; for the OpenAPI document only. */
   readonly json?: Schema
-  /** The bytes may be a form with a file under this name, which the handler reads itself; for the OpenAPI document only. */
+  /**
+   * The bytes may be a form with a file under this name, which the handler reads itself; for the OpenAPI document
+   * only.
+   */
   readonly form?: string
 }
 /** As `body` of a route: the handler gets the bytes. `json` describes them for the OpenAPI document only. */
@@ -29,7 +32,8 @@ export const rawBody = (maxBytes: number, json?: Schema): RawBody => ({
 })
 
 /**
- * One event of a stream. `data` is encoded already, so that it is serialised once however many read it. With nothing but an `id` it is no
+ * One event of a stream. `data` is encoded already, so that it is serialised once however many read it. With nothing
+ * but an `id` it is no
  * event: it is what a client sends as `Last-Event-ID` when it comes back.
  */
 export interface ServerSentEvent {
@@ -46,7 +50,10 @@ export interface ServerSentEvent {
 export type EventStream = AsyncIterable<ServerSentEvent> & {
   /** Headers of the answer, which are out before the first event. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The status waits for the first event, at most `[http] stream_status_ms`: what fails before it is answered as an error and not as a stream. */
+  /**
+   * The status waits for the first event, at most `[http] stream_status_ms`: what fails before it is answered as an
+   * error and not as a stream.
+   */
   readonly holdsStatus?: true
 }
 
@@ -104,7 +111,10 @@ export interface RouteInput<P, Q, B> extends RequestFacts {
   readonly body: B
   /** Aborts when the client goes away before the answer is complete, and when the plugin unloads. */
   readonly signal: AbortSignal
-  /** With an Idempotency-Key on an `idempotent` route: the id (a UUID) that what this request makes has to take, the same on every retry. */
+  /**
+   * With an Idempotency-Key on an `idempotent` route: the id (a UUID) that what this request makes has to take, the
+   * same on every retry.
+   */
   readonly effectId?: string | undefined
   /** Every field of the body came back as it is `shown`, so that the body is empty and there is nothing to do. */
   readonly unchanged?: true | undefined
@@ -130,16 +140,24 @@ export interface Route<
   /** `public` for the health check and the web page only; `signed` when the handler checks a platform's signature. */
   readonly auth: 'public' | 'bearer' | 'signed'
   /**
-   * With `bearer`: what callers of this route present instead of the API key, which does not open it then. `undefined`: the key, as
+   * With `bearer`: what callers of this route present instead of the API key, which does not open it then.
+   * `undefined`: the key, as
    * everywhere.
    */
   token?(): string | undefined
-  /** With `token`: whether a request without any credential brings a signature in its place, which the handler has to check. */
+  /**
+   * With `token`: whether a request without any credential brings a signature in its place, which the handler has to
+   * check.
+   */
   signed?(header: (name: string) => string | undefined): boolean
-  /** A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not checked, the handler has to. */
+  /**
+   * A page of another site may send people here, as a sign-in that answers with a form does: the Origin is not
+   * checked, the handler has to.
+   */
   readonly crossSite?: boolean
   /**
-   * What a request leaves behind, from which follows who may make it: the holder of a credential beside the key cannot do what is
+   * What a request leaves behind, from which follows who may make it: the holder of a credential beside the key
+   * cannot do what is
    * `lasting`. The methods do not tell: a GET may send a message.
    */
   readonly effect: Effect
@@ -147,7 +165,10 @@ export interface Route<
   effectOf?(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Effect
   /** In limiter tokens (Interface 8, the table in the API facts). Charged before the body is read. */
   readonly cost: number
-  /** Charged besides when the body is read: what the items of a bulk request cost, so that many at once are no cheaper than one by one. */
+  /**
+   * Charged besides when the body is read: what the items of a bulk request cost, so that many at once are no cheaper
+   * than one by one.
+   */
   costOf?(body: Out<B>): number
   /** The schema of the parts of the path that `path` names. */
   readonly params?: P
@@ -156,7 +177,8 @@ export interface Route<
   /** The schema of the JSON body, or `rawBody(…)` for bytes. */
   readonly body?: B
   /**
-   * With PUT or PATCH: what the GET of the same thing shows. A field that comes back as it is shown changes nothing, and the body gets the
+   * With PUT or PATCH: what the GET of the same thing shows. A field that comes back as it is shown changes nothing,
+   * and the body gets the
    * others only. A field that neither the body has nor comes back unchanged is refused.
    */
   shown?(input: { readonly params: Out<P> }): Awaitable<Shown>
@@ -172,15 +194,21 @@ export interface Route<
   readonly feed?: true
   /** Media type of a successful `reply()` that is no JSON, as in an Accept header. */
   readonly produces?: string
-  /** Errors beyond those every route can give; one that is no `…_not_found` in the usual format is made with `defineError`. */
+  /**
+   * Errors beyond those every route can give; one that is no `…_not_found` in the usual format is made with
+   * `defineError`.
+   */
   readonly errors?: readonly (ErrorCode | ErrorDefinition)[]
   /**
-   * The header Idempotency-Key is honoured: one effect and one answer for 24 hours. What the handler makes takes `effectId` as its id,
-   * so that it cannot be made twice. A query with `idempotency_key` is another place for it, for who can send no headers.
+   * The header Idempotency-Key is honoured: one effect and one answer for 24 hours. What the handler makes takes
+   * `effectId` as its id,
+   * so that it cannot be made twice. A query with `idempotency_key` is another place for it, for who can send no
+   * headers.
    */
   readonly idempotent?: true
   /**
-   * What came of the effect with this id, for a request whose answer is not stored: it was a stream, or the process died. `undefined`
+   * What came of the effect with this id, for a request whose answer is not stored: it was a stream, or the process
+   * died. `undefined`
    * when there is no such effect; throws what it failed by. Needed by an idempotent route that may stream.
    */
   recall?(
@@ -189,7 +217,10 @@ export interface Route<
   ): Awaitable<v.InferOutput<R> | EventStream | Reply | undefined>
   /** Example of the request body and of the answer, for the OpenAPI document. */
   readonly example?: { readonly body?: unknown; readonly returns?: unknown }
-  /** What the daemon itself sends later because of this request; for the OpenAPI document only. `to` is where, in the request's body. */
+  /**
+   * What the daemon itself sends later because of this request; for the OpenAPI document only. `to` is where, in the
+   * request's body.
+   */
   readonly callback?: {
     readonly name: string
     readonly to: string

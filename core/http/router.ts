@@ -26,7 +26,8 @@ const HERE = Symbol('here')
 type Handler = (passage: Passage, entry: Entry | undefined) => Answer | Promise<Answer>
 
 /**
- * The live routes. h3 can neither refuse a duplicate nor take a route back reliably, so the table is ours, and a fresh router is made
+ * The live routes. h3 can neither refuse a duplicate nor take a route back reliably, so the table is ours, and a
+ * fresh router is made
  * from it when it changed: lazily, because a plugin adds its routes one by one.
  */
 export class RouteTable {
@@ -87,8 +88,10 @@ export class RouteTable {
   }
 
   /**
-   * Routes a request through h3. Its handler is called with a slim event of ours instead of the web Request and Response that
-   * `toNodeHandler` would make of every request: those cost a fifth of the throughput, and the pipeline needs none of them.
+   * Routes a request through h3. Its handler is called with a slim event of ours instead of the web Request and
+   * Response that
+   * `toNodeHandler` would make of every request: those cost a fifth of the throughput, and the pipeline needs none
+   * of them.
    */
   dispatch(passage: Passage): Answer | Promise<Answer> {
     this.#app ??= this.#build()
@@ -110,7 +113,10 @@ export class RouteTable {
     return [...this.#sockets.values()]
   }
 
-  /** The methods a path answers to, for 405 and OPTIONS: asked of the router itself, so that it is of one mind about a path. */
+  /**
+   * The methods a path answers to, for 405 and OPTIONS: asked of the router itself, so that it is of one mind about a
+   * path.
+   */
   methods(path: string): readonly string[] {
     const app = (this.#app ??= this.#build())
     const pathname = canonicalPath(path)
@@ -150,7 +156,10 @@ export class RouteTable {
   }
 }
 
-/** A plugin that was written without types may say nothing about its effect: then it is for the owner. Throws for an effect there is none of. */
+/**
+ * A plugin that was written without types may say nothing about its effect: then it is for the owner. Throws for an
+ * effect there is none of.
+ */
 function withEffect<R extends AnyRoute | AnySocketRoute>(route: R): R {
   const declared: unknown = route.effect
   if (declared === undefined) return { ...route, effect: 'lasting' }

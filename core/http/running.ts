@@ -26,7 +26,10 @@ export class ScopeSignals {
   }
 }
 
-/** A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer is out. */
+/**
+ * A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer
+ * is out.
+ */
 export class Running {
   #scope: Scope
   #signals: ScopeSignals

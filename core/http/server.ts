@@ -55,7 +55,8 @@ export interface HttpServer extends AsyncDisposable {
   /** Credentials beside the API key, accepted as long as the scope is open. */
   credentials(scope: Scope): PluginCredentials
   /**
-   * Requests for routes of these plugins wait (bounded in number and time, then 503 with Retry-After) until the returned function is
+   * Requests for routes of these plugins wait (bounded in number and time, then 503 with Retry-After) until the
+   * returned function is
    * called. The routes known at this moment stay matchable meanwhile.
    */
   hold(plugins: readonly string[]): () => void
@@ -63,7 +64,10 @@ export interface HttpServer extends AsyncDisposable {
   fetch(request: Request): Promise<Response>
   /** Throws when the address is taken, or when it is beyond loopback and neither a key nor `allowNoAuth` is set. */
   listen(): Promise<Address>
-  /** Stops accepting, answers 503 to new requests on open connections, waits for running ones up to `drainMs`, closes sockets with 1001. */
+  /**
+   * Stops accepting, answers 503 to new requests on open connections, waits for running ones up to `drainMs`, closes
+   * sockets with 1001.
+   */
   drain(drainMs: number): Promise<void>
   routes(): readonly AnyRoute[]
   sockets(): readonly AnySocketRoute[]

@@ -17,8 +17,10 @@ export function encodeEvent(event: ServerSentEvent): string {
 }
 
 /**
- * Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. It runs twice in the pause
- * that is configured: who was quiet at the first run hears something at the second, and so never later than after the whole pause.
+ * Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. It
+ * runs twice in the pause
+ * that is configured: who was quiet at the first run hears something at the second, and so never later than after
+ * the whole pause.
  */
 export class KeepAlive {
   #streams = new Set<EventStreamBody>()
@@ -71,8 +73,10 @@ export interface EventStreamOptions {
 const burstChars = 16_384
 
 /**
- * The body of an event stream. It writes to the response itself instead of being a Readable that is piped: the head must go out before
- * the first event, and a Readable would copy every event once more. The source is pulled only while the client takes what was written;
+ * The body of an event stream. It writes to the response itself instead of being a Readable that is piped: the head
+ * must go out before
+ * the first event, and a Readable would copy every event once more. The source is pulled only while the client takes
+ * what was written;
  * the events of one turn of the loop leave as one chunk.
  */
 export class EventStreamBody {
@@ -93,7 +97,10 @@ export class EventStreamBody {
     this.#iterator = options.events[Symbol.asyncIterator]()
   }
 
-  /** Waits for the first event that settles the status, at most so long. Rejects with what the source throws before it. */
+  /**
+   * Waits for the first event that settles the status, at most so long. Rejects with what the source throws before
+   * it.
+   */
   async begin(ms: number): Promise<void> {
     const late = Promise.withResolvers<undefined>()
     const timer = setTimeout(() => late.resolve(undefined), ms)
@@ -226,8 +233,10 @@ export class EventStreamBody {
 }
 
 /**
- * Writes to a response whose head is out. A reader that keeps up gets the chunk of the transfer encoding as one write to the socket: Node
- * makes four of it, and with a thousand streams that is what most of the processor's time goes to. Whatever is not exactly this case
+ * Writes to a response whose head is out. A reader that keeps up gets the chunk of the transfer encoding as one
+ * write to the socket: Node
+ * makes four of it, and with a thousand streams that is what most of the processor's time goes to. Whatever is not
+ * exactly this case
  * takes the usual way, which is also the one that knows of a reader that is behind.
  */
 function writeChunk(out: Writable, text: string): void {

@@ -11,7 +11,8 @@ const maxTickets = 1_000
 const prefix = 'svc.ticket.'
 
 /**
- * One-use passes for a WebSocket upgrade. A browser cannot set the Authorization header of an upgrade, and the key must never stand in
+ * One-use passes for a WebSocket upgrade. A browser cannot set the Authorization header of an upgrade, and the key
+ * must never stand in
  * a URL; a page asks for a ticket with its key and offers it as sub-protocol `svc.ticket.<value>`, beside `svc`.
  */
 export class Tickets {
@@ -31,7 +32,10 @@ export class Tickets {
     return value
   }
 
-  /** Uses a ticket up and tells whose it was. A key that was changed since takes its tickets with it, and so does a credential that ended. */
+  /**
+   * Uses a ticket up and tells whose it was. A key that was changed since takes its tickets with it, and so does a
+   * credential that ended.
+   */
   redeem(value: string): Principal | undefined {
     const ticket = this.#open.get(value)
     this.#open.delete(value)
@@ -68,6 +72,7 @@ export function offeredProtocols(header: string | undefined): {
 } {
   const offered = header?.split(',').map((part) => part.trim()) ?? []
   const ticket = offered.find((part) => part.startsWith(prefix))
-  // A browser drops the connection when none of its offers is chosen. The ticket is used up by then and may be repeated.
+  // A browser drops the connection when none of its offers is chosen. The ticket is used up by then and may be
+  // repeated.
   return { ticket: ticket?.slice(prefix.length), answer: offered.includes('svc') ? 'svc' : ticket }
 }

@@ -40,7 +40,10 @@ interface Accepted {
   readonly generation: number
 }
 
-/** Turns upgrade requests into sockets, by the same steps in the same order as a request; a refusal is a complete HTTP answer. */
+/**
+ * Turns upgrade requests into sockets, by the same steps in the same order as a request; a refusal is a complete HTTP
+ * answer.
+ */
 export class Upgrades {
   #parts: UpgradeParts
   #adapter: Promise<Adapter> | undefined
@@ -104,7 +107,8 @@ export class Upgrades {
         caller.cors,
       )
       for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
-      // The adapter hands the request to its hooks and keeps it for the life of the socket; ours need nothing but the context, and a
+      // The adapter hands the request to its hooks and keeps it for the life of the socket; ours need nothing but the
+      // context, and a
       // real Request would be several kilobytes of every idle socket.
       const web = { url: 'http://localhost/', context: { accepted, headers } } as unknown as Request
       socket.off('close', onClose)
@@ -115,7 +119,10 @@ export class Upgrades {
     }
   }
 
-  /** Takes one of the places of an address; the returned function gives it back, once. Throws `rate_limit` when there is none. */
+  /**
+   * Takes one of the places of an address; the returned function gives it back, once. Throws `rate_limit` when there
+   * is none.
+   */
   #enter(address: string): () => void {
     const { socketsPerAddress = Infinity } = this.#parts.settings()
     const key = limiterKey(address)
@@ -214,7 +221,10 @@ export class Upgrades {
     endWith(socket, error, undefined, [], caller.cors, caller.requestId)
   }
 
-  /** The WebSocket code is loaded with the first upgrade. Compression stays off: it costs 240 KB for every idle socket. */
+  /**
+   * The WebSocket code is loaded with the first upgrade. Compression stays off: it costs 240 KB for every idle
+   * socket.
+   */
   async #open(): Promise<Adapter> {
     const { default: nodeAdapter } = await import('crossws/adapters/node')
     const sockets = new WeakMap<object, LiveSocket>()

@@ -4,7 +4,10 @@ export interface Limiter {
   take(key: string, cost: number): boolean
   /** Whether `cost` tokens could be taken now. */
   allows(key: string, cost: number): boolean
-  /** The theoretical arrival time of the key, which every charge moves on; `undefined` for a key that is full or was never seen. */
+  /**
+   * The theoretical arrival time of the key, which every charge moves on; `undefined` for a key that is full or was
+   * never seen.
+   */
   arrival(key: string): number | undefined
   /** The limit may change while it runs; what is used up stays used up. */
   resize(tokens: number): void

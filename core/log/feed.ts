@@ -31,7 +31,10 @@ export class LogFeed {
     return count === 0 ? [] : this.#lines.slice(-Math.min(count, this.#keep))
   }
 
-  /** Calls back for every line from now on, until the returned function is called. The reader must not throw and not log. */
+  /**
+   * Calls back for every line from now on, until the returned function is called. The reader must not throw and not
+   * log.
+   */
   follow(reader: (line: NumberedLine) => void): () => void {
     this.#readers.add(reader)
     return () => {

@@ -13,7 +13,10 @@ const levels: Readonly<Record<LogLevel, number>> = { silent: -1, error: 0, warn:
 export interface LogOptions {
   readonly level?: LogLevel
   readonly format?: 'text' | 'json'
-  /** Gets whole lines with their newline. Default: standard error, so that standard output holds only what a command answers. */
+  /**
+   * Gets whole lines with their newline. Default: standard error, so that standard output holds only what a command
+   * answers.
+   */
   readonly write?: (line: string) => void
   /** Default: whether standard error is a terminal. */
   readonly colored?: boolean
@@ -32,7 +35,8 @@ export interface Log extends ConsolaInstance {
 }
 
 /**
- * A logger whose arguments are texts, errors and, last, an object of fields. Secrets are masked and control characters escaped;
+ * A logger whose arguments are texts, errors and, last, an object of fields. Secrets are masked and control
+ * characters escaped;
  * stacks are printed at level error only.
  */
 export function createLog(options: LogOptions = {}): Log {

@@ -15,7 +15,9 @@ export type LogLevelName = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trac
 
 const colors = { fatal: 41, error: 31, warn: 33, info: 36, debug: 90, trace: 90 } as const
 
-/** Makes text harmless on a terminal and in a file of lines: one message cannot pretend to be two, or move the cursor. */
+/**
+ * Makes text harmless on a terminal and in a file of lines: one message cannot pretend to be two, or move the cursor.
+ */
 export function escapeControls(text: string, keepNewlines = false): string {
   return text.replaceAll(/[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (char) => {
     if (char === '\n') return keepNewlines ? '\n' : '\\n'

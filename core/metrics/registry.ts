@@ -123,8 +123,10 @@ class Observed implements Family {
 }
 
 /**
- * Every metric of the process, by name. It is not prom-client's registry because that one costs a start 20 ms and 20 MB and a
- * counter fifteen times as much (130 ns), on the path of every request, and because a plugin's metrics end with its scope.
+ * Every metric of the process, by name. It is not prom-client's registry because that one costs a start 20 ms and 20
+ * MB and a
+ * counter fifteen times as much (130 ns), on the path of every request, and because a plugin's metrics end with its
+ * scope.
  */
 export class MetricRegistry {
   #families = new Map<string, Family>()

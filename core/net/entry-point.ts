@@ -32,7 +32,8 @@ export interface EntryPointDeps {
 }
 
 /**
- * A way to the network under one set of rules. It uses Node's agents because undici's `Agent` does not show which socket
+ * A way to the network under one set of rules. It uses Node's agents because undici's `Agent` does not show which
+ * socket
  * carries a request: here the address of that socket is checked for every request, on reused connections too.
  */
 export class EntryPoint {

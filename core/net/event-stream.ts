@@ -12,8 +12,10 @@ export interface StreamedEvent {
 }
 
 /**
- * Cuts the bytes of a `text/event-stream` into events, whatever its line ends are and wherever the network cut it. `feed` and `finish`
- * call back for each event before they return. Throws what `tooLong` makes when one line has no end. Holds no timers and no connections.
+ * Cuts the bytes of a `text/event-stream` into events, whatever its line ends are and wherever the network cut it.
+ * `feed` and `finish`
+ * call back for each event before they return. Throws what `tooLong` makes when one line has no end. Holds no timers
+ * and no connections.
  */
 export class EventStreamReader {
   readonly #utf8 = new TextDecoder()

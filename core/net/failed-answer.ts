@@ -5,7 +5,10 @@ import { readJson } from '../schema/nesting.ts'
 const MAX_ERROR_BYTES = 65_536
 const MAX_MESSAGE_CHARS = 300
 
-/** The body of an answer of 400 and over, cut to what an explanation can need. A body that breaks off is as long as it got. */
+/**
+ * The body of an answer of 400 and over, cut to what an explanation can need. A body that breaks off is as long as it
+ * got.
+ */
 export async function readFailedBody(response: OutboundResponse): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -30,7 +33,10 @@ export function readFailedJson(text: string): unknown {
   }
 }
 
-/** Seconds to wait, from `Retry-After` as seconds or as an HTTP date, or from the `retry-after-ms` some vendors add. `now` is in ms since 1970. */
+/**
+ * Seconds to wait, from `Retry-After` as seconds or as an HTTP date, or from the `retry-after-ms` some vendors add.
+ * `now` is in ms since 1970.
+ */
 export function readRetryAfter(header: string | undefined, ms: string | undefined, now: number): number | undefined {
   if (ms !== undefined && /^\d+(\.\d+)?$/.test(ms.trim())) return Number(ms) / 1000
   if (header === undefined) return undefined

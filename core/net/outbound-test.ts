@@ -11,7 +11,8 @@ export interface OutboundCase {
 }
 
 /**
- * Tests the guard of outbound requests against a listener on this machine that counts connections. A client of the same kind as the
+ * Tests the guard of outbound requests against a listener on this machine that counts connections. A client of the
+ * same kind as the
  * daemon's own must reach it through no form of its address, and exactly once through the name on the allow list.
  */
 export async function testOutbound(signal: AbortSignal): Promise<readonly OutboundCase[]> {
@@ -51,7 +52,10 @@ export async function testOutbound(signal: AbortSignal): Promise<readonly Outbou
   }
 }
 
-/** Counts connections and redirects two of its paths. A bare socket: a second `node:http` server slows down every answer of the first. */
+/**
+ * Counts connections and redirects two of its paths. A bare socket: a second `node:http` server slows down every
+ * answer of the first.
+ */
 class Target {
   readonly paths: string[] = []
   connections = 0

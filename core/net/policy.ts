@@ -13,7 +13,10 @@ const METADATA_NAMES = new Set([
   'instance-data',
   'instance-data.ec2.internal',
 ])
-/** Ports of services that would take a request for commands of their own protocol (the list of the Fetch standard, shortened to what is met). */
+/**
+ * Ports of services that would take a request for commands of their own protocol (the list of the Fetch standard,
+ * shortened to what is met).
+ */
 const CLOSED_PORTS = new Set([
   1, 7, 9, 13, 19, 20, 21, 22, 23, 25, 37, 53, 69, 79, 110, 111, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
   512, 513, 514, 515, 540, 554, 587, 601, 636, 873, 993, 995, 2049, 3659, 4045, 5060, 5061, 6000, 6379, 6566, 6665,
@@ -31,7 +34,9 @@ export interface OwnListeners {
 }
 const noListeners: OwnListeners = { ports: () => new Set(), names: () => [] }
 
-/** Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata. */
+/**
+ * Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata.
+ */
 export class Policy {
   readonly #hosts = new Set<string>()
   readonly #ranges: Range[] = []
@@ -40,7 +45,9 @@ export class Policy {
   /** The same few addresses are asked about at every request, and what an address is never changes. */
   readonly #known = new Map<string, AddressKind>()
 
-  /** `operator` addresses, such as a base URL in the configuration, may be loopback and private without being listed. */
+  /**
+   * `operator` addresses, such as a base URL in the configuration, may be loopback and private without being listed.
+   */
   constructor(allow: readonly string[], operator: boolean, own: OwnListeners = noListeners) {
     this.#own = own
     this.#kinds = new Set(operator ? ['public', 'loopback', 'private'] : ['public'])
@@ -109,7 +116,10 @@ const isUsualPort = (port: number): boolean => port === 80 || port === 443
 export const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
 
-/** Whether whoever connects to this address reaches this machine: loopback, no address at all, or that of one of its interfaces. */
+/**
+ * Whether whoever connects to this address reaches this machine: loopback, no address at all, or that of one of its
+ * interfaces.
+ */
 function isThisMachine(address: string): boolean {
   if (classify(address) === 'loopback') return true
   const unspecified = ['0.0.0.0/8', '::'].some((text) => isInText(address, text))

@@ -64,7 +64,8 @@ export interface ProxyDeps {
 }
 
 /**
- * Opens an HTTP proxy on a socket file of its own, for one program. It connects where `admits` and the outbound rules permit it. Names are
+ * Opens an HTTP proxy on a socket file of its own, for one program. It connects where `admits` and the outbound
+ * rules permit it. Names are
  * resolved here, so the address that was checked is the one that is connected to.
  */
 export async function openProxy(deps: ProxyDeps): Promise<Proxy> {
@@ -249,7 +250,8 @@ class ProgramProxy implements Proxy {
           ...passedHeaders(request),
           host: url.host,
           connection: 'close',
-          // A body has its length or chunks, whatever the method: bare bytes after the headers would be a second request.
+          // A body has its length or chunks, whatever the method: bare bytes after the headers would be a second
+          // request.
           ...(request.headers['transfer-encoding'] !== undefined && { 'transfer-encoding': 'chunked' }),
         },
       })

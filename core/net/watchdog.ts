@@ -6,7 +6,10 @@ export interface Watch {
   end(): void
 }
 
-/** Tells what is too late. One timer for all that is watched, so that a request sets none of its own. Never holds the process. */
+/**
+ * Tells what is too late. One timer for all that is watched, so that a request sets none of its own. Never holds the
+ * process.
+ */
 export class Watchdog {
   readonly #watched = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined

@@ -3,7 +3,8 @@ import type { Program } from './program.ts'
 /** How a program of an agent is kept apart on this machine. */
 export interface Isolation {
   /**
-   * `bubblewrap`: namespaces of its own, in which there is nothing but what it may use. `landlock`: the kernel refuses it the rest. `none`:
+   * `bubblewrap`: namespaces of its own, in which there is nothing but what it may use. `landlock`: the kernel
+   * refuses it the rest. `none`:
    * a process group and limits; nothing of an agent runs then unless the operator says so.
    */
   readonly level: 'bubblewrap' | 'landlock' | 'none'
@@ -36,8 +37,10 @@ export interface SpawnRequest {
   /** Bytes of stdout and stderr that are kept, the end of them (default 1 MiB). */
   readonly outputBytes?: number
   /**
-   * `operator`: the operator chose it and its words, such as the command line of a model provider. It has the system and its network but for
-   * the daemon's own folders, and writes to none that code is loaded from. Absent: it is confined as that of an agent, to `cwd`, a private /tmp
+   * `operator`: the operator chose it and its words, such as the command line of a model provider. It has the system
+   * and its network but for
+   * the daemon's own folders, and writes to none that code is loaded from. Absent: it is confined as that of an
+   * agent, to `cwd`, a private /tmp
    * and the system's programs.
    */
   readonly trust?: 'operator'
@@ -94,7 +97,10 @@ export interface Child {
 export interface Spawn {
   /** Throws `invalid_request` when there is no such program, `forbidden` for a path with `..` in it. */
   find(command: string, cwd: string, path?: readonly string[]): Promise<Program>
-  /** Whether there is a program of this name in the safe folders or `path`. Looks at the disk, a few microseconds a folder. */
+  /**
+   * Whether there is a program of this name in the safe folders or `path`. Looks at the disk, a few microseconds a
+   * folder.
+   */
   has(name: string, path?: readonly string[]): boolean
   /** Throws like `find`; `rate_limit` when too many run already, and the signal's reason. */
   start(request: SpawnRequest): Promise<Child>
@@ -106,6 +112,9 @@ export interface Spawn {
   checkWorkspace(folder: string): void
   /** Folders that code and configuration are loaded from, and those that no program of an agent sees. */
   protectedFolders(): { readonly code: readonly string[]; readonly hidden: readonly string[] }
-  /** Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be overwritten. */
+  /**
+   * Secrets of the environment the daemon was started with that stand there still, by name, and why they could not be
+   * overwritten.
+   */
   exposed(): { readonly names: readonly string[]; readonly because: string | undefined }
 }

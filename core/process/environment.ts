@@ -15,7 +15,10 @@ export const safePath: readonly string[] =
         ...(process.platform === 'darwin' ? ['/opt/homebrew/bin'] : []),
       ]
 
-/** Names that make a loader, an interpreter, a shell or git run someone else's code, or lead to someone's agent. Never passed. */
+/**
+ * Names that make a loader, an interpreter, a shell or git run someone else's code, or lead to someone's agent. Never
+ * passed.
+ */
 const never =
   /^(LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|NODE_OPTIONS|NODE_PATH|NODE_EXTRA_CA_CERTS|PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|PERL5OPT|PERL5LIB|RUBYOPT|BASH_ENV|ENV|PROMPT_COMMAND|IFS|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|GIT_CONFIG_.*|PAGER|EDITOR|JAVA_TOOL_OPTIONS|NPM_CONFIG_.*|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|.*_PROXY)$/i
 /** Names that usually hold a secret. Passed only when approved one by one. */
@@ -36,7 +39,10 @@ export interface Surroundings {
   readonly approved: readonly string[]
 }
 
-/** The whole environment of a child. Nothing of the daemon's own is in it. Throws `forbidden` for a name that may not be passed. */
+/**
+ * The whole environment of a child. Nothing of the daemon's own is in it. Throws `forbidden` for a name that may not
+ * be passed.
+ */
 export function createEnvironment({ home, temporary, path, extra, approved }: Surroundings): Record<string, string> {
   for (const name of Object.keys(extra)) checkName(name, approved)
   return {

@@ -36,7 +36,8 @@ const system: readonly string[] = [
   '/gnu/store',
 ]
 /**
- * What programs need of /etc. The rest may hold secrets that only the rights of files keep: a daemon of root has the right to read all.
+ * What programs need of /etc. The rest may hold secrets that only the rights of files keep: a daemon of root has the
+ * right to read all.
  */
 const settings: readonly string[] = [
   'alternatives',
@@ -141,7 +142,8 @@ function entriesOf(folder: string): readonly Dirent[] {
 }
 
 /**
- * The real path of a folder that programs of agents may read beside their own. Throws `forbidden`, with the key that names it, for one that
+ * The real path of a folder that programs of agents may read beside their own. Throws `forbidden`, with the key that
+ * names it, for one that
  * would show them the daemon's secrets or sockets of the system.
  */
 export function readable(folder: string, key: string, { hidden }: DaemonFolders): string {

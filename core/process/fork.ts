@@ -17,7 +17,8 @@ export interface ForkOptions {
 }
 
 /**
- * Runs `processes/<name>.ts` of a plugin in a process of its own, with nothing of the daemon's environment. Throws when the installation
+ * Runs `processes/<name>.ts` of a plugin in a process of its own, with nothing of the daemon's environment. Throws
+ * when the installation
  * lacks the file.
  */
 export function forkProcess(plugin: string, name: string, { onMessage, onExit }: ForkOptions): OwnProcess {

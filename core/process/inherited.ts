@@ -3,8 +3,10 @@ import { SecretBytes } from '../storage/secret-bytes.ts'
 import { secretive } from './environment.ts'
 
 /**
- * The environment the process was started with. Whoever runs as the same user can read it as long as the process lives, in
- * `/proc/<pid>/environ`, also after a variable was deleted (security facts 1.6). So what is secret in it is taken out: kept here, and
+ * The environment the process was started with. Whoever runs as the same user can read it as long as the process
+ * lives, in
+ * `/proc/<pid>/environ`, also after a variable was deleted (security facts 1.6). So what is secret in it is taken
+ * out: kept here, and
  * overwritten there. Like the environment itself this exists once for a process.
  */
 const taken = new Map<string, SecretBytes>()
@@ -15,12 +17,17 @@ const whereabouts = /_(?:FILE|PATH|DIR|SOCK)$|PASSFILE$|^XAUTHORITY$/i
 /** An address with a password in it. */
 const credentials = /:\/\/[^/\s:@]*:[^/\s@]+@/
 
-/** Whether a variable is a secret, as the door to programs judges by its name, or by an address with a password as its value. */
+/**
+ * Whether a variable is a secret, as the door to programs judges by its name, or by an address with a password as its
+ * value.
+ */
 function isSecret(name: string, value: string): boolean {
   return (secretive.test(name) && !whereabouts.test(name)) || credentials.test(value)
 }
 
-/** What a variable held when the process was started, also when it was taken out since. The text is for immediate use. */
+/**
+ * What a variable held when the process was started, also when it was taken out since. The text is for immediate use.
+ */
 export function readVariable(name: string): string | undefined {
   return taken.get(name)?.toText() ?? process.env[name]
 }
@@ -50,8 +57,10 @@ let real: NodeJS.ProcessEnv | undefined
 let readers = 0
 
 /**
- * Takes every secret out of the environment, and the variables that are named, whatever they are called. From then on neither this
- * process nor a program it starts finds them there; `readVariable` does. What could not be overwritten is in `exposedVariables`.
+ * Takes every secret out of the environment, and the variables that are named, whatever they are called. From then
+ * on neither this
+ * process nor a program it starts finds them there; `readVariable` does. What could not be overwritten is in
+ * `exposedVariables`.
  */
 export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
   const names = new Set<string>()
@@ -69,7 +78,10 @@ export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
   }
 }
 
-/** Secrets that can still be read in the environment the process was started with, by name, and why they could not be overwritten. */
+/**
+ * Secrets that can still be read in the environment the process was started with, by name, and why they could not be
+ * overwritten.
+ */
 export function exposedVariables(): { readonly names: readonly string[]; readonly because: string | undefined } {
   if (process.platform !== 'linux') return { names: [...taken.keys()], because: refusal }
   const names = [...entries(readBlock())].flatMap(({ name, value }) =>

@@ -18,7 +18,10 @@ export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntri
   ...['NO_PROXY', 'no_proxy'].map((name) => [name, 'localhost,127.0.0.1,::1']),
   ['NODE_USE_ENV_PROXY', '1'],
 ])
-/** File numbers beside the three usual ones, where `Launcher.pipes` says so: facts about the namespace, its end, the filter. */
+/**
+ * File numbers beside the three usual ones, where `Launcher.pipes` says so: facts about the namespace, its end, the
+ * filter.
+ */
 export const INFO_FD = 3
 export const END_FD = 4
 export const FILTER_FD = 5
@@ -31,7 +34,10 @@ export interface Launch {
   readonly timeoutMs: number
   /** Real path of the folder it starts in, which it may write to. */
   readonly folder: string
-  /** A program of the operator's own: it has the whole system and its network, but for `hidden`, and writes to no `code`. */
+  /**
+   * A program of the operator's own: it has the whole system and its network, but for `hidden`, and writes to no
+   * `code`.
+   */
   readonly operator: boolean
   /** Folders beside its own. */
   readonly read: readonly string[]
@@ -46,7 +52,10 @@ export interface Launch {
 /** Puts words before a program that take rights away from it. */
 export interface Launcher {
   readonly isolation: Isolation
-  /** Whether the words expect the pipes at `INFO_FD` and `END_FD`, and for a program of an agent the filter at `FILTER_FD`. */
+  /**
+   * Whether the words expect the pipes at `INFO_FD` and `END_FD`, and for a program of an agent the filter at
+   * `FILTER_FD`.
+   */
   readonly pipes: boolean
   /** What is written to `FILTER_FD`. */
   readonly filter: Uint8Array | undefined
@@ -66,13 +75,17 @@ interface Programs {
 }
 type Shown = ReturnType<typeof systemFolders>
 
-/** Away with what root may do beyond its files: the daemon then has rights that the program has not, so it cannot be looked into. */
+/**
+ * Away with what root may do beyond its files: the daemon then has rights that the program has not, so it cannot be
+ * looked into.
+ */
 const powerless = ['--inh-caps=-all', '--bounding-set=-all']
 /** A process space of its own: it sees no other process, and all of it ends with its first. */
 const space = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child', '--ipc']
 
 /**
- * The strongest of what this system offers: bubblewrap, else Landlock, else nothing. `works` tries a command, because many containers
+ * The strongest of what this system offers: bubblewrap, else Landlock, else nothing. `works` tries a command,
+ * because many containers
  * forbid namespaces.
  */
 export async function launcher(works: (command: readonly string[]) => Promise<boolean>): Promise<Launcher> {
@@ -128,7 +141,8 @@ async function offerBubblewrap({ programs, shown, works }: Offered): Promise<Lau
 
 async function offerLandlock({ programs, shown, works }: Offered): Promise<Launcher | undefined> {
   const { perl, setpriv, unshare } = programs
-  // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a way out.
+  // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a
+  // way out.
   if (perl === undefined || setpriv === undefined || seccompNumber() === undefined) return undefined
   const covers = (version: number): Promise<boolean> =>
     works([perl, '-e', `exit(syscall(444, 0, 0, 1) < ${version} ? 1 : 0)`])
@@ -239,7 +253,8 @@ function bubblewrap(
     '--unshare-cgroup-try',
     ...(operator ? [] : ['--unshare-net', '--disable-userns']),
     '--die-with-parent',
-    // A session of its own, so that it has no terminal, and a group of its own, which is asked to end while bubblewrap waits.
+    // A session of its own, so that it has no terminal, and a group of its own, which is asked to end while
+    // bubblewrap waits.
     '--new-session',
     '--cap-drop',
     'ALL',
@@ -335,7 +350,10 @@ function landlock(
   ]
 }
 
-/** Pairs of rights and path, as `enterLandlock` takes them. Landlock only grants: a folder with exceptions is granted entry by entry. */
+/**
+ * Pairs of rights and path, as `enterLandlock` takes them. Landlock only grants: a folder with exceptions is granted
+ * entry by entry.
+ */
 function landlockRules({ folder, operator, read, write, hidden, code }: Launch, shown: Shown): readonly string[] {
   const covered = hidden.map(realPath)
   const readFrom = operator

@@ -1,4 +1,7 @@
-/** Words for perl that run a script with these arguments. Debian and what comes from it always has perl; no module is needed. */
+/**
+ * Words for perl that run a script with these arguments. Debian and what comes from it always has perl; no module is
+ * needed.
+ */
 export const perlWords = (perl: string, script: string, args: readonly string[]): readonly string[] => [
   perl,
   '-e',
@@ -8,9 +11,12 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
 ]
 
 /**
- * Enters a Landlock domain (landlock(7), at these numbers on every architecture) and runs the program. Arguments: how many rules there are;
- * for each a letter and a path (r: read and run, w: all but making devices, d: use as a device); `closed` for one that reaches no TCP, no
- * process and no abstract socket outside; the number of seccomp(2) and a filter in hexadecimal, or 0 and nothing; `first` for the first
+ * Enters a Landlock domain (landlock(7), at these numbers on every architecture) and runs the program. Arguments:
+ * how many rules there are;
+ * for each a letter and a path (r: read and run, w: all but making devices, d: use as a device); `closed` for one
+ * that reaches no TCP, no
+ * process and no abstract socket outside; the number of seccomp(2) and a filter in hexadecimal, or 0 and nothing;
+ * `first` for the first
  * process of a space, which hears no polite signal and waits for the program; the program.
  */
 export const enterLandlock = `
@@ -38,7 +44,8 @@ exec { $ARGV[0] } @ARGV; exit 127
 `
 
 /**
- * Listens on a port of the own network namespace before the program starts, and hands each connection to a socket file. Arguments: the file, the
+ * Listens on a port of the own network namespace before the program starts, and hands each connection to a socket
+ * file. Arguments: the file, the
  * port, the program. Each direction of a connection is a process of its own, so that none waits for the other.
  */
 export const bridgePort = `
@@ -63,7 +70,10 @@ shutdown($to, 1); waitpid $back, 0 if $back; exit 0;
 }
 `
 
-/** Closes files the daemon itself was started with, which would be open to every program. Arguments: how many, their numbers, the program. */
+/**
+ * Closes files the daemon itself was started with, which would be open to every program. Arguments: how many, their
+ * numbers, the program.
+ */
 export const closeFiles = `
 my $n = shift; for (splice @ARGV, 0, $n) { if (open my $file, "<&=", $_) { close $file } }
 exec { $ARGV[0] } @ARGV; exit 127

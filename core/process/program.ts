@@ -13,7 +13,10 @@ export interface Program {
   readonly names: readonly string[]
 }
 
-/** Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws `invalid_request` when there is none. */
+/**
+ * Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws
+ * `invalid_request` when there is none.
+ */
 export async function findProgram(command: string, cwd: string, path: readonly string[] = []): Promise<Program> {
   if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command))
     throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')

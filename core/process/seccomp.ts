@@ -51,7 +51,8 @@ const REFUSE = 0x0005_0000
 type Step = readonly [code: number, yes: number, no: number, value: number]
 
 /**
- * A filter in classic BPF, as seccomp(2) takes it: sockets of these families only, no typing into a terminal, and none of the calls that
+ * A filter in classic BPF, as seccomp(2) takes it: sockets of these families only, no typing into a terminal, and
+ * none of the calls that
  * lead past namespaces. `undefined` on an architecture it is not written for.
  */
 export function socketFilter(families: readonly number[], arch: string = process.arch): Buffer | undefined {

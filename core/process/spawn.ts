@@ -123,7 +123,10 @@ export function createSpawn(
   }
 }
 
-/** What the program gets of this machine. Folders are looked at anew: a link may lead elsewhere than when they were checked first. */
+/**
+ * What the program gets of this machine. Folders are looked at anew: a link may lead elsewhere than when they were
+ * checked first.
+ */
 function readLaunch(request: SpawnRequest, { isolation }: Launcher, folders: DaemonFolders): Launch {
   const { cwd, home, read = [], write = [], path = [], timeoutMs, background } = request
   const common = {
@@ -344,7 +347,10 @@ class Running implements Child {
     }
   }
 
-  /** bubblewrap says who is first in the space, holds the second pipe open as long as there is anyone in it, and reads its filter. */
+  /**
+   * bubblewrap says who is first in the space, holds the second pipe open as long as there is anyone in it, and reads
+   * its filter.
+   */
   #listenToSpace(filter: Uint8Array | undefined): void {
     const [, , , info, end, wants] = this.#process.stdio as readonly (Readable | Writable | null | undefined)[]
     let facts = ''

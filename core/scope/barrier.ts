@@ -1,7 +1,8 @@
 import { runningCalls } from './call.ts'
 
 /**
- * Lets users of something wait while the plugin behind it is replaced, instead of finding nothing for some milliseconds.
+ * Lets users of something wait while the plugin behind it is replaced, instead of finding nothing for some
+ * milliseconds.
  * Work of the plugins that are being replaced never waits: the replacement waits for it.
  */
 export class Barrier {

@@ -5,7 +5,10 @@ const name = 'svc:enforced'
 const told = channel(name)
 const rehearsing = new AsyncLocalStorage<true>()
 
-/** Says that a security system refused or changed something, so that an operator sees it work. Costs nothing while nobody counts. */
+/**
+ * Says that a security system refused or changed something, so that an operator sees it work. Costs nothing while
+ * nobody counts.
+ */
 export function enforced(system: string): void {
   if (told.hasSubscribers && rehearsing.getStore() !== true) told.publish(system)
 }

@@ -14,7 +14,10 @@ const SMALL: ReadonlySet<bigint> = new Set([
 const number = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes.toReversed()).toString('hex')}`)
 const height = (point: Uint8Array): bigint => number(point) & (2n ** 255n - 1n)
 
-/** Why 32 bytes are no key to trust: another length, a second way to write a point, or a point of small order. `undefined` when they are. */
+/**
+ * Why 32 bytes are no key to trust: another length, a second way to write a point, or a point of small order.
+ * `undefined` when they are.
+ */
 export function keyProblem(key: Uint8Array): string | undefined {
   if (key.byteLength !== 32) return `has ${key.byteLength} bytes instead of 32`
   const y = height(key)

@@ -60,7 +60,10 @@ export function generateSigner(): { readonly privatePem: string; readonly public
   }
 }
 
-/** Signs the exact text. `name` and `version` are those in it. Throws `SignatureProblem` for a key that is not an Ed25519 one. */
+/**
+ * Signs the exact text. `name` and `version` are those in it. Throws `SignatureProblem` for a key that is not an
+ * Ed25519 one.
+ */
 export function signManifest(
   text: { readonly manifest: string; readonly name: string; readonly version: string },
   signerId: string,
@@ -107,7 +110,8 @@ export function readTrusted(list: readonly string[]): readonly Buffer[] {
 }
 
 /**
- * The envelope, when its text is the one that was signed, the signature is good and the key is one of the trusted. Nothing is made into
+ * The envelope, when its text is the one that was signed, the signature is good and the key is one of the trusted.
+ * Nothing is made into
  * text again on the way: whoever uses the manifest parses the text that comes back. Throws `SignatureProblem`.
  */
 export function verifyManifest(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {

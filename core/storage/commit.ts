@@ -21,15 +21,20 @@ const REOPEN_EVERY_MS = 250
 /** One transaction blocks the loop no longer than about this; what is left goes into the next. */
 const SLICE_MS = 12
 const MAX_WAITING = 20_000
-/** From so many batches in a group on, writers come in numbers: a group then stays open while each round of the loop brings more of them. */
+/**
+ * From so many batches in a group on, writers come in numbers: a group then stays open while each round of the loop
+ * brings more of them.
+ */
 const CROWD = 4
 const MOST_GATHERED = 500
 const GATHER_MS = 3
 const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
 /**
- * Group commit: every batch handed in during one tick goes into one transaction with one sync, and one that fails takes nobody with
- * it. Hardly any fails, so the first attempt has no savepoints; when one fails half-way, all is undone and done again with them. A
+ * Group commit: every batch handed in during one tick goes into one transaction with one sync, and one that fails
+ * takes nobody with
+ * it. Hardly any fails, so the first attempt has no savepoints; when one fails half-way, all is undone and done
+ * again with them. A
  * caller settles only after the commit; when it fails, nobody is told "done".
  */
 export class GroupCommit {
@@ -103,7 +108,9 @@ export class GroupCommit {
     if (this.#taken < CROWD) setImmediate(() => this.#flush())
     else this.#gather(0, performance.now() + GATHER_MS)
   }
-  /** Everyone in a group shares its sync and the pages it writes, so the larger it is, the less it costs each of them. */
+  /**
+   * Everyone in a group shares its sync and the pages it writes, so the larger it is, the less it costs each of them.
+   */
   #gather(before: number, until: number): void {
     setImmediate(() => {
       const { length } = this.#waiting
@@ -235,7 +242,9 @@ export class GroupCommit {
     this.#failed(this.#waiting.length, error)
   }
 
-  /** A deferred constraint is checked at the commit only: to find whose it is, each batch of the group is done alone. */
+  /**
+   * A deferred constraint is checked at the commit only: to find whose it is, each batch of the group is done alone.
+   */
   #notCommitted(taken: number, error: unknown): void {
     if (taken === 1 || !codeOf(error).startsWith('SQLITE_CONSTRAINT')) {
       this.#failed(taken, error)

@@ -8,7 +8,8 @@ const MIN_FREE_BYTES = 67_108_864
 const RETRY_MS = 5_000
 
 /**
- * A file of 4 MiB that is deleted when the disk is full, so that the daemon can still write what a clean shutdown needs. It is created
+ * A file of 4 MiB that is deleted when the disk is full, so that the daemon can still write what a clean shutdown
+ * needs. It is created
  * again when there is space. Dispose it to stop; disposal awaits a creation in progress.
  */
 export class DiskReserve implements AsyncDisposable {
@@ -93,7 +94,8 @@ export class DiskReserve implements AsyncDisposable {
       await rename(draft, this.#file)
       return true
     } catch {
-      // No space or an unwritable disk: the writer that needs it reports that. The next attempt overwrites a draft that stays.
+      // No space or an unwritable disk: the writer that needs it reports that. The next attempt overwrites a draft
+      // that stays.
       await rm(draft, { force: true }).catch(() => undefined)
       return false
     }

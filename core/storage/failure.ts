@@ -30,7 +30,10 @@ export function unavailable(message: string, cause?: unknown, retryAfterSecs = 1
   return new Refusal('service_unavailable', message, { cause, retryAfterSecs })
 }
 
-/** What the caller gets for a failure of the engine: a refusal when time or an operator can mend it, else the defect as it is. */
+/**
+ * What the caller gets for a failure of the engine: a refusal when time or an operator can mend it, else the defect
+ * as it is.
+ */
 export function translate(error: unknown): unknown {
   if (error instanceof Refusal) return error
   const code = codeOf(error)

@@ -2,7 +2,8 @@
 export type StoredValue = null | string | number | boolean | object
 
 /**
- * Key-value storage under a prefix of the plugin's own. A key has parts joined by `:` (`cache:pages`). For a few small values; what is
+ * Key-value storage under a prefix of the plugin's own. A key has parts joined by `:` (`cache:pages`). For a few
+ * small values; what is
  * searched, counted or changed by several at once belongs into a table of `ctx.db`.
  */
 export interface KeyValueStorage {

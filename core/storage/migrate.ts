@@ -13,7 +13,10 @@ export class NewerDatabase extends Error {
   override readonly name = 'NewerDatabase'
 }
 
-/** What was done to the tables, and with which text: the same on both engines, because the text is taken before it is adapted. */
+/**
+ * What was done to the tables, and with which text: the same on both engines, because the text is taken before it is
+ * adapted.
+ */
 export class Migrations {
   readonly #db: PluginDatabase
   readonly #log: ConsolaInstance

@@ -8,7 +8,10 @@ export interface StoredAnswer {
   /** Seconds of its `Retry-After`. */
   readonly retryAfter?: number | undefined
 }
-/** What is known of one Idempotency-Key. `recall` says that the answer is asked of the route again, by the id of the effect. */
+/**
+ * What is known of one Idempotency-Key. `recall` says that the answer is asked of the route again, by the id of the
+ * effect.
+ */
 export interface Reservation {
   readonly fingerprint: string
   readonly effectId: string

@@ -3,8 +3,10 @@ import { inspect } from 'node:util'
 const shown = '[secret]'
 
 /**
- * A secret in memory of its own, outside the pool that buffers share. It shows itself to nobody who does not ask for its bytes, cannot be
- * cloned into another thread, and disposing it overwrites it. What was made into a string cannot be wiped by anyone: strings are copied
+ * A secret in memory of its own, outside the pool that buffers share. It shows itself to nobody who does not ask for
+ * its bytes, cannot be
+ * cloned into another thread, and disposing it overwrites it. What was made into a string cannot be wiped by anyone:
+ * strings are copied
  * and moved by the engine.
  */
 export class SecretBytes implements Disposable {

@@ -17,7 +17,10 @@ interface Prepared {
   readonly reads: boolean
 }
 
-/** A blocked lock holds the whole event loop, so the engine itself hardly waits; the queue above retries without blocking. */
+/**
+ * A blocked lock holds the whole event loop, so the engine itself hardly waits; the queue above retries without
+ * blocking.
+ */
 const BUSY_MS = 5
 const PRAGMAS = [
   `busy_timeout = ${BUSY_MS}`,
@@ -28,14 +31,16 @@ const PRAGMAS = [
   // The usual thousand pages are sixty commits: moving the log into the file that often costs as much as writing it.
   'wal_autocheckpoint = 8000',
   'journal_size_limit = 67108864',
-  // KiB, as far as they are used. The usual two thousand do not hold what a hundred busy sessions touch between two turns.
+  // KiB, as far as they are used. The usual two thousand do not hold what a hundred busy sessions touch between two
+  // turns.
   'cache_size = -16000',
   'temp_store = MEMORY',
   'trusted_schema = OFF',
 ]
 
 /**
- * One better-sqlite3 handle, opened by db0, with its statements kept: db0 prepares anew at every call, which costs four fifths of
+ * One better-sqlite3 handle, opened by db0, with its statements kept: db0 prepares anew at every call, which costs
+ * four fifths of
  * the speed. Everything here is synchronous but opening.
  */
 export class SqliteConnection {
@@ -167,7 +172,8 @@ async function connect(
   const db = await connector.getInstance()
   try {
     for (const pragma of PRAGMAS) db.pragma(pragma)
-    // The audit chain hashes inside its own INSERT, so that no row can come between reading the tip and writing the next.
+    // The audit chain hashes inside its own INSERT, so that no row can come between reading the tip and writing the
+    // next.
     db.function('svc_sha256', { deterministic: true }, (text) =>
       typeof text === 'string' ? hash('sha256', text) : null,
     )

@@ -58,7 +58,8 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Opens the file, or makes it when there is none. A file that is empty, damaged or of another program is refused, never replaced: a
+ * Opens the file, or makes it when there is none. A file that is empty, damaged or of another program is refused,
+ * never replaced: a
  * new database is made under another name and renamed, so an empty file is always the remains of an accident.
  */
 export async function openFile(path: string): Promise<SqliteConnection> {
@@ -89,7 +90,8 @@ export async function openFile(path: string): Promise<SqliteConnection> {
 }
 
 /**
- * Holds its place beside a file that has a log, which a crash left: the last connection to close would write the log back into it, also
+ * Holds its place beside a file that has a log, which a crash left: the last connection to close would write the log
+ * back into it, also
  * into one that is damaged and to be left as it is, and one that may only read never does.
  */
 async function bystander(path: string): Promise<ReadOnlyDatabase | undefined> {
@@ -110,7 +112,10 @@ function quickCheck(connection: SqliteConnection): string {
   }
 }
 
-/** Throws `DatabaseRefused` when the file is not there although what stands beside it says that it was. A home that was never used has no witness. */
+/**
+ * Throws `DatabaseRefused` when the file is not there although what stands beside it says that it was. A home that
+ * was never used has no witness.
+ */
 export function refuseLost(path: string, witness: string): void {
   if (!existsSync(path) && existsSync(witness))
     throw new DatabaseRefused(

@@ -5,8 +5,10 @@ import { syncFolder } from './sqlite-file.ts'
 import { planSwap } from './swap.ts'
 
 /**
- * Checks a copy of the database and plans that it takes the place of the database, with the anchor of the audit trail that was copied
- * with it. The caller holds the lock of the home and carries the plan out. Throws and changes nothing when the copy is damaged.
+ * Checks a copy of the database and plans that it takes the place of the database, with the anchor of the audit
+ * trail that was copied
+ * with it. The caller holds the lock of the home and carries the plan out. Throws and changes nothing when the copy
+ * is damaged.
  */
 export async function stageDatabase(
   home: string,

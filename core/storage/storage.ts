@@ -51,7 +51,10 @@ function checked(name: string): string {
 const toBytes = (value: unknown): Uint8Array | undefined =>
   value instanceof Uint8Array ? value : value instanceof ArrayBuffer ? new Uint8Array(value) : undefined
 
-/** An unstorage driver over the table `core_storage`. Text and bytes have a column each, so that both engines keep them as they are. */
+/**
+ * An unstorage driver over the table `core_storage`. Text and bytes have a column each, so that both engines keep
+ * them as they are.
+ */
 function rowsDriver(db: PluginDatabase, plugin: string): Driver {
   async function put(key: string, value: unknown): Promise<void> {
     const bytes = toBytes(value) ?? null

@@ -52,7 +52,8 @@ export function refuseControl(sql: string): void {
 
 const LIMITS = /\b(limit|offset)\s+\?(?!\s*[-+*/|&<>=])/gi
 /**
- * The same statement, planned once. For a bare `LIMIT ?` SQLite looks at the number while it plans, and so plans anew at every run,
+ * The same statement, planned once. For a bare `LIMIT ?` SQLite looks at the number while it plans, and so plans
+ * anew at every run,
  * which costs ten times the run itself; behind an expression it does not look.
  */
 export function steady(sql: string): string {

@@ -24,8 +24,10 @@ export interface VaultFile {
 }
 
 /**
- * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the first write.
- * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an error.
+ * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the
+ * first write.
+ * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an
+ * error.
  */
 export async function openVault(
   database: Pick<Database, 'sql' | 'scrub'>,

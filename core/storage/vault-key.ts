@@ -16,7 +16,10 @@ const Sealed = v.object({
   tag: base64,
 })
 
-/** A key for one purpose, made from that of the vault, which cannot be found from it. `undefined` when there is no key file. */
+/**
+ * A key for one purpose, made from that of the vault, which cannot be found from it. `undefined` when there is no key
+ * file.
+ */
 export async function deriveKey(keyFile: string, purpose: string): Promise<Buffer | undefined> {
   const key = readKey(keyFile, undefined)
   return key && deriveFrom(key.export(), purpose)
@@ -41,7 +44,10 @@ export async function sealKey(keyFile: string, passphrase: string): Promise<stri
   } satisfies v.InferOutput<typeof Sealed>)
 }
 
-/** The text of a key file and a key for one purpose. Throws `invalid_request` for another passphrase and for what `sealKey` did not make. */
+/**
+ * The text of a key file and a key for one purpose. Throws `invalid_request` for another passphrase and for what
+ * `sealKey` did not make.
+ */
 export async function unsealKey(
   text: string,
   passphrase: string,

@@ -45,7 +45,8 @@ const models = new Map<string, FakeModel>()
 const REGISTRY = Symbol.for('svc/testing:models')
 
 /**
- * The source of a plugin that provides the model. The daemon reads plugins from files, so the model is handed over under a name.
+ * The source of a plugin that provides the model. The daemon reads plugins from files, so the model is handed over
+ * under a name.
  * `release` forgets it.
  */
 export function providerOf(model: FakeModel, id: string): { readonly source: string; release(): void } {

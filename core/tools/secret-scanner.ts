@@ -8,7 +8,8 @@ const MIN_SECRET_CHARS = 8
 const MAX_TEXT_CHARS = 2_097_152
 
 /**
- * Recognises secrets without storing them: keeps keyed hashes of every window of 16 characters, in the encodings that usually hide a
+ * Recognises secrets without storing them: keeps keyed hashes of every window of 16 characters, in the encodings
+ * that usually hide a
  * secret (security facts 1.2). A rolling hash makes a scan linear in the length of the text.
  */
 export class SecretScanner {
@@ -110,7 +111,8 @@ function secretPart(value: string): string {
 
 function formsOf(secret: string): ReadonlySet<string> {
   const bytes = Buffer.from(secret)
-  // Base64 of a longer text may shift the secret by up to two bytes; its first and last characters depend on the neighbours.
+  // Base64 of a longer text may shift the secret by up to two bytes; its first and last characters depend on the
+  // neighbours.
   const shifted = [0, 1, 2].flatMap((shift) =>
     ['base64', 'base64url'].map((encoding) =>
       Buffer.concat([Buffer.alloc(shift), bytes])

@@ -25,7 +25,8 @@ export interface CallAssessment {
   /** How much harm exactly this call can do; what its tool can do when absent. */
   readonly harm?: 'low' | 'medium' | 'high' | 'critical'
   /**
-   * The further calls that one answer may stand for: those of the same tool with the same key. `covers` says which these are.
+   * The further calls that one answer may stand for: those of the same tool with the same key. `covers` says which
+   * these are.
    * `once`: every call has to be asked about by itself. Calls with the very same arguments when absent.
    */
   readonly standing?: 'once' | { readonly key: string; readonly covers: string }
@@ -47,9 +48,15 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   readonly timeoutSecs?: number
   /** What its answer is labelled with beside what the arguments carry, such as `ExternalNetwork` for a fetched page. */
   readonly labels?: readonly string[]
-  /** Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks this. */
+  /**
+   * Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks
+   * this.
+   */
   readonly refuses?: readonly string[]
-  /** The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has none of it. */
+  /**
+   * The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has
+   * none of it.
+   */
   readonly needs?: string
   /** What a call means to a person. From the arguments alone: nothing is looked up or done for it. */
   assess?(input: v.InferOutput<I>): CallAssessment
@@ -107,7 +114,10 @@ export interface Tools {
    * arguments do wrong: that is a result with `failed`, told to the model. Rejects only when `call.signal` aborts.
    */
   call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
-  /** From now on tools that send data away refuse arguments with this value or a part of it. Values under eight characters are ignored. */
+  /**
+   * From now on tools that send data away refuse arguments with this value or a part of it. Values under eight
+   * characters are ignored.
+   */
   protectSecret(value: string): void
   /** Whether arguments hold a secret of the daemon, in plain or in a usual encoding. */
   containsSecret(args: unknown): boolean

@@ -11,7 +11,8 @@ export const migrations: readonly Migration[] = [
     CREATE INDEX audit_entry_event ON audit_entry (event_type, id);`,
   },
   {
-    // `position` counts whole blocks of 1,024 entries from 0; `size` is how many entries a tree has, which is the number of its last one.
+    // `position` counts whole blocks of 1,024 entries from 0; `size` is how many entries a tree has, which is the
+    // number of its last one.
     id: '002-checkpoint',
     sql: `CREATE TABLE audit_block (position INTEGER PRIMARY KEY, root TEXT NOT NULL);
     CREATE TABLE audit_checkpoint (size INTEGER PRIMARY KEY, root TEXT NOT NULL, timestamp TEXT NOT NULL, key_id TEXT NOT NULL, signature TEXT NOT NULL);

@@ -25,7 +25,8 @@ export const BudgetUnpriced = notify<{ readonly agentId: string; readonly provid
 
 export interface Budgets {
   /**
-   * Whether a call of this agent has to pass the gate `ModelCallStarting`. Costs nothing; true also while the limits are not read yet.
+   * Whether a call of this agent has to pass the gate `ModelCallStarting`. Costs nothing; true also while the limits
+   * are not read yet.
    */
   limits(agent: {
     readonly id: string

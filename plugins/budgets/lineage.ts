@@ -17,7 +17,10 @@ export function parentOf({
   return typeof parent === 'string' && parent !== '' ? parent : undefined
 }
 
-/** Which agents spawned which. The limits of an agent hold for it and all its descendants together, also for those that are gone. */
+/**
+ * Which agents spawned which. The limits of an agent hold for it and all its descendants together, also for those
+ * that are gone.
+ */
 export class AgentLineage {
   readonly #descendants = new Map<string, Set<string>>()
   readonly #ancestors = new Map<string, Set<string>>()

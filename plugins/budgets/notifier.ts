@@ -27,7 +27,10 @@ const NOTIFY_DELAY_MS = 50
 const MAX_KNOWN = 10_000
 const WORDS = { hour: 'hourly', day: 'daily', month: 'monthly' } as const
 
-/** Notifies once for each limit and period when it is nearly or wholly used up: in the log, in the audit log and by hooks. */
+/**
+ * Notifies once for each limit and period when it is nearly or wholly used up: in the log, in the audit log and by
+ * hooks.
+ */
 export class BudgetNotifier {
   readonly #deps: BudgetNotifierDeps
   readonly #known = new Set<string>()

@@ -1,6 +1,9 @@
 import * as v from 'valibot'
 
-/** Money is counted in billionths of a dollar, of which no more can be told apart: a larger limit would be stored as another one than was sent. */
+/**
+ * Money is counted in billionths of a dollar, of which no more can be told apart: a larger limit would be stored as
+ * another one than was sent.
+ */
 const MAX_USD = Math.floor(Number.MAX_SAFE_INTEGER / 1_000_000_000)
 const Usd = v.nullable(
   v.pipe(

@@ -51,7 +51,9 @@ const ALL = ''
 /** What another process has set holds here after so long. */
 const REREAD_MS = 5000
 
-/** Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit. */
+/**
+ * Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit.
+ */
 export class BudgetService implements Budgets {
   readonly #deps: BudgetServiceDeps
   #state: BudgetState | undefined
@@ -68,7 +70,8 @@ export class BudgetService implements Budgets {
     // The gate reads again now and then.
     if (this.#deps.shared) return true
     if (!this.#state) {
-      // Read with the first call, so that the start does not wait; until then every call passes the gate and gets a failure there.
+      // Read with the first call, so that the start does not wait; until then every call passes the gate and gets a
+      // failure there.
       this.#read().catch(() => undefined)
       return true
     }
@@ -228,7 +231,10 @@ export class BudgetService implements Budgets {
     return refusal(payer, full, full.unit === 'usd' ? nano : tokens, this.#deps.now())
   }
 
-  /** The agents that pay for a call together with others: those it came of, and itself when it made any. Only those with a limit. */
+  /**
+   * The agents that pay for a call together with others: those it came of, and itself when it made any. Only those
+   * with a limit.
+   */
   async #payers(agent: Agent, lineage: AgentLineage): Promise<readonly Payer[]> {
     const { set } = await this.#read()
     const payers: Payer[] = []

@@ -5,7 +5,8 @@ export interface Target {
 }
 
 /**
- * Short names that are there from the start (API facts 2.9), as `provider/model`. They follow the newest model of a family, so an
+ * Short names that are there from the start (API facts 2.9), as `provider/model`. They follow the newest model of a
+ * family, so an
  * agent that must not move names the model itself, or is in mode Stable.
  */
 const table: Readonly<Record<string, string>> = {

@@ -62,7 +62,10 @@ export function collect(version: string): Shipped {
   return { version, entries: ordered([...entries.values()]) }
 }
 
-/** Models only the price package has, with what it knows of them: those in use, with a price for text and a window, or a row of ours that has one. */
+/**
+ * Models only the price package has, with what it knows of them: those in use, with a price for text and a window, or
+ * a row of ours that has one.
+ */
 function additions(source: Source, priced: Provider): readonly (readonly [id: string, known: Known])[] {
   return priced.models.flatMap((model): (readonly [string, Known])[] => {
     const prices = toPrices(model)

@@ -1,6 +1,9 @@
 import { defineService, notify, transform } from 'svc/sdk'
 
-/** USD per million tokens. `cachedInput` is input read from a prompt cache, `cacheWrite` input written to it; absent: as `input`. */
+/**
+ * USD per million tokens. `cachedInput` is input read from a prompt cache, `cacheWrite` input written to it; absent:
+ * as `input`.
+ */
 export interface Rates {
   readonly input: number
   readonly output: number
@@ -34,11 +37,17 @@ export interface CatalogModel {
     readonly thinking: boolean | null
   }
   readonly tier: Tier
-  /** Where it comes from: shipped with the daemon, fetched from the remote registry, added over the API, or told by its provider. */
+  /**
+   * Where it comes from: shipped with the daemon, fetched from the remote registry, added over the API, or told by
+   * its provider.
+   */
   readonly origin: 'shipped' | 'registry' | 'custom' | 'provider'
 }
 
-/** The models that are known, whether or not they can be used now. Everything but `ready` needs `ready` to have settled once. */
+/**
+ * The models that are known, whether or not they can be used now. Everything but `ready` needs `ready` to have
+ * settled once.
+ */
 export interface Catalog {
   /** Reads the data on first use; settles at once afterwards. */
   ready(): Promise<void>

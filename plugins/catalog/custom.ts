@@ -28,7 +28,10 @@ export class Custom {
     this.#deps = deps
   }
 
-  /** Throws `conflict` when it is there already, `model_not_found` for a model nobody knows, `invalid_request` at the limit. */
+  /**
+   * Throws `conflict` when it is there already, `model_not_found` for a model nobody knows, `invalid_request` at the
+   * limit.
+   */
   addAlias(alias: string, modelId: string): Promise<Target> {
     return this.#changes.run(async () => {
       const { models, store, audit, limits, now } = this.#deps
@@ -104,7 +107,10 @@ export class Custom {
       return entry
     })
   }
-  /** By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear which. */
+  /**
+   * By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear
+   * which.
+   */
   removeModel(name: string, provider?: string): Promise<void> {
     return this.#changes.run(async () => {
       const { store, audit } = this.#deps

@@ -12,7 +12,10 @@ export interface ModelsDeps {
   readonly now: () => Date
 }
 
-/** All that is known of models: what is shipped, over it what the registry says, over that what was added. Read on first use. */
+/**
+ * All that is known of models: what is shipped, over it what the registry says, over that what was added. Read on
+ * first use.
+ */
 export class Models implements Catalog {
   readonly #deps: ModelsDeps
   #reading: Promise<void> | undefined
@@ -154,7 +157,8 @@ export function undated(id: string): string {
 }
 
 /**
- * The registry is newer than what is shipped, so what it says counts. Only a list price that is the same as the shipped one leaves that in
+ * The registry is newer than what is shipped, so what it says counts. Only a list price that is the same as the
+ * shipped one leaves that in
  * place, with the hours and lengths it holds for, which a registry does not tell.
  */
 function merged(shipped: Entry | undefined, entry: Entry): Entry {

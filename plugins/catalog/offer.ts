@@ -9,13 +9,19 @@ export function fits(source: Pick<Source, 'ids'> | undefined, id: string): boole
   return !unfit.test(id.toLowerCase()) && (source?.ids?.test(id) ?? true)
 }
 
-/** A zero in a registry means free only where the offer says so; elsewhere it stands for a subscription or for nothing known. */
+/**
+ * A zero in a registry means free only where the offer says so; elsewhere it stands for a subscription or for nothing
+ * known.
+ */
 export function honest(provider: string, id: string, prices: readonly TimedPrice[] | null): TimedPrice[] | null {
   const zero = prices?.every(({ input, output }) => input === 0 && output === 0) ?? true
   return prices && (!zero || local.has(provider) || id.endsWith(':free')) ? [...prices] : null
 }
 
-/** What a fetched registry says of models, under our names of providers. A provider we have no name for keeps the registry's. */
+/**
+ * What a fetched registry says of models, under our names of providers. A provider we have no name for keeps the
+ * registry's.
+ */
 export function toEntries(sections: readonly RegistrySection[]): readonly Entry[] {
   return sections.flatMap(({ id: section, models }) => {
     const source = sources.find((one) => one.models.includes(section) || one.registry?.includes(section))

@@ -1,6 +1,9 @@
 import type { Entry, TimedPrice } from './data.ts'
 
-/** A row of ours replaces what the packages say, or stands where they say nothing. What a row leaves out the packages say, or nobody does. */
+/**
+ * A row of ours replaces what the packages say, or stands where they say nothing. What a row leaves out the packages
+ * say, or nobody does.
+ */
 export type OwnRow = Pick<Entry, 'provider' | 'id'> &
   Partial<Entry> & {
     /** Where the figures are from. */
@@ -299,7 +302,9 @@ export const own: readonly OwnRow[] = [
   },
 ]
 
-/** What holds for every model of a family, by the last part of its id; for models the packages know only the price of. */
+/**
+ * What holds for every model of a family, by the last part of its id; for models the packages know only the price of.
+ */
 export const families: readonly {
   readonly ids: RegExp
   readonly tools: boolean | null

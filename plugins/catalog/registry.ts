@@ -49,7 +49,9 @@ export class RemoteRegistry {
     return this.#deps.store.registryState()
   }
 
-  /** Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once. */
+  /**
+   * Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once.
+   */
   update(): Promise<Updated> {
     return (this.#running ??= this.#update().finally(() => {
       this.#running = undefined

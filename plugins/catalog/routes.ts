@@ -54,7 +54,10 @@ const toRow = (model: CatalogModel, usable: ReadonlySet<string>): ModelRow => ({
   available: usable.has(model.provider),
 })
 
-/** What a name may mean, one model of each provider, what it means without a provider first: an alias, an id, `provider/id`, a dated id. */
+/**
+ * What a name may mean, one model of each provider, what it means without a provider first: an alias, an id,
+ * `provider/id`, a dated id.
+ */
 function candidates(name: string, all: readonly CatalogModel[], models: Models): readonly CatalogModel[] {
   const target = models.resolveAlias(name)
   const readings = [

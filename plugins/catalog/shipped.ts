@@ -7,7 +7,10 @@ import type { Entry } from './data.ts'
 import { readOwnJson } from 'svc/internal'
 
 const FILE = 'models.json'
-/** Each entry was checked when the file was made, and a test compares the file with the packages: to check them again here would take 25 ms. */
+/**
+ * Each entry was checked when the file was made, and a test compares the file with the packages: to check them again
+ * here would take 25 ms.
+ */
 const Contents = v.object({ version: v.string(), entries: v.custom<readonly Entry[]>((value) => Array.isArray(value)) })
 export type Contents = v.InferOutput<typeof Contents>
 

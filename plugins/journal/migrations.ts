@@ -62,7 +62,8 @@ export const migrations: readonly Migration[] = [
   { id: '006-turn-agent', sql: 'CREATE INDEX journal_turn_agent ON journal_turn (agent_id, created_at)' },
   // Of all effects only those that left the daemon.
   { id: '007-effect-send', sql: `CREATE INDEX journal_effect_send ON journal_effect (created_at) WHERE kind = 'send'` },
-  // Of the last step of a turn, as JSON: most turns have no other, and a row of its own costs a third of what the end of a turn writes.
+  // Of the last step of a turn, as JSON: most turns have no other, and a row of its own costs a third of what the end
+  // of a turn writes.
   { id: '008-turn-traces', sql: 'ALTER TABLE journal_turn ADD COLUMN traces TEXT' },
   // JSON, with the code a repeated request is answered by.
   { id: '009-turn-failure', sql: 'ALTER TABLE journal_turn ADD COLUMN failure TEXT' },

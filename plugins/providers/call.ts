@@ -14,8 +14,10 @@ export interface CallLimits {
 }
 
 /**
- * One call of a driver, watched: it ends when the caller aborts, when the driver is silent for too long, at the deadline and
- * when its driver goes, also if the driver ignores all that. Exactly one `end` comes last and its usage can be believed.
+ * One call of a driver, watched: it ends when the caller aborts, when the driver is silent for too long, at the
+ * deadline and
+ * when its driver goes, also if the driver ignores all that. Exactly one `end` comes last and its usage can be
+ * believed.
  */
 export class Call {
   readonly #provider: string

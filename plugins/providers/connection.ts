@@ -102,14 +102,20 @@ export class Connections {
     // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
     return options?.success ? driver?.address?.(options.output) : undefined
   }
-  /** What a driver misses on this machine that runs a program; `undefined` when that is there, `null` when it runs none. */
+  /**
+   * What a driver misses on this machine that runs a program; `undefined` when that is there, `null` when it runs
+   * none.
+   */
   lacks(name: string): string | undefined | null {
     const driver = this.driver(name)?.driver
     if (!driver?.lacks) return null
     const options = v.safeParse(driver.config, this.#options(name, driver))
     return options.success ? driver.lacks(options.output) : undefined
   }
-  /** Where a provider is at home. A vendor whose customers each have their own address is at home where the operator says it is. */
+  /**
+   * Where a provider is at home. A vendor whose customers each have their own address is at home where the operator
+   * says it is.
+   */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
     return (
@@ -124,7 +130,8 @@ export class Connections {
   }
 
   /**
-   * Throws `service_unavailable` with what to do when it cannot be called. `choose` is asked which key is next when there are several,
+   * Throws `service_unavailable` with what to do when it cannot be called. `choose` is asked which key is next when
+   * there are several,
    * each named by its circuit; without it the first one is taken.
    */
   async open(
@@ -209,8 +216,10 @@ export class Connections {
   }
 
   /**
-   * Whether a key may go to an address: to the provider's own origin, to those named in `key_origins`, and to the one that stands beside
-   * it in its section or was in force when it was stored. Without this an address in a manifest or over the API could collect keys.
+   * Whether a key may go to an address: to the provider's own origin, to those named in `key_origins`, and to the
+   * one that stands beside
+   * it in its section or was in force when it was stored. Without this an address in a manifest or over the API
+   * could collect keys.
    */
   #mayReceive(key: Key | undefined, provider: string, home: string | undefined, baseUrl: string): boolean {
     const section = this.#sections[provider]

@@ -26,7 +26,10 @@ export interface ProviderState {
   readonly defaultModel: string
 }
 
-/** Vectors, with who made them and what one token of theirs costs. Vectors of different providers or models cannot be compared. */
+/**
+ * Vectors, with who made them and what one token of theirs costs. Vectors of different providers or models cannot be
+ * compared.
+ */
 export interface Embedded extends Embeddings {
   readonly provider: string
   readonly model: string
@@ -50,8 +53,10 @@ export type InferenceEvent = CompletionEvent | CallPhase
 /** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
 export interface Inference {
   /**
-   * `default` as provider or model means what the daemon is configured to use, else the first provider with a key, else a
-   * local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot be used.
+   * `default` as provider or model means what the daemon is configured to use, else the first provider with a key,
+   * else a
+   * local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot
+   * be used.
    */
   resolve(choice: {
     readonly provider: string
@@ -60,7 +65,8 @@ export interface Inference {
     readonly apiKeyEnv?: string
   }): Promise<ResolvedModel>
   /**
-   * The provider and model a name stands for when an agent of provider `own` is asked for it: a model that provider lists, else
+   * The provider and model a name stands for when an agent of provider `own` is asked for it: a model that provider
+   * lists, else
    * an alias, else `provider/model`, else a model of that provider that nobody knows.
    */
   choose(wanted: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
@@ -69,7 +75,8 @@ export interface Inference {
   /** One sentence on why there may be no such model; `undefined` when it is known, or nobody can tell. */
   doubt(choice: { readonly provider: string; readonly model: string }): Promise<string | undefined>
   /**
-   * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
+   * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is
+   * less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
    * comes last.
    */
   complete(
@@ -79,9 +86,12 @@ export interface Inference {
     withinMs?: number,
   ): AsyncIterable<InferenceEvent>
   /**
-   * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the provider needs. `default`
-   * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no network. Retries as
-   * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is for the caller to record.
+   * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the
+   * provider needs. `default`
+   * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no
+   * network. Retries as
+   * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is
+   * for the caller to record.
    */
   embed(
     choice: {

@@ -47,7 +47,10 @@ export interface Wanted {
 export const isDefault = (name: string | undefined): boolean =>
   name === undefined || name === '' || name === 'default' || name === 'auto'
 
-/** Decides what `default` stands for: the configuration, else the first provider with a key, else a local Ollama, else the offline model. */
+/**
+ * Decides what `default` stands for: the configuration, else the first provider with a key, else a local Ollama, else
+ * the offline model.
+ */
 export class DefaultModel {
   readonly #connections: Connections
   readonly #keys: Keys

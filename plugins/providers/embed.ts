@@ -11,7 +11,10 @@ const USUAL: Omit<Embedding, 'model'> = { texts: 16, chars: 60_000 }
 const MAX_TEXTS = 10_000
 const NOTHING = { system: '', turns: [], tools: [] } satisfies Omit<CompletionRequest, 'model'>
 
-/** The calls of a provider with all that is done when they fail. `through` stands between that and the driver's client. */
+/**
+ * The calls of a provider with all that is done when they fail. `through` stands between that and the driver's
+ * client.
+ */
 export type Calls = (
   model: ResolvedModel,
   request: Omit<CompletionRequest, 'model'>,
@@ -87,7 +90,10 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderD
   }
 }
 
-/** As many texts as one request holds. A text that is too long by itself goes by itself, for the provider to cut or to refuse. */
+/**
+ * As many texts as one request holds. A text that is too long by itself goes by itself, for the provider to cut or to
+ * refuse.
+ */
 function* parts(texts: readonly string[], most: number, chars: number): Generator<readonly string[]> {
   let part: string[] = []
   let held = 0

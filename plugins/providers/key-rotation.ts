@@ -5,7 +5,8 @@ const MAX_KEYS = 1000
 type Reason = 'refused' | 'rate_limit'
 
 /**
- * Chooses the next of a provider's keys. Calls take them in turn; one that was refused or used too often is suspended for a while. A key is
+ * Chooses the next of a provider's keys. Calls take them in turn; one that was refused or used too often is
+ * suspended for a while. A key is
  * named by its circuit, so that none is kept here. The only key of a provider is never suspended.
  */
 export class KeyRotation {
@@ -32,8 +33,10 @@ export class KeyRotation {
   }
 
   /**
-   * The number of the next key; `blocked` says which ones are out for other reasons. When all rest, the one that was only used too often
-   * and may be used first, with the milliseconds until then; one that was refused is tried again at once, so that the caller is told why.
+   * The number of the next key; `blocked` says which ones are out for other reasons. When all rest, the one that was
+   * only used too often
+   * and may be used first, with the milliseconds until then; one that was refused is tried again at once, so that
+   * the caller is told why.
    */
   next(
     names: readonly string[],

@@ -28,7 +28,9 @@ export const variablesOf = ({
 }: Pick<ProviderDriver, 'envVar' | 'otherEnvVars'>): readonly string[] =>
   envVar === undefined ? [] : [envVar, ...otherEnvVars]
 
-/** A stored key is bound to the address the provider had then: changing the address later must not carry the key away. */
+/**
+ * A stored key is bound to the address the provider had then: changing the address later must not carry the key away.
+ */
 const StoredKeys = v.union([
   v.object({ key: v.string(), address: v.optional(v.string()) }),
   v.object({ keys: v.array(v.string()), address: v.optional(v.string()) }),
@@ -37,8 +39,10 @@ const StoredKeys = v.union([
 export const MAX_KEYS = 50
 
 /**
- * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places that has any gives all
- * of them: `api_key` and `api_keys`, or a variable and those that are numbered after it (`OPENAI_API_KEY`, `OPENAI_API_KEY_2` and so on).
+ * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places
+ * that has any gives all
+ * of them: `api_key` and `api_keys`, or a variable and those that are numbered after it (`OPENAI_API_KEY`,
+ * `OPENAI_API_KEY_2` and so on).
  * Never keeps one.
  */
 export class Keys {
@@ -102,7 +106,8 @@ export class Keys {
   }
 
   /**
-   * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no key that was stored
+   * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no
+   * key that was stored
    * for another one stays beside it. Throws `invalid_request` for too many.
    */
   store(

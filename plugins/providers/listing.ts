@@ -28,7 +28,8 @@ export async function addUsableModels(
       for (const id of installed) models.push(own(state, id, section?.context_window))
       continue
     }
-    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it. What has no address is here.
+    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it. What
+    // has no address is here.
     if (
       authStatus === 'missing' ||
       (authStatus === 'no_key_needed' && state.baseUrl !== undefined && section === undefined)
@@ -37,7 +38,8 @@ export async function addUsableModels(
     usable.add(name)
     const vendor = connections.catalogName(name)
     const known = catalog()?.list(vendor) ?? []
-    // A vendor under another name has the vendor's models; of what is in no catalog that is known which its driver or its section names.
+    // A vendor under another name has the vendor's models; of what is in no catalog that is known which its driver or
+    // its section names.
     if (vendor !== name) for (const model of known) models.push({ ...model, provider: name })
     const named = [...(defaultModel === UNKNOWN ? [] : [defaultModel]), ...Object.keys(section?.prices ?? {})]
     for (const id of new Set(named)) if (!known.some((model) => model.id === id)) models.push(await asNamed(id))

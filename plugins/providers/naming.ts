@@ -32,7 +32,10 @@ export interface Naming extends Pick<Inference, 'choose' | 'doubt' | 'defaultPro
   place(model: string): Promise<Choice>
 }
 
-/** What a model's name stands for. Every place where somebody names a model asks here, so that one name means one model. */
+/**
+ * What a model's name stands for. Every place where somebody names a model asks here, so that one name means one
+ * model.
+ */
 export function createNaming({ connections, defaults, ollama, catalog }: NamingDeps): Naming {
   async function read(): Promise<Catalog | undefined> {
     const found = catalog()

@@ -57,7 +57,10 @@ export class Ollama {
     return detecting
   }
 
-  /** Forgets the answer, also one on its way, after a call failed or the address changed: the next question asks again. */
+  /**
+   * Forgets the answer, also one on its way, after a call failed or the address changed: the next question asks
+   * again.
+   */
   forget(): void {
     this.#last = undefined
     this.#detecting = undefined

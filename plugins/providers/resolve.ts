@@ -55,7 +55,8 @@ export function createResolver({ connections, defaults, catalog, place }: Resolv
       const price = section?.prices[model]
       if (price) return toPrice(price)
       const isLocal = entry.driver.envVar === undefined && entry.driver.name !== GENERIC
-      // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of the section.
+      // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices`
+      // of the section.
       if (!isLocal || found?.origin === 'custom') return found?.price ?? undefined
       // What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
       if (entry.driver.lacks) return found?.price ?? undefined

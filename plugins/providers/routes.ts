@@ -75,7 +75,10 @@ export function providerRoutes({
     throw new Refusal('provider_not_found', `Provider '${name}' not found${suggest(nearest)}`)
   }
 
-  /** What can be said of a provider's models without asking it: what the catalog knows, the one it uses, those with a price, those Ollama has. */
+  /**
+   * What can be said of a provider's models without asking it: what the catalog knows, the one it uses, those with a
+   * price, those Ollama has.
+   */
   async function modelsOf({ name, defaultModel }: ProviderState): Promise<readonly string[]> {
     const installed = name === 'ollama' ? (await ollama.detected()).models : []
     const known = catalog()

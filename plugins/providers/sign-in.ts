@@ -49,7 +49,8 @@ export interface Started {
 }
 
 /**
- * Sign-ins with a device code that are under way (RFC 8628). The vendor's code never leaves: who polls has an id of ours. They live as long
+ * Sign-ins with a device code that are under way (RFC 8628). The vendor's code never leaves: who polls has an id of
+ * ours. They live as long
  * as the process; after a restart one signs in anew.
  */
 export class SignIns {
@@ -108,7 +109,10 @@ export class SignIns {
     return { id, userCode, verificationUri, expiresIn, interval }
   }
 
-  /** How it stands. Asks the vendor at most as often as the vendor wants to be asked; calls in between learn what was last known. */
+  /**
+   * How it stands. Asks the vendor at most as often as the vendor wants to be asked; calls in between learn what was
+   * last known.
+   */
   async poll(provider: string, id: string): Promise<SignInState & { readonly interval: number }> {
     const flow = this.#flows.get(id)
     if (!flow || flow.provider !== provider)
@@ -128,7 +132,8 @@ export class SignIns {
 
   async #ask(flow: Flow): Promise<void> {
     flow.next = this.#now() + flow.interval * 1000
-    // Its own limit of time, not the caller's: a token that is given out once must not be lost because somebody hung up.
+    // Its own limit of time, not the caller's: a token that is given out once must not be lost because somebody hung
+    // up.
     const data = await this.#post(
       flow.provider,
       flow.at.tokenUrl,

@@ -46,7 +46,8 @@ export interface UsageLedger {
 export const Usage = defineService<UsageLedger>()('usage')
 
 /**
- * What was used since the hour, the day and the month (UTC) began, and what is set aside for calls that run. Money is in billionths of a
+ * What was used since the hour, the day and the month (UTC) began, and what is set aside for calls that run. Money
+ * is in billionths of a
  * dollar, whole, so that sums are exact.
  */
 export interface Spent {
@@ -83,11 +84,17 @@ export interface SpendRank {
   readonly calls: number
   readonly unpriced: number
 }
-/** Keeps what is spent within limits, however many calls start at once, here and in every other process on the same database. */
+/**
+ * Keeps what is spent within limits, however many calls start at once, here and in every other process on the same
+ * database.
+ */
 export interface Spending {
   /** Of one agent, or of all. */
   spent(agentId?: string): Promise<Spent>
-  /** Sets the claim aside, durable, unless that would pass a limit of all agents or of this one: then nothing is done and it is `false`. */
+  /**
+   * Sets the claim aside, durable, unless that would pass a limit of all agents or of this one: then nothing is done
+   * and it is `false`.
+   */
   claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }): Promise<boolean>
   /** For the batch that records what was used instead. */
   release(claimId: string): Statement
@@ -100,5 +107,8 @@ export interface Spending {
 }
 export const Spending = defineService<Spending>()('spending')
 
-/** The summary of usage asks for the tokens that all agents together may use in an hour; `null` while nobody limits them. */
+/**
+ * The summary of usage asks for the tokens that all agents together may use in an hour; `null` while nobody limits
+ * them.
+ */
 export const HourlyQuotaAsked = transform<{ readonly tokens: number | null }>('usage:hourly-quota-asked')

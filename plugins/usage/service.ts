@@ -1,7 +1,10 @@
 import type { UsageLedger, UsageRecord } from './contract.ts'
 import type { UsageStore } from './store.ts'
 
-/** Whatever a provider claims, the ledger holds numbers that can be summed: a count that is none is 0, a cost that is none is unknown. */
+/**
+ * Whatever a provider claims, the ledger holds numbers that can be summed: a count that is none is 0, a cost that is
+ * none is unknown.
+ */
 export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
   return {
     entry: (record) => store.insert(sane(record), new Date(now()).toISOString()),

@@ -5,7 +5,8 @@ import type { UsageStore } from './store.ts'
 const SLICE = 20_000
 
 /**
- * The sums follow the records: each claim adds what came since the last one and takes its place in the same transaction, so writing a
+ * The sums follow the records: each claim adds what came since the last one and takes its place in the same
+ * transaction, so writing a
  * record costs nothing more, and a claim looks at a handful of sums however many records there are.
  */
 export function createSpending(store: UsageStore, now: () => number): Spending {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { dirname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildTypes, publicModules } from '../../core/build/declarations.ts'
 import { sources } from '../architecture/sources.ts'
+import { cachedBuild } from './cached-build.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
-const cache = join(repository, 'node_modules/.cache/declarations')
 
 /**
  * The folder with the declarations of the sources as they are now. The compiler runs once for each state of the
@@ -19,19 +18,7 @@ export function buildDeclarations(): Promise<string> {
 let built: Promise<string> | undefined
 
 async function build(): Promise<string> {
-  const folder = join(cache, await hashSources())
-  if (existsSync(folder)) return folder
-  await mkdir(cache, { recursive: true })
-  const fresh = await mkdtemp(join(cache, 'building-'))
-  try {
-    await buildTypes(repository, fresh)
-    await rename(fresh, folder)
-  } catch (error) {
-    await rm(fresh, { recursive: true, force: true })
-    // Another test made them meanwhile.
-    if (!existsSync(folder)) throw error
-  }
-  return folder
+  return await cachedBuild('declarations', await hashSources(), (folder) => buildTypes(repository, folder))
 }
 
 async function hashSources(): Promise<string> {

@@ -2,12 +2,16 @@
 export interface Thinking {
   /** `budget`: as many tokens as it is given; `adaptive`: as much as it wants; absent: not at all. */
   readonly on?: 'budget' | 'adaptive'
-  /** What has to be said to keep it from thinking; absent when it only thinks when asked to. `least`: it cannot be kept from it, only held to little. */
+  /**
+   * What has to be said to keep it from thinking; absent when it only thinks when asked to. `least`: it cannot be
+   * kept from it, only held to little.
+   */
   readonly off?: 'disabled' | 'between_tools' | 'least'
 }
 
 /**
- * The number of a model's generation, such as 4.5 for `claude-sonnet-4-5-20250929` and 3.7 for `claude-3-7-sonnet-latest`; `undefined`
+ * The number of a model's generation, such as 4.5 for `claude-sonnet-4-5-20250929` and 3.7 for
+ * `claude-3-7-sonnet-latest`; `undefined`
  * when its id does not say. A date is no generation.
  */
 export function generationOf(model: string): number | undefined {
@@ -15,7 +19,8 @@ export function generationOf(model: string): number | undefined {
   return major === undefined ? undefined : Number(`${major}.${minor ?? 0}`)
 }
 
-// Source: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting, the table of models. The first row that fits counts.
+// Source: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting, the table of models. The
+// first row that fits counts.
 const rows: readonly { readonly named: RegExp; readonly from: number; readonly thinking: Thinking }[] = [
   { named: /claude-(fable|mythos)/, from: 0, thinking: { on: 'adaptive', off: 'least' } },
   { named: /claude-opus/, from: 5.5, thinking: { on: 'adaptive', off: 'least' } },
@@ -42,7 +47,10 @@ export function takesSchema(model: string): boolean {
   return /claude/.test(model) && (generationOf(model) ?? Infinity) >= 4.5
 }
 
-/** Limit of an answer when nobody names one; the API demands one. Below every model's own limit, which is 4,096 for the oldest. */
+/**
+ * Limit of an answer when nobody names one; the API demands one. Below every model's own limit, which is 4,096 for
+ * the oldest.
+ */
 export function usualMaxTokens(model: string): number {
   const generation = generationOf(model)
   if (!/claude/.test(model)) return 8192

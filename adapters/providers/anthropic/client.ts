@@ -9,8 +9,10 @@ import { failureOf } from './errors.ts'
 import type { Config } from './index.ts'
 import { ModelList } from './wire.ts'
 
-// Decision: the newer version knows no temperature, so models that take one are asked in the older, which others who speak this wire know as
-// well. Of what is sent and read here nothing else differs. Source: https://platform.claude.com/docs/en/api/migration-2026-10-21
+// Decision: the newer version knows no temperature, so models that take one are asked in the older, which others who
+// speak this wire know as
+// well. Of what is sent and read here nothing else differs. Source:
+// https://platform.claude.com/docs/en/api/migration-2026-10-21
 const OLDER = '2023-06-01'
 const NEWER = '2026-10-21'
 /** Pages of the list of models; the vendor has about fifty models and a page holds a thousand. */

@@ -7,7 +7,8 @@ import { failureInStream } from './errors.ts'
 import { events, Message, Replay, WireUsage } from './wire.ts'
 import type { Block, Delta, Thought } from './wire.ts'
 
-// Decision: `pause_turn` is said of tools the vendor runs itself, which an agent only has through `extra_params`; the answer is not all of it.
+// Decision: `pause_turn` is said of tools the vendor runs itself, which an agent only has through `extra_params`; the
+// answer is not all of it.
 const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
   max_tokens: 'length',
   model_context_window_exceeded: 'length',

@@ -25,7 +25,8 @@ export function encode(request: CompletionRequest, config: Config): string {
     stream: true,
     // These come below, as text: what was said before is the same as last time, and was written then.
     messages: undefined,
-    // What is the same for a long time stands first: tools, then the system prompt, each a place up to which the cache may reach.
+    // What is the same for a long time stands first: tools, then the system prompt, each a place up to which the
+    // cache may reach.
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, input }, index) => ({
         name,
@@ -44,7 +45,10 @@ export function encode(request: CompletionRequest, config: Config): string {
   return `${wellFormed(rest).slice(0, -1)},"messages":[${messages(turns, cached)}]}`
 }
 
-/** How thinking is asked for, or kept off. Thinking counts towards the answer's limit, so a limit that is too small goes without. */
+/**
+ * How thinking is asked for, or kept off. Thinking counts towards the answer's limit, so a limit that is too small
+ * goes without.
+ */
 function think(
   { model, thinking, turns }: CompletionRequest,
   maxTokens: number,
@@ -55,7 +59,8 @@ function think(
   if (thinking && on === 'adaptive') return { on: true, field: { type: 'adaptive', display: 'summarized' } }
   if (thinking && on === 'budget') {
     const budget = Math.min(config.thinking_budget_tokens, Math.floor(maxTokens * 0.75))
-    // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends without.
+    // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends
+    // without.
     return budget < MIN_BUDGET ||
       !turns
         .slice(turns.findLastIndex(({ role }) => role === 'user'))
@@ -81,7 +86,8 @@ function form(wanted: ResponseFormat | undefined, model: string): object {
 }
 
 /**
- * Roles take turns: results and what the user says after them are one message, results first. With the cache on, the last two messages of
+ * Roles take turns: results and what the user says after them are one message, results first. With the cache on, the
+ * last two messages of
  * the user are marked: the newest for the next request, the one before because the last request wrote up to there.
  */
 function messages(turns: readonly Turn[], cached: boolean): string {
@@ -161,7 +167,10 @@ const idOf = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call
 function schemaOf(input: object): object {
   return 'type' in input && input.type === 'object' ? input : { type: 'object', properties: {}, ...input }
 }
-/** Half of a character outside the basic plane makes the whole body unreadable for the vendor, also where JSON escapes it. */
+/**
+ * Half of a character outside the basic plane makes the whole body unreadable for the vendor, also where JSON escapes
+ * it.
+ */
 function wellFormed(json: string): string {
   return json.includes('\\ud')
     ? json.replace(/\\(?:\\|ud[89a-f][0-9a-f]{2})/g, (found) => (found === '\\\\' ? found : '\ufffd'))

@@ -1,4 +1,5 @@
-// What a schema may hold for an answer to be held to it. Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+// What a schema may hold for an answer to be held to it. Source:
+// https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 const known = new Set([
   'type',
   'properties',

@@ -53,7 +53,8 @@ function think(
   if (model.think === 'adaptive') return { on: true, fields: { thinking: { type: 'adaptive', display: 'summarized' } } }
   if (model.think !== 'budget') return { on: false, fields: model.think }
   const budget = Math.min(config.thinking_budget_tokens, Math.floor(maxTokens * 0.75))
-  // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends without.
+  // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends
+  // without.
   const running = turns.slice(turns.findLastIndex(({ role }) => role === 'user'))
   const thought = running.every((turn) => turn.role !== 'assistant' || 'reasoningContent' in (content(turn)[0] ?? {}))
   return budget < MIN_BUDGET || !thought
@@ -77,7 +78,8 @@ function toolsOf({ tools, turns }: CompletionRequest): readonly object[] {
   }))
 }
 
-// Decision: a schema is sent as it is; a model that cannot be held to one answers 400, so it is sent only when it is said to be strict.
+// Decision: a schema is sent as it is; a model that cannot be held to one answers 400, so it is sent only when it is
+// said to be strict.
 function form(wanted: ResponseFormat | undefined): object {
   if (wanted?.type !== 'json_schema' || wanted.strict !== true) return {}
   return {
@@ -90,7 +92,10 @@ function form(wanted: ResponseFormat | undefined): object {
   }
 }
 
-/** Roles take turns: results and what the user says after them are one message, results first. The last two messages of the user end with a cache point. */
+/**
+ * Roles take turns: results and what the user says after them are one message, results first. The last two messages
+ * of the user end with a cache point.
+ */
 function messages(turns: readonly Turn[], cached: boolean): string {
   const spoken: { readonly role: 'user' | 'assistant'; blocks: string; results: string }[] = []
   for (const turn of turns) {
@@ -175,7 +180,10 @@ function call({ id, name, args }: ToolCall): object {
 /** Another provider's ids may hold what this one refuses. */
 const idOf = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(-64) || 'call'
 
-/** Half of a character outside the basic plane makes the whole body unreadable for the vendor, also where JSON escapes it. */
+/**
+ * Half of a character outside the basic plane makes the whole body unreadable for the vendor, also where JSON escapes
+ * it.
+ */
 function wellFormed(json: string): string {
   return json.includes('\\ud')
     ? json.replace(/\\(?:\\|ud[89a-f][0-9a-f]{2})/g, (found) => (found === '\\\\' ? found : '\ufffd'))

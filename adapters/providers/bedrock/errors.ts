@@ -79,7 +79,9 @@ function reasonOf(status: number, type: string, message: string): UpstreamReason
   return status >= 500 || status === 424 || status === 0 ? 'server_error' : 'invalid_request'
 }
 
-/** The type may have the name of a service and an address around it: `com.amazon.coral#ThrottlingException:http://…`. */
+/**
+ * The type may have the name of a service and an address around it: `com.amazon.coral#ThrottlingException:http://…`.
+ */
 function parseError(
   text: string,
   header: string | undefined,

@@ -13,7 +13,8 @@ export interface Frame {
 }
 
 /**
- * Cuts bytes into frames of `application/vnd.amazon.eventstream`, wherever the network cut them; the codec reads each. A length is believed
+ * Cuts bytes into frames of `application/vnd.amazon.eventstream`, wherever the network cut them; the codec reads
+ * each. A length is believed
  * once the checksum of the prelude is right. Throws what `broken` makes.
  */
 export class FrameReader {

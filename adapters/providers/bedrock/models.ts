@@ -16,7 +16,8 @@ interface Row extends Model {
 
 const nothing = { thinking: { type: 'disabled' } }
 const least = { output_config: { effort: 'low' } }
-// Sources: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html, claude-messages-adaptive-thinking.html and
+// Sources: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html,
+// claude-messages-adaptive-thinking.html and
 // https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting. The first row that fits counts.
 const rows: readonly Row[] = [
   { named: /claude-(fable|mythos)/, cached: 'all', think: 'adaptive', rest: least, noTemperature: true },

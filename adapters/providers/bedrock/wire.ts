@@ -25,7 +25,10 @@ const Delta = v.union([
 ])
 export type Delta = v.InferOutput<typeof Delta>
 
-/** Payloads of the events of a stream. One whose type is not known is of no interest; a known one that has another form is broken. */
+/**
+ * Payloads of the events of a stream. One whose type is not known is of no interest; a known one that has another
+ * form is broken.
+ */
 export const events = {
   messageStart: v.object({ role: v.string() }),
   contentBlockStart: v.object({

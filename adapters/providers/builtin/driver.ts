@@ -3,7 +3,9 @@ import type { ProviderDriver } from 'svc/providers'
 
 const MODEL = 'offline'
 
-/** The embedded default: no network, no key, the same answer to the same conversation. Says that it is no real model. */
+/**
+ * The embedded default: no network, no key, the same answer to the same conversation. Says that it is no real model.
+ */
 export const builtin: ProviderDriver = {
   name: 'builtin',
   title: 'Built-in offline model',

@@ -12,9 +12,12 @@ const DENSE =
 const TELLING = 8
 
 /**
- * Vectors without a network and without a model: each word and each group of letters in it is hashed to a dimension. Texts that share
- * words or parts of words are near each other, in any language and with slips of the pen; texts that mean the same in other words are
- * not. Good for finding what was said before, not for understanding it. The same text always has the same vector, of length 1 (a text
+ * Vectors without a network and without a model: each word and each group of letters in it is hashed to a dimension.
+ * Texts that share
+ * words or parts of words are near each other, in any language and with slips of the pen; texts that mean the same
+ * in other words are
+ * not. Good for finding what was said before, not for understanding it. The same text always has the same vector, of
+ * length 1 (a text
  * without letters and digits has the null vector). `model` is `ngram-` and the number of dimensions.
  */
 export async function embedLocally(
@@ -67,7 +70,10 @@ function vectorOf(text: string, size: number): Float32Array {
   return vector
 }
 
-/** The word itself and the groups of three to five letters in it, its ends marked; in dense scripts each sign and each pair. */
+/**
+ * The word itself and the groups of three to five letters in it, its ends marked; in dense scripts each sign and each
+ * pair.
+ */
 function partsOf(word: string): readonly string[] {
   const dense = DENSE.test(word)
   const letters = dense ? [...word] : ['<', ...word, '>']

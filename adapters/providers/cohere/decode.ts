@@ -83,7 +83,10 @@ export class Decoder extends AnswerDecoder {
   }
 }
 
-/** The text of an event that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing of the JSON. */
+/**
+ * The text of an event that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing
+ * of the JSON.
+ */
 function usualText(json: unknown): string | undefined {
   if (
     !isObject(json) ||
@@ -97,7 +100,9 @@ function usualText(json: unknown): string | undefined {
   return typeof text === 'string' && !thinking ? text : undefined
 }
 
-/** What is charged for, or else what was counted: Cohere's own words around a prompt are counted and not charged for. */
+/**
+ * What is charged for, or else what was counted: Cohere's own words around a prompt are counted and not charged for.
+ */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

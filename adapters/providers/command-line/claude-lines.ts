@@ -38,7 +38,10 @@ const Line = v.object({
 })
 type Line = v.InferOutput<typeof Line>
 
-/** The lines of Claude Code, which Qwen Code writes as well. With partial messages each text comes in pieces and then once more as a whole. */
+/**
+ * The lines of Claude Code, which Qwen Code writes as well. With partial messages each text comes in pieces and then
+ * once more as a whole.
+ */
 export function claudeLines(cachedApart: boolean): LineReader {
   let streamed = false
   let stop: 'done' | 'length' | 'refused' = 'done'

@@ -46,7 +46,8 @@ function reasonOf(status: number, said: string): UpstreamReason {
   if (FILTERED.test(said)) return 'content_filter'
   if (status === 404 || /model.{0,80}(?:not (?:found|exist|supported)|may not exist)/i.test(said)) return 'not_found'
   if (status >= 400) return 'invalid_request'
-  // It was found and cannot be run: its folder is one of the daemon's own, which no program sees, or what runs it is not there.
+  // It was found and cannot be run: its folder is one of the daemon's own, which no program sees, or what runs it is
+  // not there.
   if (/failed to execute|no such file or directory|permission denied/i.test(said)) return 'not_found'
   if (SIGNED_OUT.test(said)) return 'auth'
   return /unknown (?:option|argument)|unexpected argument|invalid (?:option|argument)/i.test(said)

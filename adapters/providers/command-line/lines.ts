@@ -1,6 +1,9 @@
 import type { Usage } from 'svc/providers'
 
-/** What one line of a program means. `failed` is its last word, `trouble` may pass and counts only when nothing better comes. */
+/**
+ * What one line of a program means. `failed` is its last word, `trouble` may pass and counts only when nothing better
+ * comes.
+ */
 export type Said =
   | { readonly type: 'text' | 'thinking'; readonly delta: string }
   | { readonly type: 'done'; readonly stop: 'done' | 'length' | 'refused'; readonly usage: Usage | undefined }

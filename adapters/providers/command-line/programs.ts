@@ -8,12 +8,17 @@ export interface ProgramRow {
   readonly signIn: string
   /** `default`: what the program itself is set to. */
   readonly defaultModel: string
-  /** One answer to what is on its standard input, in lines of JSON, with as little of its own tools, settings and memory as it can be told. */
+  /**
+   * One answer to what is on its standard input, in lines of JSON, with as little of its own tools, settings and
+   * memory as it can be told.
+   */
   readonly args: readonly string[]
   /** After everything else. */
   readonly last?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** How the instructions are handed over: a file named after a flag or in a variable. Absent: they begin the prompt. */
+  /**
+   * How the instructions are handed over: a file named after a flag or in a variable. Absent: they begin the prompt.
+   */
   readonly instructions?: { readonly flag: string } | { readonly variable: string }
   /** Settings that go before the user's, in a file that this variable names. */
   readonly settings?: { readonly variable: string; readonly content: object }
@@ -50,7 +55,8 @@ export const programs: readonly ProgramRow[] = [
     env: { DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
     instructions: { flag: '--system-prompt-file' },
   },
-  // Its shell cannot be taken away by a flag that all versions know: it is switched off as a feature and, where that is not known, reads only. Source: https://developers.openai.com/codex/noninteractive
+  // Its shell cannot be taken away by a flag that all versions know: it is switched off as a feature and, where that
+  // is not known, reads only. Source: https://developers.openai.com/codex/noninteractive
   {
     name: 'codex-cli',
     title: 'Codex CLI',

@@ -1,7 +1,10 @@
 import { textOfUser, transcriptOf } from 'svc/providers'
 import type { CompletionRequest } from 'svc/providers'
 
-/** All a program reads: the conversation written down with its speakers, after the instructions where it takes them no other way. */
+/**
+ * All a program reads: the conversation written down with its speakers, after the instructions where it takes them no
+ * other way.
+ */
 export function promptOf({ system, turns, responseFormat }: CompletionRequest, isApart: boolean): string {
   const [only] = turns
   const asked =

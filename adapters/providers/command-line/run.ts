@@ -48,7 +48,8 @@ export class Run {
     try {
       this.#child = await spawn.start({
         command: program.command,
-        // The operator chose it and signed in with it; what an agent says reaches it as a prompt, and its tools are off.
+        // The operator chose it and signed in with it; what an agent says reaches it as a prompt, and its tools are
+        // off.
         trust: 'operator',
         args,
         env,

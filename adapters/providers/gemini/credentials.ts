@@ -41,7 +41,8 @@ export interface Credentials {
 }
 
 /**
- * The credentials a key stands for: its JSON itself or the absolute path of a file with it. `undefined` for an ordinary key. Throws
+ * The credentials a key stands for: its JSON itself or the absolute path of a file with it. `undefined` for an
+ * ordinary key. Throws
  * `UpstreamFailure` (auth) when they cannot be read; what is in the file is never part of a message.
  */
 export async function readCredentials(name: string, key: string): Promise<Credentials | undefined> {

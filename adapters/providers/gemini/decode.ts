@@ -108,7 +108,10 @@ export class Decoder extends AnswerDecoder {
   }
 }
 
-/** The text of a chunk that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing of the JSON. */
+/**
+ * The text of a chunk that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing of
+ * the JSON.
+ */
 function usualText(json: unknown): { readonly text: string; readonly usage: unknown } | undefined {
   if (
     !isObject(json) ||
@@ -137,7 +140,10 @@ function nextNumber({ turns }: CompletionRequest): number {
   return highest + 1
 }
 
-/** What Google counted, or `undefined` when it did not or cannot be believed. Its candidates do not include the thoughts. */
+/**
+ * What Google counted, or `undefined` when it did not or cannot be believed. Its candidates do not include the
+ * thoughts.
+ */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

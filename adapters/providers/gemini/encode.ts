@@ -3,7 +3,8 @@ import { readReplay } from './replay.ts'
 import type { WirePart } from './wire.ts'
 
 /**
- * Stands for a signature that is not there, as in a conversation that another model began: newer models refuse the calls of a running turn
+ * Stands for a signature that is not there, as in a conversation that another model began: newer models refuse the
+ * calls of a running turn
  * without one. Source: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 const NO_SIGNATURE = 'skip_thought_signature_validator'

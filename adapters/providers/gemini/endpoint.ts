@@ -2,7 +2,10 @@ import type { ProviderLink } from 'svc/providers'
 
 /** Where the methods of a model are, and what opens them. */
 export interface Endpoint {
-  /** The address of a method, such as `streamGenerateContent`. `model` is the id as it was asked for. Rejects when it cannot be known. */
+  /**
+   * The address of a method, such as `streamGenerateContent`. `model` is the id as it was asked for. Rejects when it
+   * cannot be known.
+   */
   method(model: string, method: string, signal: AbortSignal): Promise<string>
   /** Where the models are listed. */
   models(signal: AbortSignal): Promise<string>

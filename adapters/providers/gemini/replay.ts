@@ -3,7 +3,10 @@ import type { ToolCall } from 'svc/providers'
 import { WirePart } from './wire.ts'
 import { readJson } from 'svc/sdk'
 
-/** What an answer with calls has to be given back with: its parts as they came, because the signature of a thought belongs to one of them. */
+/**
+ * What an answer with calls has to be given back with: its parts as they came, because the signature of a thought
+ * belongs to one of them.
+ */
 const Replay = v.object({ parts: v.array(WirePart) })
 
 /** `undefined` when nothing in the answer is signed. A summary of a thought is not asked for again. */
@@ -12,7 +15,10 @@ export function writeReplay(parts: readonly WirePart[]): string | undefined {
   return JSON.stringify({ parts: parts.filter(({ thought, thoughtSignature }) => !thought || thoughtSignature) })
 }
 
-/** The parts of an answer, when they are still those of its calls: a call that was dropped since would leave a signature without its thought. */
+/**
+ * The parts of an answer, when they are still those of its calls: a call that was dropped since would leave a
+ * signature without its thought.
+ */
 export function readReplay(replay: string | undefined, calls: readonly ToolCall[]): readonly WirePart[] | undefined {
   if (!replay) return undefined
   let data: unknown

@@ -8,7 +8,10 @@ import type { VertexConfig } from './index.ts'
 const GLOBAL = 'https://aiplatform.googleapis.com'
 const VERSION = 'v1beta1'
 
-/** A project of Google Cloud, opened with a service account, or with a key of express mode, which belongs to no project. */
+/**
+ * A project of Google Cloud, opened with a service account, or with a key of express mode, which belongs to no
+ * project.
+ */
 export function projectEndpoint(link: ProviderLink<VertexConfig>): Endpoint {
   const { location } = link.config
   const tokens = accessTokens(link.name, link.fetch)

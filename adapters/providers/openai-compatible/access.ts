@@ -27,8 +27,10 @@ export async function accessOf(vendor: Vendor, link: ProviderLink<VendorConfig>)
 }
 
 /**
- * A resource of Azure OpenAI. A model is a deployment there. Without a version the address is that of the API that follows OpenAI's; with
- * one each deployment has an address of its own. Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+ * A resource of Azure OpenAI. A model is a deployment there. Without a version the address is that of the API that
+ * follows OpenAI's; with
+ * one each deployment has an address of its own. Source:
+ * https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
 function azure(link: ProviderLink<VendorConfig>): Access {
   const base = link.baseUrl.replace(/\/+$/, '')

@@ -34,7 +34,8 @@ interface Grant {
 }
 
 /**
- * GitHub Copilot: a GitHub token is exchanged for one of about half an hour, which also says where the account's requests go.
+ * GitHub Copilot: a GitHub token is exchanged for one of about half an hour, which also says where the account's
+ * requests go.
  * GitHub documents neither; both are what its editors do.
  */
 export function copilot(link: ProviderLink<VendorConfig>): Access {

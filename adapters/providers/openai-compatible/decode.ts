@@ -131,7 +131,8 @@ export class Decoder extends AnswerDecoder {
 }
 
 /**
- * The text of a chunk that holds text and nothing else, as nearly all do. Read by hand: the schema takes half as long again as the
+ * The text of a chunk that holds text and nothing else, as nearly all do. Read by hand: the schema takes half as
+ * long again as the
  * parsing of the JSON. Whatever is not exactly this goes through the schema.
  */
 function usualText(json: unknown): string | undefined {

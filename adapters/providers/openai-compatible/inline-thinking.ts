@@ -5,7 +5,8 @@ const BEGIN = '<think>'
 const END = '</think>'
 
 /**
- * Some servers write what a model thinks into its text, as `<think>…</think>` before the answer. Only at the very beginning does that mean
+ * Some servers write what a model thinks into its text, as `<think>…</think>` before the answer. Only at the very
+ * beginning does that mean
  * thinking: further on a model may be writing about the tag.
  */
 export class InlineThinking {

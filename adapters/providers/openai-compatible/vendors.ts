@@ -17,7 +17,10 @@ const openai = {
   embedding: small,
 } as const
 
-/** Every vendor that speaks OpenAI's chat completions. One more is one more row. Addresses and variables are those of the vendors' own documentation. */
+/**
+ * Every vendor that speaks OpenAI's chat completions. One more is one more row. Addresses and variables are those of
+ * the vendors' own documentation.
+ */
 export const vendors: readonly Vendor[] = [
   {
     name: 'openai',

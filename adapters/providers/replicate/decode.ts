@@ -5,7 +5,10 @@ import type { AnswerEnd } from 'svc/providers'
 import { failed } from './errors.ts'
 import { Problem } from './wire.ts'
 
-/** Reads the stream of a prediction, whose text is no JSON. The events `output`, `logs`, `error` and `done` are all there are. */
+/**
+ * Reads the stream of a prediction, whose text is no JSON. The events `output`, `logs`, `error` and `done` are all
+ * there are.
+ */
 export class Decoder extends AnswerDecoder {
   #isEnded = false
 

@@ -3,8 +3,10 @@ import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
 /**
- * Language models on Replicate. What they take differs from model to model, and what all of them take is a prompt: a conversation is
- * written down as one, tools are not offered to them, and of pictures the newest is sent. Source: https://replicate.com/docs/reference/http
+ * Language models on Replicate. What they take differs from model to model, and what all of them take is a prompt: a
+ * conversation is
+ * written down as one, tools are not offered to them, and of pictures the newest is sent. Source:
+ * https://replicate.com/docs/reference/http
  */
 export const replicate: ProviderDriver = {
   name: 'replicate',

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await Promise.all([host?.[Symbol.asyncDispose](), built?.[Symbol.asyncDispose]()])
+  await host?.[Symbol.asyncDispose]()
 })
 
 test('a whole conversation needs no mouse', async () => {

@@ -19,7 +19,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })
 })
 const daemon = (): Promise<TestHost> =>

@@ -1,12 +1,15 @@
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { buildPage } from '../../../plugins/webchat/build.ts'
+import { cachedBuild } from '../../support/cached-build.ts'
 
 const executablePath = '/usr/bin/chromium'
+const webchat = fileURLToPath(new URL('../../../plugins/webchat', import.meta.url))
 
 /** Fails with what to install, never skips: a page nobody opened is not tested. */
 export async function launchBrowser(): Promise<Browser> {
@@ -28,13 +31,19 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
-export interface BuiltPage extends AsyncDisposable {
+export interface BuiltPage {
   readonly folder: string
 }
+/** The page as it is built now: once for all files of tests. */
 export async function builtPage(): Promise<BuiltPage> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-page-'))
-  await buildPage({ outDir: folder })
-  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
+  const hash = createHash('sha256')
+  for (const name of (await readdir(webchat, { recursive: true })).toSorted()) {
+    const file = join(webchat, name)
+    if ((await stat(file)).isFile()) hash.update(`${name}\0`).update(await readFile(file))
+  }
+  hash.update(await readFile(join(webchat, '../../package-lock.json')))
+  const key = hash.digest('hex').slice(0, 32)
+  return { folder: await cachedBuild('page', key, (outDir) => buildPage({ outDir })) }
 }
 
 /**

@@ -14,7 +14,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 const plugins = () => ({ webchat: { page_dir: built.folder } })
 const screenshot = async ({ page }: Tab, name: string): Promise<void> => {

@@ -12,7 +12,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 function daemon(options: HostOptions = {}): Promise<TestHost> {
   return startHost({ ...options, config: { ...options.config, plugins: { webchat: { page_dir: built.folder } } } })

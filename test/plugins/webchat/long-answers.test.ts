@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await Promise.all([host?.[Symbol.asyncDispose](), built?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
+  await Promise.all([host?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
 })
 
 /**

@@ -13,7 +13,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 
 test('the page says what is waited for, with the time that is left, and folds what the model thought', async () => {

@@ -37,7 +37,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]()
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 const withPages = (pages: string): string => pluginText('weather', { members: `pages: [${pages}],` })
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await Promise.all([built?.[Symbol.asyncDispose](), fake?.[Symbol.asyncDispose]()])
+  await fake?.[Symbol.asyncDispose]()
 })
 function daemon(): Promise<TestHost> {
   return startHost({

@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await Promise.all([open?.[Symbol.asyncDispose](), locked?.[Symbol.asyncDispose](), built?.[Symbol.asyncDispose]()])
+  await Promise.all([open?.[Symbol.asyncDispose](), locked?.[Symbol.asyncDispose]()])
 })
 
 /**

@@ -14,7 +14,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 const config = () => ({ plugins: { webchat: { page_dir: built.folder } } })
 const daemon = (): Promise<TestHost> => startHost({ config: config() })

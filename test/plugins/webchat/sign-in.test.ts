@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await Promise.all([host, openId, formOpenId, built].map((one) => one?.[Symbol.asyncDispose]()))
+  await Promise.all([host, openId, formOpenId].map((one) => one?.[Symbol.asyncDispose]()))
 })
 
 const foreign = /^foreign request: http:\/\/localhost:\d+\//

@@ -11,7 +11,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  await built?.[Symbol.asyncDispose]()
 })
 
 test('a slow answer says where the message is: behind another one, then with the model, and nothing more once it comes', async () => {
