@@ -90,7 +90,9 @@ export function checkFlow({ tool, args, refuses, carried, approved, commands = [
     const source = carried.get(label) ?? 'outside'
     const origin = `its arguments may come from ${source}`
     const text = `${tool} refuses ${label}: ${origin}, and nobody has approved exactly this call`
-    return { allowed: false, label, text, reason: reasonFor(tool, label, source) }
+    // The message is part of every turn; the person has to hear of whatever came from elsewhere.
+    const foreign = refused.find((each) => each !== 'UserInput') ?? label
+    return { allowed: false, label, text, reason: reasonFor(tool, foreign, carried.get(foreign) ?? 'outside') }
   }
   return { allowed: true, declassified: refused.map((each) => ({ label: each, sink: tool, by, argumentHash: hash })) }
 }
