@@ -114,7 +114,6 @@ describe('the trail', () => {
       // Nothing runs that could be stopped.
       'POST /api/agents/{id}/stop',
       // A test of a provider leaves nothing behind.
-      'POST /api/providers/{name}/test',
       'POST /api/sessions/{id}/compact',
     ])
     expect(made).toEqual(
