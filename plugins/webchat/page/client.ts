@@ -34,6 +34,8 @@ export class Client {
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
+  /** The ways to sign in are being read, to ask for a key. */
+  #asking = false
   /** Why the way back from a sign-in ended here without one. */
   #returned: string | undefined
 
@@ -186,6 +188,9 @@ export class Client {
   }
 
   async #askForKey(): Promise<void> {
+    // Requests that were on their way are refused as well, and have nothing to add to what the first one said.
+    const known = this.#asking || this.gate.value.state === 'key'
+    if (known && this.signedIn.value === undefined && !this.api.hasKey) return
     const problem =
       this.signedIn.value !== undefined
         ? 'Your sign-in has ended. Sign in again.'
@@ -197,7 +202,12 @@ export class Client {
     if (this.kept.value) forget()
     this.kept.set(false)
     this.#forget()
-    this.gate.set({ state: 'key', problem, providers: await listProviders() })
+    this.#asking = true
+    try {
+      this.gate.set({ state: 'key', problem, providers: await listProviders() })
+    } finally {
+      this.#asking = false
+    }
   }
 
   #forget(): void {

@@ -183,15 +183,14 @@ test('at 320 pixels, which is 1280 at four times the size, nothing has to be scr
   })
   await tab.page.getByText('Connected', { exact: true }).waitFor()
   await tab.say('echo an answer')
-  await host.json('DELETE', `/api/agents/${body.agent_id}`)
   const outside = (): Promise<string[]> =>
     tab.page.evaluate(() =>
       [...document.querySelectorAll('.top *, .bottom *, .entries *')]
         .filter((element) => element.getBoundingClientRect().right > 320)
         .map(({ className }) => String(className)),
     )
-  // The page lays out what the removal of the agent changed before it is measured.
   await expect.poll(outside).toEqual([])
+  await host.json('DELETE', `/api/agents/${body.agent_id}`)
 })
 
 test('the end of the conversation stays in view when something comes up below it while the page scrolls', async () => {
