@@ -41,5 +41,4 @@ export { currentActor, describeActor, noteRecorded, runAs } from './scope/actor.
 export type { Actor } from './scope/actor.ts'
 export { enforced, onEnforced, rehearse } from './scope/enforcement.ts'
 export type { Entry } from './scope/scope.ts'
-export { manifestSigning } from './signing/lazy.ts'
 export { SecretBytes } from './storage/secret-bytes.ts'

@@ -1,4 +1,3 @@
-import { manifestSigning } from 'svc/internal'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { Signatures } from './signing.ts'
 import type { SigningConfig } from './config.ts'
@@ -10,7 +9,7 @@ const manifest = 'name = "probe"\nversion = "1.0.0"\n'
  * either.
  */
 export async function probe(config: SigningConfig): Promise<Finding> {
-  const { generateSigner, readTrusted, signManifest, verifyManifest } = await manifestSigning()
+  const { generateSigner, readTrusted, signManifest, verifyManifest } = await import('./signing/envelope.ts')
   const signer = generateSigner()
   const trusted = readTrusted([signer.publicKey])
   const good = signManifest({ manifest, name: 'probe', version: '1.0.0' }, 'probe', signer.privatePem)

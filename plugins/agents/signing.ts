@@ -1,4 +1,4 @@
-import { enforced, manifestSigning } from 'svc/internal'
+import { enforced } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { SigningConfig } from './config.ts'
@@ -34,7 +34,7 @@ export class Signatures {
    * is not believed.
    */
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
-    const { readTrusted, SignatureProblem, verifyManifest } = await manifestSigning()
+    const { readTrusted, SignatureProblem, verifyManifest } = await import('./signing/envelope.ts')
     try {
       const {
         manifest,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { generateSigner, signManifest } from '../../core/signing/envelope.ts'
+import { generateSigner, signManifest } from '../../plugins/agents/signing/envelope.ts'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 

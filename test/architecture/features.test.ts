@@ -9,13 +9,7 @@ const words = new Set(
 /** Files and folders in which such words stand, how often at most, and why. The numbers may only fall. */
 const permitted: readonly (readonly [place: string, most: number, why: string])[] = [
   ['core/cli/', 5, 'Its help says what the product is and gives an example, and its greeting names the page to open.'],
-  [
-    'core/signing/',
-    29,
-    'A plugin and its commands, which do not import each other, both sign and check manifests here.',
-  ],
   ['core/build/', 10, 'The build knows every folder of the repository and makes the data of some.'],
-  ['core/internal.ts', 1, 'It publishes the signing of manifests.'],
   ['core/app/home.ts', 1, 'The anchor file of an existing home has this name.'],
   ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
   ['core/host/upgrade.ts', 2, 'The anchor file of an existing home has this name.'],

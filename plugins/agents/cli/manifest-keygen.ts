@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
 import { defineCommand, commandName, exits, Failure, print, printJson } from 'svc/cli'
-import { manifestSigning } from 'svc/internal'
 
 export default defineCommand({
   description:
@@ -12,7 +11,7 @@ export default defineCommand({
   },
   examples: [['svc manifest keygen signer.pem', 'keep signer.pem to yourself']],
   async run(args) {
-    const { generateSigner } = await manifestSigning()
+    const { generateSigner } = await import('../signing/envelope.ts')
     const { privatePem, publicKey } = generateSigner()
     let handle
     // Never over another key: whatever was signed with it could not be signed again.

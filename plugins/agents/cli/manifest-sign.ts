@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { defineCommand, commandLine, exits, Failure, note, print } from 'svc/cli'
-import { manifestSigning } from 'svc/internal'
 import { readExactly, readHead } from './manifest-file.ts'
 
 export default defineCommand({
@@ -29,7 +28,7 @@ export default defineCommand({
       throw new Failure(exits.usage, '--key is missing', `make one with ${commandLine('manifest keygen signer.pem')}`)
     const manifest = await readExactly(args.manifest)
     const head = readHead(args.manifest, manifest)
-    const { SignatureProblem, signManifest } = await manifestSigning()
+    const { SignatureProblem, signManifest } = await import('../signing/envelope.ts')
     try {
       const signed = signManifest({ manifest, ...head }, args.signer ?? 'svc', await readExactly(args.key))
       const text = JSON.stringify(signed, null, 2)

@@ -11,7 +11,6 @@ import {
   printJson,
 } from 'svc/cli'
 import type { Config } from 'svc/cli'
-import { manifestSigning } from 'svc/internal'
 import { readExactly } from './manifest-file.ts'
 
 export default defineCommand({
@@ -55,7 +54,7 @@ function trustedSigners({ manifest_signing: section }: Config): readonly string[
 }
 
 async function verify(file: string, trusted: readonly string[]) {
-  const { readTrusted, SignatureProblem, verifyManifest } = await manifestSigning()
+  const { readTrusted, SignatureProblem, verifyManifest } = await import('../signing/envelope.ts')
   const envelope = await readExactly(file)
   try {
     return verifyManifest(envelope, readTrusted(trusted))

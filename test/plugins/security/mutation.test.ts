@@ -7,7 +7,7 @@ import type * as ConfineModule from '../../../core/files/confine.ts'
 import type * as GcraModule from '../../../core/limit/gcra.ts'
 import type * as EnvironmentModule from '../../../core/process/environment.ts'
 import type * as ScreenModule from '../../../plugins/screening/screen.ts'
-import type * as EnvelopeModule from '../../../core/signing/envelope.ts'
+import type * as EnvelopeModule from '../../../plugins/agents/signing/envelope.ts'
 import type * as GuestProcessModule from '../../../plugins/wasm/guest-process.ts'
 import type * as InheritModule from '../../../plugins/agents/inherit.ts'
 import type * as WalkModule from '../../../plugins/audit/walk.ts'
@@ -72,7 +72,7 @@ vi.mock('../../../core/process/environment.ts', async (original) => {
     createEnvironment: swap('subprocess_sandbox', module.createEnvironment, () => ({ ...process.env })),
   }
 })
-vi.mock('../../../core/signing/envelope.ts', async (original) => {
+vi.mock('../../../plugins/agents/signing/envelope.ts', async (original) => {
   const module = await original<typeof EnvelopeModule>()
   return { ...module, verifyManifest: swap('manifest_signing', module.verifyManifest, (envelope) => envelope) }
 })

@@ -1,13 +1,13 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import * as v from 'valibot'
-import { enforced } from '../scope/enforcement.ts'
+import { enforced } from 'svc/internal'
+import { readJson } from 'svc/sdk'
 import { keyProblem, signatureProblem } from './ed25519.ts'
-import { readJson } from '../schema/nesting.ts'
 
-/** What is signed says what it is for, so that a signature made for anything else is none here. */
+/** Part of the signed message, so that a signature made for another purpose is not valid here. */
 const PURPOSE = 'svc-agent-manifest-1'
-const MOST_BYTES = 1_048_576
+const MAX_BYTES = 1_048_576
 
 const hex = (chars: number) =>
   v.pipe(
@@ -15,20 +15,20 @@ const hex = (chars: number) =>
     v.regex(/^[0-9a-f]*$/i, 'must be hexadecimal digits'),
     v.check((text) => text.length === chars, `must have ${chars} digits`),
   )
-const word = (most: number) =>
+const word = (max: number) =>
   v.pipe(
     v.string(),
     v.minLength(1),
-    v.maxLength(most),
+    v.maxLength(max),
     v.check((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must not hold control characters'),
   )
-/** A manifest with the word of whoever made it. `manifest` is the exact text that was signed. */
+/** A manifest with the signature of its author. `manifest` is the exact text that was signed. */
 export const SignedManifest = v.object({
   manifest: v.pipe(
     v.string(),
     v.check(
-      (text) => text.isWellFormed() && Buffer.byteLength(text) <= MOST_BYTES,
-      `must be at most ${MOST_BYTES} bytes of well-formed Unicode`,
+      (text) => text.isWellFormed() && Buffer.byteLength(text) <= MAX_BYTES,
+      `must be at most ${MAX_BYTES} bytes of well-formed Unicode`,
     ),
   ),
   /** SHA-256 of the text. */
@@ -41,7 +41,7 @@ export const SignedManifest = v.object({
 })
 export type SignedManifest = v.InferOutput<typeof SignedManifest>
 
-/** Why an envelope is not believed. `malformed`: it is none. Otherwise it is one, and it must not be used. */
+/** Why an envelope is rejected. `malformed`: it is not an envelope. Otherwise it is one that must not be used. */
 export class SignatureProblem extends Error {
   override readonly name = 'SignatureProblem'
   readonly kind: 'malformed' | 'altered' | 'forged' | 'untrusted'
@@ -51,7 +51,7 @@ export class SignatureProblem extends Error {
   }
 }
 
-/** A private key as PEM, to be kept to oneself, and the public one as the 64 digits that go into a trust list. */
+/** A private key as PEM, to be kept secret, and its public key as the 64 hexadecimal digits of a trust list. */
 export function generateSigner(): { readonly privatePem: string; readonly publicKey: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   return {
@@ -60,10 +60,7 @@ export function generateSigner(): { readonly privatePem: string; readonly public
   }
 }
 
-/**
- * Signs the exact text. `name` and `version` are those in it. Throws `SignatureProblem` for a key that is not an
- * Ed25519 one.
- */
+/** Signs the exact text. `name` and `version` are those in it. Throws `SignatureProblem` unless the key is Ed25519. */
 export function signManifest(
   text: { readonly manifest: string; readonly name: string; readonly version: string },
   signerId: string,
@@ -99,7 +96,7 @@ export function signManifest(
   return { ...unsigned, signature: sign(null, messageOf(unsigned), key).toString('hex') }
 }
 
-/** The keys of a trust list as bytes. Throws when one of them is none: a list that is half wrong is not used at all. */
+/** The keys of a trust list as bytes. Throws for an invalid entry: a partly valid list is not used at all. */
 export function readTrusted(list: readonly string[]): readonly Buffer[] {
   return list.map((entry, index) => {
     const key = /^[0-9a-f]{64}$/i.test(entry.trim()) ? Buffer.from(entry.trim(), 'hex') : undefined
@@ -110,21 +107,20 @@ export function readTrusted(list: readonly string[]): readonly Buffer[] {
 }
 
 /**
- * The envelope, when its text is the one that was signed, the signature is good and the key is one of the trusted.
- * Nothing is made into
- * text again on the way: whoever uses the manifest parses the text that comes back. Throws `SignatureProblem`.
+ * Returns the envelope if the hash and the signature are valid and the key is trusted. Nothing is serialized again:
+ * the caller parses the text that is returned. Throws `SignatureProblem`.
  */
 export function verifyManifest(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {
   try {
-    return checked(envelope, trusted)
+    return checkEnvelope(envelope, trusted)
   } catch (error) {
     if (error instanceof SignatureProblem) enforced('manifest_signing')
     throw error
   }
 }
 
-function checked(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {
-  const parsed = v.safeParse(SignedManifest, typeof envelope === 'string' ? jsonOf(envelope) : envelope)
+function checkEnvelope(envelope: unknown, trusted: readonly Buffer[]): SignedManifest {
+  const parsed = v.safeParse(SignedManifest, typeof envelope === 'string' ? parseEnvelope(envelope) : envelope)
   if (!parsed.success)
     throw new SignatureProblem(
       'malformed',
@@ -137,11 +133,11 @@ function checked(envelope: unknown, trusted: readonly Buffer[]): SignedManifest 
   const signature = Buffer.from(signed.signature, 'hex')
   const problem = keyProblem(key)
   if (problem !== undefined) throw new SignatureProblem('forged', `the key of the signer ${problem}`)
-  const flaw = signatureProblem(signature)
-  if (flaw !== undefined) throw new SignatureProblem('forged', `the signature ${flaw}`)
+  const malformed = signatureProblem(signature)
+  if (malformed !== undefined) throw new SignatureProblem('forged', `the signature ${malformed}`)
   if (!verify(null, messageOf(signed), publicKeyOf(key), signature))
     throw new SignatureProblem('forged', 'the signature does not belong to this manifest, name, version and signer')
-  // Last, because a key that came with the envelope proves nothing by itself.
+  // Checked last: a key that came with the envelope proves nothing by itself.
   if (!trusted.some((each) => each.equals(key)))
     throw new SignatureProblem(
       'untrusted',
@@ -150,7 +146,7 @@ function checked(envelope: unknown, trusted: readonly Buffer[]): SignedManifest 
   return signed
 }
 
-function jsonOf(text: string): unknown {
+function parseEnvelope(text: string): unknown {
   try {
     return readJson(text)
   } catch {
@@ -159,7 +155,7 @@ function jsonOf(text: string): unknown {
 }
 const hashOf = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
-/** Each part with its length before it. */
+/** The signed message: each part is preceded by its length in bytes. */
 function messageOf({
   signer_id,
   name,

@@ -1,13 +1,13 @@
 import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { keyProblem, signatureProblem } from '../../../core/signing/ed25519.ts'
+import { keyProblem, signatureProblem } from '../../../plugins/agents/signing/ed25519.ts'
 import {
   generateSigner,
   readTrusted,
   SignatureProblem,
   signManifest,
   verifyManifest,
-} from '../../../core/signing/envelope.ts'
+} from '../../../plugins/agents/signing/envelope.ts'
 
 const signer = generateSigner()
 const other = generateSigner()
