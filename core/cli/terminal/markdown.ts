@@ -92,10 +92,11 @@ export class MarkdownStream {
     if (this.#pending.length > MAX_PENDING && last) out += this.#giveBeginning(last)
     return out
   }
-  /** The block that is not complete yet, as it would look. */
+  /** The block that is not complete yet, as it would look, with the empty line above it. */
   peek(): string {
     if (this.#pending.trim() === '') return ''
-    return this.#plain ? escapeControls(this.#pending, true) : renderMarkdown(this.#pending, this.#options())
+    if (this.#plain) return escapeControls(this.#pending, true)
+    return `${this.#gap}${renderMarkdown(this.#pending, this.#options())}`
   }
   /** Everything that is left. */
   end(): string {
@@ -107,10 +108,13 @@ export class MarkdownStream {
 
   #give(raw: string): string {
     if (raw.trim() === '') return ''
-    const text = renderMarkdown(raw, this.#options())
-    const gap = this.#begun ? '\n' : ''
+    const block = `${this.#gap}${renderMarkdown(raw, this.#options())}\n`
     this.#begun = true
-    return `${gap}${text}\n`
+    return block
+  }
+  /** Between two blocks. */
+  get #gap(): string {
+    return this.#begun ? '\n' : ''
   }
   /** The first lines or items of a long block; the rest goes on as a block of the same kind. */
   #giveBeginning(last: Token): string {

@@ -13,6 +13,19 @@ const stream = (pieces: readonly string[]): string => {
   return out + markdown.end()
 }
 
+describe('what is still being written', () => {
+  const text = '# Title\n\nSome **bold** words.\n\n- one\n- two\n\n```js\nlet a = 1\n```\n\nThe end.'
+  it('stands below what is complete as it will stand in the end', () => {
+    const markdown = new MarkdownStream(() => ({ width: 60, colored: false }))
+    let complete = ''
+    for (const [at, char] of [...text].entries()) {
+      markdown.add(char)
+      complete += markdown.take()
+      expect(`${complete}${markdown.peek()}`.trimEnd()).toBe(plain(text.slice(0, at + 1), 60).trimEnd())
+    }
+  })
+})
+
 describe('Markdown in a terminal', () => {
   it.each([
     ['# A\ntext', '# A\n\ntext'],
