@@ -460,6 +460,19 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     expect(text).not.toMatch(/the-key|vault\.key/)
   })
 
+  it('attack 13: what moves from process to process while it is looked for dies with it', async () => {
+    const mark = `73.${process.pid}${level.length}`
+    await writeFile(
+      join(ground.workspace, 'move.sh'),
+      `[ "$1" -gt 0 ] && { setsid sh move.sh $(($1 - 1)) "$2" & exit; }\nexec sleep "$2"`,
+    )
+    for (let round = 0; round < 5; round++) {
+      await run(`sh move.sh 20 ${mark}`)
+      expect(await running(mark)).toEqual([])
+    }
+    await rm(join(ground.workspace, 'move.sh'))
+  })
+
   it('attack 9: what it leaves in the background dies with it, and with a daemon that is killed', async () => {
     const mark = `71.${process.pid}${level.length}`
     await run(`setsid sleep ${mark} & (setsid sh -c 'sleep ${mark}' &) & echo started`)
