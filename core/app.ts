@@ -6,7 +6,7 @@ import type { Kernel, KernelSettings } from './app/kernel.ts'
 import { createKernel } from './app/kernel.ts'
 import type { AppOptions } from './app/options.ts'
 import { PartStack } from './app/part-stack.ts'
-import { createHost, preloadBuiltIns, startPlugins } from './app/plugins.ts'
+import { builtInSidecars, createHost, preloadBuiltIns, startPlugins } from './app/plugins.ts'
 import { toListenAddr } from './config/listen.ts'
 import { LiveConfig } from './config/live.ts'
 import type { OnDefect } from './errors/defect.ts'
@@ -64,7 +64,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const drainMs = (): number => live.current.plugins.drain_ms
 
   const code = await preloadBuiltIns(options)
-  const home = await openHome({ config, log, connector: options.connector }, parts)
+  const sidecars = (): Promise<readonly string[]> => builtInSidecars(code)
+  const home = await openHome({ config, log, connector: options.connector, sidecars }, parts)
   const kernel = createKernel(options, live, home.database, parts)
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
@@ -31,18 +32,20 @@ export interface HomeOptions {
   readonly log: ConsolaInstance
   /** A db0 connector instead of the one of `database_url`. */
   readonly connector: Connector | undefined
+  /** Sidecar files of the database, which show that a missing database existed. */
+  readonly sidecars: () => Promise<readonly string[]>
 }
 
 /**
  * Locks the home, completes a planned swap and opens database, storage and vault. Throws `HomeInUse` and
  * `DatabaseRefused`.
  */
-export async function openHome({ config, log, connector }: HomeOptions, parts: PartStack): Promise<Home> {
+export async function openHome({ config, log, connector, sidecars }: HomeOptions, parts: PartStack): Promise<Home> {
   const home = config.home_dir
   const lock = parts.own('home lock', await lockHome(home))
   reportSwap(home, log)
   const reserve = parts.own('disk reserve', new DiskReserve(join(config.data_dir, 'reserve'), log))
-  if (isDatabaseFile(config)) refuseLost(config.database_url.slice('sqlite:'.length), join(home, 'audit.anchor'))
+  if (isDatabaseFile(config)) await refuseMissing(config, sidecars)
   const database = parts.own(
     'database',
     await openDatabase({
@@ -61,6 +64,13 @@ export async function openHome({ config, log, connector }: HomeOptions, parts: P
   // A start after a crash is a restart that nobody requested.
   if (lock.afterCrash) await restarts.increment()
   return { lock, reserve, database, storage, vault, restarts }
+}
+
+/** Loads the code of plugins for their sidecar files only if the database file is missing. */
+async function refuseMissing({ home_dir: home, database_url: url }: Config, sidecars: HomeOptions['sidecars']) {
+  const path = url.slice('sqlite:'.length)
+  if (existsSync(path)) return
+  for (const name of await sidecars()) refuseLost(path, join(home, name))
 }
 
 /** Whether the database is a file of this machine. */

@@ -43,7 +43,7 @@ export interface Kernel {
   /** Absent where a test replaces it. */
   readonly outbound: Outbound | undefined
   readonly programNetwork: ProgramNetwork | undefined
-  /** Folders that programs of agents are kept out of. */
+  /** Folders that untrusted programs may not read or change. */
   readonly folders: DaemonFolders
   /** Ports the daemon listens on: outbound requests to them are refused. */
   readonly ownPorts: Set<number>
@@ -99,7 +99,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     http,
     outbound,
     programNetwork,
-    folders: daemonFolders(config, loaded.files),
+    folders: daemonFolders(config, loaded.files, () => live.schema),
     ownPorts,
     settings: () => ({
       http: settings,

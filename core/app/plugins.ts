@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path'
 import type { LiveConfig } from '../config/live.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from '../host/folders.ts'
+import type { AnyPlugin } from '../host/define.ts'
 import { Host } from '../host/host.ts'
 import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
@@ -20,6 +21,15 @@ const SETUP_MS = 30_000
 export interface BuiltInCode {
   readonly loader: Loader
   readonly folders: readonly string[]
+}
+
+/** The sidecar files of the database that built-in plugins declare. */
+export async function builtInSidecars({ loader, folders }: BuiltInCode): Promise<readonly string[]> {
+  return listSidecars(await Promise.all(folders.map((folder) => loader.load(folder, false))))
+}
+
+function listSidecars(definitions: readonly AnyPlugin[]): readonly string[] {
+  return definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
 }
 
 /** Starts to import the built-in plugins. Importing takes longest, so it runs while the database opens. */
@@ -59,7 +69,8 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       }
     },
     migrate: (plugin, migrations, rules) => database.migrate(plugin, migrations, rules),
-    beforeMigrations: (plugins) => copyBeforeMigration({ database, config, log }, plugins),
+    beforeMigrations: (plugins) =>
+      copyBeforeMigration({ database, config, log, sidecars: () => listSidecars(host.known()) }, plugins),
   })
   return host
 }

@@ -6,38 +6,47 @@ import type { ProxySettings } from '../net/proxy.ts'
 import type { DaemonFolders } from '../process/folders.ts'
 import type { ToolLimits } from '../tools/registry.ts'
 import { parseListenAddr } from '../config/listen.ts'
+import { opensFolders } from '../config/live.ts'
 import type { Config } from '../config/schema.ts'
+import type { Schema } from '../config/shape.ts'
 
-/** Keys, the database and all files: a program that a plugin starts sees only the folders it was given. */
+/** Folders with keys, the database and all files. A program that a plugin starts sees none of them. */
 function hiddenFolders({ home_dir: home, data_dir: data }: Config): readonly string[] {
   return data === home || data.startsWith(`${home}/`) ? [home] : home.startsWith(`${data}/`) ? [data] : [home, data]
 }
 
 /**
- * What programs that plugins start are kept out of. Whatever file or folder the configuration names may be one that
- * something is loaded from: plugins,
- * pages, certificates, programs. Only what it opens to programs itself is not meant. `files` are those the
- * configuration was read from.
+ * Folders that programs started by plugins may not read or change. Every file or folder that the configuration names
+ * counts as code, because something may be loaded from it: plugins, pages, certificates, programs. The exception is a
+ * key whose schema says that it opens folders to programs; `schema` is asked each time, because plugins declare their
+ * keys after the start. `files` are those the configuration was read from.
  */
-export function daemonFolders(config: Config, files: readonly string[]): DaemonFolders {
-  const hidden = hiddenFolders(config)
-  const named = pathsIn(config)
-    .filter(({ key, path }) => !/^plugins\.shell\.(?:read|write)\b|^(?:home_dir|data_dir)$/.test(key) && path !== '/')
-    .map(({ key, path }) => ({ path, what: key }))
+export function daemonFolders(config: Config, files: readonly string[], schema: () => Schema): DaemonFolders {
+  const fixed = [
+    ...installedFolders().map(({ path, shallow }) => ({ path, what: 'svc itself', shallow })),
+    { path: dirname(process.execPath), what: 'Node' },
+    ...config.plugins.paths.map((path) => ({ path: resolve(path), what: 'plugins.paths', loads: true })),
+    { path: join(config.home_dir, 'plugins'), what: 'plugins of the home', loads: true },
+    ...[process.cwd(), ...files.map((file) => dirname(file))].map((path) => ({
+      path,
+      what: 'the configuration',
+      shallow: true,
+    })),
+  ]
+  const named = pathsIn(config).filter(
+    ({ key, path }) => !/^(?:home_dir|data_dir)$/.test(key.join('.')) && path !== '/',
+  )
   return {
-    hidden,
-    code: [
-      ...installedFolders().map(({ path, shallow }) => ({ path, what: 'svc itself', shallow })),
-      { path: dirname(process.execPath), what: 'Node' },
-      ...config.plugins.paths.map((path) => ({ path: resolve(path), what: 'plugins.paths', loads: true })),
-      { path: join(config.home_dir, 'plugins'), what: 'plugins of the home', loads: true },
-      ...[process.cwd(), ...files.map((file) => dirname(file))].map((path) => ({
-        path,
-        what: 'the configuration',
-        shallow: true,
-      })),
-      ...named,
-    ],
+    hidden: hiddenFolders(config),
+    get code() {
+      const declared = schema()
+      return [
+        ...fixed,
+        ...named
+          .filter(({ key }) => !opensFolders(key, declared))
+          .map(({ key, path }) => ({ path, what: key.join('.') })),
+      ]
+    },
   }
 }
 
@@ -50,12 +59,10 @@ const pathKey = /(?:^|_)(?:dir|dirs|folder|folders|file|files|path|paths|cert)$/
 function pathsIn(
   value: unknown,
   key: readonly string[] = [],
-): readonly { readonly key: string; readonly path: string }[] {
+): readonly { readonly key: readonly string[]; readonly path: string }[] {
   if (typeof value === 'string')
-    // One that is not there yet may be made by whoever may write where it is to be.
-    return isAbsolute(value) || (value !== '' && pathKey.test(key.at(-1) ?? ''))
-      ? [{ key: key.join('.'), path: resolve(value) }]
-      : []
+    // A path that does not exist yet counts too: whoever may write its parent folder can create it.
+    return isAbsolute(value) || (value !== '' && pathKey.test(key.at(-1) ?? '')) ? [{ key, path: resolve(value) }] : []
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) => pathsIn(inner, Array.isArray(value) ? key : [...key, name]))
 }

@@ -22,9 +22,9 @@ export interface StoppedHome extends Disposable {
     options: Readonly<Record<string, string | boolean | undefined>>,
     database?: 'required' | 'optional',
   ): Promise<unknown>
-  /** Prepares the replacement of the database by a copy of one, which is checked first. */
+  /** Checks a copy of the database and plans to replace the database and its sidecar files with it. */
   stageDatabase(file: string): Promise<Readonly<Record<string, unknown>>>
-  /** Carries out the replacement that was prepared. Returns where what was there before is kept. */
+  /** Carries out the planned replacement. Returns where the replaced data is kept. */
   completeReplacement(): string | undefined
 }
 
@@ -58,7 +58,10 @@ export async function openStoppedHome(location: HomeLocation): Promise<StoppedHo
 
 async function stage(config: Config, file: string): Promise<Readonly<Record<string, unknown>>> {
   try {
-    return await stageDatabase(config.home_dir, databasePath(config), file)
+    const { readDefinitions } = await import('./plugin-definitions.ts')
+    const definitions = await readDefinitions(config.home_dir, config.plugins.paths)
+    const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
+    return await stageDatabase(config.home_dir, databasePath(config), file, sidecars)
   } catch (error) {
     throw new Failure(
       exits.failed,

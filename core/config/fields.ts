@@ -7,6 +7,8 @@ export interface Marks {
   readonly restart?: true
   /** The owner reads it through `Configuration` each time it needs it, so a new value reloads nothing. */
   readonly live?: true
+  /** Folders that are opened to programs: nothing of the daemon is loaded from them. */
+  readonly opens_folders?: true
   /** Its name sounds like a secret, and its value is none. */
   readonly secret?: false
   /** Whether only the file sets it (`file-only.ts`); without the mark the section around it decides. */

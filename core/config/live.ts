@@ -45,14 +45,14 @@ export class LiveConfig {
   }
 
   /**
-   * Takes the keys these plugins own as they declare them. Throws `ConfigError` for values that do not fit, and changes
-   * nothing then.
+   * Adds the keys that these plugins declare. Throws `ConfigError` for values that do not fit; the values stay as they
+   * are then.
    */
   declare(plugins: readonly PluginSchemas[]): void {
+    this.#schema = wholeSchema(plugins)
     const loaded = this.#loaded.complete(plugins)
     const { config } = this.plan(loaded.config, CoreSchema)
     this.#loaded = { ...loaded, config }
-    this.#schema = wholeSchema(plugins)
   }
 
   /** What `next` would make of this one: keys that are read at the start keep their value. */
@@ -81,6 +81,10 @@ export function needsRestart(path: readonly string[], schema: Schema): boolean {
 /** Whether the owner of this key, or of the section around it, reads it each time it needs it. */
 export function isLive(path: readonly string[], schema: Schema): boolean {
   return hasMark('live', path, schema)
+}
+/** Whether this key, or the section around it, names folders that are opened to programs. */
+export function opensFolders(path: readonly string[], schema: Schema): boolean {
+  return hasMark('opens_folders', path, schema)
 }
 function hasMark(mark: string, path: readonly string[], schema: Schema): boolean {
   return path.some((_, depth) => {

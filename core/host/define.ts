@@ -114,6 +114,11 @@ export interface PluginDefinition<
   readonly hooks?: readonly Hook<unknown>[]
   /** Steps of the plugin's tables. The missing ones run in this order before `setup`. */
   readonly migrations?: readonly Migration[]
+  /**
+   * Files in the home that belong to the database, such as a proof of its contents, named `<plugin>.<extension>`. They
+   * are copied before the database is, and restored with it. One without a database refuses the start.
+   */
+  readonly databaseSidecars?: readonly string[]
   /** Pages that the web page lists. Their files are read when somebody opens them. */
   readonly pages?: readonly PageDeclaration[]
   /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */

@@ -72,6 +72,9 @@ const entries = {
       v.check((migrations) => new Set(migrations.map(({ id }) => id)).size === migrations.length, 'ids must be unique'),
     ),
   ),
+  databaseSidecars: v.optional(
+    v.array(v.pipe(v.string(), v.regex(/^[a-z0-9-]+\.[a-z]+$/, 'must be a file name such as "my-plugin.anchor"'))),
+  ),
   pages: v.optional(
     v.pipe(
       v.array(Page),
@@ -94,7 +97,12 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
     const problems = result.issues.map((issue) => `${v.getDotPath(issue) ?? 'the default export'}: ${issue.message}`)
     throw new PluginProblem(`${file} does not define a plugin: ${problems.join('; ')}`)
   }
-  const { config, sections = {} } = candidate as AnyPlugin
+  const { name, config, sections = {}, databaseSidecars = [] } = candidate as AnyPlugin
+  const foreign = databaseSidecars.find((sidecar) => !sidecar.startsWith(`${name}.`))
+  if (foreign !== undefined)
+    throw new PluginProblem(
+      `${file} does not define a plugin: databaseSidecars: "${foreign}" must begin with "${name}."`,
+    )
   const twice = knownKeys(config).find((key) => Object.hasOwn(sections, key))
   if (twice !== undefined)
     throw new PluginProblem(`${file} does not define a plugin: "${twice}" is in config and in sections`)

@@ -1,16 +1,21 @@
-import { existsSync } from 'node:fs'
-import { copyFile, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Config } from '../config/schema.ts'
 import type { Database, Migration } from '../storage/database.ts'
+import { copySidecars } from '../storage/sidecars.ts'
 
-/**
- * Copies the database before its tables change, with the anchor of the audit trail, which may be behind the copy and
- * never ahead of it.
- */
+export interface UpgradeDeps {
+  readonly database: Database
+  readonly config: Config
+  readonly log: ConsolaInstance
+  /** Sidecar files of the database that the plugins declare. */
+  readonly sidecars: () => readonly string[]
+}
+
+/** Copies the database and its sidecar files before a migration changes its tables. */
 export async function copyBeforeMigration(
-  { database, config, log }: { readonly database: Database; readonly config: Config; readonly log: ConsolaInstance },
+  { database, config, log, sidecars }: UpgradeDeps,
   plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
 ): Promise<void> {
   if (database.dialect !== 'sqlite' || config.database_url === 'sqlite::memory:') return
@@ -21,10 +26,9 @@ export async function copyBeforeMigration(
     `before-migration-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.db`,
   )
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const anchor = join(config.home_dir, 'audit.anchor')
-  if (existsSync(anchor)) await copyFile(anchor, file.replace(/\.db$/, '.anchor'))
+  await copySidecars(config.home_dir, sidecars(), file)
   await database.snapshot(file)
-  log.info(`the database is copied to ${file} before its tables change`)
+  log.info(`database copied to ${file} before migrating its tables`)
 }
 
 async function isNew(database: Database): Promise<boolean> {

@@ -113,14 +113,15 @@ function quickCheck(connection: SqliteConnection): string {
 }
 
 /**
- * Throws `DatabaseRefused` when the file is not there although what stands beside it says that it was. A home that
- * was never used has no witness.
+ * Throws `DatabaseRefused` when the database is missing although its sidecar file exists: a new database would hide
+ * the loss. A home that was never used has no sidecar file.
  */
-export function refuseLost(path: string, witness: string): void {
-  if (!existsSync(path) && existsSync(witness))
+export function refuseLost(path: string, sidecar: string): void {
+  if (!existsSync(path) && existsSync(sidecar))
     throw new DatabaseRefused(
       path,
-      `is gone, although ${witness} tells that there was one; put it back, restore a backup, or remove that file to begin with an empty one`,
+      `is missing, although ${sidecar} shows that it existed; put it back, restore a backup, or remove ${sidecar} ` +
+        'to start with an empty database',
     )
 }
 

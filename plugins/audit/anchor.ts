@@ -23,6 +23,8 @@ export type AnchorState =
   | { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' }
   | { readonly kind: 'known'; readonly tip: Tip }
 
+/** The name of the anchor file in the home. */
+export const ANCHOR_FILE = 'audit.anchor'
 const KEY_NAME = 'anchor-key'
 
 /**

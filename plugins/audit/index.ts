@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { AuthenticationFailed, Daemon, UnrecordedChange } from 'svc/internal'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { ProbesListed } from '../security/contract.ts'
-import { AnchorFile } from './anchor.ts'
+import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { auditRoutes } from './routes.ts'
@@ -39,9 +39,10 @@ export default definePlugin({
   requires: { daemon: Daemon },
   provides: { audit: Audit, feed: AuditFeed },
   migrations,
+  databaseSidecars: [ANCHOR_FILE],
   offline: { verify: async (parts, options) => (await import('./offline.ts')).verifyOffline(parts, options) },
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
-    const anchor = new AnchorFile(join(services.daemon.config().homeDir, 'audit.anchor'), vault)
+    const anchor = new AnchorFile(join(services.daemon.config().homeDir, ANCHOR_FILE), vault)
     const trail = new AuditTrail(db, anchor, new Signer(vault), log)
     hooks.on(ProbesListed, (probes) => [
       ...probes,

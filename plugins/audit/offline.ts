@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { OfflineParts, OfflineWork } from 'svc/internal'
-import { AnchorFile } from './anchor.ts'
+import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
 import { AuditStore } from './store.ts'
 import { Signer } from './tree/signer.ts'
 import { TreeStore } from './tree/store.ts'
@@ -22,7 +22,7 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   const keys =
     bare === true
       ? {}
-      : { anchor: new AnchorFile(join(databaseSnapshots.homeDir, 'audit.anchor'), vault), signer: new Signer(vault) }
+      : { anchor: new AnchorFile(join(databaseSnapshots.homeDir, ANCHOR_FILE), vault), signer: new Signer(vault) }
   const verdict = await walkTrail({ trail, tree: (await isThere(() => tree.origin())) ? tree : empty, ...keys })
   return { ...verdict, signatures: verdict.public_key !== undefined && verdict.checkpoint !== null }
 }

@@ -15,6 +15,7 @@ const folders = (description: string) =>
       v.array(v.pipe(v.string(), v.check(isAbsolute, 'an absolute folder'))),
       v.maxLength(100),
       v.description(description),
+      v.metadata({ opens_folders: true }),
     ),
     [],
   )

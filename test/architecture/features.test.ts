@@ -10,9 +10,7 @@ const words = new Set(
 const permitted: readonly (readonly [place: string, most: number, why: string])[] = [
   ['core/cli/', 5, 'Its help says what the product is and gives an example, and its greeting names the page to open.'],
   ['core/build/', 10, 'The build knows every folder of the repository and makes the data of some.'],
-  ['core/app/home.ts', 1, 'The anchor file of an existing home has this name.'],
   ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
-  ['core/host/upgrade.ts', 2, 'The anchor file of an existing home has this name.'],
   ['core/host/folders.ts', 1, 'The folders of the adapters in the repository have these names.'],
   ['core/host/transpiler.ts', 4, 'Plugins import the contract of the adapters under this name.'],
   ['core/testing', 64, 'Authors test their plugins with the features beside them; nothing of the daemon imports it.'],

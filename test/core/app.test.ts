@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -139,6 +139,40 @@ describe('the daemon', () => {
     expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'loaded' }])
     await host[Symbol.asyncDispose]()
     expect(await snapshots()).toEqual([expect.stringMatching(/^before-migration-.*\.db$/)])
+  })
+
+  it('copies the sidecar files that plugins declare with the database, and refuses a start when it is lost', async () => {
+    await using home = await temporaryHome()
+    await using folder = await temporaryFolder()
+    const withTables = (count: number) =>
+      pluginText('one', {
+        members: `databaseSidecars: ['one.proof'], migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],`,
+      })
+    // Built-in plugins are imported once for each path.
+    const restart = async (tables: number) => {
+      const plugin = await writePlugin(join(folder.path, String(tables), 'one'), withTables(tables))
+      const host = await startHost({ plugins: [plugin], home: home.path })
+      expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'loaded' }])
+      await host[Symbol.asyncDispose]()
+    }
+    await restart(1)
+    await writeFile(join(home.path, 'one.proof'), 'proof')
+    await restart(2)
+    const copies = (await readdir(join(home.path, 'data', 'snapshots'))).sort()
+    expect(copies).toEqual([
+      expect.stringMatching(/^before-migration-.*\.db$/),
+      expect.stringMatching(/^before-migration-.*\.one\.proof$/),
+    ])
+    expect(await readFile(join(home.path, 'data', 'snapshots', copies[1] ?? ''), 'utf8')).toBe('proof')
+    await rm(join(home.path, 'data'), { recursive: true })
+    await expect(restart(2)).rejects.toThrow(/svc\.db is missing, although .*one\.proof shows that it existed/)
+  })
+
+  it('refuses a sidecar file that is not named after its plugin', async () => {
+    await using folder = await temporaryFolder()
+    const text = pluginText('one', { members: "databaseSidecars: ['vault.key']," })
+    await using host = await startHost({ plugins: [await writePlugin(join(folder.path, 'one'), text)], memory: true })
+    expect(host.app.daemon.warnings().join('\n')).toMatch(/databaseSidecars: "vault\.key" must begin with "one\."/)
   })
 
   it('shows what is wrong with its plugins in its health', async () => {
