@@ -1,4 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { CompletionEvent, CompletionRequest } from 'svc/providers'
+
+const FAKE_NAME = 'fake-model'
+
+/** What makes it the default, in the configuration. */
+export const fakeDefaults = { default_provider: 'fake', default_model: FAKE_NAME }
 
 /** What the model answers with: a text, or calls of tools that come before its next answer. */
 export type FakeAnswer =
@@ -41,31 +49,33 @@ function lastText(request: CompletionRequest): string {
   return last.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-const models = new Map<string, FakeModel>()
-const REGISTRY = Symbol.for('svc/testing:models')
+const installed = new Map<string, FakeModel>()
+const REGISTRY = Symbol.for('svc/testing:installed')
 
 /**
- * The source of a plugin that provides the model. The daemon reads plugins from files, so the model is handed over
- * under a name.
- * `release` forgets it.
+ * Writes the plugin that offers it. The daemon reads plugins from files, so the instance is handed over under a name,
+ * which the returned function forgets.
  */
-export function providerOf(model: FakeModel, id: string): { readonly source: string; release(): void } {
-  models.set(id, model)
-  Object.assign(globalThis, { [REGISTRY]: models })
+export async function installModel(fake: FakeModel, folder: string): Promise<() => void> {
+  const id = randomUUID()
+  installed.set(id, fake)
+  Object.assign(globalThis, { [REGISTRY]: installed })
   const source = `import * as v from 'valibot'
 import { defineProvider } from 'svc/providers'
-const model = globalThis[Symbol.for('svc/testing:models')].get(${JSON.stringify(id)})
+const fake = globalThis[Symbol.for('svc/testing:installed')].get(${JSON.stringify(id)})
 export default defineProvider('1.0.0', {
   name: 'fake',
   title: 'Fake',
-  defaultModel: 'fake-model',
+  defaultModel: '${FAKE_NAME}',
   config: v.object({}),
   connect: () => ({
-    complete: (request, signal) => model.complete(request, signal),
-    models: async () => ['fake-model'],
-    probe: async () => ({ model: 'fake-model' }),
+    complete: (request, signal) => fake.complete(request, signal),
+    models: async () => ['${FAKE_NAME}'],
+    probe: async () => ({ model: '${FAKE_NAME}' }),
   }),
 })
 `
-  return { source, release: () => void models.delete(id) }
+  await mkdir(folder)
+  await writeFile(join(folder, 'provider-fake.ts'), source)
+  return () => void installed.delete(id)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createApp } from '../app.ts'
 import type { App } from '../app.ts'
@@ -10,10 +10,15 @@ import type { ConfigInput } from '../config/schema.ts'
 import { ManualTimer } from '../jobs/manual-timer.ts'
 import { createLog } from '../log/log.ts'
 import { builtInFolders } from '../host/folders.ts'
-import type { Fetch } from '../net/fetch.ts'
+import type { Fetch, OutboundRequest } from '../net/fetch.ts'
 import { readOwnJson } from '../schema/nesting.ts'
 import type { ToolCallContext, ToolResult } from '../tools/tool.ts'
-import { FakeModel, providerOf } from './fake-model.ts'
+import { fakeDefaults, FakeModel, installModel } from './fake-model.ts'
+import type { FakeAnswer } from './fake-model.ts'
+import { toOutboundResponse } from './outbound-response.ts'
+
+/** Answers a request that a plugin sends. */
+export type FakeFetch = (url: URL, request: OutboundRequest) => Promise<Response>
 
 export interface PluginTestOptions {
   /**
@@ -21,19 +26,29 @@ export interface PluginTestOptions {
    * anyway.
    */
   readonly plugin: string | URL
+  /**
+   * The built-in plugins to load beside it, by the names of their folders. Those they require are not added. The
+   * fewer, the faster the start. Default: all of them.
+   */
+  readonly builtIns?: readonly string[]
   /** As in `config.toml`. The section of the plugin is `plugins.<name>`. */
   readonly config?: ConfigInput
-  /** What `ctx.fetch` of every plugin does instead of a request. By default it rejects: a test sends nothing. */
-  readonly fetch?: Fetch
+  /** `file` keeps the data in the home, so that `restart` finds it. Default: `memory`, which is faster. */
+  readonly database?: 'memory' | 'file'
+  /**
+   * What `ctx.fetch` of every plugin does instead of a request; `network` leaves the requests to the daemon, under
+   * `[outbound]` of the configuration. By default it rejects: a test sends nothing.
+   */
+  readonly fetch?: FakeFetch | 'network'
   /** What the clock shows at first. Default: 2026-01-01T00:00:00Z. */
   readonly now?: Date
 }
 
 /** The answer to a request. `body` is the parsed JSON; the text where it is no JSON; `undefined` when it is empty. */
-export interface TestAnswer {
+export interface TestAnswer<T = unknown> {
   readonly status: number
   readonly headers: Headers
-  readonly body: unknown
+  readonly body: T
 }
 
 /** What a plugin has registered now, as the daemon lists it. */
@@ -51,7 +66,7 @@ export interface Registered {
 }
 
 /**
- * A daemon with all built-in plugins and one of yours, on a home of its own that is removed at the end. It has no
+ * A daemon with the built-in plugins and one of yours, on a home of its own that is removed at the end. It has no
  * port and no network.
  *
  * ```ts
@@ -73,8 +88,23 @@ export interface PluginTest extends AsyncDisposable {
    * with `splice(0)`.
    */
   readonly defects: Error[]
-  /** Sends a request as the owner. `body` is sent as JSON. */
-  request(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>
+  /** Sends a request as the owner. `body` is sent as JSON. `T` is the type that the test expects of the answer. */
+  request<T = unknown>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<TestAnswer<T>>
+  /** The same with any body, and the answer as it comes: a stream, a file. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  /**
+   * Makes an agent and returns its id. `toml` is the manifest after the name. Default: it may use every tool.
+   */
+  spawn(name: string, toml?: string): Promise<string>
+  /**
+   * Sends a message to it and returns the response. The answers are those of `model`, one for each request of the turn.
+   */
+  say(id: string, message: string, ...answers: readonly FakeAnswer[]): Promise<string>
   /** Calls a tool as an agent would. Arguments that do not fit are a result with `failed`. */
   callTool(name: string, args: unknown, call?: Partial<ToolCallContext>): Promise<ToolResult>
   registered(): Registered
@@ -88,6 +118,11 @@ export interface PluginTest extends AsyncDisposable {
   reload(): Promise<void>
   /** Unloads the plugin. Rejects when it leaves something behind. */
   unload(): Promise<void>
+  /**
+   * Stops the daemon and starts it again on its home. `whileStopped` may read and change its files meanwhile. What was
+   * stored is there again with `database: 'file'`.
+   */
+  restart(whileStopped?: () => void | Promise<void>): Promise<void>
   /** Stops the daemon and removes its home. Rejects when a defect was not taken. */
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -97,15 +132,11 @@ export interface PluginTest extends AsyncDisposable {
  * behind then.
  */
 export async function startPlugin(options: PluginTestOptions): Promise<PluginTest> {
-  const folder = toPath(options.plugin)
   const home = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'))
-  const model = new FakeModel()
-  const provider = providerOf(model, randomUUID())
-  const test = new Test({ folder, home, model, release: () => provider.release() })
+  const test = new Test(options, home)
   try {
-    await mkdir(join(home, 'plugins'))
-    await writeFile(join(home, 'plugins', 'provider-fake.ts'), provider.source)
-    await test.start(options)
+    await test.install()
+    await test.start()
     return test
   } catch (error) {
     await test.remove()
@@ -113,44 +144,42 @@ export async function startPlugin(options: PluginTestOptions): Promise<PluginTes
   }
 }
 
-interface TestDeps {
-  readonly folder: string
-  readonly home: string
-  readonly model: FakeModel
-  readonly release: () => void
-}
-
 class Test implements PluginTest {
   readonly home: string
-  readonly model: FakeModel
+  readonly model = new FakeModel()
   readonly log: string[] = []
   readonly defects: Error[] = []
   name = ''
-  readonly #deps: TestDeps
+  readonly #options: PluginTestOptions
+  #uninstall: (() => void) | undefined
   #app: App | undefined
   /** By plugin: those of the others stand still. */
   readonly #timers = new Map<string, ManualTimer>()
 
-  constructor(deps: TestDeps) {
-    this.#deps = deps
-    this.home = deps.home
-    this.model = deps.model
+  constructor(options: PluginTestOptions, home: string) {
+    this.#options = options
+    this.home = home
   }
 
-  async start({
-    config = {},
-    fetch = offline,
-    now = new Date('2026-01-01T00:00:00Z'),
-  }: PluginTestOptions): Promise<void> {
-    const { folder, home } = this.#deps
+  async install(): Promise<void> {
+    this.#uninstall = await installModel(this.model, join(this.home, 'plugins'))
+  }
+
+  async start(): Promise<void> {
+    const options = this.#options
+    const home = this.home
+    const { fetch = offline, now = new Date('2026-01-01T00:00:00Z') } = options
+    const folder = toPath(options.plugin)
     const log = createLog({ level: 'debug', colored: false, write: (line) => void this.log.push(line) })
-    const paths = (await builtInFolders()).includes(folder) ? [] : [folder]
-    const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped: toConfig(config, paths) })
+    const builtIns = await foldersOf(options.builtIns, folder)
+    const shipped = toConfig(options, builtIns, folder)
+    const reread = () => loadConfig({ home, cwd: home, env: {}, flags: {}, shipped })
     this.#app = await createApp({
       loaded: await reread(),
       reread,
       log,
-      fetch,
+      builtIns,
+      ...(fetch === 'network' ? {} : { fetch: answerWith(fetch) }),
       jobTimer: (plugin) => this.#timerOf(plugin, now),
       onConfig: (_config, secrets) => {
         for (const secret of secrets) log.registerSecret(secret)
@@ -167,23 +196,42 @@ class Test implements PluginTest {
     this.name = status.name
   }
 
-  async request(
+  async request<T>(
     method: string,
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<TestAnswer> {
-    const answer = await this.#running.fetch(
-      new Request(new URL(path, 'http://127.0.0.1:4545'), {
-        method,
-        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
-    )
+  ): Promise<TestAnswer<T>> {
+    const answer = await this.fetch(path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
     const text = await answer.text()
     const isJson = /\bjson\b/.test(answer.headers.get('content-type') ?? '')
     const parsed: unknown = text === '' ? undefined : isJson ? readOwnJson(text) : text
-    return { status: answer.status, headers: answer.headers, body: parsed }
+    return { status: answer.status, headers: answer.headers, body: parsed as T }
+  }
+
+  fetch(path: string, init?: RequestInit): Promise<Response> {
+    return this.#running.fetch(new Request(new URL(path, 'http://127.0.0.1:4545'), init))
+  }
+
+  async spawn(name: string, toml = '[capabilities]\ntools = ["*"]'): Promise<string> {
+    const manifest_toml = `name = ${JSON.stringify(name)}\n${toml}\n`
+    return (await this.#post<{ readonly agent_id: string }>('/api/agents', { manifest_toml })).agent_id
+  }
+
+  async say(id: string, message: string, ...answers: readonly FakeAnswer[]): Promise<string> {
+    this.model.answer(...answers)
+    const { response } = await this.#post<{ readonly response: string }>(`/api/agents/${id}/message`, { message })
+    return response
+  }
+
+  async #post<T>(path: string, sent: unknown): Promise<T> {
+    const { status, body } = await this.request<T>('POST', path, sent)
+    if (status >= 300) throw new Error(`POST ${path} answered ${status}: ${JSON.stringify(body)}`)
+    return body
   }
 
   callTool(name: string, args: unknown, call: Partial<ToolCallContext> = {}): Promise<ToolResult> {
@@ -234,6 +282,13 @@ class Test implements PluginTest {
     await this.#running.host.unload(this.name)
   }
 
+  async restart(whileStopped: () => void | Promise<void> = () => undefined): Promise<void> {
+    await this.#running[Symbol.asyncDispose]()
+    this.#app = undefined
+    await whileStopped()
+    await this.start()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.remove()
     if (this.defects.length > 0)
@@ -247,7 +302,7 @@ class Test implements PluginTest {
     try {
       await this.#app?.[Symbol.asyncDispose]()
     } finally {
-      this.#deps.release()
+      this.#uninstall?.()
       await rm(this.home, { recursive: true, force: true })
     }
   }
@@ -264,29 +319,52 @@ class Test implements PluginTest {
   }
 }
 
-const offline: Fetch = () => Promise.reject(new Error('this test has no network: give startPlugin a fetch'))
+const offline: FakeFetch = () => Promise.reject(new Error('this test has no network: give startPlugin a fetch'))
+
+function answerWith(fetch: FakeFetch): Fetch {
+  return async (address, request = {}) => {
+    const url = new URL(address)
+    return toOutboundResponse(await fetch(url, request), url)
+  }
+}
 
 function toPath(plugin: string | URL): string {
   const path = plugin instanceof URL ? fileURLToPath(plugin) : resolve(plugin)
   return path.replace(/[\\/](?:index\.[jt]s)?$/, '')
 }
 
-function toConfig(config: ConfigInput, paths: readonly string[]): Record<string, unknown> {
+async function foldersOf(names: readonly string[] | undefined, plugin: string): Promise<readonly string[]> {
+  const all = await builtInFolders()
+  if (names === undefined) return all
+  const folders = names.map((name) => {
+    const folder = all.find((each) => basename(each) === name)
+    if (folder !== undefined) return folder
+    const known = all.map((each) => basename(each)).join(', ')
+    throw new Error(`there is no built-in plugin "${name}" to load beside the one of the test; there are ${known}`)
+  })
+  return all.includes(plugin) ? [...new Set([...folders, plugin])] : folders
+}
+
+function toConfig(
+  { config = {}, database = 'memory' }: PluginTestOptions,
+  builtIns: readonly string[],
+  plugin: string,
+): Record<string, unknown> {
+  const hasProbes = builtIns.some((folder) => basename(folder) === 'security')
   return {
     listen_addr: '127.0.0.1:0',
-    database_url: 'sqlite::memory:',
+    ...(database === 'memory' ? { database_url: 'sqlite::memory:' } : {}),
     // The answers of routes are checked against what they declare.
     development: true,
-    default_provider: 'fake',
-    default_model: 'fake-model',
+    ...fakeDefaults,
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, ...config.rate_limit },
     plugins: {
       drain_ms: 500,
       watch: false,
-      security: { first_probe_ms: 3_600_000 },
+      ...(hasProbes ? { security: { first_probe_ms: 3_600_000 } } : {}),
       ...config.plugins,
-      paths,
+      paths: builtIns.includes(plugin) ? [] : [plugin],
     },
   }
 }

@@ -13,7 +13,7 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
   ['core/host/folders.ts', 1, 'The folders of the adapters in the repository have these names.'],
   ['core/host/transpiler.ts', 4, 'Plugins import the contract of the adapters under this name.'],
-  ['core/testing', 64, 'Authors test their plugins with the features beside them; nothing of the daemon imports it.'],
+  ['core/testing', 50, 'Authors test their plugins with the features beside them; nothing of the daemon imports it.'],
   ['core/files/confine.ts', 5, 'Devices of the system: one is no file.'],
   ['core/net/outbound.ts', 1, "It says which addresses are the operator's."],
   ['core/net/entry-point.ts', 6, 'The HTTP client of Node calls its connection pool an agent.'],

@@ -6,6 +6,7 @@ import { startHost } from '../../support/host.ts'
 const clock = (timezone?: string): Promise<PluginTest> =>
   startPlugin({
     plugin: new URL('../../../plugins/clock/', import.meta.url),
+    builtIns: [],
     config: timezone === undefined ? {} : { plugins: { clock: { timezone } } },
   })
 

@@ -1,118 +1,110 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import Database from 'better-sqlite3'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startHost } from '../../support/host.ts'
-import type { HostOptions, TestHost } from '../../support/host.ts'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest, PluginTestOptions } from 'svc/testing'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../support/json.ts'
 
-const plugins = ['audit', 'agents', 'memory', fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url))]
-let home: string
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'svc-memory-'))
-})
-afterEach(async () => {
-  await rm(home, { recursive: true, force: true })
-})
-
-const start = (config: NonNullable<HostOptions['config']> = {}): Promise<TestHost> =>
-  startHost({ plugins, home, config })
-const spawn = async (host: TestHost, name: string, rest = ''): Promise<string> =>
-  (await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\n${rest}` })).body.agent_id
-const call = async (
-  host: TestHost,
-  agent: string,
+const start = (more: Partial<PluginTestOptions> = {}): Promise<PluginTest> =>
+  startPlugin({ plugin: new URL('../../../plugins/memory/', import.meta.url), builtIns: ['audit', 'agents'], ...more })
+async function call(
+  test: PluginTest,
+  agentId: string,
   tool: string,
   args: unknown,
-): Promise<{ text: string; failed: boolean }> =>
-  (await host.json('POST', `/test/tools/${tool}`, { agent_id: agent, args })).body
-const store = (host: TestHost, agent: string, key: string, value: string) =>
-  call(host, agent, 'memory_store', { key, value })
+): Promise<{ text: string; failed: boolean }> {
+  const { text, failed } = await test.callTool(tool, args, { agentId })
+  return { text, failed }
+}
+const store = (test: PluginTest, agent: string, key: string, value: string) =>
+  call(test, agent, 'memory_store', { key, value })
 const recall = async (
-  host: TestHost,
+  test: PluginTest,
   agent: string,
   key: string,
 ): Promise<{ key: string; value: string; created_at: string }[]> =>
-  JSON.parse((await call(host, agent, 'memory_recall', { key })).text)
+  JSON.parse((await call(test, agent, 'memory_recall', { key })).text)
 
 describe('a note', () => {
   it('is recalled by its key', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    expect(await store(host, agent, 'birthday', 'the third of May')).toEqual({
+    await using test = await start()
+    const agent = await test.spawn('a')
+    expect(await store(test, agent, 'birthday', 'the third of May')).toEqual({
       text: 'Remembered under "birthday".',
       failed: false,
     })
-    expect(await recall(host, agent, 'birthday')).toEqual([
+    expect(await recall(test, agent, 'birthday')).toEqual([
       { key: 'birthday', value: 'the third of May', created_at: expect.stringMatching(/Z$/) },
     ])
   })
 
   it('is found by a part of its key or value, whatever the case, in any script', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    await store(host, agent, 'favourite colour', 'GRÜN')
-    await store(host, agent, 'favourite food', 'Käse_50%')
-    expect((await recall(host, agent, 'FAVOURITE')).map((note) => note.key).sort()).toEqual([
+    await using test = await start()
+    const agent = await test.spawn('a')
+    await store(test, agent, 'favourite colour', 'GRÜN')
+    await store(test, agent, 'favourite food', 'Käse_50%')
+    expect((await recall(test, agent, 'FAVOURITE')).map((note) => note.key).sort()).toEqual([
       'favourite colour',
       'favourite food',
     ])
-    expect((await recall(host, agent, 'grün')).map((note) => note.key)).toEqual(['favourite colour'])
-    expect((await recall(host, agent, '_50%')).map((note) => note.key)).toEqual(['favourite food'])
-    expect(await call(host, agent, 'memory_recall', { key: 'nothing' })).toEqual({
+    expect((await recall(test, agent, 'grün')).map((note) => note.key)).toEqual(['favourite colour'])
+    expect((await recall(test, agent, '_50%')).map((note) => note.key)).toEqual(['favourite food'])
+    expect(await call(test, agent, 'memory_recall', { key: 'nothing' })).toEqual({
       text: 'No note found for "nothing".',
       failed: false,
     })
   })
 
   it('of the exact key comes alone', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    await store(host, agent, 'cat', 'Tom')
-    await store(host, agent, 'cats', 'Tom and Kit')
-    expect(await recall(host, agent, 'cat')).toHaveLength(1)
+    await using test = await start()
+    const agent = await test.spawn('a')
+    await store(test, agent, 'cat', 'Tom')
+    await store(test, agent, 'cats', 'Tom and Kit')
+    expect(await recall(test, agent, 'cat')).toHaveLength(1)
   })
 
   it('is replaced under its key and keeps the time it was made', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    await store(host, agent, 'k', 'old')
-    const [before] = await recall(host, agent, 'k')
-    await store(host, agent, 'k', 'new')
-    expect(await recall(host, agent, 'k')).toEqual([{ ...before, value: 'new' }])
+    await using test = await start()
+    const agent = await test.spawn('a')
+    await store(test, agent, 'k', 'old')
+    const [before] = await recall(test, agent, 'k')
+    await store(test, agent, 'k', 'new')
+    expect(await recall(test, agent, 'k')).toEqual([{ ...before, value: 'new' }])
   })
 
-  it('survives a restart, and goes with its agent', async () => {
-    let agent: string
-    {
-      await using host = await start()
-      agent = await spawn(host, 'a')
-      await store(host, agent, 'k', 'v')
-    }
-    await using host = await start()
-    expect(await recall(host, agent, 'k')).toHaveLength(1)
-    await host.json('DELETE', `/api/agents/${agent}`)
-    await host.stop()
-    const { globSync } = await import('node:fs')
-    const { default: Database } = await import('better-sqlite3')
-    const database = new Database(globSync(join(home, 'data', '*.db'))[0] ?? '')
-    expect(database.prepare('SELECT COUNT(*) FROM memory_note').pluck().get()).toBe(0)
-    database.close()
+  it('survives a restart', async () => {
+    await using test = await start({ database: 'file' })
+    const agent = await test.spawn('a')
+    await store(test, agent, 'k', 'v')
+    await test.restart()
+    expect(await recall(test, agent, 'k')).toHaveLength(1)
+  })
+
+  it('goes with its agent', async () => {
+    await using test = await start({ database: 'file' })
+    const agent = await test.spawn('a')
+    await store(test, agent, 'k', 'v')
+    await test.request('DELETE', `/api/agents/${agent}`)
+    await test.restart(() => {
+      const database = new Database(join(test.home, 'data', 'svc.db'))
+      expect(database.prepare('SELECT COUNT(*) FROM memory_note').pluck().get()).toBe(0)
+      database.close()
+    })
   })
 
   it('belongs to one agent', async () => {
-    await using host = await start()
-    const [one, two] = [await spawn(host, 'one', '[capabilities]\nmemory_read = ["*"]'), await spawn(host, 'two')]
-    await store(host, two, 'secret', 'x')
-    expect((await call(host, one, 'memory_recall', { key: 'secret' })).text).toContain('No note found')
-    expect(JSON.parse((await call(host, one, 'memory_list', {})).text)).toEqual({ notes: [], total: 0 })
+    await using test = await start()
+    const [one, two] = [await test.spawn('one', '[capabilities]\nmemory_read = ["*"]'), await test.spawn('two')]
+    await store(test, two, 'secret', 'x')
+    expect((await call(test, one, 'memory_recall', { key: 'secret' })).text).toContain('No note found')
+    expect(JSON.parse((await call(test, one, 'memory_list', {})).text)).toEqual({ notes: [], total: 0 })
   })
 
   it('is in the audit log without its text', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    await store(host, agent, 'diary', 'very private')
-    const { entries } = (await host.json('GET', '/api/audit/recent')).body
+    await using test = await start()
+    const agent = await test.spawn('a')
+    await store(test, agent, 'diary', 'very private')
+    const { entries } = (await test.request<Json>('GET', '/api/audit/recent')).body
     expect(entries).toContainEqual(
       expect.objectContaining({
         event_type: 'memory_access',
@@ -126,53 +118,53 @@ describe('a note', () => {
 
 describe('the list', () => {
   it('is paged, with the total', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a')
-    for (const key of ['a', 'b', 'c']) await store(host, agent, key, key)
-    const list = async (args: unknown) => JSON.parse((await call(host, agent, 'memory_list', args)).text)
+    await using test = await start()
+    const agent = await test.spawn('a')
+    for (const key of ['a', 'b', 'c']) await store(test, agent, key, key)
+    const list = async (args: unknown) => JSON.parse((await call(test, agent, 'memory_list', args)).text)
     const all = await list({})
     expect(all.total).toBe(3)
     expect(all.notes.map((note: { key: string }) => note.key).sort()).toEqual(['a', 'b', 'c'])
     expect(all.notes[0]).toEqual({ key: expect.any(String), value: expect.any(String), created_at: expect.any(String) })
     expect((await list({ limit: 2 })).notes).toEqual(all.notes.slice(0, 2))
     expect((await list({ limit: 2, offset: 2 })).notes).toEqual(all.notes.slice(2))
-    expect((await call(host, agent, 'memory_list', { limit: 0 })).failed).toBe(true)
+    expect((await call(test, agent, 'memory_list', { limit: 0 })).failed).toBe(true)
   })
 })
 
 describe('limits and rights', () => {
   it('memory_read and memory_write of the manifest are respected', async () => {
-    await using host = await start()
-    const agent = await spawn(host, 'a', '[capabilities]\nmemory_read = ["self.a*"]\nmemory_write = ["self.*"]')
-    await store(host, agent, 'apple', 'one')
-    await store(host, agent, 'banana', 'an apple is not')
-    expect((await recall(host, agent, 'apple')).map((note) => note.key)).toEqual(['apple'])
-    expect((await call(host, agent, 'memory_recall', { key: 'is not' })).text).toContain('No note found')
-    expect(await call(host, agent, 'memory_recall', { key: 'banana' })).toMatchObject({
+    await using test = await start()
+    const agent = await test.spawn('a', '[capabilities]\nmemory_read = ["self.a*"]\nmemory_write = ["self.*"]')
+    await store(test, agent, 'apple', 'one')
+    await store(test, agent, 'banana', 'an apple is not')
+    expect((await recall(test, agent, 'apple')).map((note) => note.key)).toEqual(['apple'])
+    expect((await call(test, agent, 'memory_recall', { key: 'is not' })).text).toContain('No note found')
+    expect(await call(test, agent, 'memory_recall', { key: 'banana' })).toMatchObject({
       failed: true,
       text: expect.stringContaining('memory_read'),
     })
     expect(
-      JSON.parse((await call(host, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key),
+      JSON.parse((await call(test, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key),
     ).toEqual(['apple'])
-    const mute = await spawn(host, 'mute', '[capabilities]\nmemory_write = []')
-    expect(await store(host, mute, 'x', 'y')).toMatchObject({
+    const mute = await test.spawn('mute', '[capabilities]\nmemory_write = []')
+    expect(await store(test, mute, 'x', 'y')).toMatchObject({
       failed: true,
       text: expect.stringContaining('memory_write'),
     })
   })
 
   it('the number of notes is limited, and replacing goes on', async () => {
-    await using host = await start({
-      plugins: { memory: { max_notes_per_agent: 3, max_value_chars: 10, max_key_chars: 5 } },
+    await using test = await start({
+      config: { plugins: { memory: { max_notes_per_agent: 3, max_value_chars: 10, max_key_chars: 5 } } },
     })
-    const agent = await spawn(host, 'a')
-    const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => store(host, agent, key, '1')))
+    const agent = await test.spawn('a')
+    const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => store(test, agent, key, '1')))
     expect(outcomes.filter((outcome) => !outcome.failed)).toHaveLength(3)
-    const [kept] = JSON.parse((await call(host, agent, 'memory_list', {})).text).notes
-    expect((await store(host, agent, kept.key, '2')).failed).toBe(false)
-    expect((await store(host, agent, kept.key, 'x'.repeat(11))).failed).toBe(true)
-    expect((await store(host, agent, 'k'.repeat(6), 'x')).failed).toBe(true)
-    expect((await store(host, agent, kept.key, 'a\0b')).failed).toBe(true)
+    const [kept] = JSON.parse((await call(test, agent, 'memory_list', {})).text).notes
+    expect((await store(test, agent, kept.key, '2')).failed).toBe(false)
+    expect((await store(test, agent, kept.key, 'x'.repeat(11))).failed).toBe(true)
+    expect((await store(test, agent, 'k'.repeat(6), 'x')).failed).toBe(true)
+    expect((await store(test, agent, kept.key, 'a\0b')).failed).toBe(true)
   })
 })
