@@ -96,8 +96,7 @@ export function composeChat(deps: ChatDeps) {
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
     max: config.session_followers,
   })
-  const onQueued = sessionStream.accepted.bind(sessionStream)
-  const chat = new ChatService({ ...deps, ...services, record, runner, compactor, background, effects, onQueued })
+  const chat = new ChatService({ ...deps, ...services, record, runner, compactor, background, effects, sessionStream })
   const agentListFeed = new AgentListFeed({ agents, firstMs: config.agents_updated_first_ms, onFailure: onDefect })
   deps.own('agent list', () => agentListFeed.end())
   stopWithPlugin(deps, chat)

@@ -28,6 +28,7 @@ const FeedEvent = v.variant('type', [
   }),
   v.object({ type: v.literal('message'), ...turn }),
   v.object({ type: v.literal('active'), session_id: v.string() }),
+  v.object({ type: v.picklist(['retried', 'dropped']), turn_id: v.string() }),
   v.object({ type: v.literal('cleared') }),
   v.object({
     type: v.literal('error'),
@@ -47,6 +48,7 @@ export function sessionStreamRoutes(stream: SessionStream, agents: Agents, sessi
       'Then `message` when one is accepted, followed by the events of its answer ' +
       'as `POST /api/agents/{id}/message/stream` sends them, each with `turn_id`; ' +
       '`error` when a turn fails, `active` when another session becomes the active one, ' +
+      '`retried` or `dropped` when a failed message was, and is shown no more, ' +
       '`cleared` when the messages were deleted. A reader that falls behind is sent away and may connect again.',
     auth: 'bearer',
     effect: 'read',

@@ -5,6 +5,7 @@ import type { Message } from '../../sessions/contract.ts'
 import type { TurnEvent } from '../contract.ts'
 import { encodeEvent, encodeFailure } from './encode-sse.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
+import type { SettledBy } from '../turn/record.ts'
 
 /** A follower further behind is disconnected and comes back for a snapshot. */
 const MAX_TURNS_BEHIND = 16
@@ -45,6 +46,10 @@ export class SessionStream {
   activeChanged(agentId: string, sessionId: string): void {
     for (const followers of this.#followers.values())
       for (const follower of followers) if (follower.agentId === agentId) follower.activeChanged(sessionId)
+  }
+  /** A failed message of a session was retried or dropped: it is shown no more. */
+  settled(sessionId: string, turnId: string, how: SettledBy): void {
+    for (const follower of this.#followers.get(sessionId) ?? []) follower.send(how, { turn_id: turnId })
   }
   /** The messages of a session are gone. */
   cleared(sessionId: string): void {

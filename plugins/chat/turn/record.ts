@@ -13,6 +13,9 @@ import type { ReleaseReservation } from './budget-gate.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { Outcome, ToolOutcome } from './loop.ts'
 
+/** What a person did about a failed or interrupted turn. */
+export type SettledBy = 'retried' | 'dropped'
+
 export interface TurnRecordDeps {
   readonly sessions: Sessions
   readonly journal: Journal
@@ -236,7 +239,7 @@ export class TurnRecord {
     return [...this.#deps.sessions.fail(turn.sessionId, turn.id, failure), ...this.#effects(turn, 'failed', effects)]
   }
   /** A person retried or dropped a failed turn. `effects`: tools that no note names yet. */
-  hidden(turn: TurnFacts, because: 'retried' | 'dropped', effects: readonly string[]): readonly Statement[] {
+  hidden(turn: TurnFacts, because: SettledBy, effects: readonly string[]): readonly Statement[] {
     return [
       ...this.#deps.sessions.hide(turn.sessionId, turn.id, because),
       ...this.#effects(turn, 'was interrupted', effects),

@@ -15,7 +15,7 @@ import { explain } from './failure.ts'
 import { LiveTurn, readOptions, toOptions, TurnStopped } from './live-turn.ts'
 import { chooseModel } from './model-choice.ts'
 import { isAutomated, quietFor } from './quiet-hours.ts'
-import type { TurnRecord } from './record.ts'
+import type { SettledBy, TurnRecord } from './record.ts'
 import { TEXT_ONLY } from './response-format.ts'
 import type { TurnRunner } from './runner.ts'
 import { TurnQueue } from './turn-queue.ts'
@@ -38,8 +38,13 @@ export interface ChatServiceDeps {
   readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
-  /** Called for every turn that enters its session's queue. */
-  readonly onQueued?: (turn: LiveTurn, onDisk: Promise<unknown>) => void
+  /** Tells the readers of a session. */
+  readonly sessionStream: {
+    /** A turn entered its session's queue. */
+    accepted(turn: LiveTurn, onDisk: Promise<unknown>): void
+    /** A failed or interrupted turn was retried or dropped, which is on disk. */
+    settled(sessionId: string, turnId: string, how: SettledBy): void
+  }
 }
 
 /** Entry points that answer later. Their turns resume after a restart, because no client lost its connection. */
@@ -143,13 +148,13 @@ export class ChatService implements Chat {
   /** Retries or drops a turn once, however many requests ask for it at a time. */
   async #settle<T>(
     turnId: string,
-    how: 'retried' | 'dropped',
+    how: SettledBy,
     settle: (turn: Turn, message: Message, statements: readonly Statement[]) => Promise<T>,
   ): Promise<T> {
     const { journal, sessions, record, effects } = this.#deps
-    const settled = (): Refusal => new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
+    const alreadySettled = (): Refusal => new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
     // Nothing is awaited before the turn is taken, or two requests could both find it free.
-    if (this.#settling.has(turnId)) throw settled()
+    if (this.#settling.has(turnId)) throw alreadySettled()
     this.#settling.add(turnId)
     try {
       const turn = await journal.find(turnId)
@@ -163,10 +168,12 @@ export class ChatService implements Chat {
       if (message?.role !== 'user') throw new Refusal('turn_not_found', `The message of turn ${turnId} is deleted`)
       if (turn.state !== 'failed' && turn.state !== 'interrupted')
         throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
-      if (await sessions.isHidden(turn.sessionId, turnId)) throw settled()
+      if (await sessions.isHidden(turn.sessionId, turnId)) throw alreadySettled()
       // A failed turn has a note of what its tools did already.
       const done = turn.state === 'interrupted' ? await effects(turnId) : []
-      return await settle(turn, message, record.hidden(turn, how, done))
+      const settled = await settle(turn, message, record.hidden(turn, how, done))
+      this.#deps.sessionStream.settled(turn.sessionId, turnId, how)
+      return settled
     } finally {
       this.#settling.delete(turnId)
     }
@@ -199,7 +206,7 @@ export class ChatService implements Chat {
   /** Puts a turn that is on disk, or about to be, into its session's queue. */
   enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
     this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
-    this.#deps.onQueued?.(turn, onDisk)
+    this.#deps.sessionStream.accepted(turn, onDisk)
   }
 
   stop(agentId: string, sessionId?: string): boolean {

@@ -345,6 +345,9 @@ export class AgentChat {
         this.#earlier = []
         this.#newest = undefined
         return this.load()
+      case 'settled':
+        this.transcript.update((transcript) => withoutTurn(transcript, event.turnId))
+        return
       case 'message':
         return this.#joined(event)
       case 'frame':

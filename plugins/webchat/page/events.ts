@@ -21,6 +21,7 @@ export type Followed =
   | ({ readonly type: 'message' } & FollowedTurn)
   | { readonly type: 'frame'; readonly turnId: string; readonly frame: ServerFrame }
   | { readonly type: 'active'; readonly sessionId: string }
+  | { readonly type: 'settled'; readonly turnId: string }
   | { readonly type: 'cleared' }
   /** The stream is alive. */
   | { readonly type: 'alive' }
@@ -56,6 +57,9 @@ function toFollowed(event: string, data: unknown): Followed | undefined {
       return { type: 'message', ...v.parse(FollowedTurn, data) }
     case 'active':
       return { type: 'active', sessionId: v.parse(ActiveSession, data).session_id }
+    case 'retried':
+    case 'dropped':
+      return { type: 'settled', turnId: v.parse(OfTurn, data).turn_id }
     case 'cleared':
       return { type: 'cleared' }
     default: {

@@ -113,6 +113,8 @@ test('a refusal of the provider is shown in the place of the answer, and asking 
   expect(said).toMatch(/key|openai/i)
   await tab.page.reload()
   await problem.getByText(said).waitFor()
+  await using other = await openTab(browser, host.url)
+  await other.page.locator('.answer').getByRole('alert').getByText(said).waitFor()
   const { text, letGo } = halves('Now it ', 'works.')
   fake.script({ text })
   // The stream of the session shows the new turn before the session is read again.
@@ -127,7 +129,10 @@ test('a refusal of the provider is shown in the place of the answer, and asking 
   letGo()
   await tab.page.locator('.answer', { hasText: 'Now it works.' }).locator('.answer-foot').waitFor()
   expect(await tab.page.locator('.question').count()).toBe(1)
-  expect(tab.complaints).toEqual([])
+  await other.page.locator('.answer', { hasText: 'Now it works.' }).locator('.answer-foot').waitFor()
+  expect(await other.page.locator('.question').count()).toBe(1)
+  expect(await other.page.locator('.answer').count()).toBe(1)
+  expect([...tab.complaints, ...other.complaints]).toEqual([])
 })
 
 test('an answer whose connection went away under it appears when it is ready', async () => {
