@@ -8,22 +8,22 @@ import { enforced } from '../scope/enforcement.ts'
 /** A folder that code or configuration is loaded from. */
 export interface CodeFolder {
   readonly path: string
-  /** What it is, for the message: a key of the configuration, or words. */
+  /** What it is, for error messages: a key of the configuration, or words. */
   readonly what: string
-  /** Only files directly in it count: what lies in folders below may be written. */
+  /** Only files directly in it are protected: subfolders may be written to. */
   readonly shallow?: boolean
-  /** Whatever folder is put into it is run. A workspace never lies in one, also when the home of the daemon does. */
+  /** Every folder put into it is loaded as code. A workspace is never inside it, even if the home of the daemon is. */
   readonly loads?: boolean
 }
-/** Folders of the daemon that programs of agents are kept out of. */
+/** Folders of the daemon that untrusted programs may not read or change. */
 export interface DaemonFolders {
-  /** Secrets, the database and all workspaces: a program sees nothing of them but its own folder. */
+  /** Secrets, the database and all workspaces: a program sees only its own folder in them. */
   readonly hidden: readonly string[]
   readonly code: readonly CodeFolder[]
 }
 export const noFolders: DaemonFolders = { hidden: [], code: [] }
 
-/** What a system installs: a program of an agent reads it, and writes none of it. */
+/** Folders of installed software, which untrusted programs may read and not write. */
 const system: readonly string[] = [
   '/usr',
   '/bin',
@@ -36,8 +36,8 @@ const system: readonly string[] = [
   '/gnu/store',
 ]
 /**
- * What programs need of /etc. The rest may hold secrets that only the rights of files keep: a daemon of root has the
- * right to read all.
+ * Entries of /etc that programs need. The others may hold secrets that only file permissions protect, and a daemon that
+ * runs as root may read everything.
  */
 const settings: readonly string[] = [
   'alternatives',
@@ -77,27 +77,27 @@ const settings: readonly string[] = [
   'terminfo',
   'timezone',
 ]
-/** Sockets of system services, and what changes the running system. */
+/** Sockets of system services, and files that change the running system. */
 const live: readonly string[] = ['/proc', '/sys', '/dev', '/run', '/var/run']
 
-/** What a program of an agent sees of the system; `link` is where a symbolic link leads. */
+/** System folders that untrusted programs see; `link` is the target of a symbolic link. */
 export function systemFolders(): readonly { readonly path: string; readonly link?: string }[] {
   return [...system, ...settings.map((name) => join('/etc', name))].flatMap((path) => {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (!found) return []
     if (!found.isSymbolicLink()) return [{ path }]
     const link = readlinkSync(path)
-    // A link into what is shown stays a link; another one is shown as what it leads to.
+    // A link into a visible folder stays a link; another link is replaced by its target.
     const target = isAbsolute(link) ? link : join(dirname(path), link)
     return system.some((folder) => within(target, folder)) ? [{ path, link }] : existsSync(path) ? [{ path }] : []
   })
 }
 
-/** Whether a path is a folder or lies in it. */
+/** Whether a path is this folder or inside it. */
 export const within = (path: string, folder: string): boolean =>
   path === folder || folder === '/' || path.startsWith(folder + sep)
 
-/** Where a path really leads, also when its last parts are not there yet. */
+/** The real path, also when its last parts do not exist yet. */
 export function realPath(path: string): string {
   try {
     return realpathSync(path)
@@ -108,7 +108,7 @@ export function realPath(path: string): string {
   }
 }
 
-/** Where the links lie that are followed on the way to a path, by their own real place. */
+/** Real paths of the symbolic links that are followed on the way to a path. */
 function linksTo(path: string, left = 40): readonly string[] {
   let at = '/'
   for (const [index, part] of path.split(sep).entries()) {
@@ -122,7 +122,7 @@ function linksTo(path: string, left = 40): readonly string[] {
   return []
 }
 
-/** A folder without those below it that are excluded: itself, or its entries. */
+/** A folder without the excluded folders below it: the folder itself, or its remaining entries. */
 export function without(folder: string, excluded: readonly string[]): readonly string[] {
   if (excluded.some((each) => within(folder, each))) return []
   if (!excluded.some((each) => within(each, folder))) return [folder]
@@ -130,7 +130,7 @@ export function without(folder: string, excluded: readonly string[]): readonly s
     .filter((entry) => !entry.isSymbolicLink())
     .flatMap((entry) => without(join(folder, entry.name), excluded))
 }
-/** None of a folder that the daemon's own user may not list, or that has been removed. */
+/** Empty for a folder that the user of the daemon may not list, or that no longer exists. */
 function entriesOf(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -142,31 +142,30 @@ function entriesOf(folder: string): readonly Dirent[] {
 }
 
 /**
- * The real path of a folder that programs of agents may read beside their own. Throws `forbidden`, with the key that
- * names it, for one that
- * would show them the daemon's secrets or sockets of the system.
+ * The real path of a further folder that untrusted programs may read. Throws `forbidden`, with the key that names it,
+ * for one that would show them secrets of the daemon or sockets of the system.
  */
 export function readable(folder: string, key: string, { hidden }: DaemonFolders): string {
   const path = check(folder, key)
   for (const each of hidden.map(realPath))
-    if (within(path, each) || within(each, path)) throw refused(key, folder, `it holds the daemon's own ${each}`)
+    if (within(path, each) || within(each, path)) throw refused(key, folder, `it contains the daemon's own ${each}`)
   return path
 }
 
-/** The same for one they may write: never where code or configuration is loaded from. */
+/** Like `readable`, for a folder they may write: never one that code or configuration is loaded from. */
 export function writable(folder: string, key: string, folders: DaemonFolders): string {
   const path = readable(folder, key, folders)
   for (const each of [...system, '/etc', '/boot'].map(realPath))
     if (within(path, each) || within(each, path)) throw refused(key, folder, `${each} belongs to the system`)
   refuseCode(path, key, folder, folders.code)
   if (within(realPath(homedir()), path))
-    throw refused(key, folder, `the settings of the daemon's own user lie in ${homedir()}`)
+    throw refused(key, folder, `${homedir()} holds the settings of the user of the daemon`)
   return path
 }
 
-/** Throws `forbidden` when a workspace is where code or configuration is loaded from. */
+/** Throws `forbidden` for a workspace where code or configuration is loaded from. */
 export function refuseCodeWorkspace(folder: string, { code, hidden }: DaemonFolders): void {
-  // What the home itself lies in, such as that of its user, names no workspace as code.
+  // A folder that contains the home, such as that of its user, does not make every workspace code.
   const beside = code.filter(
     ({ path, loads }) => loads === true || !hidden.some((each) => within(realPath(each), realPath(path))),
   )
@@ -176,7 +175,7 @@ export function refuseCodeWorkspace(folder: string, { code, hidden }: DaemonFold
 function refuseCode(path: string, key: string, folder: string, code: readonly CodeFolder[]): void {
   for (const { path: each, what, shallow } of code) {
     const real = realPath(each)
-    // Whoever may replace a link on the way to it says what is loaded.
+    // Whoever may replace a link on the way to it decides what is loaded.
     if ([real, ...linksTo(each)].some((one) => within(one, path)) || (!shallow && within(path, real)))
       throw refused(key, folder, `code or configuration is loaded from ${each} (${what})`)
   }
@@ -184,17 +183,17 @@ function refuseCode(path: string, key: string, folder: string, code: readonly Co
 
 function check(folder: string, key: string): string {
   if (!isAbsolute(folder)) throw new Refusal('invalid_request', `${key}: ${folder} is not an absolute folder`)
-  const leadsTo = (path: string, each: string): void => {
+  const refuseWithin = (path: string, each: string): void => {
     if (within(path, each) || within(each, path)) throw refused(key, folder, `it leads to ${each}`)
   }
-  // As it is written first: some of those cannot be looked into.
-  for (const each of live) leadsTo(resolve(folder), each)
+  // The path as written comes first: some of these folders cannot be read.
+  for (const each of live) refuseWithin(resolve(folder), each)
   const path = realPath(folder)
-  for (const each of live) leadsTo(path, realPath(each))
+  for (const each of live) refuseWithin(path, realPath(each))
   return path
 }
 
 function refused(key: string, folder: string, why: string): Refusal {
   enforced('subprocess_sandbox')
-  return new Refusal('forbidden', `${key}: ${folder} may not be opened to programs of agents: ${why}`)
+  return new Refusal('forbidden', `${key}: ${folder} may not be opened to untrusted programs: ${why}`)
 }

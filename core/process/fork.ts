@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type ChildProcess from 'node:child_process'
 import { safePath } from './environment.ts'
 
-/** Another process that runs code of this installation. It ends with the daemon. */
+/** A child process that runs code of this installation. It ends with the daemon. */
 export interface OwnProcess {
-  /** Does nothing when the process has ended. */
+  /** Does nothing after the process has ended. */
   send(message: object): void
   kill(): void
 }
@@ -17,12 +17,11 @@ export interface ForkOptions {
 }
 
 /**
- * Runs `processes/<name>.ts` of a plugin in a process of its own, with nothing of the daemon's environment. Throws
- * when the installation
- * lacks the file.
+ * Runs `processes/<name>.ts` of a plugin in a child process, without the environment of the daemon. Throws if the file
+ * is missing.
  */
 export function forkProcess(plugin: string, name: string, { onMessage, onExit }: ForkOptions): OwnProcess {
-  // Loaded when it is needed, and synchronously, because the caller sends its first message at once.
+  // Loaded lazily, and synchronously because the caller sends its first message at once.
   const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
   const child = fork(processFile(plugin, name), [], {
     env: { PATH: safePath.join(':') },
@@ -55,7 +54,7 @@ export function forkProcess(plugin: string, name: string, { onMessage, onExit }:
 /** The build puts the processes of all plugins into `dist/processes`. */
 function processFile(plugin: string, name: string): string {
   const built = `processes/${plugin}-${name}.js`
-  // Built code lies in dist/ or dist/core/, source code in core/process/.
+  // Built code is in dist/ or dist/core/, source code in core/process/.
   const file = [`../../plugins/${plugin}/processes/${name}.ts`, `./${built}`, `../${built}`]
     .map((place) => new URL(place, import.meta.url))
     .find((url) => existsSync(url))

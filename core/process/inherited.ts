@@ -3,40 +3,33 @@ import { SecretBytes } from '../storage/secret-bytes.ts'
 import { secretive } from './environment.ts'
 
 /**
- * The environment the process was started with. Whoever runs as the same user can read it as long as the process
- * lives, in
- * `/proc/<pid>/environ`, also after a variable was deleted (security facts 1.6). So what is secret in it is taken
- * out: kept here, and
- * overwritten there. Like the environment itself this exists once for a process.
+ * Secrets taken out of the environment. Every process of the same user can read `/proc/<pid>/environ` as long as this
+ * process runs, even after a variable was deleted (security facts 1.6). So secrets are kept here and overwritten there.
+ * Like the environment itself this exists once per process.
  */
 const taken = new Map<string, SecretBytes>()
 let refusal: string | undefined
 
-/** Names that say where something is and not what: programs of the daemon's own user find their way by them. */
-const whereabouts = /_(?:FILE|PATH|DIR|SOCK)$|PASSFILE$|^XAUTHORITY$/i
-/** An address with a password in it. */
+/** Names of variables that hold a path rather than a secret; programs of the operator need them. */
+const pathName = /_(?:FILE|PATH|DIR|SOCK)$|PASSFILE$|^XAUTHORITY$/i
+/** A URL with a password. */
 const credentials = /:\/\/[^/\s:@]*:[^/\s@]+@/
 
-/**
- * Whether a variable is a secret, as the door to programs judges by its name, or by an address with a password as its
- * value.
- */
+/** Whether a variable is a secret: by its name, with the rule for environments of programs, or by a password in a URL. */
 function isSecret(name: string, value: string): boolean {
-  return (secretive.test(name) && !whereabouts.test(name)) || credentials.test(value)
+  return (secretive.test(name) && !pathName.test(name)) || credentials.test(value)
 }
 
-/**
- * What a variable held when the process was started, also when it was taken out since. The text is for immediate use.
- */
+/** The value of a variable at the start of the process, even if it was taken out since. Do not keep the text. */
 export function readVariable(name: string): string | undefined {
   return taken.get(name)?.toText() ?? process.env[name]
 }
-/** All variables as the process was started with them. The record is for immediate use. */
+/** All variables as they were at the start of the process. Do not keep the record. */
 export function readVariables(): Readonly<Record<string, string | undefined>> {
   return { ...process.env, ...Object.fromEntries([...taken].map(([name, value]) => [name, value.toText()])) }
 }
 
-/** Runs code of the operator's own that looks for variables in `process.env`, which is this record meanwhile. */
+/** Runs code of the operator that reads variables from `process.env`, which is this record meanwhile. */
 export async function withVariables<T>(
   variables: Readonly<Record<string, string | undefined>>,
   work: () => Promise<T>,
@@ -57,10 +50,8 @@ let real: NodeJS.ProcessEnv | undefined
 let readers = 0
 
 /**
- * Takes every secret out of the environment, and the variables that are named, whatever they are called. From then
- * on neither this
- * process nor a program it starts finds them there; `readVariable` does. What could not be overwritten is in
- * `exposedVariables`.
+ * Takes every secret and every variable in `named` out of the environment. Afterwards only `readVariable` returns
+ * them: neither this process nor a program it starts finds them. `exposedVariables` lists what could not be overwritten.
  */
 export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
   const names = new Set<string>()
@@ -79,8 +70,8 @@ export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
 }
 
 /**
- * Secrets that can still be read in the environment the process was started with, by name, and why they could not be
- * overwritten.
+ * Names of the secrets that can still be read in the environment the process was started with, and why they could not
+ * be overwritten.
  */
 export function exposedVariables(): { readonly names: readonly string[]; readonly because: string | undefined } {
   if (process.platform !== 'linux') return { names: [...taken.keys()], because: refusal }
@@ -90,28 +81,28 @@ export function exposedVariables(): { readonly names: readonly string[]; readonl
   return { names, because: refusal }
 }
 
-/** Empty where there is no such file, or this process may not read its own: then no other of its user may. */
+/** Empty where the file does not exist or cannot be read: then no other process of the user can read it either. */
 function readBlock(): Buffer {
   try {
     return readFileSync('/proc/self/environ')
   } catch {
-    return Buffer.alloc(0) /* which is what others see of it */
+    return Buffer.alloc(0) /* other processes cannot read it either */
   }
 }
 
-/** The C library looks there no more for what was deleted, so nothing but these bytes is touched. */
+/** Overwrites only the bytes of the values: the C library no longer reads deleted variables there. */
 function overwrite(names: ReadonlySet<string>): void {
-  if (process.platform !== 'linux') throw new Error('this system lets no process change what it was started with')
+  if (process.platform !== 'linux') throw new Error('this system does not let a process change its initial environment')
   const block = readBlock()
   const stat = readFileSync('/proc/self/stat', 'latin1')
-  // Fields 50 and 51 of proc_pid_stat(5); the second one is a name with anything in it, in brackets.
+  // Fields 50 and 51 of proc_pid_stat(5). Field 2, in brackets, may contain spaces.
   const [start = 0, end = 0] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
     .slice(47, 49)
     .map(Number)
   if (start === 0 || end - start !== block.byteLength)
-    throw new Error('where the environment stands in memory is not told')
+    throw new Error('the address of the environment in memory is unknown')
   const memory = openSync('/proc/self/mem', 'r+')
   try {
     for (const { name, from, to } of entries(block))
@@ -121,7 +112,7 @@ function overwrite(names: ReadonlySet<string>): void {
   }
 }
 
-/** The variables of a block; `from` and `to` are where the bytes of the value stand in it. */
+/** The variables of a block; `from` and `to` are the offsets of the value in it. */
 function* entries(
   block: Buffer,
 ): Generator<{ readonly name: string; readonly value: string; readonly from: number; readonly to: number }> {

@@ -16,9 +16,9 @@ const Info = v.object({
   gitSha: v.optional(v.string(), 'unknown'),
 })
 
-/** What this daemon was built from. From source: the version of `package.json` and `dev`. */
+/** The build of this daemon. When run from source: the version of `package.json` and `dev`. */
 export function readBuild(): Build {
-  // Built code lies in dist/ or dist/core/, source code in core/process/.
+  // Built code is in dist/ or dist/core/, source code in core/process/.
   for (const place of ['./build.json', '../build.json', '../../package.json']) {
     let text: string
     try {
@@ -28,16 +28,16 @@ export function readBuild(): Build {
     }
     return v.parse(Info, readOwnJson(text))
   }
-  throw new Error('neither build.json nor package.json was found beside the code: the installation is incomplete')
+  throw new Error('the installation is incomplete: neither build.json nor package.json was found')
 }
 
 /**
- * Folders that the code of this installation and its packages are loaded from; `shallow` where only the files directly
- * in one are meant.
+ * Folders that the code of this installation and its packages are loaded from. `shallow`: only files directly in the
+ * folder.
  */
 export function installedFolders(): readonly { readonly path: string; readonly shallow: boolean }[] {
   const here = dirname(fileURLToPath(import.meta.url))
-  // Built code lies in dist/ or dist/core/, source code in core/process/.
+  // Built code is in dist/ or dist/core/, source code in core/process/.
   const above = [here, dirname(here), dirname(dirname(here))]
   const root = above.find((folder) => existsSync(join(folder, 'package.json'))) ?? here
   const packages = dirname(root)

@@ -7,10 +7,10 @@ import { realPath, systemFolders, within, without } from './folders.ts'
 import { bridgePort, closeFiles, enterLandlock, perlWords } from './perl.ts'
 import { namespacedFamilies, seccompNumber, socketFilter } from './seccomp.ts'
 
-/** Where a program finds the proxy of its network namespace. */
+/** Port of the proxy inside the network namespace of a program. */
 export const proxyPort = 3128
 const proxyAddress = `http://127.0.0.1:${proxyPort}`
-/** What programs look for that use a proxy. Several know only one of the spellings. */
+/** Variables that programs read their proxy from. Several programs know only one of the spellings. */
 export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntries([
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) =>
     [name, name.toLowerCase()].map((each) => [each, proxyAddress]),
@@ -19,14 +19,14 @@ export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntri
   ['NODE_USE_ENV_PROXY', '1'],
 ])
 /**
- * File numbers beside the three usual ones, where `Launcher.pipes` says so: facts about the namespace, its end, the
- * filter.
+ * File descriptors beside the three standard ones if `Launcher.pipes` is true: facts about the namespace, its end, and
+ * the seccomp filter.
  */
 export const INFO_FD = 3
 export const END_FD = 4
 export const FILTER_FD = 5
 const proxySocket = '/run/svc-network.sock'
-/** A private /tmp lies in memory. */
+/** A private /tmp is in memory. */
 const TMP_BYTES = 1_073_741_824
 const SHARED_MEMORY_BYTES = 268_435_456
 
@@ -35,33 +35,32 @@ export interface Launch {
   /** Real path of the folder it starts in, which it may write to. */
   readonly folder: string
   /**
-   * A program of the operator's own: it has the whole system and its network, but for `hidden`, and writes to no
-   * `code`.
+   * A program the operator chose: it may use the whole system and its network except for `hidden`, and does not write
+   * to `code`.
    */
   readonly operator: boolean
-  /** Folders beside its own. */
+  /** Further folders. */
   readonly read: readonly string[]
   readonly write: readonly string[]
-  /** Folders of the daemon it must not see, but for `folder` in them. */
+  /** Folders of the daemon it must not see, except for `folder` in them. */
   readonly hidden: readonly string[]
-  /** Folders it must not write to, although they may lie in one it may. */
+  /** Folders it must not write to, even inside a writable one. */
   readonly code: readonly string[]
-  /** Socket of the proxy that is its only way to the network. Absent: it has none. */
+  /** Socket of the proxy that is its only way to the network. Absent: it has no network. */
   readonly proxy: string | undefined
 }
-/** Puts words before a program that take rights away from it. */
+/** Prefixes a command with programs that take rights away from it. */
 export interface Launcher {
   readonly isolation: Isolation
   /**
-   * Whether the words expect the pipes at `INFO_FD` and `END_FD`, and for a program of an agent the filter at
-   * `FILTER_FD`.
+   * Whether the command expects pipes at `INFO_FD` and `END_FD`, and for an untrusted program the filter at `FILTER_FD`.
    */
   readonly pipes: boolean
   /** What is written to `FILTER_FD`. */
   readonly filter: Uint8Array | undefined
-  /** Whether it has a process space of its own, which ends as a whole. */
-  readonly space: boolean
-  words(program: readonly string[], launch: Launch): readonly string[]
+  /** Whether the program has its own PID namespace, which ends as a whole. */
+  readonly hasPidNamespace: boolean
+  command(program: readonly string[], launch: Launch): readonly string[]
 }
 
 interface Programs {
@@ -70,47 +69,46 @@ interface Programs {
   readonly unshare: string | undefined
   readonly prlimit: string | undefined
   readonly perl: string | undefined
-  /** Files the daemon was started with that every program would have open. */
-  readonly open: readonly string[]
+  /** File descriptors the daemon inherited, which every program would inherit too. */
+  readonly inherited: readonly string[]
 }
-type Shown = ReturnType<typeof systemFolders>
+type SystemFolders = ReturnType<typeof systemFolders>
 
 /**
- * Away with what root may do beyond its files: the daemon then has rights that the program has not, so it cannot be
- * looked into.
+ * Drops the capabilities of root. The daemon then has capabilities that the program lacks, so the program cannot read
+ * the daemon's memory.
  */
-const powerless = ['--inh-caps=-all', '--bounding-set=-all']
-/** A process space of its own: it sees no other process, and all of it ends with its first. */
-const space = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child', '--ipc']
+const dropCapabilities = ['--inh-caps=-all', '--bounding-set=-all']
+/** A PID namespace: the program sees no other process, and all of them end with the first. */
+const pidNamespace = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child', '--ipc']
 
 /**
- * The strongest of what this system offers: bubblewrap, else Landlock, else nothing. `works` tries a command,
- * because many containers
- * forbid namespaces.
+ * The strongest confinement this system supports: bubblewrap, else Landlock, else none. `works` runs a command to find
+ * out, because many containers forbid namespaces.
  */
-export async function launcher(works: (command: readonly string[]) => Promise<boolean>): Promise<Launcher> {
+export async function createLauncher(works: (command: readonly string[]) => Promise<boolean>): Promise<Launcher> {
   if (process.platform !== 'linux') return unconfined(undefined, 'this system has neither bubblewrap nor Landlock')
   const [bwrap, setpriv, unshare, prlimit, perl] = await Promise.all(
     ['bwrap', 'setpriv', 'unshare', 'prlimit', 'perl'].map(find),
   )
-  const offered: Offered = {
-    programs: { bwrap, setpriv, unshare, prlimit, perl, open: await inheritedFiles() },
-    shown: systemFolders(),
+  const system: System = {
+    programs: { bwrap, setpriv, unshare, prlimit, perl, inherited: await inheritedFiles() },
+    folders: systemFolders(),
     works,
   }
   return (
-    (await offerBubblewrap(offered)) ??
-    (await offerLandlock(offered)) ??
-    unconfined(offered.programs, 'neither bubblewrap nor Landlock works on this machine')
+    (await tryBubblewrap(system)) ??
+    (await tryLandlock(system)) ??
+    unconfined(system.programs, 'neither bubblewrap nor Landlock works on this machine')
   )
 }
 
-interface Offered {
+interface System {
   readonly programs: Programs
-  readonly shown: Shown
+  readonly folders: SystemFolders
   readonly works: (command: readonly string[]) => Promise<boolean>
 }
-/** What is started to find out whether a way to confine programs works here. */
+/** Launched to find out whether a confinement works on this machine. */
 const trial: Launch = {
   timeoutMs: 5000,
   folder: '/usr',
@@ -121,43 +119,47 @@ const trial: Launch = {
   code: [],
   proxy: undefined,
 }
-const sharedKernel = 'it shares the kernel of this machine, so a hole in the kernel is a way out'
+const sharedKernel = 'programs share the kernel of this machine, so a kernel vulnerability is a way out'
 
-async function offerBubblewrap({ programs, shown, works }: Offered): Promise<Launcher | undefined> {
+async function tryBubblewrap({ programs, folders, works }: System): Promise<Launcher | undefined> {
   const { bwrap, perl } = programs
-  if (bwrap === undefined || !(await works(bubblewrap(programs, shown, ['/bin/true'], trial, false)))) return undefined
+  if (bwrap === undefined || !(await works(bubblewrap(programs, folders, ['/bin/true'], trial, false))))
+    return undefined
   return {
     isolation: {
       level: 'bubblewrap',
       network: perl === undefined ? 'none' : 'proxy',
-      gaps: [sharedKernel, ...(perl === undefined ? ['without perl no program has a network'] : []), ...left(programs)],
+      gaps: [
+        sharedKernel,
+        ...(perl === undefined ? ['without perl no program has a network'] : []),
+        ...inheritedGaps(programs),
+      ],
     },
     pipes: true,
     filter: socketFilter(namespacedFamilies),
-    space: true,
-    words: (program, launch) => bubblewrap(programs, shown, program, launch, true),
+    hasPidNamespace: true,
+    command: (program, launch) => bubblewrap(programs, folders, program, launch, true),
   }
 }
 
-async function offerLandlock({ programs, shown, works }: Offered): Promise<Launcher | undefined> {
+async function tryLandlock({ programs, folders, works }: System): Promise<Launcher | undefined> {
   const { perl, setpriv, unshare } = programs
-  // A filter that denies every socket is what takes the network away here: without it Landlock alone would leave a
-  // way out.
+  // A seccomp filter that denies every socket takes the network away here: Landlock alone would leave a way out.
   if (perl === undefined || setpriv === undefined || seccompNumber() === undefined) return undefined
   const covers = (version: number): Promise<boolean> =>
     works([perl, '-e', `exit(syscall(444, 0, 0, 1) < ${version} ? 1 : 0)`])
-  for (const spaces of unshare === undefined ? [false] : [true, false]) {
-    if (!(await works(landlock(programs, shown, ['/bin/true'], trial, spaces)))) continue
+  for (const namespaces of unshare === undefined ? [false] : [true, false]) {
+    if (!(await works(landlock(programs, folders, ['/bin/true'], trial, namespaces)))) continue
     return {
       isolation: {
         level: 'landlock',
         network: 'none',
-        gaps: await landlockGaps(covers, spaces),
+        gaps: await landlockGaps(covers, namespaces),
       },
       pipes: false,
       filter: undefined,
-      space: spaces,
-      words: (program, launch) => landlock(programs, shown, program, launch, spaces),
+      hasPidNamespace: namespaces,
+      command: (program, launch) => landlock(programs, folders, program, launch, namespaces),
     }
   }
   return undefined
@@ -166,57 +168,57 @@ async function offerLandlock({ programs, shown, works }: Offered): Promise<Launc
 /** `covers`: whether the kernel has this version of Landlock. */
 async function landlockGaps(
   covers: (version: number) => Promise<boolean>,
-  spaces: boolean,
+  namespaces: boolean,
 ): Promise<readonly string[]> {
   const gaps = [
     'programs have no network, not even 127.0.0.1: that needs bubblewrap',
     sharedKernel,
-    'names, sizes and rights of files can be seen everywhere, and rights of files of its user changed',
+    'programs see names, sizes and permissions of all files, and can change permissions of files of their user',
   ]
   if (!(await covers(3)))
-    gaps.push('this kernel is older than 6.2: it can cut files short that the user of the daemon may write')
-  if (spaces) return gaps
-  gaps.push('what it started goes on when the daemon is killed')
-  if (!(await covers(6))) gaps.push('this kernel is older than 6.12: it can end the daemon')
+    gaps.push('this kernel is older than 6.2: programs can truncate files that the user of the daemon may write')
+  if (namespaces) return gaps
+  gaps.push('programs go on when the daemon is killed')
+  if (!(await covers(6))) gaps.push('this kernel is older than 6.12: programs can kill the daemon')
   gaps.push(
-    'it sees the command lines of other processes',
-    'what leaves its process group and clears its environment can outlive it',
+    'programs see the command lines of other processes',
+    'a process that leaves its process group and clears its environment can outlive its program',
   )
   return gaps
 }
 
-/** Nothing but limits, and for root fewer rights. */
+/** Only resource limits, and no capabilities for root. */
 function unconfined(programs: Programs | undefined, why: string): Launcher {
   return {
     isolation: {
       level: 'none',
       network: 'host',
-      gaps: [`${why}: a program can do all that the daemon's user can`, ...left(programs)],
+      gaps: [`${why}: a program can do everything that the user of the daemon can`, ...inheritedGaps(programs)],
     },
     pipes: false,
     filter: undefined,
-    space: false,
-    words: (program, { timeoutMs }) =>
+    hasPidNamespace: false,
+    command: (program, { timeoutMs }) =>
       programs === undefined
         ? program
-        : [...closing(programs), ...harmless(programs), ...limits(programs, timeoutMs), ...program],
+        : [...closeInherited(programs), ...noNewPrivileges(programs), ...limits(programs, timeoutMs), ...program],
   }
 }
 
-/** Node closes what it opened itself; what was handed to it stays open to its children. */
-function closing({ perl, open }: Programs, pipes = false): readonly string[] {
-  // Those at the places of the pipes are overwritten by them.
-  const foreign = open.filter((file) => !pipes || Number(file) > FILTER_FD)
+/** Node marks files it opens as close-on-exec; files it inherited stay open in its children. */
+function closeInherited({ perl, inherited }: Programs, pipes = false): readonly string[] {
+  // The pipes replace descriptors with the same numbers.
+  const foreign = inherited.filter((file) => !pipes || Number(file) > FILTER_FD)
   return perl === undefined || foreign.length === 0
     ? []
     : perlWords(perl, closeFiles, [String(foreign.length), ...foreign])
 }
-function left(programs: Programs | undefined): readonly string[] {
-  return programs && programs.perl === undefined && programs.open.length > 0
-    ? [`without perl, files the daemon was started with stay open to programs (${programs.open.join(', ')})`]
+function inheritedGaps(programs: Programs | undefined): readonly string[] {
+  return programs && programs.perl === undefined && programs.inherited.length > 0
+    ? [`without perl, programs inherit files that the daemon inherited (${programs.inherited.join(', ')})`]
     : []
 }
-/** Numbers of open files that are not closed when a program starts: flag O_CLOEXEC is missing. */
+/** Descriptors of open files without O_CLOEXEC, which a started program inherits. */
 async function inheritedFiles(): Promise<readonly string[]> {
   const open = (await readdir('/proc/self/fd')).filter((name) => Number(name) > 2)
   const kept = await Promise.all(
@@ -231,7 +233,7 @@ async function inheritedFiles(): Promise<readonly string[]> {
 
 function bubblewrap(
   programs: Programs,
-  shown: Shown,
+  folders: SystemFolders,
   program: readonly string[],
   launch: Launch,
   pipes: boolean,
@@ -243,7 +245,7 @@ function bubblewrap(
       ? program
       : perlWords(perl, bridgePort, [proxySocket, String(proxyPort), ...program])
   return [
-    ...closing(programs, pipes),
+    ...closeInherited(programs, pipes),
     ...limits(programs, timeoutMs),
     bwrap,
     '--unshare-user',
@@ -253,14 +255,13 @@ function bubblewrap(
     '--unshare-cgroup-try',
     ...(operator ? [] : ['--unshare-net', '--disable-userns']),
     '--die-with-parent',
-    // A session of its own, so that it has no terminal, and a group of its own, which is asked to end while
-    // bubblewrap waits.
+    // Its own session has no terminal, and its own group gets SIGTERM while bubblewrap waits.
     '--new-session',
     '--cap-drop',
     'ALL',
     ...(pipes ? ['--info-fd', String(INFO_FD), '--sync-fd', String(END_FD)] : []),
     ...(pipes && !operator && socketFilter(namespacedFamilies) !== undefined ? ['--seccomp', String(FILTER_FD)] : []),
-    ...(operator ? wholeSystem(launch) : ownWorld(launch, shown)),
+    ...(operator ? wholeSystem(launch) : confinedSystem(launch, folders)),
     '--chdir',
     folder,
     '--',
@@ -268,11 +269,13 @@ function bubblewrap(
   ]
 }
 
-/** System folders to read, its own folder to write, and nothing else. What comes later lies over what came before. */
-function ownWorld({ folder, read, write, hidden, proxy }: Launch, shown: Shown): readonly string[] {
-  const seen = [...shown.filter(({ link }) => link === undefined).map(({ path }) => path), ...read]
+/** System folders to read, its own folder to write, and nothing else. A later mount covers an earlier one. */
+function confinedSystem({ folder, read, write, hidden, proxy }: Launch, folders: SystemFolders): readonly string[] {
+  const seen = [...folders.filter(({ link }) => link === undefined).map(({ path }) => path), ...read]
   return [
-    ...shown.flatMap(({ path, link }) => (link === undefined ? ['--ro-bind', path, path] : ['--symlink', link, path])),
+    ...folders.flatMap(({ path, link }) =>
+      link === undefined ? ['--ro-bind', path, path] : ['--symlink', link, path],
+    ),
     '--proc',
     '/proc',
     '--dev',
@@ -293,7 +296,7 @@ function ownWorld({ folder, read, write, hidden, proxy }: Launch, shown: Shown):
   ]
 }
 
-/** All of the system, but for what is hidden and what code or configuration is loaded from. */
+/** The whole system except for hidden folders and those that code or configuration is loaded from. */
 function wholeSystem({ folder, read, write, hidden, code }: Launch): readonly string[] {
   const bind = (how: string, paths: readonly string[]) => paths.flatMap((path) => [how, path, path])
   const isHidden = (path: string): boolean => hidden.some((each) => within(path, each))
@@ -319,24 +322,24 @@ const devices = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 
 function landlock(
   programs: Programs,
-  shown: Shown,
+  folders: SystemFolders,
   program: readonly string[],
   launch: Launch,
-  spaces: boolean,
+  namespaces: boolean,
 ): readonly string[] {
   const { setpriv = 'setpriv', unshare = 'unshare', perl = 'perl' } = programs
   const { operator, timeoutMs } = launch
-  const rules = landlockRules(launch, shown)
+  const rules = landlockRules(launch, folders)
   const filter = operator ? undefined : socketFilter([])
   return [
-    ...closing(programs),
+    ...closeInherited(programs),
     setpriv,
     '--no-new-privs',
     '--pdeathsig',
     'KILL',
     '--',
-    ...(spaces ? [unshare, ...space, ...(operator ? [] : ['--net']), '--'] : []),
-    ...(process.getuid?.() === 0 ? [setpriv, ...powerless, '--'] : []),
+    ...(namespaces ? [unshare, ...pidNamespace, ...(operator ? [] : ['--net']), '--'] : []),
+    ...(process.getuid?.() === 0 ? [setpriv, ...dropCapabilities, '--'] : []),
     ...limits(programs, timeoutMs),
     ...perlWords(perl, enterLandlock, [
       String(rules.length / 2),
@@ -344,22 +347,25 @@ function landlock(
       operator ? 'open' : 'closed',
       filter === undefined ? '0' : String(seccompNumber()),
       filter?.toString('hex') ?? '',
-      spaces ? 'first' : 'only',
+      namespaces ? 'first' : 'only',
       ...program,
     ]),
   ]
 }
 
 /**
- * Pairs of rights and path, as `enterLandlock` takes them. Landlock only grants: a folder with exceptions is granted
- * entry by entry.
+ * Pairs of rights and path, as `enterLandlock` expects them. Landlock only grants rights: a folder with exceptions is
+ * granted entry by entry.
  */
-function landlockRules({ folder, operator, read, write, hidden, code }: Launch, shown: Shown): readonly string[] {
+function landlockRules(
+  { folder, operator, read, write, hidden, code }: Launch,
+  folders: SystemFolders,
+): readonly string[] {
   const covered = hidden.map(realPath)
   const readFrom = operator
     ? ['/']
-    : [...shown.flatMap(({ path, link }) => (link === undefined ? [path] : [])), '/proc', ...read]
-  // An operator's program may follow the words of an agent: it must not change what the daemon loads.
+    : [...folders.flatMap(({ path, link }) => (link === undefined ? [path] : [])), '/proc', ...read]
+  // Untrusted input may steer a program of the operator: it must not change what the daemon loads.
   const writable = operator ? without('/', [...covered, ...code]) : []
   return [
     ...readFrom.flatMap((path) => without(path, covered)).flatMap((path) => ['r', path]),
@@ -370,12 +376,12 @@ function landlockRules({ folder, operator, read, write, hidden, code }: Launch, 
   ]
 }
 
-function harmless({ setpriv }: Programs): readonly string[] {
+function noNewPrivileges({ setpriv }: Programs): readonly string[] {
   if (setpriv === undefined) return []
-  return [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', ...(process.getuid?.() === 0 ? powerless : []), '--']
+  return [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', ...(process.getuid?.() === 0 ? dropCapabilities : []), '--']
 }
 
-/** Generous for work, too small for an accident: address space is what it may reserve, data what it may use. */
+/** Enough for real work, too little for a runaway. `--as` limits what it may reserve, `--data` what it may use. */
 function limits({ prlimit }: Pick<Programs, 'prlimit'>, timeoutMs: number): readonly string[] {
   if (prlimit === undefined) return []
   const gib = 1024 ** 3
@@ -399,7 +405,7 @@ async function find(name: string): Promise<string | undefined> {
       await access(path, constants.X_OK)
       return path
     } catch {
-      // Not here: the next folder may have it.
+      // Not in this folder.
     }
   }
   return undefined

@@ -1,5 +1,5 @@
 /**
- * Words for perl that run a script with these arguments. Debian and what comes from it always has perl; no module is
+ * The command that runs a perl script with these arguments. Debian and its derivatives always have perl; no module is
  * needed.
  */
 export const perlWords = (perl: string, script: string, args: readonly string[]): readonly string[] => [
@@ -11,13 +11,11 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
 ]
 
 /**
- * Enters a Landlock domain (landlock(7), at these numbers on every architecture) and runs the program. Arguments:
- * how many rules there are;
- * for each a letter and a path (r: read and run, w: all but making devices, d: use as a device); `closed` for one
- * that reaches no TCP, no
- * process and no abstract socket outside; the number of seccomp(2) and a filter in hexadecimal, or 0 and nothing;
- * `first` for the first
- * process of a space, which hears no polite signal and waits for the program; the program.
+ * Enters a Landlock domain (landlock(7); the system call numbers are the same on every architecture) and runs the
+ * program. Arguments: the number of rules; for each a letter and a path (r: read and execute, w: everything but making
+ * devices, d: use as a device); `closed` to deny TCP, and signals and abstract sockets to the outside; the number of
+ * seccomp(2) and a filter in hexadecimal, or 0 and nothing; `first` for the first process of a PID namespace, which the
+ * kernel sends no SIGTERM and which waits for the program; the program.
  */
 export const enterLandlock = `
 my $n = shift; my @rules = splice @ARGV, 0, 2 * $n; my ($closed, $call, $filter, $place) = splice @ARGV, 0, 4;
@@ -44,22 +42,22 @@ exec { $ARGV[0] } @ARGV; exit 127
 `
 
 /**
- * Listens on a port of the own network namespace before the program starts, and hands each connection to a socket
- * file. Arguments: the file, the
- * port, the program. Each direction of a connection is a process of its own, so that none waits for the other.
+ * Listens on a port of its network namespace before the program starts, and forwards each connection to a socket file.
+ * Arguments: the file, the port, the program. Each direction of a connection is a separate process, so that neither
+ * waits for the other.
  */
 export const bridgePort = `
 use Socket; my ($path, $port) = splice @ARGV, 0, 2;
-socket(my $door, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($door, SOL_SOCKET, SO_REUSEADDR, 1);
-bind($door, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($door, 128) or exit 126;
+socket(my $listener, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
+bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or exit 126;
 my $pid = fork; exit 126 unless defined $pid;
-if ($pid) { close $door; exec { $ARGV[0] } @ARGV; exit 127 }
+if ($pid) { close $listener; exec { $ARGV[0] } @ARGV; exit 127 }
 open STDIN, "<", "/dev/null"; open STDOUT, ">", "/dev/null"; open STDERR, ">", "/dev/null";
 $SIG{CHLD} = "IGNORE"; $SIG{PIPE} = "IGNORE"; $SIG{TERM} = "IGNORE"; $0 = "svc-network";
 while (1) {
-accept(my $near, $door) or next;
+accept(my $near, $listener) or next;
 my $serving = fork; next if $serving || !defined $serving;
-close $door; $SIG{CHLD} = "DEFAULT";
+close $listener; $SIG{CHLD} = "DEFAULT";
 my $far; socket($far, PF_UNIX, SOCK_STREAM, 0) && connect($far, pack_sockaddr_un($path)) or exit 1;
 my $back = fork; exit 1 unless defined $back;
 my ($from, $to) = $back ? ($near, $far) : ($far, $near);
@@ -71,7 +69,7 @@ shutdown($to, 1); waitpid $back, 0 if $back; exit 0;
 `
 
 /**
- * Closes files the daemon itself was started with, which would be open to every program. Arguments: how many, their
+ * Closes file descriptors that the daemon inherited and every program would inherit. Arguments: how many, their
  * numbers, the program.
  */
 export const closeFiles = `

@@ -9,26 +9,26 @@ import { safePath } from './environment.ts'
 export interface Program {
   /** Absolute path to run. */
   readonly path: string
-  /** Base names it goes by: as it was asked for, and of the file it really is. Decisions about it look at both. */
+  /** Base names: of the requested command and of the real file. Rules about programs check both. */
   readonly names: readonly string[]
 }
 
 /**
  * Finds a program by its name in the safe folders and `path`, or by a path relative to `cwd`. Throws
- * `invalid_request` when there is none.
+ * `invalid_request` if it does not exist.
  */
 export async function findProgram(command: string, cwd: string, path: readonly string[] = []): Promise<Program> {
   if (command === '' || command.length > 1024 || /\p{Cc}/u.test(command))
     throw new Refusal('invalid_request', 'The name of the program is empty, too long or has control characters')
   if (command.split(/[/\\]/).includes('..')) {
     enforced('subprocess_sandbox')
-    throw new Refusal('forbidden', `"${command}": the name of a program has no ".." in it`)
+    throw new Refusal('forbidden', `"${command}": the name of a program may not contain ".."`)
   }
   const candidates = /[/\\]/.test(command)
     ? [isAbsolute(command) ? command : join(cwd, command)]
     : [...safePath, ...path].map((folder) => join(folder, command))
   for (const candidate of candidates) {
-    if (!(await runs(candidate))) continue
+    if (!(await isExecutable(candidate))) continue
     return { path: candidate, names: [...new Set([basename(command), basename(await realpath(candidate))])] }
   }
   throw new Refusal('invalid_request', `There is no program "${command}"`)
@@ -41,18 +41,18 @@ export function hasProgram(name: string, path: readonly string[] = []): boolean 
       accessSync(join(folder, name), constants.X_OK)
       return true
     } catch {
-      // Not there, or not ours to run: the next folder may have it.
+      // Missing or not executable: try the next folder.
       return false
     }
   })
 }
 
-async function runs(path: string): Promise<boolean> {
+async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK)
     return (await stat(path)).isFile()
   } catch {
-    // Not there, or not ours to run: the next folder may have it.
+    // Missing or not executable: try the next folder.
     return false
   }
 }

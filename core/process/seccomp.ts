@@ -1,26 +1,26 @@
-/** Numbers of system calls on the architectures the filter is written for, and the mark the kernel gives each. */
+/** System call numbers on the supported architectures, and the AUDIT_ARCH constant of each. */
 interface Architecture {
-  readonly mark: number
-  /** From here on, x86-64 counts calls of another kind. */
-  readonly other: number | undefined
+  readonly auditArch: number
+  /** x86-64 numbers the calls of the x32 ABI from here. */
+  readonly x32: number | undefined
   readonly socket: number
   readonly ioctl: number
   readonly seccomp: number
-  /** io_uring opens sockets past the filter; kernel keyrings, BPF and the like know no namespaces. */
+  /** io_uring opens sockets that the filter does not see; keyrings, BPF and similar calls ignore namespaces. */
   readonly denied: readonly number[]
 }
 const architectures: Readonly<Record<string, Architecture>> = {
   x64: {
-    mark: 0xc000_003e,
-    other: 0x4000_0000,
+    auditArch: 0xc000_003e,
+    x32: 0x4000_0000,
     socket: 41,
     ioctl: 16,
     seccomp: 317,
     denied: [425, 426, 427, 248, 249, 250, 321, 323, 298, 246, 320],
   },
   arm64: {
-    mark: 0xc000_00b7,
-    other: undefined,
+    auditArch: 0xc000_00b7,
+    x32: undefined,
     socket: 198,
     ioctl: 29,
     seccomp: 277,
@@ -32,7 +32,7 @@ const AF_UNIX = 1
 const AF_INET = 2
 const AF_INET6 = 10
 const AF_NETLINK = 16
-/** Families that a network namespace keeps apart. Others, such as the sockets of virtual machines, lead past it. */
+/** Socket families that a network namespace isolates. Others, such as AF_VSOCK, bypass it. */
 export const namespacedFamilies: readonly number[] = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK]
 
 const EPERM = 1
@@ -51,24 +51,23 @@ const REFUSE = 0x0005_0000
 type Step = readonly [code: number, yes: number, no: number, value: number]
 
 /**
- * A filter in classic BPF, as seccomp(2) takes it: sockets of these families only, no typing into a terminal, and
- * none of the calls that
- * lead past namespaces. `undefined` on an architecture it is not written for.
+ * A filter in classic BPF, as seccomp(2) expects it: only sockets of these families, no input into a terminal, and none
+ * of the calls that bypass namespaces. `undefined` on an unsupported architecture.
  */
 export function socketFilter(families: readonly number[], arch: string = process.arch): Buffer | undefined {
   const found = architectures[arch]
   if (!found) return undefined
-  const { mark, other, socket, ioctl, denied } = found
+  const { auditArch, x32, socket, ioctl, denied } = found
   const load = (offset: number): Step => [LOAD, 0, 0, offset]
   const answer = (value: number): Step => [RETURN, 0, 0, value]
-  /** Goes through the steps when the loaded value is this one, past them otherwise. */
+  /** Runs the steps if the loaded value equals this one, and skips them otherwise. */
   const when = (value: number, steps: readonly Step[]): readonly Step[] => [[EQUAL, 0, steps.length, value], ...steps]
   const steps: readonly Step[] = [
     load(4),
-    [EQUAL, 1, 0, mark],
+    [EQUAL, 1, 0, auditArch],
     answer(REFUSE | ENOSYS),
     load(0),
-    ...(other === undefined ? [] : [[AT_LEAST, 0, 1, other] as Step, answer(REFUSE | ENOSYS)]),
+    ...(x32 === undefined ? [] : [[AT_LEAST, 0, 1, x32] as Step, answer(REFUSE | ENOSYS)]),
     ...denied.flatMap((number) => when(number, [answer(REFUSE | EPERM)])),
     ...when(socket, [
       load(16),

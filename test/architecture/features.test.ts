@@ -10,7 +10,7 @@ const words = new Set(
 const permitted: readonly (readonly [place: string, most: number, why: string])[] = [
   ['core/cli/', 5, 'Its help says what the product is and gives an example, and its greeting names the page to open.'],
   ['core/build/', 10, 'The build knows every folder of the repository and makes the data of some.'],
-  ['core/app/kernel.ts', 4, 'A refused tool call is logged with who called.'],
+  ['core/app/kernel.ts', 3, 'A refused tool call is logged with who called.'],
   ['core/host/folders.ts', 1, 'The folders of the adapters in the repository have these names.'],
   ['core/host/transpiler.ts', 4, 'Plugins import the contract of the adapters under this name.'],
   ['core/testing', 50, 'Authors test their plugins with the features beside them; nothing of the daemon imports it.'],
@@ -19,11 +19,11 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/net/entry-point.ts', 6, 'The HTTP client of Node calls its connection pool an agent.'],
   ['core/net/outbound-exchange.ts', 6, 'The HTTP client of Node calls its connection pool an agent.'],
   ['core/net/redirect.ts', 1, 'A header of HTTP has this name.'],
-  ['core/process/', 29, 'Sessions and devices of the system, and whose programs they are.'],
+  ['core/process/', 14, 'Terminal sessions and devices of the operating system.'],
   ['core/schema/example.ts', 3, 'Examples of the names of fields in the OpenAPI document.'],
   ['core/http/openapi.ts', 1, 'What the product is, in the OpenAPI document.'],
   ['core/scope/actor.ts', 1, 'Existing records call the token of a route so.'],
-  ['core/storage/', 6, 'Sessions of the database, and files of existing homes.'],
+  ['core/storage/', 3, 'Why the database engine is configured as it is.'],
   [
     'core/tools/',
     17,

@@ -14,7 +14,7 @@ import type { OutboundSettings } from '../../core/net/outbound.ts'
 import { openProxy } from '../../core/net/proxy.ts'
 import type { SpawnRequest } from '../../core/process/child.ts'
 import type { DaemonFolders } from '../../core/process/folders.ts'
-import { launcher } from '../../core/process/launcher.ts'
+import { createLauncher } from '../../core/process/launcher.ts'
 import type { Launcher } from '../../core/process/launcher.ts'
 import { createSpawn, works } from '../../core/process/spawn.ts'
 import { Scope } from '../../core/scope/scope.ts'
@@ -273,29 +273,29 @@ async function layOut(): Promise<Ground> {
 
 const levels = ['bubblewrap', 'landlock', 'landlock without namespaces'] as const
 /** The machine as it is, without bubblewrap, and as a container that forbids namespaces. */
-function offerOf(level: (typeof levels)[number]): () => Promise<Launcher> {
+function launcherOf(level: (typeof levels)[number]): () => Promise<Launcher> {
   const missing = level === 'bubblewrap' ? [] : level === 'landlock' ? ['/bwrap'] : ['/bwrap', '/unshare']
-  const offered = launcher(
+  const launcher = createLauncher(
     async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command),
   )
-  return () => offered
+  return () => launcher
 }
 
 describe.each(levels)('threats: a program of an agent, with %s', (level) => {
   let ground: Ground
   let scope: Scope
-  const offer = offerOf(level)
+  const launcher = launcherOf(level)
   beforeAll(async () => {
     ground = await layOut()
     scope = new Scope('attacks')
-    expect((await offer()).isolation.level).toBe(level.split(' ')[0])
+    expect((await launcher()).isolation.level).toBe(level.split(' ')[0])
   })
   afterAll(async () => {
     await scope.close(0)
     await rm(ground.base, { recursive: true, force: true })
   })
   const run = async (script: string, args: readonly string[] = [], more: Partial<SpawnRequest> = {}) => {
-    const child = await createSpawn(scope, { folders: ground.folders, offer }).start({
+    const child = await createSpawn(scope, { folders: ground.folders, launcher }).start({
       command: 'sh',
       args: ['-c', script, 'sh', ...args],
       cwd: ground.workspace,
@@ -438,11 +438,11 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     const secret = await open(join(ground.base, 'home', 'vault.key'), 'r+')
     const code = `
       import { createSpawn, works } from '${process.cwd()}/core/process/spawn.ts'
-      import { launcher } from '${process.cwd()}/core/process/launcher.ts'
+      import { createLauncher } from '${process.cwd()}/core/process/launcher.ts'
       import { Scope } from '${process.cwd()}/core/scope/scope.ts'
       const missing = ${JSON.stringify(level === 'bubblewrap' ? [] : ['/bwrap'])}
-      const offered = launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
-      const child = await createSpawn(new Scope('x'), { offer: () => offered }).start({ command: 'sh', args: ['-c', 'for f in /proc/self/fd/*; do readlink $f; done; cat /proc/self/fd/40; echo end'], cwd: '${ground.workspace}' })
+      const launcher = createLauncher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+      const child = await createSpawn(new Scope('x'), { launcher: () => launcher }).start({ command: 'sh', args: ['-c', 'for f in /proc/self/fd/*; do readlink $f; done; cat /proc/self/fd/40; echo end'], cwd: '${ground.workspace}' })
       await child.ended
       process.stdout.write(child.read().text)`
     const stdio = Array.from({ length: 41 }, (_, at) => (at === 1 ? 'pipe' : at === 40 ? secret.fd : 'ignore'))
@@ -479,12 +479,12 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     expect(await running(mark)).toEqual([])
     const code = `
       import { createSpawn, works } from '${process.cwd()}/core/process/spawn.ts'
-      import { launcher } from '${process.cwd()}/core/process/launcher.ts'
+      import { createLauncher } from '${process.cwd()}/core/process/launcher.ts'
       import { Scope } from '${process.cwd()}/core/scope/scope.ts'
       const missing = ${JSON.stringify(level === 'bubblewrap' ? [] : ['/bwrap'])}
-      const offered = launcher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
-      const heard = () => console.log('runs')
-      await createSpawn(new Scope('x'), { offer: () => offered }).start({ command: 'sh', args: ['-c', 'setsid sleep ${mark} & echo runs; sleep ${mark}'], cwd: '${ground.workspace}', background: true, timeoutMs: 60000, heard })
+      const launcher = createLauncher(async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command))
+      const onOutput = () => console.log('runs')
+      await createSpawn(new Scope('x'), { launcher: () => launcher }).start({ command: 'sh', args: ['-c', 'setsid sleep ${mark} & echo runs; sleep ${mark}'], cwd: '${ground.workspace}', background: true, timeoutMs: 60000, onOutput })
       setInterval(() => undefined, 1000)`
     const daemon = startProcess(process.execPath, ['--conditions=svc-source', '--input-type=module', '-e', code], {
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -497,7 +497,7 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
       return vi.waitFor(async () => expect(await running(mark)).toEqual([]), { timeout: 5000 })
     // Nothing holds it together there, and the operator is told so.
     for (const pid of await running(mark)) process.kill(Number(pid), 'SIGKILL')
-    expect((await offer()).isolation.gaps).toContain('what it started goes on when the daemon is killed')
+    expect((await launcher()).isolation.gaps).toContain('programs go on when the daemon is killed')
   })
 
   it('attack 11: a link on the way to code lies in no folder it may write', async () => {
@@ -506,7 +506,7 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     await symlink(ground.plugins, join(shared, 'current'))
     const folders = { ...ground.folders, code: [{ path: join(shared, 'current'), what: 'plugins.paths', loads: true }] }
     await expect(
-      createSpawn(scope, { folders, offer }).start({ command: 'true', cwd: ground.workspace, write: [shared] }),
+      createSpawn(scope, { folders, launcher }).start({ command: 'true', cwd: ground.workspace, write: [shared] }),
     ).rejects.toMatchObject({ code: 'forbidden' })
     await rm(shared, { recursive: true })
   })
@@ -531,7 +531,7 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     await rm(inside, { recursive: true })
     // The home of whoever owns the daemon is no such place because a provider signs in there.
     const folders = { ...ground.folders, code: [{ path: ground.base, what: 'providers.claude-code.home' }] }
-    const child = await createSpawn(scope, { folders, offer }).start({ command: 'true', cwd: ground.workspace })
+    const child = await createSpawn(scope, { folders, launcher }).start({ command: 'true', cwd: ground.workspace })
     expect(await child.ended).toMatchObject({ code: 0 })
   })
 })

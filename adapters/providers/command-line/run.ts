@@ -61,7 +61,7 @@ export class Run {
         signal,
         outputBytes: COMPLAINT_CHARS,
         ...(config.home !== undefined && { home: config.home }),
-        heard: (bytes, from) => this.#hear(bytes, from),
+        onOutput: (bytes, from) => this.#hear(bytes, from),
       })
     } catch (error) {
       signal.throwIfAborted()

@@ -12,7 +12,7 @@ import { MetricRegistry } from '../../../core/metrics/registry.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
 import { ProgramNetwork } from '../../../core/net/program-network.ts'
 import { openProxy } from '../../../core/net/proxy.ts'
-import type { ProgramProxy } from '../../../core/process/spawn.ts'
+import type { ProgramProxy } from '../../../core/process/running-program.ts'
 import { startHost } from '../../support/host.ts'
 
 it('closes what is beyond its connections, and takes another one when there is room again', async () => {

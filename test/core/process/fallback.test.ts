@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import { launcher } from '../../../core/process/launcher.ts'
+import { createLauncher } from '../../../core/process/launcher.ts'
 import { killOrphanProcesses } from '../../../core/process/orphan-processes.ts'
 import { Tail } from '../../../core/process/tail.ts'
 
 it('a program gets nothing but its limits where the system forbids the rest', async () => {
-  const { isolation, words } = await launcher(async () => false)
-  const line = words(['/bin/true', '--', 'x'], {
+  const { isolation, command } = await createLauncher(async () => false)
+  const line = command(['/bin/true', '--', 'x'], {
     timeoutMs: 30_000,
     folder: '/',
     operator: false,

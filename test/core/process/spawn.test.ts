@@ -277,7 +277,7 @@ describe('what a child says', () => {
       command: 'sh',
       args: ['-c', 'echo oops >&2; cat'],
       input: 'open',
-      heard: (bytes, from) => {
+      onOutput: (bytes, from) => {
         heard[from] += Buffer.from(bytes).toString()
       },
     })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { GuestProcess } from '../../../plugins/wasm/guest-process.ts'
 import type { WasmRunner } from '../../../plugins/wasm/contract.ts'
 import { Scope } from '../../../core/scope/scope.ts'
-import { launcher } from '../../../core/process/launcher.ts'
+import { createLauncher } from '../../../core/process/launcher.ts'
 import type { Spawn } from '../../../core/process/child.ts'
 import type { Launcher } from '../../../core/process/launcher.ts'
 import { createSpawn, works } from '../../../core/process/spawn.ts'
@@ -41,10 +41,10 @@ describe('a probe', () => {
 
   it('calls the sandbox weaker where programs can look into the daemon, and only there', async () => {
     const scope = new Scope('probe-test')
-    const tried = async (offer?: () => Promise<Launcher>) => {
+    const tried = async (launcher?: () => Promise<Launcher>) => {
       const finding = await trySubprocess(
         {
-          spawn: { ...createSpawn(scope, offer ? { offer } : {}), protectedFolders },
+          spawn: { ...createSpawn(scope, launcher ? { launcher } : {}), protectedFolders },
           ownPort: withoutPort,
         } as ProbeTools,
         AbortSignal.timeout(30_000),
@@ -55,7 +55,7 @@ describe('a probe', () => {
     const without =
       (...missing: readonly string[]) =>
       () =>
-        launcher(
+        createLauncher(
           async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command),
         )
     const own = await tried()
