@@ -1,36 +1,39 @@
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openChat } from '../../support/chat-stage.ts'
-import type { ChatStage } from '../../support/chat-stage.ts'
+import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
-let stage: ChatStage
+let test: PluginTest
 let agent: string
 let idle: string
 beforeAll(async () => {
-  stage = await openChat()
-  agent = await stage.spawn('busy')
-  idle = await stage.spawn('idle')
-  for (const message of ['one', 'two'])
-    expect((await stage.post(`/api/agents/${agent}/message`, { message })).status).toBe(200)
+  test = await startPlugin({
+    plugin: new URL('../../../plugins/activity/', import.meta.url),
+    builtIns: [...turnPlugins, 'clock'],
+  })
+  agent = await test.spawn('busy')
+  idle = await test.spawn('idle')
+  for (const message of ['one', 'two']) await test.say(agent, message)
 })
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
 })
-const get = (path: string, id = agent) => stage.host.json('GET', `/api/agents/${id}/${path}`)
+const get = (path: string, id = agent) => test.request<Json>('GET', `/api/agents/${id}/${path}`)
 
 describe('GET /api/agents/{id}/traces', () => {
   it('has each call of a model and of a tool with its time and tokens, newest first', async () => {
-    const id = await stage.spawn('traced')
-    stage.fake.script({ calls: [{ name: 'system_time', args: {} }] }, { text: 'it is late' })
-    expect((await stage.post(`/api/agents/${id}/message`, { message: 'what time is it?' })).status).toBe(200)
+    const id = await test.spawn('traced')
+    await test.say(id, 'what time is it?', { calls: [{ tool: 'system_time', args: {} }] }, 'it is late')
     const { body } = await get('traces', id)
     expect(body).toMatchObject({ agent_id: id, count: 3 })
     expect(
       body.traces.map(({ kind, name, iteration, failed }: Record<string, unknown>) => [kind, name, iteration, failed]),
     ).toEqual([
-      ['model', 'openai/fake-1', 2, false],
+      ['model', 'fake/fake-model', 2, false],
       ['tool', 'system_time', 1, false],
-      ['model', 'openai/fake-1', 1, false],
+      ['model', 'fake/fake-model', 1, false],
     ])
     const [last, tool, first] = body.traces
     for (const trace of [first, last])
@@ -102,7 +105,7 @@ describe('GET /api/agents/{id}/logs', () => {
       body.logs.map((entry: { seq: number }) => entry.seq).toSorted((a: number, b: number) => b - a),
     )
     expect(body.count).toBe(body.logs.length)
-    const { entries } = (await stage.host.json('GET', `/api/audit/recent?limit=500&agent_id=${agent}`)).body
+    const { entries } = (await test.request<Json>('GET', `/api/audit/recent?limit=500&agent_id=${agent}`)).body
     expect(body.logs.map((entry: { seq: number }) => entry.seq)).toEqual(
       entries.map((entry: { id: number }) => entry.id).toReversed(),
     )

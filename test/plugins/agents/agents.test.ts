@@ -1,104 +1,92 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import Database from 'better-sqlite3'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startHost } from '../../support/host.ts'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest, PluginTestOptions } from 'svc/testing'
+import { describe, expect, it } from 'vitest'
+import type { Json } from '../../support/json.ts'
 
-const plugins = ['audit', 'agents', 'kv']
-let home: string
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'svc-agents-'))
-})
-afterEach(async () => {
-  await rm(home, { recursive: true, force: true })
-})
+const start = (more: Partial<PluginTestOptions> = {}): Promise<PluginTest> =>
+  startPlugin({
+    plugin: new URL('../../../plugins/agents/', import.meta.url),
+    builtIns: ['audit', 'kv'],
+    database: 'file',
+    ...more,
+  })
+const agents = async (test: PluginTest, query = ''): Promise<Json> =>
+  (await test.request<Json>('GET', `/api/agents${query}`)).body
+const detail = async (test: PluginTest, id: string): Promise<Json> =>
+  (await test.request<Json>('GET', `/api/agents/${id}`)).body
+const kill = async (test: PluginTest, id: string): Promise<number> =>
+  (await test.request('DELETE', `/api/agents/${id}`)).status
 
 describe('the first boot', () => {
   it('makes one agent, assistant, and nothing else', async () => {
-    await using host = await startHost({ plugins, home })
-    const { body } = await host.json('GET', '/api/agents')
-    expect(body).toHaveLength(1)
-    expect(body[0]).toMatchObject({ name: 'assistant', state: 'Running' })
-    const detail = await host.json('GET', `/api/agents/${body[0].id}`)
-    expect(detail.body).toMatchObject({ capabilities: { tools: ['*'] }, warnings: [] })
-    expect(detail.body.system_prompt.length).toBeGreaterThan(100)
+    await using test = await start()
+    const [assistant, ...others] = await agents(test)
+    expect(others).toEqual([])
+    expect(assistant).toMatchObject({ name: 'assistant', state: 'Running' })
+    const { capabilities, warnings, system_prompt: prompt } = await detail(test, assistant.id)
+    expect([capabilities, warnings]).toMatchObject([{ tools: ['*'] }, []])
+    expect(prompt.length).toBeGreaterThan(100)
   })
 
   it('happens once: a deleted assistant stays away', async () => {
-    {
-      await using host = await startHost({ plugins, home })
-      const { body } = await host.json('GET', '/api/agents')
-      expect((await host.json('DELETE', `/api/agents/${body[0].id}`)).status).toBe(200)
-    }
-    await using host = await startHost({ plugins, home })
-    expect((await host.json('GET', '/api/agents')).body).toEqual([])
+    await using test = await start()
+    const [assistant] = await agents(test)
+    expect(await kill(test, assistant.id)).toBe(200)
+    await test.restart()
+    expect(await agents(test)).toEqual([])
   })
 })
 
 describe('a restart', () => {
   it('brings every agent back as it was, in the same order', async () => {
-    let before: { id: string }[]
-    let detail: unknown
-    {
-      await using host = await startHost({ plugins, home })
-      for (const name of ['one', 'two', 'three'])
-        await host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"\ndescription = "x"\nodd = 1` })
-      before = (await host.json('GET', '/api/agents')).body
-      await host.json('PUT', `/api/agents/${before[2]?.id}/model`, { provider: 'p', model: 'm' })
-      before = (await host.json('GET', '/api/agents')).body
-      detail = (await host.json('GET', `/api/agents/${before[2]?.id}`)).body
-      expect(before).toHaveLength(4)
-    }
-    await using host = await startHost({ plugins, home })
-    expect((await host.json('GET', '/api/agents')).body).toEqual(before)
-    expect((await host.json('GET', `/api/agents/${before[2]?.id}`)).body).toEqual(detail)
+    await using test = await start()
+    for (const name of ['one', 'two', 'three']) await test.spawn(name, 'description = "x"\nodd = 1')
+    const { id } = (await agents(test))[2]
+    await test.request('PUT', `/api/agents/${id}/model`, { provider: 'p', model: 'm' })
+    const before = await agents(test)
+    const detailBefore = await detail(test, id)
+    expect(before).toHaveLength(4)
+    await test.restart()
+    expect(await agents(test)).toEqual(before)
+    expect(await detail(test, id)).toEqual(detailBefore)
   })
 
   it('keeps names unique', async () => {
-    {
-      await using host = await startHost({ plugins, home })
-      await host.json('POST', '/api/agents', { manifest_toml: 'name = "one"' })
-    }
-    await using host = await startHost({ plugins, home })
-    expect((await host.json('POST', '/api/agents', { manifest_toml: 'name = "one"' })).status).toBe(409)
+    await using test = await start()
+    await test.spawn('one')
+    await test.restart()
+    expect((await test.request('POST', '/api/agents', { manifest_toml: 'name = "one"' })).status).toBe(409)
   })
 
   it('shows an agent whose stored manifest cannot be read, without rights', async () => {
-    {
-      await using host = await startHost({ plugins, home })
-      await host.json('POST', '/api/agents', { manifest_toml: 'name = "damaged"\n[capabilities]\ntools = ["*"]' })
-    }
-    const { default: Database } = await import('better-sqlite3')
-    const { globSync } = await import('node:fs')
-    const file = globSync(join(home, 'data', '*.db'))[0] ?? ''
-    const database = new Database(file)
-    expect(
-      database.prepare('UPDATE agents_agent SET manifest_toml = ? WHERE name = ?').run('= broken', 'damaged').changes,
-    ).toBe(1)
-    database.close()
-    await using host = await startHost({ plugins, home })
-    const { body } = await host.json('GET', '/api/agents?q=damaged')
-    const detail = await host.json('GET', `/api/agents/${body[0].id}`)
-    expect(detail.body).toMatchObject({ name: 'damaged', capabilities: { tools: [] } })
-    expect(detail.body.warnings[0]).toContain('cannot be read')
-    expect((await host.json('DELETE', `/api/agents/${body[0].id}`)).status).toBe(200)
+    await using test = await start()
+    const id = await test.spawn('damaged')
+    await test.restart(() => {
+      const database = new Database(join(test.home, 'data', 'svc.db'))
+      const update = database.prepare('UPDATE agents_agent SET manifest_toml = ? WHERE name = ?')
+      expect(update.run('= broken', 'damaged').changes).toBe(1)
+      database.close()
+    })
+    expect(await agents(test, '?q=damaged')).toMatchObject([{ id }])
+    const shown = await detail(test, id)
+    expect(shown).toMatchObject({ name: 'damaged', capabilities: { tools: [] } })
+    expect(shown.warnings[0]).toContain('cannot be read')
+    expect(await kill(test, id)).toBe(200)
   })
 })
 
 describe('with the providers loaded', () => {
   it('default is shown as what it stands for', async () => {
-    await using host = await startHost({
-      plugins: [...plugins, 'usage', 'providers', 'providers/builtin'],
-      home,
+    await using test = await start({
+      builtIns: ['audit', 'kv', 'usage', 'providers', 'builtin'],
       config: { default_provider: 'builtin', default_model: 'offline' },
     })
-    const [agent] = (await host.json('GET', '/api/agents')).body
+    const [agent] = await agents(test)
     expect(agent).toMatchObject({ model_provider: 'builtin', model_name: 'offline' })
-    expect((await host.json('GET', `/api/agents/${agent.id}`)).body.model).toMatchObject({
-      provider: 'builtin',
-      model: 'offline',
-    })
-    expect((await host.json('PUT', `/api/agents/${agent.id}/model`, { model: 'builtin/other' })).body).toEqual({
+    expect((await detail(test, agent.id)).model).toMatchObject({ provider: 'builtin', model: 'offline' })
+    expect((await test.request('PUT', `/api/agents/${agent.id}/model`, { model: 'builtin/other' })).body).toEqual({
       status: 'updated',
       provider: 'builtin',
       model: 'other',
@@ -109,9 +97,9 @@ describe('with the providers loaded', () => {
 
 describe('the plugin', () => {
   it('finds its agents again after a reload', async () => {
-    await using host = await startHost({ plugins, home })
-    const before = (await host.json('GET', '/api/agents')).body
-    await host.app.daemon.reload('agents')
-    expect((await host.json('GET', '/api/agents')).body).toEqual(before)
+    await using test = await start()
+    const before = await agents(test)
+    await test.reload()
+    expect(await agents(test)).toEqual(before)
   })
 })

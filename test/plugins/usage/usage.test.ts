@@ -1,16 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../../core/storage/open.ts'
 import { migrations } from '../../../plugins/usage/migrations.ts'
 import { dayStart, hourStart, nextHour, periodStart } from '../../../plugins/usage/period.ts'
 import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
 import { UsageSums } from '../../../plugins/usage/sums/store.ts'
 import type { UsageRecord } from '../../../plugins/usage/contract.ts'
-import { engines, open } from '../../core/storage/engines.ts'
-import { startHost } from '../../support/host.ts'
-import type { TestHost } from '../../support/host.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
+import type { Json } from '../../support/json.ts'
 
 const record = (change: Partial<UsageRecord> = {}): UsageRecord => ({
   agentId: 'agent-1',
@@ -179,21 +179,21 @@ it('boundaries are in UTC', () => {
 })
 
 describe('the routes of usage', () => {
-  let host: TestHost
-  let home: string
+  let test: PluginTest
   beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'svc-usage-'))
-    host = await startHost({ plugins: ['usage'], listen: false, home })
+    test = await startPlugin({
+      plugin: new URL('../../../plugins/usage/', import.meta.url),
+      builtIns: [],
+      database: 'file',
+    })
   })
   afterEach(async () => {
-    await host[Symbol.asyncDispose]()
-    await rm(home, { recursive: true, force: true })
+    await test[Symbol.asyncDispose]()
   })
+  const get = async (path: string): Promise<Json> => (await test.request<Json>('GET', path)).body
   async function seed(): Promise<void> {
-    const { openDatabase } = await import('../../../core/storage/open.ts')
-    const { recorder } = await import('../../core/storage/engines.ts')
-    await host.stop()
-    await using database = await openDatabase({ url: `sqlite:${join(home, 'data', 'svc.db')}`, log: recorder().log })
+    const url = `sqlite:${join(test.home, 'data', 'svc.db')}`
+    await using database = await openDatabase({ url, log: recorder().log })
     const ledger = usageLedger(new UsageStore(database.sql), Date.now)
     await database.sql.batch(
       [
@@ -205,7 +205,7 @@ describe('the routes of usage', () => {
   }
 
   it('answer for an empty ledger', async () => {
-    expect((await host.json('GET', '/api/usage')).body).toEqual({
+    expect(await get('/api/usage')).toEqual({
       period: 'day',
       total_input_tokens: 0,
       total_output_tokens: 0,
@@ -215,18 +215,16 @@ describe('the routes of usage', () => {
       unpriced_requests: 0,
       estimated_requests: 0,
     })
-    expect((await host.json('GET', '/api/usage/by-model')).body).toEqual({ models: [] })
-    expect((await host.json('GET', '/api/usage/daily')).body).toMatchObject({
+    expect(await get('/api/usage/by-model')).toEqual({ models: [] })
+    expect(await get('/api/usage/daily')).toMatchObject({
       today_cost_usd: 0,
       first_event_date: null,
     })
   })
 
   it('answer what was recorded, after a restart', async () => {
-    await seed()
-    host = await startHost({ plugins: ['usage'], listen: false, home })
-    const { body } = await host.json('GET', '/api/usage?period=hour')
-    expect(body).toEqual({
+    await test.restart(seed)
+    expect(await get('/api/usage?period=hour')).toEqual({
       period: 'hour',
       total_input_tokens: 30,
       total_output_tokens: 15,
@@ -236,16 +234,16 @@ describe('the routes of usage', () => {
       unpriced_requests: 1,
       estimated_requests: 0,
     })
-    const summary = await host.json('GET', '/api/usage/summary')
-    expect(summary.body.quota).toMatchObject({ hourly_token_limit: null })
-    expect(Object.keys(summary.body.today).toSorted()).toEqual([
+    const summary = await get('/api/usage/summary')
+    expect(summary.quota).toMatchObject({ hourly_token_limit: null })
+    expect(Object.keys(summary.today).toSorted()).toEqual([
       'cost_usd',
       'input_tokens',
       'output_tokens',
       'requests',
       'unpriced_requests',
     ])
-    expect((await host.json('GET', '/api/usage/by-model')).body.models[0]).toEqual({
+    expect((await get('/api/usage/by-model')).models[0]).toEqual({
       model: 'small',
       provider: 'fake',
       input_tokens: 20,
@@ -254,18 +252,18 @@ describe('the routes of usage', () => {
       request_count: 2,
       unpriced_requests: 0,
     })
-    expect((await host.json('GET', '/api/usage/agents')).body.agents[1]).toMatchObject({
+    expect((await get('/api/usage/agents')).agents[1]).toMatchObject({
       agent_id: 'agent-2',
       name: null,
       total_tokens: 15,
       unpriced_requests: 1,
     })
-    expect((await host.json('GET', '/api/usage/providers')).body.providers).toHaveLength(2)
-    const { days } = (await host.json('GET', '/api/usage/daily')).body
+    expect((await get('/api/usage/providers')).providers).toHaveLength(2)
+    const { days } = await get('/api/usage/daily')
     expect(days).toHaveLength(7)
   })
 
   it.each(['year', 'DAY', ''])('a period of "%s" is 400', async (period) => {
-    expect((await host.json('GET', `/api/usage?period=${period}`)).status).toBe(400)
+    expect((await test.request('GET', `/api/usage?period=${period}`)).status).toBe(400)
   })
 })

@@ -1,45 +1,51 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { toConfig } from '../../support/chat-stage.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
-import { openTools } from '../../support/tool-stage.ts'
-import type { ToolStage } from '../../support/tool-stage.ts'
+import { callTool, turnPlugins } from '../plugin-test.ts'
 
 const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
 let fake: FakeProvider
-let stage: ToolStage
+let test: PluginTest
 let agent = ''
 beforeAll(async () => {
   fake = await startFakeProvider()
-  stage = await openTools(['vision', 'providers/openai-compatible', 'budgets'], { config: toConfig(fake) })
-  agent = await stage.spawn('watcher')
-  const folder = join(stage.host.home, 'data', 'workspaces', agent)
+  test = await startPlugin({
+    plugin: new URL('../../../plugins/vision/', import.meta.url),
+    builtIns: [...turnPlugins, 'files', 'openai-compatible', 'budgets'],
+    fetch: 'network',
+    config: toConfig(fake),
+  })
+  agent = await test.spawn('watcher')
+  const folder = join(test.home, 'data', 'workspaces', agent)
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'dot.png'), png)
   await writeFile(join(folder, 'fake.png'), 'no picture')
-  await writeFile(join(stage.host.home, 'outside.png'), png)
-  await symlink(join(stage.host.home, 'outside.png'), join(folder, 'link.png'))
+  await writeFile(join(test.home, 'outside.png'), png)
+  await symlink(join(test.home, 'outside.png'), join(folder, 'link.png'))
 })
 afterAll(async () => {
-  await stage[Symbol.asyncDispose]()
+  await test[Symbol.asyncDispose]()
   await fake[Symbol.asyncDispose]()
 })
 
 it('shows a picture of the workspace to the model of the agent, and counts what it costs', async () => {
   fake.script({ text: ['A red ', 'dot.'], usage: { prompt_tokens: 300, completion_tokens: 4 } })
-  expect(await stage.call(agent, 'image_analyze', { path: './dot.png', prompt: 'What is it?' })).toEqual({
+  expect(await callTool(test, agent, 'image_analyze', { path: './dot.png', prompt: 'What is it?' })).toEqual({
     text: 'A red dot.',
     failed: false,
   })
   const { messages } = fake.requests.at(-1)?.body ?? {}
   expect(JSON.stringify(messages)).toContain(`data:image/png;base64,${png.toString('base64')}`)
   expect(JSON.stringify(messages)).toContain('What is it?')
-  const { body } = await stage.host.json('GET', '/api/usage')
+  const { body } = await test.request('GET', '/api/usage')
   expect(JSON.stringify(body)).toContain('300')
 })
 
@@ -51,7 +57,7 @@ it.each([
   ['/etc/passwd', 'leads out'],
 ])('%s is refused, and nothing is sent', async (path, text) => {
   const before = fake.requests.length
-  expect(await stage.call(agent, 'image_analyze', { path })).toMatchObject({
+  expect(await callTool(test, agent, 'image_analyze', { path })).toMatchObject({
     failed: true,
     text: expect.stringContaining(text),
   })
@@ -63,7 +69,7 @@ it('tells what the provider says when its model cannot see', async () => {
     status: 400,
     body: JSON.stringify({ error: { message: 'This model does not support images.', type: 'invalid_request_error' } }),
   })
-  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({
+  expect(await callTool(test, agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('image_analyze'),
   })
@@ -71,19 +77,19 @@ it('tells what the provider says when its model cannot see', async () => {
 
 it('is refused where the budget of the agent has no room for it, and gives back what it set aside', async () => {
   const limit = (tokens: number) =>
-    stage.host.json('PUT', `/api/budget/agents/${agent}`, { max_llm_tokens_per_hour: tokens })
+    test.request('PUT', `/api/budget/agents/${agent}`, { max_llm_tokens_per_hour: tokens })
   await limit(1000)
   const before = fake.requests.length
-  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({
+  expect(await callTool(test, agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({
     failed: true,
     text: expect.stringContaining('hourly token limit of agent'),
   })
   expect(fake.requests.length).toBe(before)
   await limit(100_000)
   fake.script({ status: 400 }, { text: 'A dot.' })
-  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true })
-  expect(await stage.call(agent, 'image_analyze', { path: 'dot.png' })).toEqual({ text: 'A dot.', failed: false })
-  expect((await stage.host.json('GET', `/api/budget/agents/${agent}`)).body).toMatchObject({
+  expect(await callTool(test, agent, 'image_analyze', { path: 'dot.png' })).toMatchObject({ failed: true })
+  expect(await callTool(test, agent, 'image_analyze', { path: 'dot.png' })).toEqual({ text: 'A dot.', failed: false })
+  expect((await test.request('GET', `/api/budget/agents/${agent}`)).body).toMatchObject({
     tokens: { reserved: 0 },
     status: 'ok',
   })
