@@ -55,7 +55,7 @@ export interface ChannelSession extends AsyncDisposable {
 }
 export interface ChannelRegistry {
   /** The disposer closes the adapter's sessions and settles when they have ended. */
-  add(adapter: ChannelAdapter<any>): () => Promise<void>
+  add(adapter: ChannelAdapter): () => Promise<void>
 }
 export const Channels = defineService<ChannelRegistry>()('channels')
 

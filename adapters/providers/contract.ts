@@ -18,6 +18,23 @@ export type {
   ProviderRegistry,
 } from './driver.ts'
 
+// The HTTP client of a vendor's API
+export {
+  ApiClient,
+  baseUrlOf,
+  bearerToken,
+  chooseModel,
+  collectPages,
+  embeddableText,
+  embeddingUsage,
+  probeCompletion,
+} from './api-client.ts'
+export type { ApiClientOptions, ApiHeaders, ApiRequest, Expected } from './api-client.ts'
+export { failureClass, failureInAnswer, reasonOfStatus, toUpstreamFailure } from './api-failure.ts'
+export type { ClassifiedFailure, FailureClass, FailureClassifier } from './api-failure.ts'
+export { TokenCache } from './token-cache.ts'
+export type { ExpiringToken } from './token-cache.ts'
+
 // What a streamed answer is decoded with
 export type { FieldsOf } from './fields-of.ts'
 export { AnswerDecoder } from './answer-decoder.ts'

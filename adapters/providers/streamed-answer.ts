@@ -20,46 +20,48 @@ export interface StreamDecoder<Event> {
 }
 
 /**
- * Asks and yields what the decoder makes of the answer. A web page is `malformed`; an abort throws the signal's
- * reason; after the last
- * event nothing fails any more. `system` is named in failures. Leaving early closes the connection.
+ * Sends the request and yields what the decoder reads from the answer. A web page is `malformed`; an abort throws the
+ * signal's reason; after the last event nothing fails any more. `system` is named in failures. Ending the iteration
+ * early closes the connection.
  */
-// One generator and no `yield*`: every event passes through each of them, and a stream has tens of thousands.
+// One generator without `yield*`: every event passes through each generator, and a stream has tens of thousands.
 export async function* readStreamed<Event>(
   system: string,
   decoder: StreamDecoder<Event>,
   signal: AbortSignal,
-  ask: () => Promise<OutboundResponse>,
+  send: () => Promise<OutboundResponse>,
 ): AsyncGenerator<Event> {
   let ended = false
   try {
-    const response = await ask()
-    const type = response.header('content-type') ?? ''
-    if (/html/i.test(type)) {
-      for await (const _ of response.chunks()) break
-      throw new UpstreamFailure(
-        system,
-        `${system} answered with a web page: the base URL is wrong or a proxy is in the way`,
-        { reason: 'malformed', retry: 'never' },
-      )
-    }
-    if (decoder.whole && /application\/json/i.test(type)) for (const event of await decoder.whole(response)) yield event
-    else {
-      for await (const bytes of response.chunks()) {
-        // After the last event the rest is read and dropped, so that the connection can be used again.
-        if (ended) continue
-        for (const event of decoder.feed(bytes)) yield event
-        if (!decoder.done) continue
-        const rest = decoder.finish()
-        ended = true
-        for (const event of rest) yield event
-      }
+    const response = await send()
+    await rejectWebPage(system, response)
+    const isWhole = /application\/json/i.test(response.header('content-type') ?? '') && decoder.whole !== undefined
+    if (isWhole) for (const event of (await decoder.whole?.(response)) ?? []) yield event
+    for await (const bytes of isWhole ? [] : response.chunks()) {
+      // After the last event the rest is read and dropped, so that the connection can be used again.
+      if (ended) continue
+      for (const event of decoder.feed(bytes)) yield event
+      if (!decoder.done) continue
+      const rest = decoder.finish()
+      ended = true
+      for (const event of rest) yield event
     }
     if (!ended) for (const event of decoder.finish()) yield event
   } catch (error) {
-    // The answer is whole: how its connection ends does not matter.
+    // The answer is complete: how its connection ends does not matter.
     if (ended) return
     signal.throwIfAborted()
     throw error
   }
+}
+
+async function rejectWebPage(system: string, response: OutboundResponse): Promise<void> {
+  if (!/html/i.test(response.header('content-type') ?? '')) return
+  // Ending the iteration closes the connection.
+  for await (const _ of response.chunks()) break
+  throw new UpstreamFailure(
+    system,
+    `${system} answered with a web page: the base URL is wrong or a proxy is in the way`,
+    { reason: 'malformed', retry: 'never' },
+  )
 }

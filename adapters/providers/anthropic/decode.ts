@@ -38,16 +38,9 @@ export class Decoder extends BlockDecoder {
 
   protected override event(json: unknown): void {
     if (!isObject(json)) return this.text.skip()
-    const { type, delta, index } = json
-    // Nearly every event is this; read by hand, because the schema takes longer than the parsing of the JSON.
-    if (
-      type === 'content_block_delta' &&
-      isObject(delta) &&
-      delta['type'] === 'text_delta' &&
-      typeof delta['text'] === 'string' &&
-      typeof index === 'number'
-    )
-      return this.addText(index, delta['text'])
+    const text = readTextDelta(json)
+    if (text) return this.addText(text.index, text.text)
+    const { type } = json
     switch (type) {
       case 'message_start':
         return this.#count(this.parse(events.message_start, json)?.message.usage)
@@ -127,6 +120,13 @@ export class Decoder extends BlockDecoder {
       for (const [name, count] of Object.entries(counts.output))
         if (count !== null && count !== undefined) this.#usage = { ...this.#usage, [name]: count }
   }
+}
+
+/** Nearly every event is a text delta. Read by hand: the schema takes longer than parsing the JSON. */
+function readTextDelta({ type, delta, index }: Record<string, unknown>): { index: number; text: string } | undefined {
+  if (type !== 'content_block_delta' || !isObject(delta) || delta['type'] !== 'text_delta') return undefined
+  const { text } = delta
+  return typeof text === 'string' && typeof index === 'number' ? { index, text } : undefined
 }
 
 function toThought(block: ThinkingBlock): Thought {

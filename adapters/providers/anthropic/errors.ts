@@ -1,11 +1,13 @@
 import * as v from 'valibot'
-import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
-import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
+import { readFailedJson } from 'svc/sdk'
+import type { OutboundResponse, UpstreamFailure, UpstreamReason } from 'svc/sdk'
+import { failureClass, failureInAnswer, reasonOfStatus } from 'svc/providers'
+import type { ClassifiedFailure, FailureClass } from 'svc/providers'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
 
 // Source: https://platform.claude.com/docs/en/api/errors
-const kinds: Readonly<Record<string, UpstreamReason>> = {
+const REASONS: Readonly<Record<string, UpstreamReason>> = {
   authentication_error: 'auth',
   permission_error: 'auth',
   billing_error: 'rate_limit',
@@ -16,85 +18,68 @@ const kinds: Readonly<Record<string, UpstreamReason>> = {
   timeout_error: 'timeout',
   overloaded_error: 'overloaded',
 }
-const CONTEXT =
-  /prompt is too long|exceed(?:s|ed)? (?:the )?(?:context|maximum)|context (?:window|length|limit)|too many total text bytes/i
+const CONTEXT = new RegExp(
+  [
+    'prompt is too long',
+    'exceed(?:s|ed)? (?:the )?(?:context|maximum)',
+    'context (?:window|length|limit)',
+    'too many total text bytes',
+  ].join('|'),
+  'i',
+)
 const FILTERED = /content filter|blocked by|usage polic/i
-/** Money that is used up does not come back by waiting a few seconds. */
 const QUOTA = /credit balance|billing|spend limit|usage limits?\b.*regain|quota/i
-const limited = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const
+const LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const
 
-/** The failure that an answer with a status of 400 and over means. Reads its body. `now` is in ms since 1970. */
-export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
+/** Explains a response with an error status. */
+export function classifyFailure(response: OutboundResponse, body: string): ClassifiedFailure {
   const { status } = response
-  const text = await readFailedBody(response)
-  const error = parseError(text)
-  const { reason, retry } = classify(status, error?.type ?? '', error?.message ?? text)
-  const retryAfterSecs =
-    retry === 'later'
-      ? (readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now) ??
-        (status === 429 ? readReset(response, now) : undefined))
-      : undefined
-  const message = shortened(
-    error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text),
-  )
-  return new UpstreamFailure(name, `${name} answered ${status}${message && `: ${message}`}`, {
-    reason,
-    retry,
-    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
-  })
+  const error = parseError(body)
+  return {
+    ...classify(status, error?.type ?? '', error?.message ?? body),
+    message: error?.message ?? (status === 401 || status === 403 ? undefined : body),
+    retryAfterSecs: status === 429 ? secsUntilReset(response) : undefined,
+  }
 }
 
-/** The failure that an `error` event within an answer of 200 means. */
+/** The failure that an `error` event within an answer of status 200 means. */
 export function failureInStream(name: string, error: WireError | string): UpstreamFailure {
   const { type, message } = typeof error === 'string' ? { type: '', message: error } : error
-  return new UpstreamFailure(
-    name,
-    `${name} failed during its answer: ${shortened(message ?? type ?? 'without a reason')}`,
-    classify(0, type ?? '', message ?? ''),
-  )
+  return failureInAnswer(name, message ?? type, classify(undefined, type ?? '', message ?? ''))
 }
 
-/** `status` is 0 within an answer. */
-function classify(
-  status: number,
-  type: string,
-  message: string,
-): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
-  const reason = reasonOf(status, type, message)
-  const later =
-    reason === 'rate_limit'
-      ? status !== 402 && type !== 'billing_error' && !QUOTA.test(message)
-      : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
-  return { reason, retry: later ? 'later' : 'never' }
+/** `status` is `undefined` within an answer. */
+function classify(status: number | undefined, type: string, message: string): FailureClass {
+  const isQuotaExhausted = status === 402 || type === 'billing_error' || QUOTA.test(message)
+  return failureClass(reasonOf(status, type, message), isQuotaExhausted)
 }
-function reasonOf(status: number, type: string, message: string): UpstreamReason {
-  if (CONTEXT.test(message) && status < 500) return 'context_length'
-  if (FILTERED.test(message) && status < 500) return 'content_filter'
-  if (QUOTA.test(message) && status === 400) return 'rate_limit'
+
+function reasonOf(status: number | undefined, type: string, message: string): UpstreamReason {
+  if (status === undefined || status < 500) {
+    if (CONTEXT.test(message)) return 'context_length'
+    if (FILTERED.test(message)) return 'content_filter'
+    if (QUOTA.test(message) && status === 400) return 'rate_limit'
+  }
   if (status === 503 || status === 529) return 'overloaded'
-  const known = kinds[type]
+  const known = REASONS[type]
   if (known) return known
-  if (status === 401 || status === 403) return 'auth'
-  if (status === 402 || status === 429) return 'rate_limit'
-  if (status === 404) return 'not_found'
-  if (status === 413) return 'context_length'
-  if (status === 408 || status === 504) return 'timeout'
-  return status >= 500 || (status === 0 && type !== 'invalid_request_error') ? 'server_error' : 'invalid_request'
+  if (status !== undefined) return reasonOfStatus(status)
+  return type === 'invalid_request_error' ? 'invalid_request' : 'server_error'
 }
 
-/** Seconds until the last of the limits that are used up is whole again. */
-function readReset(response: OutboundResponse, now: number): number | undefined {
-  const times = limited.flatMap((each) => {
-    const at = Date.parse(response.header(`anthropic-ratelimit-${each}-reset`) ?? '')
-    return response.header(`anthropic-ratelimit-${each}-remaining`) === '0' && !Number.isNaN(at)
-      ? [Math.max(0, (at - now) / 1000)]
-      : []
+/** Seconds until the last of the exhausted limits resets. */
+function secsUntilReset(response: OutboundResponse): number | undefined {
+  const now = Date.now()
+  const waits = LIMITS.flatMap((limit) => {
+    const resetAt = Date.parse(response.header(`anthropic-ratelimit-${limit}-reset`) ?? '')
+    const isExhausted = response.header(`anthropic-ratelimit-${limit}-remaining`) === '0'
+    return isExhausted && !Number.isNaN(resetAt) ? [Math.max(0, (resetAt - now) / 1000)] : []
   })
-  return times.length > 0 ? Math.max(...times) : undefined
+  return waits.length > 0 ? Math.max(...waits) : undefined
 }
 
-function parseError(text: string): WireError | undefined {
-  const parsed = v.safeParse(Failure, readFailedJson(text))
+function parseError(body: string): WireError | undefined {
+  const parsed = v.safeParse(Failure, readFailedJson(body))
   if (!parsed.success) return undefined
   const { error } = parsed.output
   return typeof error === 'string' ? { type: undefined, message: error } : (error ?? undefined)

@@ -1,10 +1,12 @@
 import * as v from 'valibot'
-import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
-import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
+import { readFailedJson } from 'svc/sdk'
+import type { OutboundResponse, UpstreamFailure, UpstreamReason } from 'svc/sdk'
+import { failureClass, failureInAnswer, reasonOfStatus } from 'svc/providers'
+import type { ClassifiedFailure, FailureClass } from 'svc/providers'
 import { Failure } from './wire.ts'
 
 // Source: https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
-const kinds: Readonly<Record<string, UpstreamReason>> = {
+const REASONS: Readonly<Record<string, UpstreamReason>> = {
   accessdeniedexception: 'auth',
   unrecognizedclientexception: 'auth',
   invalidsignatureexception: 'auth',
@@ -23,70 +25,55 @@ const kinds: Readonly<Record<string, UpstreamReason>> = {
   modelerrorexception: 'server_error',
   validationexception: 'invalid_request',
 }
-const CONTEXT =
-  /input is too long|too many (?:input )?tokens|maximum (?:context|tokens)|context (?:window|length|limit)|prompt is too long|exceeds? the (?:model'?s )?(?:context|maximum)/i
+const CONTEXT = new RegExp(
+  [
+    '(?:input|prompt) is too long',
+    'too many (?:input )?tokens',
+    'maximum (?:context|tokens)',
+    'context (?:window|length|limit)',
+    "exceeds? the (?:model'?s )?(?:context|maximum)",
+  ].join('|'),
+  'i',
+)
 const FILTERED = /content filter|blocked by|guardrail.*(?:block|interven)|usage polic/i
 
-/** The failure that an answer with a status of 400 and over means. Reads its body. `now` is in ms since 1970. */
-export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
-  const { status } = response
-  const text = await readFailedBody(response)
-  const { type, message } = parseError(text, response.header('x-amzn-errortype'))
-  const { reason, retry } = classify(status, type, message ?? text)
-  const retryAfterSecs = retry === 'later' ? readRetryAfter(response.header('retry-after'), undefined, now) : undefined
-  const shown = shortened(message ?? (reason === 'auth' ? 'the key is missing or not accepted' : text))
-  return new UpstreamFailure(name, `${name} answered ${status}${shown && `: ${shown}`}`, {
-    reason,
-    retry,
-    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
-  })
+/** Explains a response with an error status. */
+export function classifyFailure(response: OutboundResponse, body: string): ClassifiedFailure {
+  const { type, message } = parseError(body, response.header('x-amzn-errortype'))
+  return { ...classify(response.status, type, message ?? body), message }
 }
 
-/** The failure that an exception within an answer of 200 means. */
-export function failureInStream(name: string, type: string, text: string): UpstreamFailure {
-  const { message } = parseError(text, type)
-  return new UpstreamFailure(
-    name,
-    `${name} failed during its answer: ${shortened(message ?? type)}`,
-    classify(0, type, message ?? text),
-  )
+/** The failure that an exception within an answer of status 200 means. */
+export function failureInStream(name: string, rawType: string, body: string): UpstreamFailure {
+  const { message } = parseError(body, rawType)
+  return failureInAnswer(name, message ?? rawType, classify(undefined, rawType, message ?? body))
 }
 
-/** `status` is 0 within an answer. */
-function classify(
-  status: number,
-  type: string,
-  message: string,
-): { readonly reason: UpstreamReason; readonly retry: 'later' | 'never' } {
-  const reason = reasonOf(status, type.toLowerCase(), message)
-  const later =
-    reason === 'rate_limit'
-      ? type.toLowerCase() !== 'servicequotaexceededexception'
-      : reason === 'overloaded' || reason === 'server_error' || reason === 'timeout'
-  return { reason, retry: later ? 'later' : 'never' }
+/** `status` is `undefined` within an answer. */
+function classify(status: number | undefined, rawType: string, message: string): FailureClass {
+  const type = rawType.toLowerCase()
+  return failureClass(reasonOf(status, type, message), type === 'servicequotaexceededexception')
 }
-function reasonOf(status: number, type: string, message: string): UpstreamReason {
-  if (status < 500 && CONTEXT.test(message)) return 'context_length'
-  if (status < 500 && FILTERED.test(message)) return 'content_filter'
-  const known = kinds[type]
+
+function reasonOf(status: number | undefined, type: string, message: string): UpstreamReason {
+  if (status === undefined || status < 500) {
+    if (CONTEXT.test(message)) return 'context_length'
+    if (FILTERED.test(message)) return 'content_filter'
+  }
+  const known = REASONS[type]
   if (known) return known
-  if (status === 401 || status === 403) return 'auth'
-  if (status === 429) return 'rate_limit'
-  if (status === 404) return 'not_found'
-  if (status === 413) return 'context_length'
-  if (status === 408 || status === 504) return 'timeout'
-  if (status === 503 || status === 529) return 'overloaded'
-  return status >= 500 || status === 424 || status === 0 ? 'server_error' : 'invalid_request'
+  // 424: the model failed.
+  return status === undefined || status === 424 ? 'server_error' : reasonOfStatus(status)
 }
 
 /**
  * The type may have the name of a service and an address around it: `com.amazon.coral#ThrottlingException:http://…`.
  */
 function parseError(
-  text: string,
+  body: string,
   header: string | undefined,
 ): { readonly type: string; readonly message: string | undefined } {
-  const parsed = v.safeParse(Failure, readFailedJson(text))
+  const parsed = v.safeParse(Failure, readFailedJson(body))
   const { message, Message, __type } = parsed.success ? parsed.output : {}
   return {
     type: (header ?? __type ?? '').replace(/^.*#/, '').replace(/:.*$/, ''),

@@ -1,13 +1,9 @@
 import { createHash, createHmac } from 'node:crypto'
 import { SignatureV4 } from '@smithy/signature-v4'
+import type { Credentials } from './credentials.ts'
 
-/** What proves who asks: a key that is sent, or one that signs. */
-export type Credentials =
-  | { readonly bearer: string }
-  | { readonly id: string; readonly secret: string; readonly session?: string | undefined }
-
-/** As RFC 3986 has it, which leaves fewer characters alone than JavaScript does. */
-export const percent = (text: string): string =>
+/** Percent-encoding of RFC 3986, which leaves fewer characters as they are than JavaScript does. */
+export const percentEncode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 
 /** Signature Version 4 of requests to the service `bedrock` of one region. */
@@ -18,14 +14,14 @@ export class RequestSigner {
     this.#region = region
   }
 
-  /** The headers that prove who asks. `now` is in ms since 1970. */
+  /** The headers that authenticate a request: a POST of JSON when it has a body, or else a GET. `now` in ms. */
   async sign(
-    request: { readonly method: string; readonly url: URL; readonly body: string; readonly type: string | undefined },
+    url: URL,
+    body: string | undefined,
     credentials: Credentials,
     now: number,
   ): Promise<Readonly<Record<string, string>>> {
     if ('bearer' in credentials) return { authorization: `Bearer ${credentials.bearer}` }
-    const { method, url, body, type } = request
     const signer = new SignatureV4({
       service: 'bedrock',
       region: this.#region,
@@ -39,13 +35,13 @@ export class RequestSigner {
     })
     const { headers } = await signer.sign(
       {
-        method,
+        method: body === undefined ? 'GET' : 'POST',
         protocol: url.protocol,
         hostname: url.hostname,
         path: url.pathname,
         query: Object.fromEntries(url.searchParams),
-        headers: { host: url.host, ...(type !== undefined && { 'content-type': type }) },
-        body,
+        headers: { host: url.host, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        body: body ?? '',
       },
       { signingDate: new Date(now) },
     )

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { isObject, UpstreamFailure } from 'svc/sdk'
-import { AnswerDecoder, usageOf } from 'svc/providers'
+import { isObject } from 'svc/sdk'
+import type { UpstreamFailure } from 'svc/sdk'
+import { AnswerDecoder, failureClass, failureInAnswer, usageOf } from 'svc/providers'
 import type { AnswerEnd, Usage } from 'svc/providers'
 import { writeReplay } from './replay.ts'
 import { StreamEvent, WireUsage } from './wire.ts'
@@ -17,25 +18,29 @@ export class Decoder extends AnswerDecoder {
   #problem: string | undefined
 
   protected override event(json: unknown): void {
-    const text = usualText(json)
+    const text = readTextDelta(json)
     if (text !== undefined) {
       this.text.understood = true
       return this.text.addText(text)
     }
     const event = this.parse(StreamEvent, json)
-    if (!event) return
-    const { type, index, delta } = event
-    const message = delta?.message
+    if (event?.delta) this.#readDelta(event, event.delta)
+    else if (event?.type === 'message-end') this.#finish = 'COMPLETE'
+  }
+
+  #readDelta({ type, index }: StreamEvent, delta: NonNullable<StreamEvent['delta']>): void {
     if (type === 'message-end') {
-      this.#finish = delta?.finish_reason ?? 'COMPLETE'
-      this.#problem = delta?.error ?? undefined
-      this.#usage = delta?.usage
-    } else if (type === 'tool-plan-delta') {
-      this.#plan += message?.tool_plan ?? ''
-      this.text.addThinking(message?.tool_plan ?? '')
-    } else if (message?.tool_calls && !Array.isArray(message.tool_calls))
-      this.#call(type === 'tool-call-start', index ?? 0, message.tool_calls)
-    else if (message?.content && !Array.isArray(message.content)) this.#content(message.content)
+      this.#finish = delta.finish_reason ?? 'COMPLETE'
+      this.#problem = delta.error ?? undefined
+      this.#usage = delta.usage
+      return
+    }
+    const { tool_plan: plan, tool_calls: call, content } = delta.message ?? {}
+    if (type === 'tool-plan-delta') {
+      this.#plan += plan ?? ''
+      this.text.addThinking(plan ?? '')
+    } else if (call && !Array.isArray(call)) this.#call(type === 'tool-call-start', index ?? 0, call)
+    else if (content && !Array.isArray(content)) this.#content(content)
   }
 
   protected override end(): AnswerEnd | undefined {
@@ -51,13 +56,10 @@ export class Decoder extends AnswerDecoder {
   }
 
   #failure(finish: 'ERROR' | 'TIMEOUT'): UpstreamFailure {
-    const problem = this.#problem ?? finish
-    const isOverloaded = /overload|capacity|unavailable/i.test(problem)
+    const message = this.#problem ?? finish
+    const isOverloaded = /overload|capacity|unavailable/i.test(message)
     const reason = isOverloaded ? 'overloaded' : 'server_error'
-    return new UpstreamFailure(this.provider, `${this.provider} failed during its answer: ${problem}`, {
-      reason: finish === 'TIMEOUT' ? 'timeout' : reason,
-      retry: 'later',
-    })
+    return failureInAnswer(this.provider, message, failureClass(finish === 'TIMEOUT' ? 'timeout' : reason))
   }
 
   #content({
@@ -83,20 +85,12 @@ export class Decoder extends AnswerDecoder {
   }
 }
 
-/**
- * The text of an event that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing
- * of the JSON.
- */
-function usualText(json: unknown): string | undefined {
-  if (
-    !isObject(json) ||
-    json['type'] !== 'content-delta' ||
-    !isObject(json['delta']) ||
-    !isObject(json['delta']['message']) ||
-    !isObject(json['delta']['message']['content'])
-  )
-    return undefined
-  const { text, thinking } = json['delta']['message']['content']
+/** Nearly every event is a text delta. Read by hand: the schema takes longer than parsing the JSON. */
+function readTextDelta(json: unknown): string | undefined {
+  if (!isObject(json) || json['type'] !== 'content-delta' || !isObject(json['delta'])) return undefined
+  const { message } = json['delta']
+  if (!isObject(message) || !isObject(message['content'])) return undefined
+  const { text, thinking } = message['content']
   return typeof text === 'string' && !thinking ? text : undefined
 }
 

@@ -24,6 +24,7 @@ export const StreamEvent = v.object({
     v.object({ message: v.nullish(Message), finish_reason: Text, error: Text, usage: v.nullish(v.unknown()) }),
   ),
 })
+export type StreamEvent = v.InferOutput<typeof StreamEvent>
 
 export const Failure = v.object({ message: v.nullish(v.string()) })
 export const ModelPage = v.object({

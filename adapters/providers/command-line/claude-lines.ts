@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import { omitUndefined } from 'svc/sdk'
 import type { Usage } from 'svc/providers'
-import type { LineReader, Said } from './lines.ts'
+import type { LineReader, ProgramEvent } from './lines.ts'
 
 const Text = v.nullish(v.string())
 const Count = v.nullish(v.number())
@@ -38,81 +39,74 @@ const Line = v.object({
 })
 type Line = v.InferOutput<typeof Line>
 
+const STOPS: Readonly<Record<string, 'length' | 'refused'>> = { max_tokens: 'length', refusal: 'refused' }
+
 /**
- * The lines of Claude Code, which Qwen Code writes as well. With partial messages each text comes in pieces and then
- * once more as a whole.
+ * Reads the lines of Claude Code, which Qwen Code writes as well. With partial messages each text comes in pieces and
+ * then once more as a whole. `cacheBesideInput`: cached tokens are not part of the input tokens.
  */
-export function claudeLines(cachedApart: boolean): LineReader {
-  let streamed = false
+export function createClaudeReader(cacheBesideInput: boolean): LineReader {
+  let isStreamed = false
   let stop: 'done' | 'length' | 'refused' = 'done'
-  const stopped = (reason: string | null | undefined): void => {
-    if (reason) stop = reason === 'max_tokens' ? 'length' : reason === 'refusal' ? 'refused' : 'done'
+  const setStop = (reason: string | null | undefined): void => {
+    if (reason) stop = STOPS[reason] ?? 'done'
   }
 
-  function whole({ message, error }: Line): readonly Said[] {
-    // What the program itself says in the model's place is told again in the result.
-    if (streamed || error || message?.model === '<synthetic>' || typeof message?.content === 'string') return []
-    stopped(message?.stop_reason)
-    return (message?.content ?? []).flatMap(({ type, text, thinking }): Said[] =>
-      type === 'text' && text
-        ? [{ type: 'text', delta: text }]
-        : type === 'thinking' && thinking
-          ? [{ type: 'thinking', delta: thinking }]
-          : [],
+  function readMessage({ message, error }: Line): readonly ProgramEvent[] {
+    // Messages of the program itself come once more in the result.
+    if (isStreamed || error || message?.model === '<synthetic>' || typeof message?.content === 'string') return []
+    setStop(message?.stop_reason)
+    return (message?.content ?? []).flatMap(({ type, text, thinking }) =>
+      deltaOf(type === 'text' ? text : undefined, type === 'thinking' ? thinking : undefined),
     )
   }
-  return (json) => {
-    const read = v.safeParse(Line, json)
-    // Lines of an agent below the one that answers are no part of the answer.
-    if (!read.success || read.output.parent_tool_use_id) return []
-    const line = read.output
-    if (line.type === 'assistant') return whole(line)
-    if (line.type === 'result') return [resultOf(line)]
-    if (line.type !== 'stream_event') return []
-    const { delta } = line.event ?? {}
-    if (line.event?.type === 'message_delta') stopped(delta?.stop_reason)
-    const said: Said | undefined = delta?.text
-      ? { type: 'text', delta: delta.text }
-      : delta?.thinking
-        ? { type: 'thinking', delta: delta.thinking }
-        : undefined
-    if (!said) return []
-    streamed = true
-    return [said]
+  function readStreamEvent({ event }: Line): readonly ProgramEvent[] {
+    if (event?.type === 'message_delta') setStop(event.delta?.stop_reason)
+    const events = deltaOf(event?.delta?.text, event?.delta?.thinking)
+    isStreamed ||= events.length > 0
+    return events
+  }
+  function readResult(line: Line): ProgramEvent {
+    if (line.is_error || line.subtype?.startsWith('error'))
+      return {
+        type: 'failed',
+        message: errorText(line),
+        ...(line.api_error_status != null && { status: line.api_error_status }),
+      }
+    setStop(line.stop_reason)
+    return { type: 'done', stop, usage: readUsage(line.usage, cacheBesideInput) }
   }
 
-  function resultOf({
-    is_error,
-    subtype,
-    api_error_status: status,
-    result,
-    error,
-    errors,
-    usage,
-    stop_reason,
-  }: Line): Said {
-    if (is_error || subtype?.startsWith('error')) {
-      const told =
-        result ||
-        (typeof error === 'string' ? error : error?.message) ||
-        errors?.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('; ') ||
-        subtype
-      return { type: 'failed', message: told ?? 'without a reason', ...(status != null && { status }) }
-    }
-    stopped(stop_reason)
-    const {
-      input_tokens: plain,
-      output_tokens: output,
-      cache_creation_input_tokens: written,
-      cache_read_input_tokens: cached,
-    } = usage ?? {}
-    if (plain == null || output == null) return { type: 'done', stop, usage: undefined }
-    const counted: Usage = {
-      input: cachedApart ? plain + (written ?? 0) + (cached ?? 0) : plain,
-      output,
-      ...(cached != null && { cachedInput: cached }),
-      ...(cachedApart && written ? { cacheWrite: written } : {}),
-    }
-    return { type: 'done', stop, usage: counted }
+  return (json) => {
+    const parsed = v.safeParse(Line, json)
+    // Lines of a subagent are no part of the answer.
+    if (!parsed.success || parsed.output.parent_tool_use_id) return []
+    const line = parsed.output
+    if (line.type === 'assistant') return readMessage(line)
+    if (line.type === 'result') return [readResult(line)]
+    return line.type === 'stream_event' ? readStreamEvent(line) : []
   }
+}
+
+function deltaOf(text: string | null | undefined, thinking: string | null | undefined): readonly ProgramEvent[] {
+  if (text) return [{ type: 'text', delta: text }]
+  return thinking ? [{ type: 'thinking', delta: thinking }] : []
+}
+
+function errorText({ result, error, errors, subtype }: Line): string {
+  const message = typeof error === 'string' ? error : error?.message
+  const details = errors?.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('; ')
+  return result || message || details || subtype || 'without a reason'
+}
+
+function readUsage(usage: Line['usage'], cacheBesideInput: boolean): Usage | undefined {
+  const { input_tokens: input, output_tokens: output, cache_read_input_tokens: cachedInput } = usage ?? {}
+  if (input == null || output == null) return undefined
+  const cacheWrite = usage?.cache_creation_input_tokens ?? 0
+  return omitUndefined({
+    input: cacheBesideInput ? input + cacheWrite + (cachedInput ?? 0) : input,
+    output,
+    cachedInput: cachedInput ?? undefined,
+    cacheWrite: cacheBesideInput && cacheWrite > 0 ? cacheWrite : undefined,
+  })
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { LineReader, Said } from './lines.ts'
+import type { LineReader, ProgramEvent } from './lines.ts'
 
 const Text = v.nullish(v.string())
 const Count = v.nullish(v.number())
@@ -13,8 +13,8 @@ const Line = v.object({
   message: Text,
 })
 
-/** The lines of `codex exec --json`: a text comes when it is whole. */
-export function codexLines(): LineReader {
+/** Reads the lines of `codex exec --json`: each text comes as a whole. */
+export function createCodexReader(): LineReader {
   let texts = 0
   return (json) => {
     const read = v.safeParse(Line, json)
@@ -27,8 +27,8 @@ export function codexLines(): LineReader {
         : []
     }
     if (type === 'turn.failed') return [{ type: 'failed', message: error?.message ?? 'without a reason' }]
-    // Also said of a connection that is tried again.
-    if (type === 'error') return [{ type: 'trouble', message: message ?? 'without a reason' }]
+    // Also sent when a connection is retried.
+    if (type === 'error') return [{ type: 'warning', message: message ?? 'without a reason' }]
     if (type !== 'turn.completed') return []
     const {
       input_tokens: input,
@@ -36,7 +36,7 @@ export function codexLines(): LineReader {
       cached_input_tokens: cachedInput,
       reasoning_output_tokens: thinking,
     } = usage ?? {}
-    const done: Said = {
+    const done: ProgramEvent = {
       type: 'done',
       stop: 'done',
       usage:

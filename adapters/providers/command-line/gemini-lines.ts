@@ -14,14 +14,14 @@ const Line = v.object({
   stats: v.nullish(v.object({ input_tokens: Count, output_tokens: Count, cached: Count })),
 })
 
-/** The lines of `gemini --output-format stream-json`. */
-export const geminiLines: LineReader = (json) => {
+/** Reads a line of `gemini --output-format stream-json`. */
+export const readGeminiLine: LineReader = (json) => {
   const read = v.safeParse(Line, json)
   if (!read.success) return []
   const { type, role, content, status, severity, message, error, stats } = read.output
   if (type === 'message') return role === 'assistant' && content ? [{ type: 'text', delta: content }] : []
   if (type === 'error')
-    return severity === 'warning' ? [] : [{ type: 'trouble', message: message ?? 'without a reason' }]
+    return severity === 'warning' ? [] : [{ type: 'warning', message: message ?? 'without a reason' }]
   if (type !== 'result') return []
   if (status === 'error') return [{ type: 'failed', message: error?.message ?? 'without a reason' }]
   const { input_tokens: input, output_tokens: output, cached: cachedInput } = stats ?? {}

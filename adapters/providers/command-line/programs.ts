@@ -1,30 +1,31 @@
-/** A program that answers one prompt and says so in lines of JSON. One more is one more row. */
+/** A program that answers one prompt in lines of JSON. To support another program, add a row. */
 export interface ProgramRow {
   readonly name: string
   readonly title: string
   readonly command: string
-  /** How a person gets it, and signs in with it. */
+  /** The command that installs it. */
   readonly install: string
+  /** The command with which a person signs in. */
   readonly signIn: string
-  /** `default`: what the program itself is set to. */
+  /** `default`: the model that is set in the program itself. */
   readonly defaultModel: string
   /**
-   * One answer to what is on its standard input, in lines of JSON, with as little of its own tools, settings and
-   * memory as it can be told.
+   * Arguments that make it answer its standard input once, in lines of JSON, with its own tools, settings and memory
+   * switched off as far as possible.
    */
   readonly args: readonly string[]
-  /** After everything else. */
-  readonly last?: readonly string[]
+  /** Arguments that follow all others. */
+  readonly lastArgs?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   /**
-   * How the instructions are handed over: a file named after a flag or in a variable. Absent: they begin the prompt.
+   * How the system prompt is passed: in a file that a flag or a variable names. Absent: at the beginning of the prompt.
    */
   readonly instructions?: { readonly flag: string } | { readonly variable: string }
-  /** Settings that go before the user's, in a file that this variable names. */
+  /** Settings that override the user's, in a file that this variable names. */
   readonly settings?: { readonly variable: string; readonly content: object }
   readonly lines: 'claude' | 'codex' | 'gemini'
-  /** What was cached is counted beside the input and not in it. */
-  readonly cachedApart?: true
+  /** Cached tokens are counted beside the input tokens and not among them. */
+  readonly cacheBesideInput?: true
 }
 
 export const programs: readonly ProgramRow[] = [
@@ -37,7 +38,7 @@ export const programs: readonly ProgramRow[] = [
     signIn: 'claude',
     defaultModel: 'sonnet',
     lines: 'claude',
-    cachedApart: true,
+    cacheBesideInput: true,
     args: [
       '-p',
       '--output-format',
@@ -55,8 +56,8 @@ export const programs: readonly ProgramRow[] = [
     env: { DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
     instructions: { flag: '--system-prompt-file' },
   },
-  // Its shell cannot be taken away by a flag that all versions know: it is switched off as a feature and, where that
-  // is not known, reads only. Source: https://developers.openai.com/codex/noninteractive
+  // No flag that all versions know disables its shell: the feature is switched off, and versions without that feature
+  // run in a read-only sandbox. Source: https://developers.openai.com/codex/noninteractive
   {
     name: 'codex-cli',
     title: 'Codex CLI',
@@ -81,7 +82,7 @@ export const programs: readonly ProgramRow[] = [
       '-c',
       'features.unified_exec=false',
     ],
-    last: ['-'],
+    lastArgs: ['-'],
   },
   // Source: https://geminicli.com/docs/cli/headless, https://geminicli.com/docs/reference/configuration
   {

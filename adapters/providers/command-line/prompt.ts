@@ -2,20 +2,23 @@ import { textOfUser, transcriptOf } from 'svc/providers'
 import type { CompletionRequest } from 'svc/providers'
 
 /**
- * All a program reads: the conversation written down with its speakers, after the instructions where it takes them no
- * other way.
+ * The prompt of a program: the conversation as a transcript. The system prompt begins it, unless the program takes that
+ * in another way.
  */
-export function promptOf({ system, turns, responseFormat }: CompletionRequest, isApart: boolean): string {
+export function promptOf({ system, turns, responseFormat }: CompletionRequest, takesSystemPrompt: boolean): string {
   const [only] = turns
-  const asked =
+  const conversation =
     turns.length === 1 && only?.role === 'user'
       ? textOfUser(only)
       : `${transcriptOf(turns)}\n\nGive the next answer of the assistant, and nothing else.`
-  const form =
-    responseFormat === undefined
-      ? ''
-      : responseFormat.type === 'json'
-        ? '\n\nAnswer with JSON only.'
-        : `\n\nAnswer with JSON only, as this schema says: ${JSON.stringify(responseFormat.schema)}`
-  return `${isApart || system === '' ? '' : `${system}\n\n`}${asked}${form}`
+  return [takesSystemPrompt ? '' : system, conversation, formatInstruction(responseFormat)]
+    .filter((text, index) => index === 1 || text !== '')
+    .join('\n\n')
+}
+
+function formatInstruction(format: CompletionRequest['responseFormat']): string {
+  if (format === undefined) return ''
+  return format.type === 'json'
+    ? 'Answer with JSON only.'
+    : `Answer with JSON only, as this schema says: ${JSON.stringify(format.schema)}`
 }

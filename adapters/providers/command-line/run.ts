@@ -9,31 +9,31 @@ import type { Config } from './driver.ts'
 import type { ProgramRow } from './programs.ts'
 import { promptOf } from './prompt.ts'
 
-/** A program that has said its last word may tidy up for so long. */
-const TIDY_MS = 1000
-/** The end of what it complains of is enough. */
-const COMPLAINT_CHARS = 4000
+/** Time for a program to clean up after its last event. */
+const EXIT_GRACE_MS = 1000
+/** How much of the end of its standard error is kept. */
+const STDERR_CHARS = 4000
 
-/** One run of a program in an empty folder of its own. Whoever starts it ends it with `close`. */
-export class Run {
+/** One run of a program in an empty folder of its own. The caller ends it with `close`. */
+export class ProgramRun {
   readonly #name: string
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   #folder = ''
   #child: Child | undefined
   #pieces: Uint8Array[] = []
   #bytes = 0
-  #complaint = ''
+  #stderr = ''
   #exit: Exit | undefined
-  #wake: (() => void) | undefined
+  #resume: (() => void) | undefined
 
-  constructor(name: string, mostBytes: number) {
+  constructor(name: string, maxBytes: number) {
     this.#name = name
-    this.#mostBytes = mostBytes
+    this.#maxBytes = maxBytes
   }
 
-  /** What it wrote to its standard error, the end of it. */
-  get complaint(): string {
-    return this.#complaint
+  /** The end of its standard error. */
+  get stderr(): string {
+    return this.#stderr
   }
 
   async start(
@@ -48,8 +48,7 @@ export class Run {
     try {
       this.#child = await spawn.start({
         command: program.command,
-        // The operator chose it and signed in with it; what an agent says reaches it as a prompt, and its tools are
-        // off.
+        // The operator chose it and signed in with it. An agent's text reaches it as a prompt, and its tools are off.
         trust: 'operator',
         args,
         env,
@@ -59,37 +58,37 @@ export class Run {
         timeoutMs: config.time_limit_secs * 1000,
         path: config.path,
         signal,
-        outputBytes: COMPLAINT_CHARS,
+        outputBytes: STDERR_CHARS,
         ...(config.home !== undefined && { home: config.home }),
-        onOutput: (bytes, from) => this.#hear(bytes, from),
+        onOutput: (bytes, from) => this.#onOutput(bytes, from),
       })
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof Refusal)) throw error
-      const busy = error.code === 'rate_limit'
+      const isBusy = error.code === 'rate_limit'
       throw new UpstreamFailure(this.#name, `${this.#name}: ${error.message}`, {
-        reason: busy ? 'overloaded' : 'not_found',
-        retry: busy ? 'later' : 'never',
+        reason: isBusy ? 'overloaded' : 'not_found',
+        retry: isBusy ? 'later' : 'never',
         cause: error,
       })
     }
     const child = this.#child
     void child.ended.then((exit) => {
       this.#exit = exit
-      this.#wake?.()
+      this.#resume?.()
     })
-    // A program that reads nothing, or is gone, says why in its output.
+    // A program that does not read its input, or has exited, explains itself in its output.
     child.write(promptOf(request, program.instructions !== undefined)).then(
       () => child.closeInput(),
       () => undefined,
     )
   }
 
-  /** The next piece of its output; how it ended when there are no more. */
+  /** The next piece of its standard output, or how it ended when there are no more. */
   async next(): Promise<Uint8Array | Exit> {
     for (;;) {
-      if (this.#bytes > this.#mostBytes)
-        throw new UpstreamFailure(this.#name, `${this.#name} wrote more than ${this.#mostBytes} bytes`, {
+      if (this.#bytes > this.#maxBytes)
+        throw new UpstreamFailure(this.#name, `${this.#name} wrote more than ${this.#maxBytes} bytes`, {
           reason: 'malformed',
           retry: 'never',
         })
@@ -97,37 +96,39 @@ export class Run {
       if (piece) return piece
       if (this.#exit) return this.#exit
       await new Promise<void>((resolve) => {
-        this.#wake = resolve
+        this.#resume = resolve
       })
     }
   }
 
-  /** Nothing of it is left afterwards. `whole`: it said all, and may end by itself. */
-  async close(whole: boolean): Promise<void> {
+  /** Ends the program and removes its folder. A program whose answer is complete may exit by itself. */
+  async close(isComplete: boolean): Promise<void> {
     const { ended } = this.#child ?? {}
-    const tidied = new AbortController()
-    if (whole && ended)
+    const exited = new AbortController()
+    if (isComplete && ended)
       await Promise.race([
-        ended.then(() => tidied.abort()),
-        wait(TIDY_MS, undefined, { signal: tidied.signal }).catch(() => undefined /* it ended */),
+        ended.then(() => exited.abort()),
+        wait(EXIT_GRACE_MS, undefined, { signal: exited.signal }).catch(
+          () => undefined /* aborted: the program has exited */,
+        ),
       ])
     await this.#child?.kill()
     if (this.#folder !== '') await rm(this.#folder, { recursive: true, force: true })
   }
 
-  #hear(bytes: Uint8Array, from: 'stdout' | 'stderr'): void {
+  #onOutput(bytes: Uint8Array, from: 'stdout' | 'stderr'): void {
     if (from === 'stderr') {
-      this.#complaint = (this.#complaint + Buffer.from(bytes).toString()).slice(-COMPLAINT_CHARS)
+      this.#stderr = (this.#stderr + Buffer.from(bytes).toString()).slice(-STDERR_CHARS)
       return
     }
     this.#bytes += bytes.byteLength
-    if (this.#bytes > this.#mostBytes) void this.#child?.kill()
+    if (this.#bytes > this.#maxBytes) void this.#child?.kill()
     else this.#pieces.push(bytes)
-    this.#wake?.()
+    this.#resume?.()
   }
 
   async #prepare(
-    { args, last = [], env = {}, instructions, settings }: ProgramRow,
+    { args, lastArgs = [], env = {}, instructions, settings }: ProgramRow,
     { system, model }: CompletionRequest,
   ): Promise<{ readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> }> {
     if (model.startsWith('-'))
@@ -136,18 +137,18 @@ export class Run {
         retry: 'never',
       })
     const variables: Record<string, string> = { ...env }
-    const words = [...args, ...(model === 'default' ? [] : ['--model', model])]
-    const file = async (name: string, text: string): Promise<string> => {
+    const allArgs = [...args, ...(model === 'default' ? [] : ['--model', model])]
+    const writeTempFile = async (name: string, text: string): Promise<string> => {
       const path = join(this.#folder, name)
       await writeFile(path, text, { mode: 0o600 })
       return path
     }
     if (instructions && system !== '') {
-      const path = await file('instructions.md', system)
-      if ('flag' in instructions) words.push(instructions.flag, path)
+      const path = await writeTempFile('instructions.md', system)
+      if ('flag' in instructions) allArgs.push(instructions.flag, path)
       else variables[instructions.variable] = path
     }
-    if (settings) variables[settings.variable] = await file('settings.json', JSON.stringify(settings.content))
-    return { args: [...words, ...last], env: variables }
+    if (settings) variables[settings.variable] = await writeTempFile('settings.json', JSON.stringify(settings.content))
+    return { args: [...allArgs, ...lastArgs], env: variables }
   }
 }

@@ -2,13 +2,10 @@ import { createPrivateKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { SignJWT } from 'jose'
 import * as v from 'valibot'
-import { readJson, shortened, UpstreamFailure } from 'svc/sdk'
-import type { Fetch } from 'svc/sdk'
+import { readJson, UpstreamFailure } from 'svc/sdk'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const HOUR_SECS = 3600
-/** A token is asked for anew so long before it ends, so that none ends on its way. */
-const EARLY_MS = 60_000
 const MAX_FILE_CHARS = 65_536
 
 const ServiceAccount = v.object({
@@ -29,8 +26,6 @@ const User = v.object({
   quota_project_id: v.optional(v.string()),
 })
 const File = v.variant('type', [ServiceAccount, User])
-const Token = v.object({ access_token: v.string(), expires_in: v.optional(v.number(), HOUR_SECS) })
-const TokenProblem = v.object({ error: v.string(), error_description: v.optional(v.string()) })
 
 export interface Credentials {
   readonly projectId: string | undefined
@@ -40,24 +35,33 @@ export interface Credentials {
   grant(now: number): Promise<URLSearchParams>
 }
 
+type Refuse = (why: string) => UpstreamFailure
+
 /**
- * The credentials a key stands for: its JSON itself or the absolute path of a file with it. `undefined` for an
- * ordinary key. Throws
- * `UpstreamFailure` (auth) when they cannot be read; what is in the file is never part of a message.
+ * The credentials a key stands for: its JSON, or the absolute path of a file with it. `undefined` for an API key.
+ * Throws `UpstreamFailure` (auth) when they cannot be read; the message never contains what is in the file.
  */
 export async function readCredentials(name: string, key: string): Promise<Credentials | undefined> {
-  const refuse = (why: string): UpstreamFailure =>
+  const refuse: Refuse = (why) =>
     new UpstreamFailure(name, `${name} cannot use its credentials: ${why}`, { reason: 'auth', retry: 'never' })
-  let text = key.trim()
-  if (!text.startsWith('{')) {
-    if (!/^(?:\/|[A-Za-z]:[\\/])/.test(text)) return undefined
-    const path = text
-    text = await readFile(path, 'utf8').catch((error: unknown) => {
-      throw refuse(
-        `the file cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'})`,
-      )
-    })
+  const given = key.trim()
+  const isJson = given.startsWith('{')
+  if (!isJson && !/^(?:\/|[A-Za-z]:[\\/])/.test(given)) return undefined
+  const file = parseFile(isJson ? given : await readText(given, refuse), refuse)
+  return file.type === 'service_account' ? serviceAccountCredentials(file, refuse) : userCredentials(file)
+}
+
+async function readText(path: string, refuse: Refuse): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw refuse(
+      `the file cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'error'})`,
+    )
   }
+}
+
+function parseFile(text: string, refuse: Refuse): v.InferOutput<typeof File> {
   if (text.length > MAX_FILE_CHARS) throw refuse('the file is too long')
   let data: unknown
   try {
@@ -67,19 +71,23 @@ export async function readCredentials(name: string, key: string): Promise<Creden
   }
   const read = v.safeParse(File, data)
   if (!read.success) throw refuse('expected the JSON of a service account, or of an application-default login')
-  const file = read.output
-  if (file.type === 'service_account') {
-    return {
-      projectId: file.project_id,
-      quotaProject: undefined,
-      tokenUri: file.token_uri,
-      grant: async (now) =>
-        new URLSearchParams({
-          grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-          assertion: await assertion(file, now, refuse),
-        }),
-    }
+  return read.output
+}
+
+function serviceAccountCredentials(file: v.InferOutput<typeof ServiceAccount>, refuse: Refuse): Credentials {
+  return {
+    projectId: file.project_id,
+    quotaProject: undefined,
+    tokenUri: file.token_uri,
+    grant: async (now) =>
+      new URLSearchParams({
+        grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+        assertion: await signAssertion(file, now, refuse),
+      }),
   }
+}
+
+function userCredentials(file: v.InferOutput<typeof User>): Credentials {
   return {
     projectId: file.quota_project_id,
     quotaProject: file.quota_project_id,
@@ -95,10 +103,10 @@ export async function readCredentials(name: string, key: string): Promise<Creden
 }
 
 /** Source: https://developers.google.com/identity/protocols/oauth2/service-account#httprest (RFC 7523). */
-async function assertion(
+async function signAssertion(
   account: v.InferOutput<typeof ServiceAccount>,
   now: number,
-  refuse: (why: string) => Error,
+  refuse: Refuse,
 ): Promise<string> {
   const { client_email: email, private_key: key, private_key_id: kid, token_uri: audience } = account
   try {
@@ -110,73 +118,6 @@ async function assertion(
       .setExpirationTime(now + HOUR_SECS)
       .sign(createPrivateKey(key))
   } catch {
-    throw refuse('its private key is no RSA key in PEM')
-  }
-}
-
-/** Access tokens, kept until they end. Calls at the same time share one exchange; a failed one is not kept. */
-export function accessTokens(
-  name: string,
-  fetch: Fetch,
-): (credentials: Credentials, signal: AbortSignal) => Promise<string> {
-  const kept = new WeakMap<Credentials, { readonly token: string; readonly until: number }>()
-  const asking = new WeakMap<Credentials, Promise<string>>()
-
-  async function exchange(credentials: Credentials): Promise<string> {
-    const now = Date.now()
-    const response = await fetch(credentials.tokenUri, {
-      method: 'POST',
-      body: (await credentials.grant(Math.floor(now / 1000))).toString(),
-      totalTimeoutMs: 20_000,
-      maxBytes: MAX_FILE_CHARS,
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-    })
-    const text = await response.text()
-    if (!response.ok) throw failed(response.status, text)
-    let data: unknown
-    try {
-      data = readJson(text)
-    } catch {
-      data = undefined /* told apart below */
-    }
-    const read = v.safeParse(Token, data)
-    if (!read.success)
-      throw new UpstreamFailure(name, `${name} got no access token from ${new URL(credentials.tokenUri).origin}`, {
-        reason: 'malformed',
-        retry: 'later',
-      })
-    kept.set(credentials, { token: read.output.access_token, until: now + read.output.expires_in * 1000 - EARLY_MS })
-    return read.output.access_token
-  }
-
-  function failed(status: number, text: string): UpstreamFailure {
-    let problem: v.InferOutput<typeof TokenProblem> | undefined
-    try {
-      problem = v.parse(TokenProblem, readJson(text))
-    } catch {
-      problem = undefined /* the status says enough */
-    }
-    const later = status === 429 || status >= 500
-    return new UpstreamFailure(
-      name,
-      `${name} was refused an access token (${status}${problem ? `, ${problem.error}` : ''})${problem?.error_description ? `: ${shortened(problem.error_description)}` : ''}`,
-      { reason: status === 429 ? 'rate_limit' : later ? 'server_error' : 'auth', retry: later ? 'later' : 'never' },
-    )
-  }
-
-  return async (credentials, signal) => {
-    signal.throwIfAborted()
-    const there = kept.get(credentials)
-    if (there && Date.now() < there.until) return there.token
-    let running = asking.get(credentials)
-    if (!running) {
-      running = exchange(credentials).finally(() => asking.delete(credentials))
-      asking.set(credentials, running)
-    }
-    // One caller's abort must not end what others wait for.
-    return Promise.race([
-      running,
-      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-    ])
+    throw refuse('its private key is not an RSA key in PEM format')
   }
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { isObject } from 'svc/sdk'
 import { AnswerDecoder, usageOf } from 'svc/providers'
 import type { AnswerEnd, CompletionRequest, Usage } from 'svc/providers'
-import { blocked, failureInStream } from './errors.ts'
+import { failureInStream, promptBlocked } from './errors.ts'
 import { writeReplay } from './replay.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { WirePart } from './wire.ts'
@@ -53,7 +53,7 @@ export class Decoder extends AnswerDecoder {
     const { candidates, promptFeedback, usageMetadata, error } = chunk
     if (error) throw failureInStream(this.provider, error)
     if (promptFeedback?.blockReason)
-      throw blocked(this.provider, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
+      throw promptBlocked(this.provider, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
     if (usageMetadata) this.#usage = usageMetadata
     for (const { index, content, finishReason, finishMessage } of candidates ?? []) {
       // Only one candidate is asked for.

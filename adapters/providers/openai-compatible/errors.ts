@@ -1,6 +1,8 @@
 import * as v from 'valibot'
-import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
-import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
+import { readFailedJson } from 'svc/sdk'
+import type { OutboundResponse, UpstreamFailure, UpstreamReason } from 'svc/sdk'
+import { failureClass, failureInAnswer } from 'svc/providers'
+import type { ClassifiedFailure } from 'svc/providers'
 import { Failure } from './wire.ts'
 import type { WireError } from './wire.ts'
 
@@ -8,66 +10,58 @@ const CONTEXT =
   /context[_ ](?:length|window)|maximum context|too many tokens|prompt is too long|reduce the length|input is too long/i
 const FILTERED = /content[_ ](?:filter|policy|management)|safety system|moderation|data_inspection/i
 const QUOTA = /insufficient_quota|exceeded your current quota|billing|insufficient balance/i
+/** Failures that the same request meets again. */
+const LASTING: ReadonlySet<UpstreamReason> = new Set([
+  'auth',
+  'context_length',
+  'content_filter',
+  'not_found',
+  'invalid_request',
+])
 
-/** The failure that an answer with a status of 400 and over means. Reads its body. */
-export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
-  const { status } = response
-  const text = await readFailedBody(response)
-  const error = parseError(text)
-  const said = `${error?.code ?? ''} ${error?.type ?? ''} ${error?.message ?? text}`
-  const reason = reasonOf(status, said)
-  const message = error?.message ?? (status === 401 || status === 403 ? 'the key is missing or not accepted' : text)
-  // A quota that is used up does not come back by waiting a few seconds.
-  const later =
-    reason === 'rate_limit' ? !QUOTA.test(said) : reason === 'overloaded' || reason === 'server_error' || status === 408
-  const retryAfterSecs = later
-    ? readRetryAfter(response.header('retry-after'), response.header('retry-after-ms'), now)
-    : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, {
-    reason,
-    retry: later ? 'later' : 'never',
-    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
-  })
+/** Explains a response with an error status. */
+export function classifyFailure({ status }: OutboundResponse, body: string): ClassifiedFailure {
+  const error = parseError(body)
+  const text = `${error?.code ?? ''} ${error?.type ?? ''} ${error?.message ?? body}`
+  return {
+    ...failureClass(reasonOf(status, text), QUOTA.test(text)),
+    message: error?.message ?? (status === 401 || status === 403 ? undefined : body),
+  }
 }
 
-/** The failure that an error object within an answer of 200 means. */
+/** The failure that an error object within an answer of status 200 means. */
 export function failureInStream(name: string, error: WireError | string): UpstreamFailure {
-  const { message, code, type } =
-    typeof error === 'string' ? { message: error, code: undefined, type: undefined } : error
-  const status = typeof code === 'number' ? code : /^\d{3}$/.test(code ?? '') ? Number(code) : 0
+  const { message, code, type } = typeof error === 'string' ? messageOnly(error) : error
+  const status = typeof code === 'number' || /^\d{3}$/.test(code ?? '') ? Number(code) : 0
   const reason = reasonOf(status, `${code ?? ''} ${type ?? ''} ${message ?? ''}`)
-  const never =
-    reason === 'auth' ||
-    reason === 'context_length' ||
-    reason === 'content_filter' ||
-    reason === 'not_found' ||
-    (reason === 'invalid_request' && status !== 0)
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message ?? 'without a reason')}`, {
-    reason: reason === 'invalid_request' && status === 0 ? 'server_error' : reason,
-    retry: never ? 'never' : 'later',
-  })
+  // Without a status nothing tells whose fault it was, and the request was accepted.
+  if (reason === 'invalid_request' && status === 0)
+    return failureInAnswer(name, message, { reason: 'server_error', retry: 'later' })
+  return failureInAnswer(name, message, { reason, retry: LASTING.has(reason) ? 'never' : 'later' })
 }
 
-function reasonOf(status: number, said: string): UpstreamReason {
-  if (status === 401 || status === 403) return FILTERED.test(said) ? 'content_filter' : 'auth'
+function reasonOf(status: number, text: string): UpstreamReason {
+  if (status === 401 || status === 403) return FILTERED.test(text) ? 'content_filter' : 'auth'
   if (status === 402) return 'rate_limit'
   if (status === 408) return 'timeout'
   // Some answer a context that is too long with 413 or 429; waiting would not help.
-  if (CONTEXT.test(said) && (status < 500 || status === 0)) return 'context_length'
-  if (status === 429 || /rate_limit/i.test(said)) return 'rate_limit'
-  if (status === 503 || status === 529 || /overloaded/i.test(said)) return 'overloaded'
+  if (CONTEXT.test(text) && status < 500) return 'context_length'
+  if (status === 429 || /rate_limit/i.test(text)) return 'rate_limit'
+  if (status === 503 || status === 529 || /overloaded/i.test(text)) return 'overloaded'
   if (status >= 500) return 'server_error'
-  if (FILTERED.test(said)) return 'content_filter'
-  return status === 404 ? 'not_found' : status === 413 ? 'context_length' : 'invalid_request'
+  if (FILTERED.test(text)) return 'content_filter'
+  if (status === 404) return 'not_found'
+  return status === 413 ? 'context_length' : 'invalid_request'
 }
 
-function parseError(text: string): WireError | undefined {
-  const data = readFailedJson(text)
+const messageOnly = (message: string | undefined): WireError => ({ message, code: undefined, type: undefined })
+
+function parseError(body: string): WireError | undefined {
+  const data = readFailedJson(body)
   // Gemini's compatible API wraps the object in a list.
   const parsed = v.safeParse(Failure, Array.isArray(data) ? data[0] : data)
   if (!parsed.success) return undefined
   const { error, message, detail } = parsed.output
-  if (typeof error === 'string') return { message: error, code: undefined, type: undefined }
-  if (error) return error
-  return { message: message ?? (typeof detail === 'string' ? detail : undefined), code: undefined, type: undefined }
+  if (typeof error === 'string') return messageOnly(error)
+  return error ?? messageOnly(message ?? (typeof detail === 'string' ? detail : undefined))
 }

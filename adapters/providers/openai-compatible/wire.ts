@@ -99,7 +99,15 @@ export const Vectors = v.object({
   ),
 } satisfies FieldsOf<CreateEmbeddingResponse>)
 
-export const ModelList = v.object({ data: v.array(v.object({ id: v.string() } satisfies FieldsOf<Model>)) })
+const Models = v.array(v.object({ id: v.string() } satisfies FieldsOf<Model>))
+/** A few vendors send the list alone, without an object around it. */
+export const ModelList = v.union([
+  Models,
+  v.pipe(
+    v.object({ data: Models }),
+    v.transform(({ data }) => data),
+  ),
+])
 export const Failure = v.object({
   error: v.nullish(v.union([WireError, v.string()])),
   message: Text,

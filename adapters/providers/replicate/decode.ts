@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { readJson, UpstreamFailure } from 'svc/sdk'
+import { readJson } from 'svc/sdk'
 import { AnswerDecoder } from 'svc/providers'
 import type { AnswerEnd } from 'svc/providers'
-import { failed } from './errors.ts'
+import { predictionCancelled, predictionFailure } from './errors.ts'
 import { Problem } from './wire.ts'
 
 /**
@@ -20,7 +20,7 @@ export class Decoder extends AnswerDecoder {
       case 'logs':
         return
       case 'error':
-        throw failed(this.provider, read(data).detail ?? (data === '' ? 'without a reason' : data))
+        throw predictionFailure(this.provider, read(data).detail ?? (data === '' ? 'without a reason' : data))
       case 'done':
         return this.#finish(read(data).reason)
       // There are no others.
@@ -39,12 +39,8 @@ export class Decoder extends AnswerDecoder {
 
   #finish(reason: string | null | undefined): void {
     this.text.understood = true
-    if (reason === 'error') throw failed(this.provider, 'the prediction failed')
-    if (reason === 'canceled')
-      throw new UpstreamFailure(this.provider, `${this.provider} cancelled the prediction`, {
-        reason: 'cut',
-        retry: 'later',
-      })
+    if (reason === 'error') throw predictionFailure(this.provider, 'the prediction failed')
+    if (reason === 'canceled') throw predictionCancelled(this.provider)
     this.#isEnded = true
   }
 }

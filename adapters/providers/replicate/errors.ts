@@ -1,61 +1,51 @@
 import * as v from 'valibot'
-import { readFailedBody, readFailedJson, readRetryAfter, shortened, UpstreamFailure } from 'svc/sdk'
+import { readFailedJson, UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse, UpstreamReason } from 'svc/sdk'
+import { failureClass, failureInAnswer, reasonOfStatus } from 'svc/providers'
+import type { ClassifiedFailure } from 'svc/providers'
 import { Failure } from './wire.ts'
 
 const CONTEXT =
   /(?:prompt|input|context)[^.]{0,40}(?:length|too long|exceed)|maximum (?:context|input|sequence)|too many tokens/i
 /** Replicate's codes for predictions. Source: https://replicate.com/docs/topics/predictions/error-codes */
-const FLAGGED = /E005|flagged as sensitive|NSFW|safety (?:filter|system)/i
-const BUSY = /E00[34]|high demand|temporarily unavailable|capacity/i
+const FILTERED = /E005|flagged as sensitive|NSFW|safety (?:filter|system)/i
+const OVERLOADED = /E00[34]|high demand|temporarily unavailable|capacity/i
 
-/** The failure that an answer with a status of 400 and over means. Reads its body. */
-export async function failureOf(name: string, response: OutboundResponse, now: number): Promise<UpstreamFailure> {
-  const { status } = response
-  const text = await readFailedBody(response)
-  const read = v.safeParse(Failure, readFailedJson(text))
-  const detail = read.success ? read.output.detail : undefined
-  const message = typeof detail === 'string' ? detail : read.success ? (read.output.title ?? text) : text
-  const reason = reasonOf(status, message)
-  // A credit that is used up does not come back by waiting.
-  const later =
-    (reason === 'rate_limit' && status !== 402) ||
-    reason === 'overloaded' ||
-    reason === 'server_error' ||
-    reason === 'timeout'
-  const asked = /available in (\d+(?:\.\d+)?) ?s/i.exec(message)?.[1]
-  const retryAfterSecs = later
-    ? (readRetryAfter(response.header('retry-after'), undefined, now) ??
-      (asked === undefined ? undefined : Number(asked)))
-    : undefined
-  return new UpstreamFailure(name, `${name} answered ${status}${message ? `: ${shortened(message)}` : ''}`, {
-    reason,
-    retry: later ? 'later' : 'never',
-    ...(retryAfterSecs !== undefined && { retryAfterSecs }),
-  })
+/** Explains a response with an error status. */
+export function classifyFailure({ status }: OutboundResponse, body: string): ClassifiedFailure {
+  const message = messageOf(body)
+  const waitSecs = /available in (\d+(?:\.\d+)?) ?s/i.exec(message)?.[1]
+  const reason = reasonOfStatus(status)
+  return {
+    ...failureClass(
+      reason === 'invalid_request' && CONTEXT.test(message) ? 'context_length' : reason,
+      // The credit is used up.
+      status === 402,
+    ),
+    message,
+    retryAfterSecs: waitSecs === undefined ? undefined : Number(waitSecs),
+  }
 }
 
 /** The failure of a prediction that was accepted. */
-export function failed(name: string, message: string): UpstreamFailure {
-  const reason: UpstreamReason = FLAGGED.test(message)
-    ? 'content_filter'
-    : CONTEXT.test(message)
-      ? 'context_length'
-      : BUSY.test(message)
-        ? 'overloaded'
-        : 'server_error'
-  return new UpstreamFailure(name, `${name} failed during its answer: ${shortened(message)}`, {
-    reason,
-    retry: reason === 'overloaded' || reason === 'server_error' ? 'later' : 'never',
-  })
+export function predictionFailure(name: string, message: string): UpstreamFailure {
+  return failureInAnswer(name, message, failureClass(predictionReason(message)))
 }
 
-function reasonOf(status: number, message: string): UpstreamReason {
-  if (status === 401 || status === 403) return 'auth'
-  if (status === 402 || status === 429) return 'rate_limit'
-  if (status === 408 || status === 504) return 'timeout'
-  if (status === 503 || status === 529) return 'overloaded'
-  if (status >= 500) return 'server_error'
-  if (status === 404) return 'not_found'
-  return status === 413 || CONTEXT.test(message) ? 'context_length' : 'invalid_request'
+/** The failure of a prediction that somebody else cancelled. */
+export function predictionCancelled(name: string): UpstreamFailure {
+  return new UpstreamFailure(name, `${name} cancelled the prediction`, { reason: 'cut', retry: 'later' })
+}
+
+function predictionReason(message: string): UpstreamReason {
+  if (FILTERED.test(message)) return 'content_filter'
+  if (CONTEXT.test(message)) return 'context_length'
+  return OVERLOADED.test(message) ? 'overloaded' : 'server_error'
+}
+
+function messageOf(body: string): string {
+  const parsed = v.safeParse(Failure, readFailedJson(body))
+  if (!parsed.success) return body
+  const { detail, title } = parsed.output
+  return typeof detail === 'string' ? detail : (title ?? body)
 }
