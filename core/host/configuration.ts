@@ -141,10 +141,11 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
 
   return {
     read: () => redact(live.current, live.schema) as Readonly<Record<string, unknown>>,
+    // Only the branch of the key is copied, because plugins read single keys often.
     shown: (key, ...value) => {
       const path = splitKey(key)
-      const tree = value.length === 0 ? live.current : nest(path, value[0])
-      return path.reduce<unknown>((inner, name) => (isTree(inner) ? inner[name] : undefined), redact(tree, live.schema))
+      const found = value.length === 0 ? valueAt(live.current, path) : value[0]
+      return valueAt(redact(nest(path, found), live.schema), path)
     },
     sources: () => live.sources,
     restart: () => live.restart,
@@ -179,6 +180,10 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
         }
       }),
   }
+}
+
+function valueAt(tree: unknown, path: readonly string[]): unknown {
+  return path.reduce((inner, name) => (isTree(inner) ? inner[name] : undefined), tree)
 }
 
 function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {
