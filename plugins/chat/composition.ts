@@ -11,12 +11,13 @@ import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { ChatConfig } from './config.ts'
 import { Compactor } from './context/compactor.ts'
+import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
 import { UpkeepStore } from './store.ts'
-import { BudgetGate } from './turn/budget-gate.ts'
 import { markFailed } from './turn/mark-failed.ts'
+import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
 import { recoverTurns } from './turn/resume.ts'
 import { TurnRunner } from './turn/runner.ts'
@@ -62,7 +63,7 @@ export function composeChat(deps: ChatDeps) {
     deps.run(work).catch((error: unknown) => onDefect(error))
   }
   const effects = (turnId: string): Promise<readonly string[]> => effectsOf(turnId, journal, tools)
-  const { record, budgetGate, compactor } = createRecorders(deps)
+  const { record, budgetGate, compactor, history } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
   const runner = new TurnRunner({
     ...deps,
@@ -70,7 +71,7 @@ export function composeChat(deps: ChatDeps) {
     record,
     background,
     onDefect,
-    compactor,
+    history,
     budgetGate,
     toolCallRate,
     effects: (turnId) => journal.effects(turnId),
@@ -83,13 +84,10 @@ export function composeChat(deps: ChatDeps) {
     personalData: config.personal_data,
     screening: { policy: config.screening, service: services.screening },
     waitingAfterMs: config.waiting_after_ms,
-    historyMessages: config.history_messages,
     turnMs: config.turn_ms,
-    limits: {
-      maxIterations: config.max_iterations,
-      toolCalls: config.tool_calls_per_turn,
-      reasoningChars: config.reasoning_chars,
-    },
+    maxIterations: config.max_iterations,
+    toolCalls: config.tool_calls_per_turn,
+    reasoningChars: config.reasoning_chars,
   })
   const sessionStream = new SessionStream({
     turns: (sessionId) => chat.turnsOf(sessionId),
@@ -133,13 +131,15 @@ async function effectsOf(turnId: string, journal: Journal, tools: Tools): Promis
   )
 }
 
-function createRecorders({ config, db, hooks, usage, budgets, services }: ChatDeps) {
+function createRecorders({ config, db, hooks, log, usage, budgets, services }: ChatDeps) {
   const now = (): string => new Date().toISOString()
   const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
   const budgetGate = new BudgetGate(hooks, budgets)
   const record = new TurnRecord({ ...services, usage, now, commit })
   const compactor = new Compactor({ ...services, record, budgetGate, commit, config: config.compaction, now })
-  return { record, budgetGate, compactor }
+  const { compaction, history_messages: historyMessages } = config
+  const history = new TurnHistory({ sessions: services.sessions, compactor, compaction, historyMessages, log })
+  return { record, budgetGate, compactor, history }
 }
 
 function withheldCounter(metrics: Metrics): (agent: Agent, label: string, tool: string) => void {

@@ -1,17 +1,16 @@
-import * as v from 'valibot'
 import { v7 } from 'uuid'
 import type { CompletionRequest, Usage } from 'svc/providers'
 import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Inference, ResolvedModel } from '../../providers/contract.ts'
-import type { Label, Message, Sessions } from '../../sessions/contract.ts'
+import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
 import type { CompactionConfig } from '../config.ts'
 import type { Compaction } from '../contract.ts'
 import type { TurnRecord } from '../turn/record.ts'
-import type { BudgetGate } from '../turn/budget-gate.ts'
-import { carriedBy } from '../safety/taint.ts'
-import { toTranscript } from './transcript.ts'
+import type { BudgetGate } from '../turn/model-caller.ts'
+import { carriedBy } from '../safety/labels.ts'
+import { compactionLimits } from './history.ts'
 
 /** Messages that one compaction reads; the summary notes that older ones are left out. */
 const MAX_MESSAGES = 5000
@@ -53,35 +52,12 @@ interface SummaryInput {
   /** Messages that are too old to be read. */
   readonly omitted: number
 }
-const Overrides = v.object({
-  threshold_messages: v.fallback(v.optional(v.number()), undefined),
-  keep_recent: v.fallback(v.optional(v.number()), undefined),
-  max_summary_tokens: v.fallback(v.optional(v.number()), undefined),
-  token_threshold_ratio: v.fallback(v.optional(v.number()), undefined),
-})
-
 /** Replaces the older part of a session by a summary, for the model's eyes: what is stored stays. */
 export class Compactor {
   readonly #deps: CompactorDeps
   readonly #running = new Map<string, Promise<Compaction>>()
   constructor(deps: CompactorDeps) {
     this.#deps = deps
-  }
-
-  /** What holds for an agent: the configuration with the manifest's `[compaction]` over it. */
-  limits({ manifest }: Agent): CompactionConfig {
-    const { config } = this.#deps
-    if (manifest.compaction === undefined) return config
-    const own = v.parse(Overrides, manifest.compaction)
-    const atLeast = (value: number | undefined, least: number, otherwise: number): number =>
-      value === undefined ? otherwise : Math.max(least, value)
-    return {
-      ...config,
-      threshold_messages: atLeast(own.threshold_messages, 2, config.threshold_messages),
-      keep_recent: atLeast(own.keep_recent, 1, config.keep_recent),
-      max_summary_tokens: atLeast(own.max_summary_tokens, 64, config.max_summary_tokens),
-      token_threshold_ratio: atLeast(own.token_threshold_ratio, 0.05, config.token_threshold_ratio),
-    }
   }
 
   /**
@@ -92,16 +68,20 @@ export class Compactor {
     const running = this.#running.get(request.sessionId)
     // A turn whose messages still fit need not wait for somebody else's summary.
     if (running)
-      return request.reason === 'threshold' ? Promise.resolve(notNeeded(0, this.limits(request.agent))) : running
+      return request.reason === 'threshold' ? Promise.resolve(notNeeded(0, this.#limits(request.agent))) : running
     const compaction = this.#compact(request).finally(() => this.#running.delete(request.sessionId))
     this.#running.set(request.sessionId, compaction)
     return compaction
   }
 
+  #limits(agent: Agent): CompactionConfig {
+    return compactionLimits(this.#deps.config, agent)
+  }
+
   async #compact(request: CompactionRequest): Promise<Compaction> {
     const { agent, sessionId, model, before, signal, reason } = request
     const { sessions, record } = this.#deps
-    const limits = this.limits(agent)
+    const limits = this.#limits(agent)
     const uncovered = await sessions.uncovered(sessionId, { limit: MAX_MESSAGES, ...omitUndefined({ before }) })
     const { messages, total, rested } = uncovered
     if (reason === 'threshold' && rested <= limits.threshold_messages) return notNeeded(total, limits)
@@ -141,7 +121,7 @@ export class Compactor {
   /** Chunk by chunk, each with the summary of what came before it. */
   async #summarise(request: CompactionRequest, { previous, messages, omitted }: SummaryInput): Promise<string> {
     const { model, reason } = request
-    const { max_chunk_chars: maxChars, max_summary_tokens: maxTokens } = this.limits(request.agent)
+    const { max_chunk_chars: maxChars, max_summary_tokens: maxTokens } = this.#limits(request.agent)
     // Half of the window, at the least favourable script, leaves room for the rules and the summary.
     const size = Math.max(2000, Math.min(maxChars, Math.floor(model.contextWindow / 2 / 1.5)))
     const all = toTranscript(messages, size)
@@ -219,4 +199,46 @@ function boundary(
   while (cut > 0 && messages[cut]?.role === 'tool') cut--
   const question = messages.findLastIndex(({ role }, index) => index <= cut && role === 'user')
   return question > 0 && cut - question <= keep ? question : cut
+}
+
+const RESULT_CHARS = 2000
+const ARGS_CHARS = 500
+const names = { user: 'User', assistant: 'Assistant', tool: 'Tools', system: 'Note' } as const
+
+/** Messages as text, in pieces of at most `size` characters. A message longer than a piece is cut in its middle. */
+export function toTranscript(messages: readonly Message[], size: number): readonly string[] {
+  const pieces: string[] = []
+  let piece = ''
+  for (const { role, blocks, mark } of messages) {
+    const text = shorten(
+      `${names[role]}${mark === undefined ? '' : ` (${mark})`}: ${blocks.flatMap(toText).join('\n')}`,
+      size - 2,
+    )
+    if (piece !== '' && piece.length + text.length + 2 > size) {
+      pieces.push(piece)
+      piece = ''
+    }
+    piece += `${piece === '' ? '' : '\n\n'}${text}`
+  }
+  return piece === '' ? pieces : [...pieces, piece]
+}
+
+function toText(block: Block): string | [] {
+  switch (block.type) {
+    case 'text':
+      return block.text
+    case 'reasoning':
+      return []
+    case 'image':
+      return '[an image]'
+    case 'call':
+      return `[calls ${block.tool} with ${shorten(JSON.stringify(block.args ?? null), ARGS_CHARS)}]`
+    case 'result':
+      return `[${block.tool} ${block.failed ? 'failed' : 'answered'}: ${shorten(block.text, RESULT_CHARS)}]`
+  }
+}
+function shorten(text: string, chars: number): string {
+  if (text.length <= chars) return text
+  const half = Math.max(1, Math.floor((chars - 5) / 2))
+  return `${text.slice(0, half)} […] ${text.slice(-half)}`
 }

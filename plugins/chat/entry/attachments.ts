@@ -24,7 +24,6 @@ export async function withAttachments(
   attachments: Attachments,
   { screening, maxChars }: AttachmentRules,
 ): Promise<Pick<TurnRequest, 'text' | 'images'>> {
-  if (attachments.length === 0) return { text }
   if (!uploads)
     throw new Refusal('service_unavailable', 'Attachments are not available: the plugin that keeps files is not loaded')
   const images: SentImage[] = []

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
-import { holdsPicture, SEND_PICTURES, withoutPictures } from './image-fields.ts'
+import { holdsPicture, SEND_PICTURES, withoutPictures } from './schema.ts'
 import { TooDeep } from 'svc/internal'
 import { readJson, omitUndefined } from 'svc/sdk'
 

@@ -6,12 +6,11 @@ import { AgentParams } from '../../agents/contract.ts'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
-import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, Turns } from '../contract.ts'
+import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns } from '../contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
-import { encodeJson, MessageAnswer } from './encode-json.ts'
 import { encodeEventSource, encodeSse, MessageEvent } from './encode-sse.ts'
-import { MessageQuery, NewMessage, OptionalMessage, SessionId, Stopped } from './schema.ts'
+import { MessageAnswer, MessageQuery, NewMessage, OptionalMessage, SessionId, Stopped } from './schema.ts'
 
 export interface MessageRouteDeps {
   readonly chat: Chat
@@ -47,8 +46,10 @@ async function accept(
   entryPoint: TurnRequest['entryPoint'],
   id: string | undefined,
 ): Promise<AcceptedTurn> {
-  const { message, attachments = [], session_id: sessionId, thinking, response_format: responseFormat } = body
-  const content = await withAttachments(uploads(), agentId, message, attachments ?? [], attachmentRules)
+  const { message, attachments, session_id: sessionId, thinking, response_format: responseFormat } = body
+  const content = attachments?.length
+    ? await withAttachments(uploads(), agentId, message, attachments, attachmentRules)
+    : { text: message }
   return chat.accept({ agentId, entryPoint, ...content, ...omitUndefined({ id, sessionId, thinking, responseFormat }) })
 }
 
@@ -76,6 +77,23 @@ function messageRoute(deps: MessageRouteDeps): AnyRoute {
       return turn && encodeJson(await turn.result())
     },
   })
+}
+
+function encodeJson(result: TurnResult): v.InferOutput<typeof MessageAnswer> {
+  return {
+    response: result.text,
+    ...omitUndefined({ thinking: result.reasoning }),
+    input_tokens: result.usage.input,
+    output_tokens: result.usage.output,
+    iterations: result.iterations,
+    cost_usd: result.costUsd,
+    session_id: result.sessionId,
+    turn_id: result.turnId,
+    provider: result.provider,
+    model: result.model,
+    stop: result.stop,
+    ...omitUndefined({ context_pressure: result.contextPressure }),
+  }
 }
 
 function streamRoute(deps: MessageRouteDeps): AnyRoute {

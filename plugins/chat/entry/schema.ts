@@ -1,7 +1,44 @@
 import * as v from 'valibot'
 import { orAbsent } from 'svc/internal'
 import { FormatInput } from '../turn/response-format.ts'
-import { holdsPicture, SEND_PICTURES, withoutPictures } from './image-fields.ts'
+
+/** What a client of another service is told that sends pictures in a form this one has no field for. */
+export const SEND_PICTURES =
+  'send pictures as attachments: POST /api/agents/{id}/upload, then "attachments": [{"file_id": "…"}]; ' +
+  'POST /v1/chat/completions takes an image_url'
+
+const PICTURE_NAME = /^(?:input_)?(?:image|picture|photo)(?:s|_?urls?|_?data)?$/i
+const TEXT_NAME = /^(?:text|content|message)$/
+
+/**
+ * Whether parts of a message contain a picture: a field or type with such a name, or a data URL outside of the text.
+ */
+export function holdsPicture(parts: unknown): boolean {
+  if (!isNested(parts)) return false
+  return Object.entries(parts).some(([name, value]: [string, unknown]) =>
+    typeof value === 'string'
+      ? value !== '' &&
+        (PICTURE_NAME.test(name === 'type' ? value : name) || (!TEXT_NAME.test(name) && /^data:image\//i.test(value)))
+      : holdsPicture(value) || (PICTURE_NAME.test(name) && isNested(value) && Object.keys(value).length > 0),
+  )
+}
+
+const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/**
+ * An object with these fields. It ignores other fields, but refuses pictures in them: the answer would be about a
+ * picture that the model never saw.
+ */
+export function withoutPictures<T extends v.ObjectEntries>(entries: T) {
+  return v.pipe(
+    v.looseObject(entries),
+    v.check(
+      (body) =>
+        !holdsPicture(Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(entries, name)))),
+      SEND_PICTURES,
+    ),
+  )
+}
 
 const message = v.pipe(
   v.string(({ input }) => (holdsPicture(input) ? SEND_PICTURES : 'Expected text')),
@@ -23,6 +60,22 @@ export const MessageQuery = withoutPictures({
   message: v.optional(message),
   session_id: v.optional(SessionId),
   idempotency_key: v.optional(v.string()),
+})
+/** Interface 4.1, with what an existing client may want to know beside it. */
+export const MessageAnswer = v.object({
+  response: v.string(),
+  /** What the model thought, where it says so and the agent shows it. */
+  thinking: v.optional(v.string()),
+  input_tokens: v.number(),
+  output_tokens: v.number(),
+  iterations: v.number(),
+  cost_usd: v.nullable(v.number()),
+  session_id: v.string(),
+  turn_id: v.string(),
+  provider: v.string(),
+  model: v.string(),
+  stop: v.picklist(['done', 'length', 'refused', 'cancelled', 'iterations']),
+  context_pressure: v.optional(v.picklist(['low', 'medium', 'high', 'critical'])),
 })
 export const RetriedTurn = v.object({
   turn_id: v.string(),

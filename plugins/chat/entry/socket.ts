@@ -63,13 +63,10 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
           return
         }
         const { agentId, thinking } = conversation
-        const content = await withAttachments(
-          deps.uploads(),
-          agentId,
-          frame.text,
-          frame.attachments ?? [],
-          deps.attachmentRules,
-        )
+        const { text, attachments } = frame
+        const content = attachments?.length
+          ? await withAttachments(deps.uploads(), agentId, text, attachments, deps.attachmentRules)
+          : { text }
         const turn = await chat.accept({
           agentId,
           ...content,

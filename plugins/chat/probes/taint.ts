@@ -1,8 +1,9 @@
 import type { Tools } from 'svc/sdk'
 import type { Finding, ProbeCase } from '../../security/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
-import { argumentHash, carriedBy, checkFlow, union } from '../safety/taint.ts'
-import type { Carried, Label } from '../safety/taint.ts'
+import { carriedBy, union } from '../safety/labels.ts'
+import type { Carried, Label } from '../safety/labels.ts'
+import { argumentHash, checkFlow } from '../safety/taint.ts'
 
 /**
  * The labels that each kind of tool has to refuse (security facts 1.2). Repeated here, so that a change of the tools

@@ -1,54 +1,7 @@
-import { LABELS } from '../../sessions/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
+import { SOURCES } from './labels.ts'
+import type { Carried } from './labels.ts'
 import { callKey } from './loop-guard.ts'
-
-export type { Label }
-
-/** The labels of some text, each with where it came from first, such as "the answer of web_fetch". */
-export type Carried = ReadonlyMap<Label, string>
-/** The parts of a message that the guard reads: its texts do not matter. */
-export interface Labelled {
-  readonly blocks: readonly LabelledBlock[]
-}
-interface LabelledBlock {
-  readonly type: string
-  readonly labels?: readonly string[] | undefined
-  readonly tool?: string | undefined
-}
-
-/**
- * The labels of the model's next words. A model mixes all that it reads, so its words carry every label in its window.
- * A summary keeps the labels of the messages that it replaces, so compaction clears none.
- */
-export function carriedBy(messages: readonly Labelled[]): Carried {
-  const carried = new Map<Label, string>()
-  for (const { blocks } of messages) {
-    for (const block of blocks) if (block.labels !== undefined) addLabels(carried, block, block.labels)
-  }
-  return carried
-}
-function addLabels(carried: Map<Label, string>, block: LabelledBlock, labels: readonly string[]): void {
-  for (const label of labels) {
-    if (!isLabel(label) || carried.has(label)) continue
-    carried.set(label, block.type === 'result' ? `the answer of ${block.tool ?? 'a tool'}` : sources[label])
-  }
-}
-const sources: Readonly<Record<Label, string>> = {
-  ExternalNetwork: 'text from the network',
-  UserInput: 'a message',
-  Pii: 'personal data',
-  Secret: 'a secret',
-  UntrustedAgent: 'a message of another agent',
-}
-const known: ReadonlySet<string> = new Set(LABELS)
-export const isLabel = (label: string): label is Label => known.has(label)
-
-/** All labels of several texts put together. */
-export function union(...parts: readonly Carried[]): Carried {
-  const all = new Map<Label, string>()
-  for (const part of parts) for (const [label, source] of part) if (!all.has(label)) all.set(label, source)
-  return all
-}
 
 export interface Flow {
   readonly tool: string
@@ -105,7 +58,7 @@ export function argumentHash(tool: string, args: unknown): string {
 /** Why a person has to approve, in a sentence without internal words. */
 function reasonFor(tool: string, label: Label, source: string): string {
   const subject = runners.has(tool) ? 'The command' : 'Its input'
-  const origin = label === 'UserInput' && source === sources.UserInput ? 'came from a chat message' : ORIGINS[label]
+  const origin = label === 'UserInput' && source === SOURCES.UserInput ? 'came from a chat message' : ORIGINS[label]
   const where = source.startsWith('the answer of') ? `may come from ${source}` : origin
   return `${subject} ${where}, so it needs your approval.`
 }

@@ -1,22 +1,10 @@
 import type { CompletionEvent, ToolCall, Turn, Usage } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
-import type { ToolResult } from 'svc/sdk'
 import type { InferenceEvent } from '../../providers/contract.ts'
-import type { Label } from '../../sessions/contract.ts'
 import type { TurnEvent, TurnResult } from '../contract.ts'
-import type { Guard } from '../safety/loop-guard.ts'
+import { countEarlierCalls, runTools } from './tool-step.ts'
+import type { AnsweredCall, PendingCalls, ToolPorts } from './tool-step.ts'
 
-/** `labels` is what the text carries. */
-export type Outcome = Pick<ToolResult, 'text' | 'failed'> & { readonly labels?: readonly Label[] }
-export interface ToolOutcome {
-  readonly call: ToolCall
-  readonly outcome: Outcome
-}
-/** Recorded calls without recorded results, with the outcomes that are known already. */
-export interface PendingCalls {
-  readonly calls: readonly ToolCall[]
-  readonly known: ReadonlyMap<string, Outcome>
-}
 export interface LoopInput {
   /** The conversation so far. It ends with the question, or with what is recorded of this turn. */
   readonly turns: readonly Turn[]
@@ -24,20 +12,16 @@ export interface LoopInput {
   readonly iterations: number
   readonly maxIterations: number
   /** Answered tool calls of the turn from an earlier process: the guard counts them. */
-  readonly earlier?: readonly { readonly tool: string; readonly args: unknown; readonly text: string }[]
+  readonly earlier?: readonly AnsweredCall[]
   readonly pending?: PendingCalls
   readonly signal: AbortSignal
 }
-/** Properties of a tool the agent may call; a text says why it may not. */
-export type Offer = { readonly risk: 'read' | 'write' | 'execute'; readonly polls: boolean } | string
 export type LoopEvent = Exclude<TurnEvent, { type: 'end' }>
 /** What the loop needs from its surroundings. */
 export interface LoopPorts {
-  readonly guard: Guard
   emit(event: LoopEvent): void
   /** Settles when the model has ended its answer. */
   complete(turns: readonly Turn[], signal: AbortSignal, onEvent: (event: InferenceEvent) => void): Promise<void>
-  offer(tool: string): Offer
   /** Durable before it settles: the model's text, and that these calls are about to be made. */
   recordCalls(step: {
     readonly text: string
@@ -45,10 +29,6 @@ export interface LoopPorts {
     readonly usage: Usage
     readonly replay: string | undefined
   }): Promise<void>
-  /** Records the receipt of one call among several. */
-  recordReceipt(call: ToolCall, outcome: Outcome): Promise<void>
-  /** Durable before it settles: every outcome of the step. */
-  recordResults(results: readonly ToolOutcome[]): Promise<void>
   /**
    * For an answer with a required format: returns the final answer, or its fault, which the model gets once. Throws
    * when the answer is wrong `again`. Text is emitted only after this check.
@@ -56,8 +36,8 @@ export interface LoopPorts {
   readonly check?:
     | ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>)
     | undefined
-  /** Rejects only when the signal aborts. */
-  call(call: ToolCall, signal: AbortSignal): Promise<Outcome>
+  /** Runs the calls of the model; not asked for by a turn without any. */
+  tools(): ToolPorts
 }
 export interface LoopEnd {
   readonly stop: Exclude<TurnResult['stop'], 'cancelled'>
@@ -89,7 +69,7 @@ export async function runLoop(input: LoopInput, ports: LoopPorts): Promise<LoopE
     corrected: false,
     callIds: undefined,
   }
-  countEarlierCalls(input, ports)
+  if (input.earlier?.length) countEarlierCalls(input.earlier, ports.tools())
   let { pending } = input
   for (;;) {
     signal.throwIfAborted()
@@ -101,17 +81,11 @@ export async function runLoop(input: LoopInput, ports: LoopPorts): Promise<LoopE
       if ('stop' in step) return step
       pending = step
     }
-    const reason = await runTools(state, pending, ports, signal)
-    if (reason !== undefined) return stopEarly(state, ports, `The run was stopped: ${reason}.`)
+    const { results, endReason } = await runTools(pending, ports.tools(), signal)
+    for (const { call, outcome } of results)
+      state.turns.push({ role: 'tool', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed })
+    if (endReason !== undefined) return stopEarly(state, ports, `The run was stopped: ${endReason}.`)
     pending = undefined
-  }
-}
-
-function countEarlierCalls({ earlier = [] }: LoopInput, { guard, offer }: LoopPorts): void {
-  for (const { tool, args, text } of earlier) {
-    const polls = isPolling(offer(tool))
-    guard.before(tool, args, polls)
-    guard.after(tool, args, polls, text)
   }
 }
 
@@ -196,90 +170,6 @@ async function finish(state: LoopState, ports: LoopPorts, { text, end }: Answer)
   return { stop, text: checked.text, usage: end.usage, iterations }
 }
 
-interface PlannedCall {
-  readonly call: ToolCall
-  readonly risk: 'read' | 'write' | 'execute'
-  readonly polls: boolean
-  /** Known without running the call. */
-  readonly outcome?: Outcome
-  readonly warning?: string
-  /** Why the turn ends after this step. */
-  readonly endReason?: string
-}
-
-/** Runs the calls of one step. Returns why the turn ends after it, if it does. */
-async function runTools(
-  state: LoopState,
-  { calls, known }: PendingCalls,
-  ports: LoopPorts,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const plans = calls.map((call) => planCall(call, known, ports))
-  const harmless = plans.every((plan) => plan.outcome || plan.risk === 'read')
-  const results = await (harmless ? runTogether : runInOrder)(plans, ports, signal)
-  await ports.recordResults(results)
-  for (const { call, outcome } of results)
-    state.turns.push({ role: 'tool', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed })
-  return plans.findLast(({ endReason }) => endReason !== undefined)?.endReason
-}
-
-async function runTogether(
-  plans: readonly PlannedCall[],
-  ports: LoopPorts,
-  signal: AbortSignal,
-): Promise<readonly ToolOutcome[]> {
-  for (const { call } of plans) ports.emit({ type: 'tool-started', tool: call.name, callId: call.id })
-  const results = await Promise.all(
-    plans.map(async (plan) => ({ call: plan.call, outcome: await runCall(plan, ports, signal) })),
-  )
-  for (const result of results) ports.emit(toEndedEvent(result))
-  return results
-}
-
-async function runInOrder(
-  plans: readonly PlannedCall[],
-  ports: LoopPorts,
-  signal: AbortSignal,
-): Promise<readonly ToolOutcome[]> {
-  const results: ToolOutcome[] = []
-  for (const plan of plans) {
-    const { call } = plan
-    ports.emit({ type: 'tool-started', tool: call.name, callId: call.id })
-    const result = { call, outcome: await runCall(plan, ports, signal) }
-    results.push(result)
-    // The next call may have an effect of its own, so this receipt is on disk before it.
-    if (!plan.outcome && results.length < plans.length) await ports.recordReceipt(call, result.outcome)
-    ports.emit(toEndedEvent(result))
-  }
-  return results
-}
-
-function planCall(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: LoopPorts): PlannedCall {
-  const answered = (outcome: Outcome): PlannedCall => ({ call, risk: 'read', polls: false, outcome })
-  const settled = known.get(call.id)
-  if (settled) return answered(settled)
-  const offer = ports.offer(call.name)
-  // Refused calls count too, or a model could ask for what it may not have for ever.
-  const verdict = ports.guard.before(call.name, call.args, isPolling(offer))
-  if (verdict.action === 'end')
-    return { ...answered({ text: `blocked: ${verdict.reason}`, failed: true }), endReason: verdict.reason }
-  if (typeof offer === 'string') return answered({ text: offer, failed: true })
-  if (typeof call.args === 'string')
-    return answered({ text: `The arguments of ${call.name} are not valid JSON. Send one JSON object.`, failed: true })
-  if (verdict.action === 'block') return answered({ text: `blocked: ${verdict.reason}`, failed: true })
-  return { call, ...offer, ...(verdict.action === 'warn' && { warning: verdict.reason }) }
-}
-
-const isPolling = (offer: Offer): boolean => typeof offer === 'object' && offer.polls
-
-async function runCall({ call, polls, ...plan }: PlannedCall, ports: LoopPorts, signal: AbortSignal): Promise<Outcome> {
-  if (plan.outcome) return plan.outcome
-  const outcome = await ports.call(call, signal)
-  const repeated = ports.guard.after(call.name, call.args, polls, outcome.text)
-  const warning = plan.warning ?? repeated
-  return warning === undefined ? outcome : { ...outcome, text: `${outcome.text}\n\n[warning: ${warning}]` }
-}
-
 function callIdsOf(turns: readonly Turn[]): Set<string> {
   return new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map((call) => call.id) : [])))
 }
@@ -289,15 +179,4 @@ function withUniqueId(call: ToolCall, ids: Set<string>, iteration: number): Tool
   for (let n = 1; id === '' || ids.has(id); n++) id = `${call.id || 'call'}_${iteration}_${n}`
   ids.add(id)
   return id === call.id ? call : { ...call, id }
-}
-
-function toEndedEvent({ call, outcome }: ToolOutcome): LoopEvent {
-  return {
-    type: 'tool-ended',
-    tool: call.name,
-    callId: call.id,
-    input: call.args,
-    output: outcome.text,
-    failed: outcome.failed,
-  }
 }

@@ -1,60 +1,38 @@
 import { estimateUsage } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
-import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
-import type { Hooks, Logger, PluginDatabase, ToolDescription } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
-import type { Catalog } from '../../catalog/contract.ts'
+import type { Budgets } from '../../budgets/contract.ts'
 import type { Inference, InferenceEvent, ResolvedModel } from '../../providers/contract.ts'
-import type { Sessions } from '../../sessions/contract.ts'
-import type { Compactor } from '../context/compactor.ts'
-import { tagReplay, toTurns, untagReplay } from '../context/history.ts'
-import { inject } from '../context/injection.ts'
-import { asksAboutImage, hasOldImages, withoutOldImages } from '../context/old-images.ts'
-import { fit } from '../context/window.ts'
-import { PromptBuilt } from '../contract.ts'
-import { repair } from '../safety/history-repair.ts'
-import type { BudgetGate } from './budget-gate.ts'
-import type { LiveTurn, TurnOptions } from './live-turn.ts'
+import { tagReplay } from '../context/history.ts'
+import type { TurnHistory } from '../context/history.ts'
+import { asksAboutImage, buildRequest, hasOldImages } from '../context/request.ts'
+import type { RequestContext, RequestDeps } from '../context/request.ts'
+import { measure } from '../context/window.ts'
+import { ModelCallStarting } from '../contract.ts'
 import { chooseModel, listModelChoices } from './model-choice.ts'
-import type { TurnProgress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
-import { instruction } from './response-format.ts'
 
-export interface ModelCallerDeps {
+export interface ModelCallerDeps extends RequestDeps {
   readonly inference: Inference
-  readonly hooks: Hooks
-  readonly sessions: Sessions
-  readonly compactor: Compactor
-  readonly catalog: () => Catalog | undefined
-  /** Models that refused images of earlier messages, as `provider/model`. */
-  readonly modelsWithoutVision: Set<string>
+  readonly history: TurnHistory
   readonly budgetGate: BudgetGate
   readonly record: TurnRecord
   readonly db: Pick<PluginDatabase, 'batch'>
   readonly log: Pick<Logger, 'warn'>
-  readonly historyMessages: number
   /** Time the models of one turn may take together. */
   readonly turnMs: number
+}
+/** The turn that calls, and the place of its model among the choices of its agent. */
+interface CallingTurn extends RequestContext {
+  readonly choice: number
 }
 /** Part of the window that is used after the provider said that it is full. */
 const SHARE_AFTER_OVERFLOW = 0.6
 /** Failures that another model may not have. */
 const OTHER_MODEL_MAY_HELP: ReadonlySet<string> = new Set(['auth', 'not_found', 'rate_limit'])
 const TRACE_CHARS = 200
-
-/** Whether a turn asks its model to think; `undefined` leaves that to the model. */
-function wantsThinking(options: TurnOptions, { manifest }: Agent): boolean | undefined {
-  return options.thinking ?? (manifest.thinking === undefined ? undefined : manifest.thinking['enabled'] !== false)
-}
-/** Whether the model's reasoning is kept and streamed. When off, it is not shown, even if the model reasons anyway. */
-export function reasoningPolicy(
-  options: TurnOptions,
-  agent: Agent,
-): { readonly kept: boolean; readonly streamed: boolean } {
-  const kept = wantsThinking(options, agent) !== false
-  const streamed = kept && (options.thinking === true || agent.manifest.thinking?.['stream_thinking'] !== false)
-  return { kept, streamed }
-}
 
 /** One call of one model, as far as it came. */
 interface Attempt {
@@ -74,28 +52,19 @@ interface Attempt {
  */
 export class ModelCaller {
   readonly #deps: ModelCallerDeps
-  readonly #live: LiveTurn
-  readonly #agent: Agent
-  readonly #progress: TurnProgress
-  readonly #tools: readonly ToolDescription[]
+  readonly #turn: CallingTurn
   /** Index of the model in the list of choices. */
   #choice: number
   #compacted = false
-  constructor(
-    deps: ModelCallerDeps,
-    turn: { live: LiveTurn; agent: Agent; progress: TurnProgress; tools: readonly ToolDescription[]; choice: number },
-  ) {
+  constructor(deps: ModelCallerDeps, turn: CallingTurn) {
     this.#deps = deps
-    this.#live = turn.live
-    this.#agent = turn.agent
-    this.#progress = turn.progress
-    this.#tools = turn.tools
+    this.#turn = turn
     this.#choice = turn.choice
   }
 
   /** Settles when a model has ended its answer. Falls back while nothing was said; throws what the last model threw. */
   async complete(turns: readonly Turn[], signal: AbortSignal, onEvent: (event: InferenceEvent) => void): Promise<void> {
-    this.#progress.iterations++
+    this.#turn.progress.iterations++
     for (;;) {
       const attempt = await this.#prepare(turns)
       try {
@@ -105,8 +74,8 @@ export class ModelCaller {
         signal.throwIfAborted()
         if (attempt.answered || !isProviderFailure(error)) throw error
         await this.#settle(attempt)
-        if (this.#deps.turnMs <= this.#progress.modelMs) throw turnTimeout(attempt.model, this.#deps.turnMs, error)
-        if (!(await this.#recover(error, attempt, turns, signal))) throw error
+        if (this.#deps.turnMs <= this.#turn.progress.modelMs) throw turnTimeout(attempt.model, this.#deps.turnMs, error)
+        if (!(await this.#recover(error, attempt, turns))) throw error
       }
     }
   }
@@ -116,10 +85,9 @@ export class ModelCaller {
     error: UpstreamFailure | Refusal,
     { model, request }: Attempt,
     turns: readonly Turn[],
-    signal: AbortSignal,
   ): Promise<boolean> {
     if (!(error instanceof UpstreamFailure)) return this.#fallBack(error)
-    if (error.reason === 'context_length') return this.#makeRoom(turns, model, signal)
+    if (error.reason === 'context_length') return this.#makeRoom(turns, model)
     // A model without vision refuses every later turn of a session that holds an image.
     if (error.reason === 'invalid_request' && hasOldImages(request.turns) && !asksAboutImage(request.turns)) {
       this.#deps.modelsWithoutVision.add(nameOf(model))
@@ -128,19 +96,12 @@ export class ModelCaller {
     return this.#fallBack(error)
   }
 
-  async #cannotSee(model: ResolvedModel): Promise<boolean> {
-    if (this.#deps.modelsWithoutVision.has(nameOf(model))) return true
-    const catalog = this.#deps.catalog()
-    await catalog?.ready()
-    return catalog?.find(model.provider, model.model)?.supports.vision === false
-  }
-
   /** Builds the request and passes the budgets. */
   async #prepare(turns: readonly Turn[]): Promise<Attempt> {
-    const progress = this.#progress
+    const { progress } = this.#turn
     const { model } = progress
     if (!model) throw new Error('a turn calls a model before one is chosen')
-    const request = (progress.request = await this.#buildRequest(turns, model))
+    const request = (progress.request = await buildRequest(this.#deps, this.#turn, turns, model))
     const attempt: Attempt = {
       model,
       request,
@@ -151,10 +112,10 @@ export class ModelCaller {
       answered: false,
     }
     progress.written = 0
-    if (this.#deps.budgetGate.isRequired(this.#agent)) {
-      const { id: turnId, sessionId } = this.#live
+    if (this.#deps.budgetGate.isRequired(this.#turn.agent)) {
+      const { id: turnId, sessionId } = this.#turn.live
       progress.reservation = await this.#deps.budgetGate.reserve({
-        agent: this.#agent,
+        agent: this.#turn.agent,
         turnId,
         sessionId,
         model,
@@ -167,9 +128,9 @@ export class ModelCaller {
   async #stream(attempt: Attempt, signal: AbortSignal, onEvent: (event: InferenceEvent) => void): Promise<void> {
     const { model, request, start } = attempt
     const { inference, turnMs } = this.#deps
-    const progress = this.#progress
+    const { progress } = this.#turn
     const restMs = turnMs - progress.modelMs
-    this.#live.enter({ phase: 'waiting_for_model', detail: `${model.provider}/${model.model}`, attempt: 1 })
+    this.#turn.live.enter({ phase: 'waiting_for_model', detail: `${model.provider}/${model.model}`, attempt: 1 })
     if (restMs <= 0) throw turnTimeout(model, turnMs)
     for await (const event of inference.complete(model, request, signal, restMs)) {
       if (event.type !== 'phase') attempt.firstMs ??= performance.now() - start
@@ -187,66 +148,24 @@ export class ModelCaller {
 
   /** After a call that failed before it said anything: counts its reasoning and releases its reservation. */
   async #settle({ model, request }: Attempt): Promise<void> {
-    const progress = this.#progress
+    const { progress } = this.#turn
     const usage = progress.written > 0 ? estimateUsage(request, progress.written) : undefined
     progress.written = 0
     if (usage) progress.addUsage(usage)
     const statements = [
-      ...(usage ? this.#deps.record.usage(this.#live, model, usage) : []),
+      ...(usage ? this.#deps.record.usage(this.#turn.live, model, usage) : []),
       ...progress.releaseReservation(),
     ]
     if (statements.length > 0) await this.#deps.db.batch(statements)
   }
 
-  async #buildRequest(turns: readonly Turn[], model: ResolvedModel): Promise<CompletionRequest> {
-    const { manifest } = this.#agent
-    const { options, format } = this.#live
-    const { compactedTurns, windowShare } = this.#progress
-    const { extra_params: extra, system_prompt: rules } = manifest.model
-    const all = compactedTurns ? [...compactedTurns.turns, ...turns.slice(compactedTurns.count)] : turns
-    const injected = inject(rules, repair(all).turns, manifest.context_injection)
-    const hidden = hasOldImages(injected.turns) && (await this.#cannotSee(model))
-    const shown = hidden ? withoutOldImages(injected.turns) : injected.turns
-    const instructions = options.instructions === undefined ? '' : `\n\n${options.instructions}`
-    const request = await this.#deps.hooks.apply(PromptBuilt, {
-      model: model.model,
-      system: injected.system + instructions + (format ? instruction(format) : ''),
-      turns: untagReplay(model, shown),
-      tools: this.#tools,
-      maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens,
-      temperature: options.temperature ?? manifest.model.temperature,
-      ...omitUndefined({
-        thinking: wantsThinking(options, this.#agent),
-        responseFormat: format,
-        extra: Object.keys(extra).length > 0 ? extra : undefined,
-      }),
-    })
-    return fit(request, Math.floor(model.contextWindow * windowShare))
-  }
-
   /** Handles a full window: once in a turn it summarises the older messages and cuts the rest shorter. */
-  async #makeRoom(turns: readonly Turn[], model: ResolvedModel, signal: AbortSignal): Promise<boolean> {
+  async #makeRoom(turns: readonly Turn[], model: ResolvedModel): Promise<boolean> {
     if (this.#compacted) return false
     this.#compacted = true
-    const { compactor, sessions, log, historyMessages } = this.#deps
-    const { id, sessionId } = this.#live
-    const progress = this.#progress
-    try {
-      await compactor.compact({
-        agent: this.#agent,
-        sessionId,
-        model,
-        before: id,
-        signal,
-        reason: 'overflow',
-        turn: progress,
-      })
-      const tail = await sessions.tail(sessionId, id, historyMessages)
-      progress.compactedTurns = { turns: toTurns(tail, id), count: turns.length }
-    } catch (error) {
-      signal.throwIfAborted()
-      log.warn(`session ${sessionId} could not be compacted: ${error instanceof Error ? error.message : String(error)}`)
-    }
+    const { progress } = this.#turn
+    const compacted = await this.#deps.history.afterOverflow({ ...this.#turn, model })
+    if (compacted) progress.compactedTurns = { turns: compacted, count: turns.length }
     // Even without a summary a closer fit may be enough: that is the one retry.
     progress.windowShare = SHARE_AFTER_OVERFLOW
     return true
@@ -257,14 +176,14 @@ export class ModelCaller {
     const { inference, log } = this.#deps
     if (failure instanceof UpstreamFailure && failure.retry !== 'later' && !OTHER_MODEL_MAY_HELP.has(failure.reason))
       return false
-    if (this.#choice >= listModelChoices(inference, this.#agent).length - 1) return false
+    if (this.#choice >= listModelChoices(inference, this.#turn.agent).length - 1) return false
     try {
-      const { model, index } = await chooseModel(inference, this.#agent, this.#choice + 1)
+      const { model, index } = await chooseModel(inference, this.#turn.agent, this.#choice + 1)
       const name = `${model.provider}/${model.model}`
-      log.warn(`turn ${this.#live.id} goes on with ${name}: ${failure.message}`)
-      this.#live.enter({ phase: 'switching_model', detail: `${name} answers instead: ${failure.message}` })
+      log.warn(`turn ${this.#turn.live.id} goes on with ${name}: ${failure.message}`)
+      this.#turn.live.enter({ phase: 'switching_model', detail: `${name} answers instead: ${failure.message}` })
       this.#choice = index
-      this.#progress.model = model
+      this.#turn.progress.model = model
       return true
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
@@ -280,8 +199,8 @@ export class ModelCaller {
   ): void {
     const { model, startedAt, start, firstMs, output } = attempt
     const durationMs = performance.now() - start
-    this.#progress.modelMs += durationMs
-    this.#progress.addTrace({
+    this.#turn.progress.modelMs += durationMs
+    this.#turn.progress.addTrace({
       kind: 'model',
       name: `${model.provider}/${model.model}`,
       startedAt,
@@ -310,4 +229,47 @@ function turnTimeout({ provider }: ResolvedModel, turnMs: number, cause?: unknow
     `${provider} did not finish this turn in time: its models may take ${turnMs / 1000} s together`,
     { reason: 'timeout', retry: 'later', cause },
   )
+}
+
+/** Token counts are estimates, and a reservation must rather be too high. */
+const MARGIN = 1.1
+/** Length of an answer when the request does not limit it. */
+const ANSWER_TOKENS = 4096
+/** Statements that release a reservation. */
+export type ReleaseReservation = () => readonly Statement[]
+export interface BudgetRequest {
+  readonly agent: Agent
+  readonly turnId: string
+  readonly sessionId: string
+  readonly model: ResolvedModel
+  readonly request: CompletionRequest
+}
+
+/** Reserves the budget for each call of a model. */
+export class BudgetGate {
+  readonly #hooks: Hooks
+  readonly #budgets: () => Budgets | undefined
+  constructor(hooks: Hooks, budgets: () => Budgets | undefined) {
+    this.#hooks = hooks
+    this.#budgets = budgets
+  }
+
+  /** Most agents have no limit and skip the gate. While the budgets are being loaded the gate waits for them. */
+  isRequired(agent: Agent): boolean {
+    return this.#budgets()?.limits(agent) ?? true
+  }
+
+  /** Throws the refusal. */
+  async reserve({ request, ...call }: BudgetRequest): Promise<ReleaseReservation | undefined> {
+    const releases: ReleaseReservation[] = []
+    const { used } = measure(request, request.system, call.model.contextWindow)
+    await this.#hooks.check(ModelCallStarting, {
+      ...call,
+      maxTokens: { input: Math.ceil(used * MARGIN), output: request.maxTokens ?? ANSWER_TOKENS },
+      onRelease: (release) => {
+        releases.push(release)
+      },
+    })
+    return releases.length === 0 ? undefined : () => releases.flatMap((release) => release())
+  }
 }

@@ -8,9 +8,9 @@ import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import type { TurnResult } from '../contract.ts'
 import type { LiveTurn } from './live-turn.ts'
-import type { Outcome } from './loop.ts'
-import type { Carried } from '../safety/taint.ts'
-import type { ReleaseReservation } from './budget-gate.ts'
+import type { Outcome } from './tool-step.ts'
+import type { Carried } from '../safety/labels.ts'
+import type { ReleaseReservation } from './model-caller.ts'
 import { pressureOf } from '../context/window.ts'
 
 const MAX_INPUT_CHARS = 1000
@@ -83,6 +83,13 @@ export class TurnProgress {
     const text = this.#unrecordedReasoning
     this.#unrecordedReasoning = ''
     return text
+  }
+  /** The model asks for these calls, and its text before them is recorded. */
+  startStep(calls: readonly ToolCall[]): void {
+    this.unrecordedText = ''
+    this.calls = calls
+    this.startedCalls.clear()
+    this.outcomes.clear()
   }
   addUsage(usage: Usage): void {
     if (this.model) this.#usages.push({ model: this.model, usage })

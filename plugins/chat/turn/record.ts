@@ -9,9 +9,9 @@ import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
 import type { Declassification } from '../safety/taint.ts'
-import type { ReleaseReservation } from './budget-gate.ts'
+import type { ReleaseReservation } from './model-caller.ts'
 import type { LiveTurn } from './live-turn.ts'
-import type { Outcome, ToolOutcome } from './loop.ts'
+import type { Outcome, ToolOutcome } from './tool-step.ts'
 
 /** What a person did about a failed or interrupted turn. */
 export type SettledBy = 'retried' | 'dropped'

@@ -4,7 +4,8 @@ import type { Effect, Journal, Turn } from '../../journal/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
 import { LiveTurn, readOptions } from './live-turn.ts'
-import type { LoopInput, Outcome } from './loop.ts'
+import type { LoopInput } from './loop.ts'
+import type { AnsweredCall, Outcome } from './tool-step.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
 
@@ -76,7 +77,7 @@ export async function resumePoint(
 }
 
 /** The calls of a turn that have results, with the text of the result. */
-function answeredCalls(messages: readonly Message[]): NonNullable<LoopInput['earlier']> {
+function answeredCalls(messages: readonly Message[]): readonly AnsweredCall[] {
   const blocks = messages.flatMap((message) => message.blocks)
   const results = new Map(
     blocks.flatMap((block) => (block.type === 'result' ? [[block.callId, block.text] as const] : [])),

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
-import { omitUndefined, Refusal } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
-import type { EntryPoint, Journal, Turn } from '../../journal/contract.ts'
+import type { EntryPoint, Journal } from '../../journal/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
-import type { Message, Sessions } from '../../sessions/contract.ts'
+import type { Sessions } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
 import type { Compactor } from '../context/compactor.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
-import { AgentSemaphore } from './agent-semaphore.ts'
+import { isAutomated, quietFor, toUserMessage } from './acceptance.ts'
+import { FailedTurns } from './failed-turns.ts'
+import type { FailedTurnsDeps } from './failed-turns.ts'
 import { explain } from './failure.ts'
-import { LiveTurn, readOptions, toOptions, TurnStopped } from './live-turn.ts'
+import { LiveTurn, toOptions, TurnStopped } from './live-turn.ts'
 import { chooseModel } from './model-choice.ts'
-import { isAutomated, quietFor } from './quiet-hours.ts'
-import type { SettledBy, TurnRecord } from './record.ts'
+import type { TurnRecord } from './record.ts'
 import { TEXT_ONLY } from './response-format.ts'
 import type { TurnRunner } from './runner.ts'
-import { TurnQueue } from './turn-queue.ts'
-import { toUserMessage } from './user-message.ts'
+import { AgentSemaphore, TurnQueue } from './turn-queue.ts'
 
 export interface ChatServiceDeps {
   readonly config: ChatConfig
@@ -39,11 +39,9 @@ export interface ChatServiceDeps {
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
   /** Tells the readers of a session. */
-  readonly sessionStream: {
+  readonly sessionStream: FailedTurnsDeps['sessionStream'] & {
     /** A turn entered its session's queue. */
     accepted(turn: LiveTurn, onDisk: Promise<unknown>): void
-    /** A failed or interrupted turn was retried or dropped, which is on disk. */
-    settled(sessionId: string, turnId: string, how: SettledBy): void
   }
 }
 
@@ -72,11 +70,11 @@ export class ChatService implements Chat {
   readonly #semaphore = new AgentSemaphore()
   /** Turns that wait for the semaphore of their agent. */
   readonly #held = new Set<LiveTurn>()
-  /** Turns that are being retried or dropped. */
-  readonly #settling = new Set<string>()
+  readonly #failedTurns: FailedTurns
   constructor(deps: ChatServiceDeps) {
     this.#deps = deps
     this.#queue = new TurnQueue((turn, next) => this.#run(turn, next))
+    this.#failedTurns = new FailedTurns({ ...deps, accept: (request, also) => this.accept(request, also) })
   }
 
   /** Number of turns that wait or run. */
@@ -123,60 +121,11 @@ export class ChatService implements Chat {
     return turn
   }
 
-  async retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
-    return this.#settle(turnId, 'retried', async (turn, { blocks }, statements) => {
-      const texts = blocks.filter((block) => block.type === 'text')
-      const request: TurnRequest = {
-        ...readOptions(turn.options),
-        ...omitUndefined({ id }),
-        agentId: turn.agentId,
-        sessionId: turn.sessionId,
-        entryPoint,
-        text: texts.map(({ text }) => text).join('\n\n'),
-        images: blocks.filter((block) => block.type === 'image'),
-        labels: texts.flatMap(({ labels = [] }) => labels),
-      }
-      return this.accept(request, statements)
-    })
+  retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
+    return this.#failedTurns.retry(turnId, entryPoint, id)
   }
-  async drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
-    return this.#settle(turnId, 'dropped', async (turn, _message, statements) => {
-      await this.#deps.db.batch(statements)
-      return turn
-    })
-  }
-  /** Retries or drops a turn once, however many requests ask for it at a time. */
-  async #settle<T>(
-    turnId: string,
-    how: SettledBy,
-    settle: (turn: Turn, message: Message, statements: readonly Statement[]) => Promise<T>,
-  ): Promise<T> {
-    const { journal, sessions, record, effects } = this.#deps
-    const alreadySettled = (): Refusal => new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
-    // Nothing is awaited before the turn is taken, or two requests could both find it free.
-    if (this.#settling.has(turnId)) throw alreadySettled()
-    this.#settling.add(turnId)
-    try {
-      const turn = await journal.find(turnId)
-      if (!turn)
-        throw new Refusal(
-          'turn_not_found',
-          `No turn ${turnId}: it is older than plugins.journal.retention_days, or it never was. ` +
-            'Send the message again.',
-        )
-      const [message] = await sessions.turn(turn.sessionId, turnId)
-      if (message?.role !== 'user') throw new Refusal('turn_not_found', `The message of turn ${turnId} is deleted`)
-      if (turn.state !== 'failed' && turn.state !== 'interrupted')
-        throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
-      if (await sessions.isHidden(turn.sessionId, turnId)) throw alreadySettled()
-      // A failed turn has a note of what its tools did already.
-      const done = turn.state === 'interrupted' ? await effects(turnId) : []
-      const settled = await settle(turn, message, record.hidden(turn, how, done))
-      this.#deps.sessionStream.settled(turn.sessionId, turnId, how)
-      return settled
-    } finally {
-      this.#settling.delete(turnId)
-    }
+  drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
+    return this.#failedTurns.drop(turnId)
   }
 
   /** Runs the next turn of a session when its agent may run one more. */

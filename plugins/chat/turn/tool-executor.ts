@@ -1,22 +1,25 @@
 import { enforced, findNearest, suggest } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Hooks, Logger, PluginDatabase, ToolDescription, ToolResult, Tools } from 'svc/sdk'
+import type { Hooks, Logger, PluginDatabase, ToolResult, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
+import { offeredTools } from '../context/request.ts'
 import { ToolCallEnded, ToolCallStarting } from '../contract.ts'
 import type { ToolCallAttempt } from '../contract.ts'
-import { holdsPersonalData } from '../safety/personal-data.ts'
-import type { PersonalData } from '../safety/personal-data.ts'
+import { holdsPersonalData, isLabel, union } from '../safety/labels.ts'
+import type { PersonalData } from '../safety/labels.ts'
+import { createGuard, guardLimits } from '../safety/loop-guard.ts'
+import type { Guard } from '../safety/loop-guard.ts'
 import { screenOutside } from '../safety/screening.ts'
 import type { OutsideScreening } from '../safety/screening.ts'
-import { argumentHash, checkFlow, isLabel, union } from '../safety/taint.ts'
+import { argumentHash, checkFlow } from '../safety/taint.ts'
 import type { ToolCallRate } from '../safety/tool-call-rate.ts'
 import type { LiveTurn } from './live-turn.ts'
-import type { Offer, Outcome } from './loop.ts'
 import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
+import type { Offer, Outcome, ToolOutcome, ToolPorts } from './tool-step.ts'
 
 export interface ToolExecutorDeps {
   readonly db: Pick<PluginDatabase, 'batch'>
@@ -35,36 +38,48 @@ export interface ToolExecutorDeps {
   /** Settles when no plugin is being loaded: a gate may be gone for a moment only. */
   readonly pluginsLoaded: (signal: AbortSignal) => Promise<void>
   readonly log: Pick<Logger, 'warn'>
+  /** Tool calls of one turn, those of agents it asks included. */
+  readonly toolCalls: number
+}
+/** The turn that calls tools. */
+interface CallingTurn {
+  readonly live: LiveTurn
+  readonly agent: Agent
+  readonly progress: TurnProgress
+  readonly emit: ToolPorts['emit']
+  /** Outcomes of an earlier process. */
+  readonly known: ReadonlyMap<string, Outcome> | undefined
 }
 /** The gate's plugin is being replaced, so the call has to be checked again. */
 const CHECK_AGAIN = Symbol('check again')
 const OUTSIDE_LABELS: ReadonlySet<string> = new Set<Label>(['ExternalNetwork', 'UntrustedAgent'])
 
 /** The only way from a model's call to a tool: grant, rate, labels, gate, then the call and its trace. */
-export class ToolExecutor {
+export class ToolExecutor implements ToolPorts {
+  readonly guard: Guard
+  readonly emit: ToolPorts['emit']
   readonly #deps: ToolExecutorDeps
   readonly #live: LiveTurn
   readonly #agent: Agent
   readonly #progress: TurnProgress
+  readonly #known: CallingTurn['known']
   /** Settles when the journal knows that the turn waits. */
   #markedWaiting: Promise<unknown> = Promise.resolve()
-  constructor(deps: ToolExecutorDeps, turn: { live: LiveTurn; agent: Agent; progress: TurnProgress }) {
+  constructor(deps: ToolExecutorDeps, { live, agent, progress, emit, known }: CallingTurn) {
     this.#deps = deps
-    this.#live = turn.live
-    this.#agent = turn.agent
-    this.#progress = turn.progress
+    this.#live = live
+    this.#agent = agent
+    this.#progress = progress
+    this.#known = known
+    this.emit = emit
+    this.guard = createGuard({ ...guardLimits, callsPerTurn: deps.toolCalls }, live.toolCalls)
   }
 
-  /** The tools that are described to the model. */
-  offered(): readonly ToolDescription[] {
-    if (this.#agent.manifest.capabilities.tools.length === 0) return []
-    return this.#deps.tools.list().filter((tool) => this.#deps.agents.mayUse(this.#agent, tool))
-  }
   offer(name: string): Offer {
     const { tools, agents } = this.#deps
     const tool = tools.find(name)
     if (!tool) {
-      const names = this.offered().map((each) => each.name)
+      const names = offeredTools(this.#agent, tools, agents).map((each) => each.name)
       const nearest = suggest(findNearest(name, names)) || '.'
       return `There is no tool "${name}"${nearest}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
@@ -100,6 +115,21 @@ export class ToolExecutor {
       output: outcome.text,
     })
     return outcome
+  }
+
+  async recordReceipt(call: ToolCall, outcome: Outcome): Promise<void> {
+    await this.#deps.db.batch([this.#deps.record.receipt(this.#live, call, outcome)])
+  }
+  async recordResults(results: readonly ToolOutcome[]): Promise<void> {
+    const { db, record } = this.#deps
+    // Outcomes of an earlier process have their receipt, or stay unknown.
+    const fresh = results.filter(({ call }) => !this.#known?.has(call.id))
+    await db.batch([
+      ...record.toolResults(this.#live, results),
+      ...fresh.map(({ call, outcome }) => record.receipt(this.#live, call, outcome)),
+      ...record.traces(this.#progress),
+    ])
+    this.#progress.calls = []
   }
 
   #exceedsRate(): string | undefined {

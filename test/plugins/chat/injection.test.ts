@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Turn } from 'svc/providers'
-import { inject } from '../../../plugins/chat/context/injection.ts'
+import { inject } from '../../../plugins/chat/context/request.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: [{ type: 'text', text }] })
 const answer: Turn = { role: 'assistant', text: 'answered', calls: [] }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { CompletionEvent, ToolCall, Turn } from 'svc/providers'
 import { createGuard, guardLimits } from '../../../plugins/chat/safety/loop-guard.ts'
 import { runLoop } from '../../../plugins/chat/turn/loop.ts'
-import type { LoopEvent, LoopInput, LoopPorts, Offer, Outcome } from '../../../plugins/chat/turn/loop.ts'
+import type { LoopEvent, LoopInput, LoopPorts } from '../../../plugins/chat/turn/loop.ts'
+import type { Offer, Outcome, ToolPorts } from '../../../plugins/chat/turn/tool-step.ts'
 
 const call = (name: string, args: unknown = {}, id = `id-${name}`): CompletionEvent => ({
   type: 'call',
@@ -32,19 +33,15 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
   const recorded: Outcome[][] = []
   let running = 0
   let together = 0
-  const ports: LoopPorts = {
+  const emit = (event: LoopEvent): void => {
+    events.push(event)
+  }
+  const toolPorts: ToolPorts = {
     guard: createGuard({ ...guardLimits, callsPerTurn }),
-    emit: (event) => events.push(event),
-    async complete(turns, _signal, onEvent) {
-      asked.push([...turns])
-      for (const event of answers[Math.min(asked.length, answers.length) - 1] ?? []) onEvent(event)
-    },
+    emit,
     offer(name): Offer {
       const tool = tools[name]
       return tool ? { risk: tool.risk ?? 'read', polls: false } : `There is no tool "${name}".`
-    },
-    async recordCalls({ calls }) {
-      log.push(`calls ${calls.map(({ id }) => id).join()}`)
     },
     async recordReceipt(each) {
       log.push(`receipt ${each.id}`)
@@ -62,6 +59,17 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
         running--
       }
     },
+  }
+  const ports: LoopPorts = {
+    emit,
+    async complete(turns, _signal, onEvent) {
+      asked.push([...turns])
+      for (const event of answers[Math.min(asked.length, answers.length) - 1] ?? []) onEvent(event)
+    },
+    async recordCalls({ calls }) {
+      log.push(`calls ${calls.map(({ id }) => id).join()}`)
+    },
+    tools: () => toolPorts,
   }
   const result = await runLoop(
     {

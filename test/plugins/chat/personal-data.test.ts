@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { holdsPersonalData } from '../../../plugins/chat/safety/personal-data.ts'
+import { holdsPersonalData } from '../../../plugins/chat/safety/labels.ts'
 
 describe('personal data in a text', () => {
   it.each([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { argumentHash, carriedBy, checkFlow, union } from '../../../plugins/chat/safety/taint.ts'
-import type { Carried, Label } from '../../../plugins/chat/safety/taint.ts'
+import { carriedBy, union } from '../../../plugins/chat/safety/labels.ts'
+import type { Carried, Label } from '../../../plugins/chat/safety/labels.ts'
+import { argumentHash, checkFlow } from '../../../plugins/chat/safety/taint.ts'
 import { LABELS } from '../../../plugins/sessions/contract.ts'
 
 /** What each kind of sink refuses (security facts 1.2). */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/tokens.ts'
+import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/window.ts'
 
 /**
  * What real tokenizers count, written down because they weigh tens of megabytes: `gpt` is o200k_base of

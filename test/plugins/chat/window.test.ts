@@ -3,10 +3,9 @@ import type { CompletionRequest, Turn } from 'svc/providers'
 import { checkAnswer } from '../../../plugins/chat/turn/response-format.ts'
 import { firstFault } from '../../../plugins/chat/turn/json-schema-check.ts'
 import { ToolCallRate } from '../../../plugins/chat/safety/tool-call-rate.ts'
-import { quietFor } from '../../../plugins/chat/turn/quiet-hours.ts'
-import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/tokens.ts'
-import { toTranscript } from '../../../plugins/chat/context/transcript.ts'
-import { fit, measure, pressureOf } from '../../../plugins/chat/context/window.ts'
+import { quietFor } from '../../../plugins/chat/turn/acceptance.ts'
+import { toTranscript } from '../../../plugins/chat/context/compactor.ts'
+import { countTokens, familyOf, fit, maxTokens, measure, pressureOf } from '../../../plugins/chat/context/window.ts'
 
 const user = (text: string): Turn => ({ role: 'user', parts: [{ type: 'text', text }] })
 const said = (text: string): Turn => ({ role: 'assistant', text, calls: [] })

@@ -1,34 +1,19 @@
 import { Refusal } from 'svc/sdk'
+import { QUIET_HOURS } from '../../agents/contract.ts'
 import type { EntryPoint } from '../../journal/contract.ts'
-import type { Block, Label } from '../../sessions/contract.ts'
+import type { Block } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
 import type { TurnRequest } from '../contract.ts'
-import { holdsPersonalData } from '../safety/personal-data.ts'
-
-/** Labels of text by its entry point. A schedule's or a workflow's text is the operator's own. */
-const ENTRY_POINT_LABELS: Readonly<Partial<Record<EntryPoint, readonly Label[]>>> = {
-  rest: ['UserInput'],
-  sse: ['UserInput'],
-  websocket: ['UserInput'],
-  openai: ['UserInput'],
-  cli: ['UserInput'],
-  channel: ['UserInput'],
-  hook: ['UserInput'],
-  trigger: ['UserInput'],
-  agent: ['UntrustedAgent'],
-  a2a: ['UntrustedAgent'],
-}
+import { labelsOfMessage } from '../safety/labels.ts'
 
 /** The message of a request with its labels, as it is stored. Throws when it is empty or too large. */
 export function toUserMessage(request: TurnRequest, config: ChatConfig): readonly Block[] {
   const { text, images = [], entryPoint, labels: given = [] } = request
   checkSize(text, images.length, config)
-  const labels = new Set<Label>([...(ENTRY_POINT_LABELS[entryPoint] ?? []), ...given])
-  if (holdsPersonalData(text, config.personal_data)) labels.add('Pii')
+  const labels = labelsOfMessage(entryPoint, text, given, config.personal_data)
   const blocks: Block[] = []
   // An image has no labels; an empty text beside it carries them.
-  if (text !== '' || labels.size > 0)
-    blocks.push({ type: 'text', text, ...(labels.size > 0 && { labels: [...labels] }) })
+  if (text !== '' || labels.length > 0) blocks.push({ type: 'text', text, ...(labels.length > 0 && { labels }) })
   for (const image of images) blocks.push({ type: 'image', ...image })
   return blocks
 }
@@ -48,4 +33,23 @@ function checkSize(text: string, images: number, config: ChatConfig): void {
       'payload_too_large',
       `The message has more than ${maxImages} images (plugins.chat.images_per_message)`,
     )
+}
+
+/** Entry points through which nobody speaks: the turn was started by a clock or an event. */
+const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'trigger', 'hook'])
+export const isAutomated = (entryPoint: EntryPoint): boolean => automated.has(entryPoint)
+
+/**
+ * Seconds until the quiet hours end; 0 outside of them. `hours` is `HH:MM-HH:MM` in the daemon's local time and may
+ * span midnight. Any other form means no quiet hours, and loading the manifest warns about it.
+ */
+export function quietFor(hours: string | undefined, now: Date): number {
+  const [, fromHour, fromMinute, toHour, toMinute] = QUIET_HOURS.exec(hours ?? '') ?? []
+  if (fromHour === undefined) return 0
+  const from = Number(fromHour) * 60 + Number(fromMinute)
+  const to = Number(toHour) * 60 + Number(toMinute)
+  if (from > 1440 || to > 1440 || from === to) return 0
+  const at = now.getHours() * 60 + now.getMinutes()
+  const quiet = from < to ? at >= from && at < to : at >= from || at < to
+  return quiet ? ((to - at + 1440) % 1440 || 1440) * 60 - now.getSeconds() : 0
 }

@@ -1,0 +1,90 @@
+import { estimateUsage } from 'svc/providers'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { failureOf } from './failure.ts'
+import type { LiveTurn } from './live-turn.ts'
+import type { TurnProgress } from './progress.ts'
+import type { TurnRecord } from './record.ts'
+import { INTERRUPTED } from './resume.ts'
+
+export interface BrokenTurn {
+  readonly live: LiveTurn
+  readonly progress: TurnProgress
+  /** Starts the next turn of the session. */
+  readonly startNext: () => readonly Statement[]
+}
+interface BrokenTurnDeps {
+  readonly record: TurnRecord
+  readonly db: Pick<PluginDatabase, 'batch'>
+}
+const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted' } as const
+
+/** Records a turn that was stopped or failed: its text and its effects are kept and marked as incomplete. */
+export async function recordBrokenTurn(
+  { record, db }: BrokenTurnDeps,
+  { live, progress, startNext }: BrokenTurn,
+  error: unknown,
+  reason: string,
+): Promise<void> {
+  const { stopped, forgotten } = live
+  const state = stopped ? STATE_AFTER_STOP[stopped.by] : 'failed'
+  const failure = stopped ? undefined : failureOf(error)
+  const paid = chargeCutAnswer(record, live, progress)
+  if (state === 'interrupted' && (live.resumable || live.waiting)) {
+    const receipts = progress.calls.flatMap((call) => {
+      const outcome = progress.outcomes.get(call.id)
+      return outcome ? [record.receipt(live, call, outcome)] : []
+    })
+    await db.batch([...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
+    return
+  }
+  const messages = forgotten
+    ? []
+    : [...openCallResults(record, live, progress), ...partialAnswer(record, live, progress, state)]
+  await db.batch([
+    ...messages,
+    ...(failure && !forgotten ? record.failed(live, failure, progress.effects) : []),
+    ...paid,
+    ...record.ended(live, state, reason, progress, failure),
+    ...startNext(),
+  ])
+}
+
+/** What the answer that was cut cost, as far as it came. */
+function chargeCutAnswer(record: TurnRecord, live: LiveTurn, progress: TurnProgress): readonly Statement[] {
+  const { request, written, model } = progress
+  const usage = request && written > 0 ? estimateUsage(request, written) : undefined
+  if (usage) progress.addUsage(usage)
+  return [...(usage && model ? record.usage(live, model, usage) : []), ...progress.releaseReservation()]
+}
+
+function partialAnswer(
+  record: TurnRecord,
+  live: LiveTurn,
+  progress: TurnProgress,
+  state: 'cancelled' | 'interrupted' | 'failed',
+): readonly Statement[] {
+  const text = progress.unrecordedText.trimStart()
+  const reasoning = progress.takeReasoning()
+  if (state === 'failed') return text === '' ? [] : record.answer(live, { text, reasoning }, progress.labels, 'cut')
+  const shown = text === '' && state === 'interrupted' ? INTERRUPTED : text
+  return record.answer(live, { text: shown, reasoning }, progress.labels, state)
+}
+
+/** Every recorded call gets a result, or the transcript could not be sent to a model again. */
+function openCallResults(
+  record: TurnRecord,
+  live: LiveTurn,
+  { calls, outcomes, startedCalls }: TurnProgress,
+): readonly Statement[] {
+  if (calls.length === 0) return []
+  const results = calls.map((call) => {
+    const text = startedCalls.has(call.id)
+      ? 'stopped: it is not known how far this got'
+      : 'not run: the turn was stopped before'
+    return { call, outcome: outcomes.get(call.id) ?? { text, failed: true } }
+  })
+  return [
+    ...record.toolResults(live, results),
+    ...results.map(({ call, outcome }) => record.receipt(live, call, outcome)),
+  ]
+}
