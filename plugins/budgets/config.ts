@@ -48,7 +48,8 @@ export const Config = fileOnly(
         v.minValue(1),
         v.maxValue(86_400),
         v.description(
-          'Seconds until money reserved by a call whose process died counts as free. Set it longer than any call takes.',
+          'Seconds until money reserved by a call whose process died counts as free. Set it longer than any call ' +
+            'takes.',
         ),
       ),
       900,

@@ -59,7 +59,7 @@ export default definePlugin({
     listen(hooks, service, agents)
     jobs.every('prune', PRUNE_MS, () => store.forget(new Date(Date.now() - KEPT_MS).toISOString()))
     jobs.every('families', PRUNE_MS, (signal) => service.forgetGone(signal))
-    routes.add(...budgetRoutes(service, agents, spending))
+    routes.add(...budgetRoutes({ service, agents, spending }))
     return { budgets: service }
   },
 })

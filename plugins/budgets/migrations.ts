@@ -11,6 +11,8 @@ export const migrations: readonly Migration[] = [
   },
   {
     id: '002-kin',
-    sql: 'CREATE TABLE budgets_kin (ancestor_id TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (ancestor_id, agent_id))',
+    sql:
+      'CREATE TABLE budgets_kin (ancestor_id TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (ancestor_id, ' +
+      'agent_id))',
   },
 ]

@@ -95,7 +95,8 @@ export class BudgetNotifier {
     }
     const text =
       `${kind === 'warning' ? 'much of the' : 'a call was refused: the'} ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} ` +
-      `is used${kind === 'warning' ? '' : ' up'}: ${notice.spent} of ${notice.limit} ${unit === 'usd' ? 'USD' : 'tokens'}, until ${resetsAt}`
+      `is used${kind === 'warning' ? '' : ' up'}: ${notice.spent} of ${notice.limit} ` +
+      `${unit === 'usd' ? 'USD' : 'tokens'}, until ${resetsAt}`
     log.warn(text)
     await audit.write({
       event: kind === 'warning' ? 'budget_warning' : 'budget_exceeded',

@@ -8,43 +8,19 @@ import { statusOf } from './limits.ts'
 import { AgentBudget, AgentBudgetChange, AgentRank, Budget, BudgetChange } from './schema.ts'
 import type { Account, BudgetService } from './service.ts'
 
-/** What may be spent and what was (Interface 2.11, 4.9). */
-export function budgetRoutes(service: BudgetService, agents: Agents, spending: Spending): readonly AnyRoute[] {
-  async function whole() {
-    const account = await service.accountOfAll()
-    const { spent, threshold } = account
-    return {
-      ...money(account),
-      hour_spent_usd: toUsd(spent.hourNano),
-      today_spent_usd: toUsd(spent.dayNano),
-      month_spent_usd: toUsd(spent.monthNano),
-      alert_threshold: threshold,
-      default_max_llm_tokens_per_hour: await service.defaultHourTokens(),
-    }
-  }
-  async function one(id: string) {
-    const agent = await agents.require(id)
-    const [account, total] = await Promise.all([service.accountOf(agent), spending.total(id)])
-    const { spent, together, limits } = account
-    return {
-      agent_id: id,
-      agent_name: agent.name,
-      total_cost_usd: toUsd(total),
-      today_cost_usd: toUsd(spent.dayNano),
-      month_cost_usd: toUsd(spent.monthNano),
-      today_spent_usd: toUsd(spent.dayNano),
-      month_spent_usd: toUsd(spent.monthNano),
-      ...money(account),
-      tokens: {
-        used: together.hourTokens,
-        limit: limits.hourTokens ?? 0,
-        pct: part(together.hourTokens, limits.hourTokens),
-        reserved: together.heldTokens,
-      },
-    }
-  }
+export interface BudgetRouteDeps {
+  readonly service: BudgetService
+  readonly agents: Agents
+  readonly spending: Spending
+}
 
-  const read = defineRoute({
+/** What may be spent and what was (Interface 2.11, 4.9). */
+export function budgetRoutes(deps: BudgetRouteDeps): readonly AnyRoute[] {
+  return [readAllRoute(deps), changeAllRoute(deps), rankingRoute(deps), readAgentRoute(deps), changeAgentRoute(deps)]
+}
+
+function readAllRoute({ service }: BudgetRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/budget',
     summary: 'What all agents together may spend, and what they spent',
@@ -53,10 +29,15 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
     cost: 3,
     returns: Budget,
     description:
-      'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how many calls that were.',
-    handle: () => whole(),
+      'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is ' +
+      'used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how ' +
+      'many calls that were.',
+    handle: () => toBudget(service),
   })
-  const change = defineRoute({
+}
+
+function changeAllRoute({ service }: BudgetRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'PUT',
     path: '/api/budget',
     summary: 'Set what all agents together may spend',
@@ -64,14 +45,15 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
     effect: 'lasting',
     cost: 10,
     body: BudgetChange,
-    shown: async () => ({ fields: await whole(), measured: Object.keys(Budget.entries) }),
+    shown: async () => ({ fields: await toBudget(service), measured: Object.keys(Budget.entries) }),
     returns: Budget,
     errors: ['invalid_request'],
     description:
-      'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over restarts.',
+      'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over ' +
+      'restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body, unchanged }) {
-      if (unchanged) return whole()
+      if (unchanged) return toBudget(service)
       await service.set(
         undefined,
         {
@@ -83,10 +65,13 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
         },
         `budget of all agents: ${describeChange(body)}`,
       )
-      return whole()
+      return toBudget(service)
     },
   })
-  const rank = defineRoute({
+}
+
+function rankingRoute({ agents, spending }: BudgetRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/budget/agents',
     summary: 'What each agent spent, the most first',
@@ -110,7 +95,10 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
       )
     },
   })
-  const readOne = defineRoute({
+}
+
+function readAgentRoute(deps: BudgetRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/budget/agents/:id',
     summary: 'What an agent may spend, and what it spent',
@@ -120,9 +108,13 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
     params: AgentParams,
     returns: AgentBudget,
     errors: ['agent_not_found'],
-    handle: ({ params }) => one(params.id),
+    handle: ({ params }) => toAgentBudget(deps, params.id),
   })
-  const changeOne = defineRoute({
+}
+
+function changeAgentRoute(deps: BudgetRouteDeps): AnyRoute {
+  const { service, agents } = deps
+  return defineRoute({
     method: 'PUT',
     path: '/api/budget/agents/:id',
     summary: 'Set what an agent may spend',
@@ -131,14 +123,14 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
     cost: 10,
     params: AgentParams,
     body: AgentBudgetChange,
-    shown: async ({ params: { id } }) => ({ fields: await one(id), measured: MEASURED }),
+    shown: async ({ params: { id } }) => ({ fields: await toAgentBudget(deps, id), measured: MEASURED }),
     returns: AgentBudget,
     description:
       'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
     errors: ['agent_not_found', 'invalid_request'],
     example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
     async handle({ params: { id }, body, unchanged }) {
-      if (unchanged) return one(id)
+      if (unchanged) return toAgentBudget(deps, id)
       const agent = await agents.require(id)
       await service.set(
         id,
@@ -150,10 +142,45 @@ export function budgetRoutes(service: BudgetService, agents: Agents, spending: S
         },
         `budget of agent ${agent.name}: ${describeChange(body)}`,
       )
-      return one(id)
+      return toAgentBudget(deps, id)
     },
   })
-  return [read, change, rank, readOne, changeOne]
+}
+
+/** What all agents together may spend, and what they spent. */
+async function toBudget(service: BudgetService) {
+  const account = await service.accountOfAll()
+  const { spent, threshold } = account
+  return {
+    ...money(account),
+    hour_spent_usd: toUsd(spent.hourNano),
+    today_spent_usd: toUsd(spent.dayNano),
+    month_spent_usd: toUsd(spent.monthNano),
+    alert_threshold: threshold,
+    default_max_llm_tokens_per_hour: await service.defaultHourTokens(),
+  }
+}
+
+async function toAgentBudget({ service, agents, spending }: BudgetRouteDeps, id: string) {
+  const agent = await agents.require(id)
+  const [account, total] = await Promise.all([service.accountOf(agent), spending.total(id)])
+  const { spent, together, limits } = account
+  return {
+    agent_id: id,
+    agent_name: agent.name,
+    total_cost_usd: toUsd(total),
+    today_cost_usd: toUsd(spent.dayNano),
+    month_cost_usd: toUsd(spent.monthNano),
+    today_spent_usd: toUsd(spent.dayNano),
+    month_spent_usd: toUsd(spent.monthNano),
+    ...money(account),
+    tokens: {
+      used: together.hourTokens,
+      limit: limits.hourTokens ?? 0,
+      pct: part(together.hourTokens, limits.hourTokens),
+      reserved: together.heldTokens,
+    },
+  }
 }
 
 function money({ limits, together: spent, lines, threshold }: Account) {

@@ -47,7 +47,8 @@ export class Custom {
       if (!found)
         throw new Refusal(
           'model_not_found',
-          `Model '${modelId}' not found: an alias stands for a model of GET /api/models; add others with POST /api/models/custom`,
+          `Model '${modelId}' not found: an alias stands for a model of GET /api/models; add others with POST ` +
+            '/api/models/custom',
         )
       const target = { provider: found.provider, model: found.id }
       await store.commit(
@@ -129,7 +130,8 @@ export class Custom {
       if (another)
         throw new Refusal(
           'conflict',
-          `Several custom models are called '${name}': say whose, with ?provider= and one of ${found.map((one) => one.provider).join(', ')}`,
+          `Several custom models are called '${name}': say whose, with ?provider= and one of ` +
+            `${found.map((one) => one.provider).join(', ')}`,
         )
       await store.commit(
         store.removeCustom(entry.provider, entry.id),

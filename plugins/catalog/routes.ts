@@ -74,21 +74,22 @@ function candidates(name: string, all: readonly CatalogModel[], models: Models):
 }
 
 /** Models, aliases, custom models and the registry (Interface 4.6). */
-export function catalogRoutes({ models, custom, registry, shippedVersion, hooks }: RouteDeps): readonly AnyRoute[] {
-  /** Every model, with those only their provider knows of; it may know one better than the catalog does. */
-  async function listed(
-    provider?: string,
-  ): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
-    await models.ready()
-    const { usable, models: fromProviders } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
-    const known = models.list(provider)
-    const further = fromProviders.filter((model) => provider === undefined || model.provider === provider)
-    if (further.length === 0) return { models: known, usable }
-    const all = new Map([...known, ...further].map((model) => [`${model.provider} ${model.id}`, model]))
-    return { models: [...all.values()], usable }
-  }
+export function catalogRoutes(deps: RouteDeps): readonly AnyRoute[] {
+  return [
+    listModelsRoute(deps),
+    listAliasesRoute(deps),
+    addAliasRoute(deps),
+    removeAliasRoute(deps),
+    addModelRoute(deps),
+    removeModelRoute(deps),
+    readModelRoute(deps),
+    updateCatalogRoute(deps),
+    statusRoute(deps),
+  ]
+}
 
-  const list = defineRoute({
+function listModelsRoute(deps: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/models',
     summary: 'List the models that are known',
@@ -98,9 +99,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     query: ModelQuery,
     returns: ModelList,
     description:
-      'A price that nobody knows is 0 with `pricing_known` false; 0 with `pricing_known` true is free. `available`: its provider can be used now.',
+      'A price that nobody knows is 0 with `pricing_known` false; 0 with `pricing_known` true is free. ' +
+      '`available`: its provider can be used now.',
     async handle({ query: { provider, tier, available } }) {
-      const { models: all, usable } = await listed(provider)
+      const { models: all, usable } = await listModels(deps, provider)
       const rows = all
         .filter(
           (model) =>
@@ -111,12 +113,16 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { models: rows, total: rows.length, available: rows.filter((row) => row.available).length }
     },
   })
-  const read = defineRoute({
+}
+
+function readModelRoute(deps: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/models/**:id',
     summary: 'Read one model, by its id, by provider/id or by an alias',
     description:
-      'Several providers may have models of one id: `providers` names them, with its maker first, and `?provider=` asks for the one of a provider.',
+      'Several providers may have models of one id: `providers` names them, with its maker first, and ' +
+      '`?provider=` asks for the one of a provider.',
     auth: 'bearer',
     effect: 'read',
     cost: 2,
@@ -124,33 +130,12 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     query: ProviderQuery,
     returns: ModelDetail,
     errors: ['model_not_found'],
-    async handle({ params: { id }, query: { provider } }) {
-      const { models: all, usable } = await listed()
-      const found = candidates(id, all, models)
-      const model = found.find((one) => provider === undefined || one.provider === provider)
-      if (!model)
-        throw new Refusal(
-          'model_not_found',
-          provider === undefined || found.length === 0
-            ? `Model '${id}' not found`
-            : `Provider '${provider}' has no model '${id}'; ${found.map((one) => one.provider).join(', ')} ${found.length === 1 ? 'has' : 'have'} it`,
-        )
-      const long = model.price?.long
-      return {
-        ...toRow(model, usable),
-        aliases: [...models.aliasesOf(model)],
-        origin: model.origin,
-        providers: found.map((one) => one.provider),
-        request_cost: model.price?.request ?? null,
-        long_context:
-          long === undefined
-            ? null
-            : { above_input_tokens: long.aboveInput, input_cost_per_1m: long.input, output_cost_per_1m: long.output },
-      }
-    },
+    handle: ({ params: { id }, query: { provider } }) => readModel(deps, id, provider),
   })
+}
 
-  const aliases = defineRoute({
+function listAliasesRoute({ models }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/models/aliases',
     summary: 'List the short names of models',
@@ -166,7 +151,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { aliases: Object.fromEntries(entries), total: entries.length }
     },
   })
-  const addAlias = defineRoute({
+}
+
+function addAliasRoute({ custom }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/models/aliases',
     summary: 'Give a model a short name',
@@ -183,7 +171,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { alias, model_id: target.model, provider: target.provider, status: 'created' as const }
     },
   })
-  const removeAlias = defineRoute({
+}
+
+function removeAliasRoute({ custom }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/models/aliases/:alias',
     summary: 'Remove a short name',
@@ -198,8 +189,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { status: 'removed' as const }
     },
   })
+}
 
-  const addModel = defineRoute({
+function addModelRoute({ custom }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/models/custom',
     summary: 'Add a model that is not in the catalog',
@@ -218,7 +211,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { id, provider, status: 'added' as const }
     },
   })
-  const removeModel = defineRoute({
+}
+
+function removeModelRoute({ custom }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/models/custom/**:id',
     summary: 'Remove a model that was added',
@@ -234,8 +230,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       return { status: 'removed' as const }
     },
   })
+}
 
-  const update = defineRoute({
+function updateCatalogRoute({ registry }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/catalog/update',
     summary: 'Update the catalog from the remote registry',
@@ -244,7 +242,8 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
     cost: 50,
     returns: UpdateDone,
     description:
-      'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog stays as it was.',
+      'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog ' +
+      'stays as it was.',
     async handle() {
       const { state, changed } = await registry.update()
       return {
@@ -257,7 +256,10 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       }
     },
   })
-  const status = defineRoute({
+}
+
+function statusRoute({ models, registry, shippedVersion }: RouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/catalog/status',
     summary: 'Read how new the catalog is',
@@ -287,5 +289,45 @@ export function catalogRoutes({ models, custom, registry, shippedVersion, hooks 
       }
     },
   })
-  return [list, aliases, addAlias, removeAlias, addModel, removeModel, read, update, status]
+}
+
+/** Every model, with those only their provider knows of; it may know one better than the catalog does. */
+async function listModels(
+  { models, hooks }: RouteDeps,
+  provider?: string,
+): Promise<{ readonly models: readonly CatalogModel[]; readonly usable: ReadonlySet<string> }> {
+  await models.ready()
+  const { usable, models: fromProviders } = await hooks.apply(ModelsListed, { usable: new Set<string>(), models: [] })
+  const known = models.list(provider)
+  const further = fromProviders.filter((model) => provider === undefined || model.provider === provider)
+  if (further.length === 0) return { models: known, usable }
+  const all = new Map([...known, ...further].map((model) => [`${model.provider} ${model.id}`, model]))
+  return { models: [...all.values()], usable }
+}
+
+async function readModel(deps: RouteDeps, id: string, provider: string | undefined) {
+  const { models } = deps
+  const { models: all, usable } = await listModels(deps)
+  const found = candidates(id, all, models)
+  const providers = found.map((one) => one.provider)
+  const model = found.find((one) => provider === undefined || one.provider === provider)
+  if (!model) throw new Refusal('model_not_found', describeMissing(id, provider, providers))
+  const long = model.price?.long
+  return {
+    ...toRow(model, usable),
+    aliases: [...models.aliasesOf(model)],
+    origin: model.origin,
+    providers,
+    request_cost: model.price?.request ?? null,
+    long_context:
+      long === undefined
+        ? null
+        : { above_input_tokens: long.aboveInput, input_cost_per_1m: long.input, output_cost_per_1m: long.output },
+  }
+}
+
+function describeMissing(id: string, provider: string | undefined, providers: readonly string[]): string {
+  if (provider === undefined || providers.length === 0) return `Model '${id}' not found`
+  const have = providers.length === 1 ? 'has' : 'have'
+  return `Provider '${provider}' has no model '${id}'; ${providers.join(', ')} ${have} it`
 }

@@ -26,7 +26,9 @@ export function advise(
                 '.',
               ),
     rate_limit: 'Wait, or use another provider or model.',
-    network: `Check that ${originOf(baseUrl)} can be reached from this machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,
+    network:
+      `Check that ${originOf(baseUrl)} can be reached from this ` +
+      `machine${provider === 'ollama' ? ' and that Ollama runs' : ''}.`,
     timeout: 'Try again; a smaller request or another model may answer faster.',
     not_found: `Check the model's name and [providers.${provider}] base_url.`,
     // Older messages were summarised by then.

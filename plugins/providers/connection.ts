@@ -34,6 +34,9 @@ export interface Connection {
   readonly waitMs: number
 }
 
+/** Picks one of several keys, each named by its circuit; `waitMs` until it may be used. */
+export type ChooseKey = (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number }
+
 /** Joins drivers, sections, stored addresses and keys to providers that can be called. */
 export class Connections {
   readonly #registry: DriverRegistry
@@ -102,15 +105,12 @@ export class Connections {
     // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
     return options?.success ? driver?.address?.(options.output) : undefined
   }
-  /**
-   * What a driver misses on this machine that runs a program; `undefined` when that is there, `null` when it runs
-   * none.
-   */
-  lacks(name: string): string | undefined | null {
+  /** What is missing on this machine for a driver that runs a program; `undefined` for a driver that runs none. */
+  program(name: string): { readonly lacks: string | undefined } | undefined {
     const driver = this.driver(name)?.driver
-    if (!driver?.lacks) return null
+    if (!driver?.lacks) return undefined
     const options = v.safeParse(driver.config, this.#options(name, driver))
-    return options.success ? driver.lacks(options.output) : undefined
+    return { lacks: options.success ? driver.lacks(options.output) : undefined }
   }
   /**
    * Where a provider is at home. A vendor whose customers each have their own address is at home where the operator
@@ -130,67 +130,82 @@ export class Connections {
   }
 
   /**
-   * Throws `service_unavailable` with what to do when it cannot be called. `choose` is asked which key is next when
-   * there are several,
-   * each named by its circuit; without it the first one is taken.
+   * Throws `service_unavailable` with what to do when it cannot be called. `choose` picks among several keys, each
+   * named by its circuit; without it the first one is used.
    */
-  async open(
-    choice: Choice,
-    choose?: (circuits: readonly string[]) => { readonly index: number; readonly waitMs: number },
-  ): Promise<Connection> {
-    const { provider } = choice
-    const find = () => this.driver(provider, choice.baseUrl !== undefined)
-    let entry = find()
-    if (!entry) {
-      await this.#registry.returned(provider)
-      entry = find() ?? (await this.#registry.returned(this.#sections[provider]?.driver ?? GENERIC), find())
-    }
-    if (!entry?.open)
-      throw new Refusal(
-        'service_unavailable',
-        `There is no provider "${provider}"${suggest(findNearest(provider, this.names())) || '.'} There are: ${this.names().toSorted().join(', ') || 'none'}. ` +
-          `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`,
-      )
+  async open(choice: Choice, choose?: ChooseKey): Promise<Connection> {
+    const { provider, apiKeyEnv } = choice
+    const entry = await this.#requireEntry(choice)
     const { driver } = entry
-    const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
-    if (baseUrl === '' && (driver.name === GENERIC || driver.envVar !== undefined)) {
-      this.#config(provider, driver)
-      throw new Refusal(
-        'service_unavailable',
-        `Provider ${provider} has no address: set ${[driver.addressVar ?? Object.values(driver.configVars ?? {}).flat()[0], `[providers.${provider}] base_url`].filter((way) => way !== undefined).join(' or ')}.`,
-      )
-    }
+    const baseUrl = this.#requireAddress(choice, driver)
     const lacking = driver.lacks?.(this.#config(provider, driver))
     if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
     const home = this.#home(provider)
-    const found = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
+    const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
     // All of them come from one place, so what holds for one holds for all.
-    const [first] = found
-    const own = this.#mayReceive(first, provider, home, baseUrl)
-    const withheld = own ? undefined : (first?.variable ?? `[providers.${provider}]`)
-    if (driver.envVar !== undefined && first === undefined && this.#sameOrigin(baseUrl, home)) {
-      throw new Refusal(
-        'service_unavailable',
-        `Provider ${provider} has no key: set ${choice.apiKeyEnv ?? driver.envVar}, or [providers.${provider}] api_key, or POST it to /api/providers/${provider}/key.`,
-      )
-    }
-    const several = own && found.length > 1 && choose !== undefined
-    const names = several ? found.map(({ value }) => circuitName(provider, baseUrl, value)) : []
-    const { index, waitMs } = several ? choose(names) : { index: 0, waitMs: 0 }
-    const key = own ? found[index] : undefined
+    const [firstKey] = keys
+    if (driver.envVar !== undefined && firstKey === undefined && this.#sameOrigin(baseUrl, home))
+      throw missingKey(provider, apiKeyEnv ?? driver.envVar)
+    const maySend = this.#mayReceive(firstKey, provider, home, baseUrl)
+    const isChoice = maySend && keys.length > 1 && choose !== undefined
+    const names = isChoice ? keys.map(({ value }) => circuitName(provider, baseUrl, value)) : []
+    const { index, waitMs } = isChoice ? choose(names) : { index: 0, waitMs: 0 }
+    const key = maySend ? keys[index] : undefined
     const circuit = names[index] ?? circuitName(provider, baseUrl, key?.value)
-    const client = entry.client(`${several ? circuit : `${provider} ${baseUrl}`} ${choice.apiKeyEnv ?? ''}`, () => ({
+    const clientName = `${isChoice ? circuit : `${provider} ${baseUrl}`} ${apiKeyEnv ?? ''}`
+    const client = entry.client(clientName, () => ({
       name: provider,
       config: this.#config(provider, driver),
       baseUrl,
       fetch: this.#fetch,
       apiKey: async () => {
-        const now = await this.#keys.find(provider, variablesOf(driver), choice.apiKeyEnv)
+        const now = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
         if (!this.#mayReceive(now[0], provider, home, baseUrl)) return undefined
-        return (several ? now.find(({ value }) => circuitName(provider, baseUrl, value) === circuit) : now[0])?.value
+        return (isChoice ? now.find(({ value }) => circuitName(provider, baseUrl, value) === circuit) : now[0])?.value
       },
     }))
-    return { entry, client, baseUrl, key, withheld, circuit, circuits: several ? names : [circuit], waitMs }
+    return {
+      entry,
+      client,
+      baseUrl,
+      key,
+      withheld: maySend ? undefined : (firstKey?.variable ?? `[providers.${provider}]`),
+      circuit,
+      circuits: isChoice ? names : [circuit],
+      waitMs,
+    }
+  }
+
+  /** The driver of a provider. One that is being reloaded is waited for. */
+  async #requireEntry({ provider, baseUrl }: Choice): Promise<DriverEntry> {
+    const find = () => this.driver(provider, baseUrl !== undefined)
+    let entry = find()
+    if (!entry) {
+      await this.#registry.returned(provider)
+      entry = find()
+    }
+    if (!entry) {
+      await this.#registry.returned(this.#sections[provider]?.driver ?? GENERIC)
+      entry = find()
+    }
+    if (entry?.open) return entry
+    const names = this.names().toSorted().join(', ') || 'none'
+    const nearest = suggest(findNearest(provider, this.names())) || '.'
+    throw new Refusal(
+      'service_unavailable',
+      `There is no provider "${provider}"${nearest} There are: ${names}. ` +
+        `Any OpenAI-compatible service can be added with [providers.${provider}] base_url.`,
+    )
+  }
+
+  #requireAddress({ provider, ...choice }: Choice, driver: ProviderDriver): string {
+    const baseUrl = choice.baseUrl ?? this.baseUrl(provider) ?? ''
+    if (baseUrl !== '' || (driver.name !== GENERIC && driver.envVar === undefined)) return baseUrl
+    // A wrong section is reported before the address that it lacks.
+    this.#config(provider, driver)
+    const variable = driver.addressVar ?? Object.values(driver.configVars ?? {}).flat()[0]
+    const ways = [...(variable === undefined ? [] : [variable]), `[providers.${provider}] base_url`]
+    throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${ways.join(' or ')}.`)
   }
 
   /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */
@@ -250,4 +265,12 @@ export class Connections {
     this.#origins.set(url, origin)
     return origin
   }
+}
+
+function missingKey(provider: string, variable: string): Refusal {
+  return new Refusal(
+    'service_unavailable',
+    `Provider ${provider} has no key: set ${variable}, or [providers.${provider}] api_key, or POST it to ` +
+      `/api/providers/${provider}/key.`,
+  )
 }

@@ -38,7 +38,7 @@ export interface DefaultChoice {
   readonly model: string
   /** Why, for the log. */ readonly because: string
 }
-export interface Wanted {
+export interface ConfiguredModel {
   readonly provider: string | undefined
   readonly model: string | undefined
 }
@@ -55,28 +55,28 @@ export class DefaultModel {
   readonly #connections: Connections
   readonly #keys: Keys
   readonly #ollama: Ollama
-  readonly #wanted: () => Wanted
-  readonly #first = new Map<string, string>()
+  readonly #configured: () => ConfiguredModel
+  readonly #firstModels = new Map<string, string>()
 
-  constructor(parts: { connections: Connections; keys: Keys; ollama: Ollama; wanted: () => Wanted }) {
-    this.#connections = parts.connections
-    this.#keys = parts.keys
-    this.#ollama = parts.ollama
-    this.#wanted = parts.wanted
+  constructor(deps: { connections: Connections; keys: Keys; ollama: Ollama; configured: () => ConfiguredModel }) {
+    this.#connections = deps.connections
+    this.#keys = deps.keys
+    this.#ollama = deps.ollama
+    this.#configured = deps.configured
   }
 
   /** What the configuration names. */
-  wanted(): Wanted {
-    return this.#wanted()
+  configured(): ConfiguredModel {
+    return this.#configured()
   }
 
   async find(): Promise<DefaultChoice> {
-    const wanted = this.#wanted()
-    const model = isDefault(wanted.model) ? undefined : wanted.model
-    if (wanted.provider !== undefined && !isDefault(wanted.provider)) {
+    const configured = this.#configured()
+    const model = isDefault(configured.model) ? undefined : configured.model
+    if (configured.provider !== undefined && !isDefault(configured.provider)) {
       return {
-        provider: wanted.provider,
-        model: model ?? (await this.modelOf(wanted.provider)),
+        provider: configured.provider,
+        model: model ?? (await this.modelOf(configured.provider)),
         because: 'default_provider',
       }
     }
@@ -103,16 +103,16 @@ export class DefaultModel {
     return usual === UNKNOWN ? await this.#firstOf(provider) : usual
   }
 
-  /** The first model a server lists that has no usual one, such as vLLM. Asked once an address. */
+  /** The first model that a server without a default lists, such as vLLM. Asked once for each address. */
   async #firstOf(provider: string): Promise<string> {
     const address = this.#connections.baseUrl(provider)
     if (address === undefined) return UNKNOWN
-    const there = this.#first.get(address)
+    const there = this.#firstModels.get(address)
     if (there !== undefined) return there
     try {
       const { entry, client } = await this.#connections.open({ provider })
       const [first] = await entry.use(LIST_MS, async (signal) => (await client.models?.(signal)) ?? [])
-      if (first !== undefined) this.#first.set(address, first)
+      if (first !== undefined) this.#firstModels.set(address, first)
       return first ?? UNKNOWN
     } catch {
       // The call itself will say what is wrong with the provider.
@@ -132,7 +132,7 @@ export class DefaultModel {
   }
 
   #withKey(): { provider: string; because: string } | undefined {
-    const provider = this.keyed().find((name) => this.#mayStand(name))
+    const provider = this.keyed().find((name) => this.#canBeDefault(name))
     if (provider === undefined) return undefined
     const driver = this.#connections.driver(provider)?.driver
     const source = this.#source(provider)
@@ -147,8 +147,8 @@ export class DefaultModel {
             : 'its key is stored',
     }
   }
-  /** A variable that other tools use as well says nothing of models, and without an address nobody can be asked. */
-  #mayStand(name: string): boolean {
+  /** A variable that other tools share says nothing about models, and a provider without an address cannot be called. */
+  #canBeDefault(name: string): boolean {
     const driver = this.#connections.driver(name)?.driver
     return !(driver?.sharedKey && this.#source(name) === 'environment') && this.#connections.baseUrl(name) !== undefined
   }

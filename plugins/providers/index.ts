@@ -4,12 +4,13 @@ import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
 import { Addresses } from './addresses.ts'
-import { Announcement } from './announcement.ts'
 import { Breaker } from './breaker.ts'
 import { systemClock as clock } from './clock.ts'
 import { OwnConfig, sections } from './config.ts'
+import type { Config } from './config.ts'
 import { Connections } from './connection.ts'
 import { Inference, ProviderChanged } from './contract.ts'
+import { DefaultModelLog } from './default-model-log.ts'
 import { DefaultModel } from './default-model.ts'
 import { createInference } from './inference.ts'
 import { Keys } from './keys.ts'
@@ -19,6 +20,7 @@ import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
 import { KeyRotation } from './key-rotation.ts'
 import { providerRoutes } from './routes.ts'
+import type { ProviderRouteDeps } from './routes.ts'
 
 export default definePlugin({
   name: 'providers',
@@ -38,80 +40,81 @@ export default definePlugin({
       Keys.open(ctx.vault, readVariable, config.providers),
     ])
     const changed = (provider: string): Promise<void> => {
-      announcement.soon()
+      defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })
     }
     const registry = new DriverRegistry(clock, (name) => {
       void changed(name)
     })
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
-    const ollama = new Ollama({
-      fetch,
-      clock,
-      limits: { timeoutMs: config.detect_ms, againMs: config.detect_again_ms },
-      baseUrl: () => connections.baseUrl('ollama'),
-    })
+    const detectLimits = { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }
+    const ollama = new Ollama({ fetch, clock, limits: detectLimits, baseUrl: () => connections.baseUrl('ollama') })
+    const configured = (key: string): string | undefined => textOf(services.configuration.shown(key))
     const defaults = new DefaultModel({
       connections,
       keys,
       ollama,
-      wanted: () => ({
-        provider: textOf(services.configuration.shown('default_provider')),
-        model: textOf(services.configuration.shown('default_model')),
-      }),
+      configured: () => ({ provider: configured('default_provider'), model: configured('default_model') }),
     })
-    const announcement = new Announcement(defaults, () => inference.defaultProblem(), clock, log)
+    const shared = { connections, keys, ollama, catalog: () => ctx.optional('catalog') }
+    const defaultLog = new DefaultModelLog(defaults, () => inference.defaultProblem(), clock, log)
     const inference = createInference({
+      ...shared,
       config,
-      connections,
-      keys,
       defaults,
-      ollama,
       clock,
-      catalog: () => ctx.optional('catalog'),
       admit: (url) => ctx.admit(url),
       random: Math.random,
       metrics: ctx.metrics,
       rotation: new KeyRotation(clock),
-      breaker: new Breaker(clock, {
-        failures: config.breaker_failures,
-        windowMs: config.breaker_window_ms,
-        pauseMs: config.breaker_pause_ms,
-        trialMs: config.breaker_trial_ms,
-      }),
+      breaker: createBreaker(config),
       retrying: (reason, _, waitMs) => log.warn(`${reason}; next try in ${Math.round(waitMs)} ms`),
     })
     ctx.own('drivers', async () => {
-      announcement.close()
+      defaultLog.close()
       await Promise.all([ollama.close(), registry.close()])
     })
     ctx.routes.add(
       ...providerRoutes({
+        ...shared,
         inference,
-        connections,
-        keys,
-        ollama,
         addresses,
         fetch,
         configuration: services.configuration,
         detectMs: config.detect_ms,
-        catalog: () => ctx.optional('catalog'),
-        announce: async (details) => ctx.optional('audit')?.write({ event: 'config_change', details }),
-        announceCall: async (details) => ctx.optional('audit')?.write({ event: 'network_access', details }),
-        async changed(provider, details, work) {
-          const entry = ctx.optional('audit')?.entry({ event: 'config_change', details })
-          await work(entry ? [entry] : [])
-          await changed(provider)
-        },
+        ...auditedChanges(() => ctx.optional('audit'), changed),
       }),
     )
-    ctx.hooks.on(ModelsListed, (listing) =>
-      addUsableModels(listing, { inference, connections, ollama, catalog: () => ctx.optional('catalog') }),
-    )
-    ctx.hooks.on(DaemonListening, () => announcement.now())
-    announcement.soon()
+    ctx.hooks.on(ModelsListed, (listing) => addUsableModels(listing, { ...shared, inference }))
+    ctx.hooks.on(DaemonListening, () => defaultLog.write())
+    defaultLog.schedule()
     return { providers: registry, inference }
   },
 })
+
+function createBreaker(config: Config): Breaker {
+  return new Breaker(clock, {
+    failures: config.breaker_failures,
+    windowMs: config.breaker_window_ms,
+    pauseMs: config.breaker_pause_ms,
+    trialMs: config.breaker_trial_ms,
+  })
+}
+
+/** How the routes change and call providers: each change and each call leaves an entry in the audit log. */
+function auditedChanges(
+  audit: () => Audit | undefined,
+  changed: (provider: string) => Promise<void>,
+): Pick<ProviderRouteDeps, 'auditChange' | 'auditCall' | 'change'> {
+  return {
+    auditChange: async (details) => audit()?.write({ event: 'config_change', details }),
+    auditCall: async (details) => audit()?.write({ event: 'network_access', details }),
+    async change(provider, details, work) {
+      const entry = audit()?.entry({ event: 'config_change', details })
+      await work(entry ? [entry] : [])
+      await changed(provider)
+    },
+  }
+}
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

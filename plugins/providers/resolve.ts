@@ -6,7 +6,7 @@ import type { Inference, ResolvedModel } from './contract.ts'
 import { isDefault } from './default-model.ts'
 import type { DefaultModel } from './default-model.ts'
 import { BUILTIN } from './naming.ts'
-import type { Naming } from './naming.ts'
+import type { ModelNaming } from './naming.ts'
 
 /** What is assumed of a model whose window nobody knows. */
 export const CONTEXT_WINDOW = 128_000
@@ -16,11 +16,11 @@ export interface ResolverDeps {
   readonly connections: Connections
   readonly defaults: DefaultModel
   readonly catalog: () => Catalog | undefined
-  readonly place: Naming['place']
+  readonly naming: ModelNaming
 }
 
 /** Decides which provider and model a choice stands for, and what is known of that model. */
-export function createResolver({ connections, defaults, catalog, place }: ResolverDeps): Inference['resolve'] {
+export function createResolver({ connections, defaults, catalog, naming }: ResolverDeps): Inference['resolve'] {
   async function read(): Promise<Catalog | undefined> {
     const found = catalog()
     await found?.ready()
@@ -30,7 +30,7 @@ export function createResolver({ connections, defaults, catalog, place }: Resolv
   return async (choice) => {
     let { provider, model } = choice
     if (isDefault(provider) && choice.baseUrl !== undefined) provider = GENERIC
-    if (isDefault(provider)) ({ provider, model } = await place(model))
+    if (isDefault(provider)) ({ provider, model } = await naming.place(model))
     if (isDefault(model)) model = await defaults.modelOf(provider)
     const { entry } = await connections.open({ provider, baseUrl: choice.baseUrl, apiKeyEnv: choice.apiKeyEnv })
     const section = connections.section(provider)

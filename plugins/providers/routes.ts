@@ -1,13 +1,13 @@
-import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal, UpstreamFailure } from 'svc/sdk'
+import { defineRoute, omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Configuration } from 'svc/internal'
 import type { AnyRoute, Fetch, Statement } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
-import { defaultRoutes, tryProvider } from './default-routes.ts'
+import { defaultRoutes } from './default-routes.ts'
 import { detectRoutes } from './detect-routes.ts'
+import { requireProvider, testProvider } from './provider-test.ts'
 import {
   KeyBody,
   KeyRemoved,
@@ -26,7 +26,7 @@ import type { Ollama } from './ollama.ts'
 
 const REACH_MS = 3000
 
-export interface RouteDeps {
+export interface ProviderRouteDeps {
   readonly inference: Inference
   readonly connections: Connections
   readonly keys: Keys
@@ -35,14 +35,14 @@ export interface RouteDeps {
   readonly fetch: Fetch
   readonly addresses: Addresses
   readonly configuration: Configuration
-  /** How long a local server has to answer the question whether it is there. */
+  /** How long a local server may take to answer when it is looked for. */
   readonly detectMs: number
-  /** Writes an entry of the audit log for a change that is no row. */
-  readonly announce: (details: string) => Promise<void>
-  /** Writes an entry of the audit log for a call that may send a key out. */
-  readonly announceCall: (details: string) => Promise<void>
-  /** Makes a change: its entry in the audit log, one line, is for the batch of the change. */
-  readonly changed: (
+  /** Writes the audit entry of a change to the configuration file, before the change. */
+  readonly auditChange: (details: string) => Promise<void>
+  /** Writes the audit entry of a call that may send a key to the provider, before the call. */
+  readonly auditCall: (details: string) => Promise<void>
+  /** Makes a change in the database; `work` commits the given statements, the audit entry, in the same transaction. */
+  readonly change: (
     provider: string,
     details: string,
     work: (entries: readonly Statement[]) => Promise<unknown>,
@@ -50,61 +50,22 @@ export interface RouteDeps {
 }
 
 /** Providers and their keys and addresses (Interface 4.6). */
-export function providerRoutes({
-  inference,
-  connections,
-  keys,
-  ollama,
-  catalog,
-  fetch,
-  addresses,
-  configuration,
-  detectMs,
-  changed,
-  announce,
-  announceCall,
-}: RouteDeps): readonly AnyRoute[] {
-  function known(name: string): ProviderState {
-    const states = inference.providers()
-    const state = states.find((provider) => provider.name === name)
-    if (state) return state
-    const nearest = findNearest(
-      name,
-      states.map((one) => one.name),
-    )
-    throw new Refusal('provider_not_found', `Provider '${name}' not found${suggest(nearest)}`)
-  }
+export function providerRoutes(deps: ProviderRouteDeps): readonly AnyRoute[] {
+  return [
+    listRoute(deps),
+    ...detectRoutes(deps),
+    ...signInRoutes(deps),
+    ...defaultRoutes(deps),
+    readRoute(deps),
+    testRoute(deps),
+    setKeyRoute(deps),
+    removeKeyRoute(deps),
+    setUrlRoute(deps),
+  ]
+}
 
-  /**
-   * What can be said of a provider's models without asking it: what the catalog knows, the one it uses, those with a
-   * price, those Ollama has.
-   */
-  async function modelsOf({ name, defaultModel }: ProviderState): Promise<readonly string[]> {
-    const installed = name === 'ollama' ? (await ollama.detected()).models : []
-    const known = catalog()
-    await known?.ready()
-    const ids = known?.list(connections.catalogName(name)).map(({ id }) => id) ?? []
-    return [
-      ...new Set([
-        ...installed,
-        ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]),
-        ...Object.keys(connections.section(name)?.prices ?? {}),
-        ...ids,
-      ]),
-    ]
-  }
-  const toRow = async (state: ProviderState): Promise<ProviderRow> => ({
-    name: state.name,
-    display_name: state.title,
-    auth_status: state.authStatus,
-    default_model: state.defaultModel,
-    ...(state.lacks !== undefined && { error: state.lacks }),
-    ...(state.envVar !== undefined && { env_var: state.envVar }),
-    base_url: state.baseUrl ?? '',
-    model_count: (await modelsOf(state)).length,
-  })
-
-  const list = defineRoute({
+function listRoute(deps: ProviderRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/providers',
     summary: 'List the providers and whether they can be used',
@@ -113,12 +74,14 @@ export function providerRoutes({
     cost: 2,
     returns: ProviderList,
     async handle() {
-      const providers = await Promise.all(inference.providers().map(toRow))
+      const providers = await Promise.all(deps.inference.providers().map((state) => toRow(deps, state)))
       return { providers, total: providers.length }
     },
   })
+}
 
-  const read = defineRoute({
+function readRoute(deps: ProviderRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/providers/:name',
     summary: 'Read one provider',
@@ -129,12 +92,14 @@ export function providerRoutes({
     returns: ProviderDetail,
     errors: ['provider_not_found'],
     async handle({ params }) {
-      const state = known(params.name)
-      return { ...(await toRow(state)), models: [...(await modelsOf(state))] }
+      const state = requireProvider(deps.inference, params.name)
+      return { ...(await toRow(deps, state)), models: [...(await modelsOf(deps, state))] }
     },
   })
+}
 
-  const test = defineRoute({
+function testRoute({ inference, connections, auditCall }: ProviderRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/providers/:name/test',
     summary: 'Call a provider once to prove its address and key',
@@ -145,10 +110,13 @@ export function providerRoutes({
     params: ProviderParams,
     returns: Tested,
     errors: ['provider_not_found', 'invalid_request'],
-    handle: ({ params, signal }) => tryProvider(connections, known(params.name), signal, announceCall),
+    handle: ({ params, signal }) =>
+      testProvider(connections, requireProvider(inference, params.name), signal, auditCall),
   })
+}
 
-  const setKey = defineRoute({
+function setKeyRoute({ inference, connections, keys, change }: ProviderRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/providers/:name/key',
     summary: "Store a provider's key, encrypted; it holds at once",
@@ -156,17 +124,18 @@ export function providerRoutes({
     effect: 'lasting',
     cost: 10,
     description:
-      'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
+      'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it ' +
+      'joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
     params: ProviderParams,
     body: KeyBody,
     returns: KeySaved,
     errors: ['provider_not_found', 'invalid_request'],
     example: { body: { api_key: 'sk-example' } },
     async handle({ params: { name }, body }) {
-      known(name)
+      requireProvider(inference, name)
       const given = body.api_keys ?? [body.api_key ?? body.key ?? '']
       const { add = false } = body
-      await changed(
+      await change(
         name,
         `${given.length > 1 ? `${given.length} keys` : 'key'} of provider ${name} ${add ? 'added' : 'stored'}`,
         (entries) => keys.store(name, given, connections.baseUrl(name), { add, entries }),
@@ -174,8 +143,10 @@ export function providerRoutes({
       return { status: 'configured' as const, provider: name }
     },
   })
+}
 
-  const removeKey = defineRoute({
+function removeKeyRoute({ inference, keys, change }: ProviderRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'DELETE',
     path: '/api/providers/:name/key',
     summary: "Remove a provider's stored key",
@@ -188,14 +159,17 @@ export function providerRoutes({
     returns: KeyRemoved,
     errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name } }) {
-      if (known(name).authStatus === 'no_key_needed')
+      if (requireProvider(inference, name).authStatus === 'no_key_needed')
         throw new Refusal('invalid_request', `Provider ${name} needs no key`)
-      await changed(name, `key of provider ${name} removed`, (entries) => keys.remove(name, entries))
-      return { status: 'removed' as const, provider: name, auth_status: known(name).authStatus }
+      await change(name, `key of provider ${name} removed`, (entries) => keys.remove(name, entries))
+      return { status: 'removed' as const, provider: name, auth_status: requireProvider(inference, name).authStatus }
     },
   })
+}
 
-  const setUrl = defineRoute({
+function setUrlRoute(deps: ProviderRouteDeps): AnyRoute {
+  const { inference, connections, ollama, addresses, fetch, change } = deps
+  return defineRoute({
     method: 'PUT',
     path: '/api/providers/:name/url',
     summary: "Send a provider's requests to another address",
@@ -203,20 +177,22 @@ export function providerRoutes({
     effect: 'lasting',
     cost: 10,
     description:
-      'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: store the key again afterwards.',
+      'No key that is there already is sent to another origin, unless `key_origins` of the provider names it: ' +
+      'store the key again afterwards.',
     params: ProviderParams,
     body: UrlBody,
     returns: UrlSaved,
     errors: ['provider_not_found', 'invalid_request'],
     example: { body: { url: 'http://127.0.0.1:8080/v1' } },
     async handle({ params: { name }, body, signal }) {
-      known(name)
+      requireProvider(inference, name)
       const url = body.url ?? body.base_url ?? ''
       const started = performance.now()
-      const reachable = await reach(url, signal)
-      await changed(
+      const reachable = await isReachable(fetch, url, signal)
+      await change(
         name,
-        `address of provider ${name} set to ${new URL(url).origin}, from ${URL.parse(connections.baseUrl(name) ?? '')?.origin ?? 'none'}`,
+        `address of provider ${name} set to ${new URL(url).origin}, from ` +
+          `${URL.parse(connections.baseUrl(name) ?? '')?.origin ?? 'none'}`,
         (entries) => addresses.set(name, url, entries),
       )
       if (name === 'ollama') ollama.forget()
@@ -229,35 +205,53 @@ export function providerRoutes({
       }
     },
   })
+}
 
-  /** Whether anything answers there. Throws `invalid_request` for an address that may not be called at all. */
-  async function reach(url: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      const response = await fetch(url, {
-        signal,
-        headersTimeoutMs: REACH_MS,
-        totalTimeoutMs: REACH_MS,
-        maxBytes: 65_536,
-      })
-      for await (const _ of response.chunks()) break
-      return true
-    } catch (error) {
-      signal.throwIfAborted()
-      if (error instanceof Refusal) throw new Refusal('invalid_request', error.message)
-      if (error instanceof UpstreamFailure) return false
-      throw error
-    }
-  }
-
+/**
+ * The models of a provider that are known without calling it: those installed in Ollama, its default, those with a
+ * configured price, and those of the catalog.
+ */
+async function modelsOf(
+  { ollama, catalog, connections }: ProviderRouteDeps,
+  { name, defaultModel }: ProviderState,
+): Promise<readonly string[]> {
+  const installed = name === 'ollama' ? (await ollama.detected()).models : []
+  const known = catalog()
+  await known?.ready()
+  const ids = known?.list(connections.catalogName(name)).map(({ id }) => id) ?? []
   return [
-    list,
-    ...detectRoutes({ connections, ollama, detectMs }),
-    ...signInRoutes({ connections, keys, fetch, changed }),
-    ...defaultRoutes({ inference, connections, configuration, known, announce, announceCall }),
-    read,
-    test,
-    setKey,
-    removeKey,
-    setUrl,
+    ...new Set([
+      ...installed,
+      ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]),
+      ...Object.keys(connections.section(name)?.prices ?? {}),
+      ...ids,
+    ]),
   ]
+}
+
+async function toRow(deps: ProviderRouteDeps, state: ProviderState): Promise<ProviderRow> {
+  return {
+    name: state.name,
+    display_name: state.title,
+    auth_status: state.authStatus,
+    default_model: state.defaultModel,
+    ...omitUndefined({ error: state.lacks, env_var: state.envVar }),
+    base_url: state.baseUrl ?? '',
+    model_count: (await modelsOf(deps, state)).length,
+  }
+}
+
+/** Whether anything answers there. Throws `invalid_request` for an address that may not be called at all. */
+async function isReachable(fetch: Fetch, url: string, signal: AbortSignal): Promise<boolean> {
+  const limits = { headersTimeoutMs: REACH_MS, totalTimeoutMs: REACH_MS, maxBytes: 65_536 }
+  try {
+    const response = await fetch(url, { signal, ...limits })
+    for await (const _ of response.chunks()) break
+    return true
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof Refusal) throw new Refusal('invalid_request', error.message)
+    if (error instanceof UpstreamFailure) return false
+    throw error
+  }
 }

@@ -1,33 +1,35 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { RouteDeps } from './routes.ts'
+import type { DeviceSignIn } from 'svc/providers'
+import type { Connections } from './connection.ts'
+import type { ProviderRouteDeps } from './routes.ts'
 import { PollParams, ProviderParams, SignInState, SignInStarted } from './schema.ts'
 import type { SignIns } from './sign-in.ts'
 
 /** Signing in to a provider with a code that is entered in a browser anywhere (Interface 4.6). */
-export function signInRoutes({
-  connections,
-  keys,
-  fetch,
-  changed,
-}: Pick<RouteDeps, 'connections' | 'keys' | 'fetch' | 'changed'>): readonly AnyRoute[] {
+export function signInRoutes(deps: ProviderRouteDeps): readonly AnyRoute[] {
   let created: Promise<SignIns> | undefined
-  const signIns = (): Promise<SignIns> => (created ??= create())
-  async function create(): Promise<SignIns> {
-    const { SignIns } = await import('./sign-in.ts')
-    return new SignIns({
-      fetch,
-      now: () => performance.now(),
-      async granted(provider, token) {
-        await changed(provider, `key of provider ${provider} stored after signing in`, (entries) =>
-          keys.store(provider, token, connections.baseUrl(provider), { entries }),
-        )
-      },
-    })
-  }
+  const signIns = (): Promise<SignIns> => (created ??= createSignIns(deps))
+  return [startRoute(deps.connections, signIns), pollRoute(signIns)]
+}
 
-  const start = defineRoute({
+/** Imported with the first sign-in: a start does not pay for it. */
+async function createSignIns({ connections, keys, fetch, change }: ProviderRouteDeps): Promise<SignIns> {
+  const { SignIns } = await import('./sign-in.ts')
+  return new SignIns({
+    fetch,
+    now: () => performance.now(),
+    async granted(provider, token) {
+      await change(provider, `key of provider ${provider} stored after signing in`, (entries) =>
+        keys.store(provider, token, connections.baseUrl(provider), { entries }),
+      )
+    },
+  })
+}
+
+function startRoute(connections: Connections, signIns: () => Promise<SignIns>): AnyRoute {
+  return defineRoute({
     method: 'POST',
     path: '/api/providers/:name/oauth/start',
     summary: 'Begin to sign in to a provider with a device code',
@@ -35,23 +37,16 @@ export function signInRoutes({
     effect: 'lasting',
     cost: 20,
     description:
-      'Show `user_code` and `verification_uri` to a person and poll with `poll_id`. `device_code` is the same id: the code of the vendor stays here.',
+      'Show `user_code` and `verification_uri` to a person and poll with `poll_id`. `device_code` is the same id: ' +
+      "the vendor's own device code is not sent out.",
     params: ProviderParams,
     returns: SignInStarted,
     errors: ['provider_not_found', 'invalid_request'],
     async handle({ params: { name }, signal }) {
-      const at = connections.signIn(name)
-      if (at === 'unknown')
-        throw new Refusal(
-          'provider_not_found',
-          `Provider '${name}' not found${suggest(findNearest(name, connections.names()))}`,
-        )
-      if (!at)
-        throw new Refusal(
-          'invalid_request',
-          `Provider ${name} is not signed in to: POST its key to /api/providers/${name}/key`,
-        )
-      const { id, userCode, verificationUri, expiresIn, interval } = await (await signIns()).start(name, at, signal)
+      const endpoint = requireSignIn(connections, name)
+      const { id, userCode, verificationUri, expiresIn, interval } = await (
+        await signIns()
+      ).start(name, endpoint, signal)
       return {
         device_code: id,
         user_code: userCode,
@@ -62,11 +57,13 @@ export function signInRoutes({
       }
     },
   })
+}
 
-  const poll = defineRoute({
+function pollRoute(signIns: () => Promise<SignIns>): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/providers/:name/oauth/poll/:poll_id',
-    summary: 'How a sign-in stands',
+    summary: 'Read the state of a sign-in',
     auth: 'bearer',
     effect: 'lasting',
     cost: 2,
@@ -77,13 +74,18 @@ export function signInRoutes({
     errors: ['sign_in_not_found'],
     async handle({ params: { name, poll_id: id } }) {
       const state = await (await signIns()).poll(name, id)
-      return {
-        status: state.status,
-        provider: name,
-        interval: state.interval,
-        ...(state.status === 'expired' && state.because !== undefined && { error: state.because }),
-      }
+      const error = state.status === 'expired' ? state.because : undefined
+      return { status: state.status, provider: name, interval: state.interval, ...omitUndefined({ error }) }
     },
   })
-  return [start, poll]
+}
+
+function requireSignIn(connections: Connections, name: string): DeviceSignIn {
+  const found = connections.signIn(name)
+  if (found === 'unknown') {
+    const nearest = suggest(findNearest(name, connections.names()))
+    throw new Refusal('provider_not_found', `Provider '${name}' not found${nearest}`)
+  }
+  if (found) return found
+  throw new Refusal('invalid_request', `Provider ${name} has no sign-in: POST its key to /api/providers/${name}/key`)
 }

@@ -18,13 +18,25 @@ export interface UsageRouteDeps {
   readonly hourlyQuota: () => Promise<number | null>
 }
 
-export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRouteDeps): readonly AnyRoute[] {
-  const total = defineRoute({
+export function usageRoutes(deps: UsageRouteDeps): readonly AnyRoute[] {
+  return [
+    totalRoute(deps),
+    summaryRoute(deps),
+    byModelRoute(deps),
+    byProviderRoute(deps),
+    byAgentRoute(deps),
+    dailyRoute(deps),
+  ]
+}
+
+function totalRoute({ sums, now }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage',
     summary: 'Tokens and cost of a period',
     description:
-      'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody knows; `estimated_requests` were counted here because the provider did not.',
+      'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody ' +
+      'knows; `estimated_requests` were counted here because the provider did not.',
     auth: 'bearer',
     effect: 'read',
     cost: 3,
@@ -44,7 +56,10 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       }
     },
   })
-  const summary = defineRoute({
+}
+
+function summaryRoute({ sums, now, hourlyQuota }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage/summary',
     summary: 'Use of today (UTC) and of the hour',
@@ -77,7 +92,10 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       }
     },
   })
-  const byModel = defineRoute({
+}
+
+function byModelRoute({ sums }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage/by-model',
     summary: 'Use of each model, the most called first',
@@ -95,7 +113,10 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       }
     },
   })
-  const byProvider = defineRoute({
+}
+
+function byProviderRoute({ sums }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage/providers',
     summary: 'Use of each provider, the most called first',
@@ -107,7 +128,10 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       return { providers: (await sums.by(['provider'])).map((row) => ({ provider: row.provider, ...group(row) })) }
     },
   })
-  const byAgent = defineRoute({
+}
+
+function byAgentRoute({ store, sums, nameOf }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage/agents',
     summary: 'Use of each agent, the busiest first',
@@ -130,7 +154,10 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       }
     },
   })
-  const daily = defineRoute({
+}
+
+function dailyRoute({ store, sums, now }: UsageRouteDeps): AnyRoute {
+  return defineRoute({
     method: 'GET',
     path: '/api/usage/daily',
     summary: 'Use of each of the last seven days (UTC), oldest first',
@@ -156,7 +183,6 @@ export function usageRoutes({ store, sums, now, nameOf, hourlyQuota }: UsageRout
       return { days, today_cost_usd: days.at(-1)?.cost_usd ?? 0, first_event_date: first }
     },
   })
-  return [total, summary, byModel, byProvider, byAgent, daily]
 }
 
 function group(row: {

@@ -66,7 +66,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
     connections,
     keys,
     ollama,
-    wanted: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }),
+    configured: () => ({ provider: options.wanted?.provider, model: options.wanted?.model }),
   })
   for (const driver of options.drivers ?? [builtin, ...vendors.map(openAiCompatible)]) registry.add(driver)
   const pauses: number[] = []

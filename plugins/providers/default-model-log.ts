@@ -2,11 +2,11 @@ import type { Logger } from 'svc/sdk'
 import type { Clock } from './clock.ts'
 import type { DefaultModel } from './default-model.ts'
 
-/** After the last change, so that the choice is made once and when the daemon listens already. */
+/** So that several changes, and all of a start, make one line. */
 const QUIET_MS = 500
 
-/** Says in the log which model is the default, and again when that changes. */
-export class Announcement {
+/** Logs which model is the default, and again when that changes. */
+export class DefaultModelLog {
   readonly #defaults: DefaultModel
   readonly #problem: () => Promise<string | undefined>
   readonly #clock: Clock
@@ -23,17 +23,18 @@ export class Announcement {
     this.#log = log
   }
 
-  /** Looks now. */
-  async now(): Promise<void> {
+  async write(): Promise<void> {
     this.#cancel()
-    await this.#say()
+    await this.#writeChange()
   }
-  /** Looks again when nothing has changed for a while. */
-  soon(): void {
+  /** Writes when nothing has changed for a while. */
+  schedule(): void {
     this.#cancel()
     if (!this.#closed)
       this.#cancel = this.#clock.after(QUIET_MS, () => {
-        this.#say().catch((error: unknown) => this.#log.warn('cannot tell the default model', error))
+        this.#writeChange().catch((error: unknown) =>
+          this.#log.warn('the default model could not be determined', error),
+        )
       })
   }
   close(): void {
@@ -41,10 +42,11 @@ export class Announcement {
     this.#cancel()
   }
 
-  async #say(): Promise<void> {
+  async #writeChange(): Promise<void> {
     const { provider, model, because } = await this.#defaults.find()
     const problem = await this.#problem()
-    const line = `default model: ${provider} / ${model} (${because})${problem === undefined ? '' : ` cannot be used: ${problem}`}`
+    const suffix = problem === undefined ? '' : ` cannot be used: ${problem}`
+    const line = `default model: ${provider} / ${model} (${because})${suffix}`
     if (this.#closed || line === this.#last) return
     this.#last = line
     if (problem === undefined) this.#log.info(line)

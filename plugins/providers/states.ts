@@ -1,0 +1,35 @@
+import { omitUndefined } from 'svc/sdk'
+import type { ProviderDriver } from 'svc/providers'
+import type { Connections } from './connection.ts'
+import type { ProviderState } from './contract.ts'
+import { variablesOf } from './keys.ts'
+import type { Keys } from './keys.ts'
+
+/** Every provider that can be named, and whether it can be used now. */
+export function providerStates(connections: Connections, keys: Keys): readonly ProviderState[] {
+  return connections.names().flatMap((name) => {
+    const driver = connections.driver(name)?.driver
+    if (!driver) return []
+    const program = connections.program(name)
+    const isOwnName = driver.name === name
+    return [
+      {
+        name,
+        title: isOwnName ? driver.title : name,
+        authStatus: program ? programStatus(program) : keyStatus(name, driver, keys),
+        ...omitUndefined({ lacks: program?.lacks }),
+        envVar: isOwnName ? driver.envVar : undefined,
+        baseUrl: connections.baseUrl(name),
+        defaultModel: connections.section(name)?.default_model ?? driver.defaultModel,
+      },
+    ]
+  })
+}
+
+const programStatus = ({ lacks }: { readonly lacks?: string | undefined }): ProviderState['authStatus'] =>
+  lacks === undefined ? 'configured' : 'missing'
+
+function keyStatus(name: string, driver: ProviderDriver, keys: Keys): ProviderState['authStatus'] {
+  if (keys.source(name, variablesOf(driver))) return 'configured'
+  return driver.envVar === undefined ? 'no_key_needed' : 'missing'
+}
