@@ -2,7 +2,7 @@ import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Config } from './config.ts'
 import { Catalog, CatalogChanged, ModelsListed } from './contract.ts'
-import { Custom } from './custom.ts'
+import type { CustomEntries } from './custom-entries.ts'
 import { migrations } from './migrations.ts'
 import { Models } from './models.ts'
 import { RemoteRegistry } from './registry.ts'
@@ -47,14 +47,14 @@ export default definePlugin({
         await hooks.emit(CatalogChanged, { because: 'registry' })
       },
     })
-    const custom = new Custom({
-      models,
-      store,
-      audit,
-      hooks,
-      limits: { aliases: config.max_aliases, models: config.max_custom_models },
-      now: () => now().toISOString(),
-    })
+    // Imported with the first change: a start does not pay for it.
+    let created: Promise<CustomEntries> | undefined
+    const createCustomEntries = async (): Promise<CustomEntries> => {
+      const { CustomEntries } = await import('./custom-entries.ts')
+      const limits = { aliases: config.max_aliases, models: config.max_custom_models }
+      return new CustomEntries({ models, store, audit, hooks, limits, now: () => now().toISOString() })
+    }
+    const custom = (): Promise<CustomEntries> => (created ??= createCustomEntries())
     routes.add(
       ...catalogRoutes({ models, custom, registry, hooks, shippedVersion: async () => (await shipped()).version }),
     )

@@ -2,7 +2,7 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, Hooks } from 'svc/sdk'
 import { ModelsListed } from './contract.ts'
 import type { CatalogModel } from './contract.ts'
-import type { Custom } from './custom.ts'
+import type { CustomEntries } from './custom-entries.ts'
 import type { Models } from './models.ts'
 import type { RemoteRegistry } from './registry.ts'
 import {
@@ -29,7 +29,7 @@ const CONTEXT_WINDOW = 128_000
 
 export interface RouteDeps {
   readonly models: Models
-  readonly custom: Custom
+  readonly custom: () => Promise<CustomEntries>
   readonly registry: RemoteRegistry
   readonly shippedVersion: () => Promise<string>
   readonly hooks: Hooks
@@ -167,7 +167,7 @@ function addAliasRoute({ custom }: RouteDeps): AnyRoute {
     errors: ['conflict', 'model_not_found'],
     example: { body: { alias: 'writer', model_id: 'anthropic/claude-sonnet-5' } },
     async handle({ body: { alias, model_id: modelId } }) {
-      const target = await custom.addAlias(alias, modelId)
+      const target = await (await custom()).addAlias(alias, modelId)
       return { alias, model_id: target.model, provider: target.provider, status: 'created' as const }
     },
   })
@@ -185,7 +185,7 @@ function removeAliasRoute({ custom }: RouteDeps): AnyRoute {
     returns: Removed,
     errors: ['alias_not_found'],
     async handle({ params: { alias } }) {
-      await custom.removeAlias(alias)
+      await (await custom()).removeAlias(alias)
       return { status: 'removed' as const }
     },
   })
@@ -207,7 +207,7 @@ function addModelRoute({ custom }: RouteDeps): AnyRoute {
       body: { id: 'acme/writer-1', provider: 'openrouter', display_name: 'Writer 1', context_window: 128_000 },
     },
     async handle({ body }) {
-      const { id, provider } = await custom.addModel(body)
+      const { id, provider } = await (await custom()).addModel(body)
       return { id, provider, status: 'added' as const }
     },
   })
@@ -226,7 +226,7 @@ function removeModelRoute({ custom }: RouteDeps): AnyRoute {
     returns: Removed,
     errors: ['model_not_found', 'conflict'],
     async handle({ params: { id }, query: { provider } }) {
-      await custom.removeModel(id, provider)
+      await (await custom()).removeModel(id, provider)
       return { status: 'removed' as const }
     },
   })

@@ -2,7 +2,7 @@ import { defineRoute, omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Inference } from './contract.ts'
-import { requireProvider, testProvider } from './provider-test.ts'
+import { requireProvider } from './states.ts'
 import type { ProviderRouteDeps } from './routes.ts'
 import { DefaultBody, DefaultProvider, Tested } from './schema.ts'
 
@@ -61,12 +61,9 @@ function testDefaultRoute({ inference, connections, auditCall }: ProviderRouteDe
     returns: Tested,
     errors: ['invalid_request'],
     async handle({ signal }) {
-      return testProvider(
-        connections,
-        requireProvider(inference, (await inference.defaultModel()).provider),
-        signal,
-        auditCall,
-      )
+      const { testProvider } = await import('./provider-test.ts')
+      const { provider } = await inference.defaultModel()
+      return testProvider(connections, requireProvider(inference, provider), signal, auditCall)
     },
   })
 }

@@ -1,23 +1,13 @@
-import { findNearest, suggest } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type * as v from 'valibot'
 import { advise } from './advice.ts'
 import type { Connection, Connections } from './connection.ts'
-import type { Inference, ProviderState } from './contract.ts'
+import type { ProviderState } from './contract.ts'
 import { checkProbe } from './driver-events.ts'
 import { withoutKey } from './keys.ts'
 import type { Tested } from './schema.ts'
 
 const TEST_MS = 30_000
-
-/** Throws `provider_not_found`, with the nearest name there is. */
-export function requireProvider(inference: Inference, name: string): ProviderState {
-  const states = inference.providers()
-  const state = states.find((provider) => provider.name === name)
-  if (state) return state
-  const names = states.map((one) => one.name)
-  throw new Refusal('provider_not_found', `Provider '${name}' not found${suggest(findNearest(name, names))}`)
-}
 
 /**
  * Calls the provider once. A failure is returned, not thrown, so that the reason can be shown. `auditCall` writes

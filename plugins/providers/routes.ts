@@ -7,7 +7,7 @@ import type { Connections } from './connection.ts'
 import type { Inference, ProviderState } from './contract.ts'
 import { defaultRoutes } from './default-routes.ts'
 import { detectRoutes } from './detect-routes.ts'
-import { requireProvider, testProvider } from './provider-test.ts'
+import { requireProvider } from './states.ts'
 import {
   KeyBody,
   KeyRemoved,
@@ -110,8 +110,10 @@ function testRoute({ inference, connections, auditCall }: ProviderRouteDeps): An
     params: ProviderParams,
     returns: Tested,
     errors: ['provider_not_found', 'invalid_request'],
-    handle: ({ params, signal }) =>
-      testProvider(connections, requireProvider(inference, params.name), signal, auditCall),
+    async handle({ params, signal }) {
+      const { testProvider } = await import('./provider-test.ts')
+      return testProvider(connections, requireProvider(inference, params.name), signal, auditCall)
+    },
   })
 }
 

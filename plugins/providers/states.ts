@@ -1,7 +1,8 @@
-import { omitUndefined } from 'svc/sdk'
+import { findNearest, suggest } from 'svc/internal'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Connections } from './connection.ts'
-import type { ProviderState } from './contract.ts'
+import type { Inference, ProviderState } from './contract.ts'
 import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 
@@ -32,4 +33,13 @@ const programStatus = ({ lacks }: { readonly lacks?: string | undefined }): Prov
 function keyStatus(name: string, driver: ProviderDriver, keys: Keys): ProviderState['authStatus'] {
   if (keys.source(name, variablesOf(driver))) return 'configured'
   return driver.envVar === undefined ? 'no_key_needed' : 'missing'
+}
+
+/** Throws `provider_not_found`, with the nearest name there is. */
+export function requireProvider(inference: Inference, name: string): ProviderState {
+  const states = inference.providers()
+  const state = states.find((provider) => provider.name === name)
+  if (state) return state
+  const names = states.map((one) => one.name)
+  throw new Refusal('provider_not_found', `Provider '${name}' not found${suggest(findNearest(name, names))}`)
 }

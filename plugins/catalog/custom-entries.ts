@@ -10,7 +10,7 @@ import type { Models } from './models.ts'
 import type { CustomBody } from './schema.ts'
 import type { CatalogStore } from './store.ts'
 
-export interface CustomDeps {
+export interface CustomEntriesDeps {
   readonly models: Models
   readonly store: CatalogStore
   readonly audit: Audit
@@ -20,11 +20,11 @@ export interface CustomDeps {
 }
 
 /** Models and aliases that operators add and remove. */
-export class Custom {
-  readonly #deps: CustomDeps
+export class CustomEntries {
+  readonly #deps: CustomEntriesDeps
   /** Changes one after the other: what is looked up must still hold when it is written. */
   readonly #changes = new SerialQueue()
-  constructor(deps: CustomDeps) {
+  constructor(deps: CustomEntriesDeps) {
     this.#deps = deps
   }
 
