@@ -4,6 +4,9 @@ import { checkDepth, nestingLimit, TooDeep } from '../schema/nesting.ts'
 import { isTree } from './shape.ts'
 import type { Tree } from './shape.ts'
 
+/** What `parseToml` throws: plugins take it from here, because a copy of the package has a class of its own. */
+export { TomlError }
+
 /** Throws `TomlError`, and `TooDeep` for what nests too deep in brackets, in headers or in dotted keys. */
 export function parseToml(text: string): TomlTable {
   const most = nestingLimit()

@@ -1,6 +1,5 @@
-import { stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
-import { parseToml, TooDeep } from 'svc/internal'
+import { parseToml, renderToml, TomlError, TooDeep } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
@@ -53,7 +52,7 @@ export function editManifest(toml: string, edits: ManifestEdits): string {
       parent[last] =
         typeof value === 'object' ? value.map((part) => (typeof part === 'string' ? part : { ...part })) : value
   }
-  return stringify(table)
+  return renderToml(table)
 }
 
 /** The table under a key; anything else there is replaced by an empty one. */
