@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
@@ -16,7 +16,8 @@ import { keepChunks } from './keep.ts'
 import { buildTypes, publicModules } from './declarations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const dist = join(root, 'dist')
+/** Where the build goes: a folder that the caller names, else `dist/`. */
+const dist = resolve(root, process.argv[2] ?? 'dist')
 
 /** Resolved by Node when they are needed: modules that must exist once, native code, and what most runs never load. */
 const packages = [
@@ -262,7 +263,7 @@ async function buildCode(out: string): Promise<void> {
 async function main(): Promise<void> {
   const started = performance.now()
   // Built beside the old tree and swapped in, so that a daemon that is starting never sees half of it.
-  const out = join(root, `dist.${process.pid}`)
+  const out = `${dist}.${process.pid}`
   await rm(out, { recursive: true, force: true })
   await mkdir(out, { recursive: true })
   try {

@@ -55,7 +55,6 @@ describe('what a start evaluates', () => {
       'eventsource-parser',
       'h3',
       'hookable',
-      'smol-toml',
       'unstorage',
       'unstorage/drivers/fs-lite',
       'uuid',

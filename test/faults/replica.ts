@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { daemonCommand } from '../support/daemon.ts'
 import { prepareHome } from './home.ts'
 import { beyond } from './report.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
@@ -14,16 +15,16 @@ export async function replica({ built, rounds }: FaultOptions): Promise<FaultRep
   const refusalsMs: number[] = []
   const bootsMs: number[] = []
   const root = fileURLToPath(new URL('../..', import.meta.url))
-  const entry = built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
+  const { file, path } = await daemonCommand(built)
   for (let round = 0; round < rounds; round++) {
     await using first = await home.start()
     bootsMs.push(first.bootMs)
     const since = performance.now()
-    const second = spawnSync(process.execPath, [...entry, 'start', '--home', home.path, '--port', '0'], {
+    const second = spawnSync(process.execPath, [file, 'start', '--home', home.path, '--port', '0'], {
       cwd: root,
       encoding: 'utf8',
       timeout: 20_000,
-      env: { PATH: process.env['PATH'], HOME: home.path },
+      env: { PATH: path, HOME: home.path },
     })
     refusalsMs.push(performance.now() - since)
     if (second.status === 0 || second.status === null) problems.push(`the second daemon ended with ${second.status}`)

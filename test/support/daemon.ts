@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { builtCommand } from './built-package.ts'
+import type { BuiltCommand } from './built-package.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -18,7 +20,15 @@ export interface DaemonProcess extends AsyncDisposable {
   stop(): Promise<number | null>
 }
 
-/** The real daemon in a process group of its own. From source, or the built one. Port from the system unless given. */
+/** The command of `dist/`, or that of the sources as they are now. */
+export async function daemonCommand(built: boolean): Promise<BuiltCommand> {
+  return built ? { file: 'dist/svc.js', path: process.env['PATH'] ?? '' } : await builtCommand()
+}
+
+/**
+ * The real daemon in a process group of its own: that of `dist/`, or one built from the sources as they are now. Port
+ * from the system unless given.
+ */
 export async function startDaemon(options: {
   readonly home: string
   readonly built?: boolean
@@ -27,17 +37,17 @@ export async function startDaemon(options: {
   /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[]
   /** Kills it, whether or not it listens by then. */ readonly signal?: AbortSignal
 }): Promise<DaemonProcess> {
-  const entry = options.built ? ['dist/svc.js'] : ['--conditions=svc-source', 'core/cli/main.ts']
+  const { file, path } = await daemonCommand(options.built ?? false)
   const begun = performance.now()
   const [program = '', ...before] = [...(options.under ?? []), process.execPath]
   const child = spawn(
     program,
-    [...before, ...entry, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])],
+    [...before, file, 'start', '--home', options.home, '--port', '0', ...(options.args ?? [])],
     {
       cwd: root,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], HOME: options.home, SVC_HOME: options.home, ...options.env },
+      env: { PATH: path, HOME: options.home, SVC_HOME: options.home, ...options.env },
     },
   )
   const pid = child.pid

@@ -1,32 +1,14 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildTypes, publicModules } from '../../core/build/declarations.ts'
-import { sources } from '../architecture/sources.ts'
-import { cachedBuild } from './cached-build.ts'
+import { publicModules } from '../../core/build/declarations.ts'
+import { builtPackage } from './built-package.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
-/**
- * The folder with the declarations of the sources as they are now. The compiler runs once for each state of the
- * sources, whichever test asks first.
- */
-export function buildDeclarations(): Promise<string> {
-  return (built ??= build())
-}
-let built: Promise<string> | undefined
-
-async function build(): Promise<string> {
-  return await cachedBuild('declarations', await hashSources(), (folder) => buildTypes(repository, folder))
-}
-
-async function hashSources(): Promise<string> {
-  const hash = createHash('sha256')
-  for (const { path, text } of sources('core', 'plugins', 'adapters')) hash.update(`${path}\0${text}\0`)
-  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json'])
-    hash.update(await readFile(join(repository, name)))
-  return hash.digest('hex').slice(0, 32)
+/** The folder with the declarations of the sources as they are now. */
+export async function buildDeclarations(): Promise<string> {
+  return join(await builtPackage(), 'dist/types')
 }
 
 /** The files a public module is made of, relative to the folder of the declarations; its own file is the first. */

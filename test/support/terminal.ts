@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import xterm from '@xterm/headless'
+import { builtCommand } from './built-package.ts'
 
 export interface TerminalEnd {
   readonly code: number | null
@@ -21,6 +22,8 @@ export interface TestTerminal extends AsyncDisposable {
   kill(signal: NodeJS.Signals): void
 }
 
+const { path } = await builtCommand()
+
 /** For what is to be seen; what is on the screen instead says more than a test that ran out of time. */
 const PATIENCE_MS = 15_000
 
@@ -38,7 +41,7 @@ export function startTerminal(
   const child = spawn('script', ['-qefc', `stty cols ${cols} rows ${rows}; ${line}`, '/dev/null'], {
     cwd: options.cwd ?? '/',
     stdio: 'pipe',
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent', TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.env },
+    env: { PATH: path, HOME: '/nonexistent', TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.env },
   })
   const terminal = new xterm.Terminal({ cols, rows, scrollback: 5000, allowProposedApi: true })
   let raw = ''

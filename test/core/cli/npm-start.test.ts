@@ -6,14 +6,13 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { startTerminal } from '../../support/terminal.ts'
+import { main } from './process.ts'
 
 vi.setConfig({ testTimeout: 40_000 })
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
 let folder: string
 const env = {
   PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH']}`,
-  NODE_OPTIONS: '--conditions=svc-source',
   npm_config_update_notifier: 'false',
 }
 beforeAll(async () => {

@@ -2,10 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { hardenProcess } from '../../../core/cli/process-hardening.ts'
-import { startDaemon } from './process.ts'
+import { main, startDaemon } from './process.ts'
 
 describe('a daemon that serves', () => {
   it.each([
@@ -27,10 +26,9 @@ describe('a daemon that serves', () => {
   })
 
   it('says so and ends when it is asked to with a debugger', async () => {
-    const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
     const child = spawn(
       process.execPath,
-      ['--inspect=127.0.0.1:0', '--conditions=svc-source', main, 'start', '--home', '/nonexistent', '--port', '0'],
+      ['--inspect=127.0.0.1:0', main, 'start', '--home', '/nonexistent', '--port', '0'],
       { stdio: 'pipe' },
     )
     let said = ''

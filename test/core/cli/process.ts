@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { builtCommand } from '../../support/built-package.ts'
 
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
+export const { file: main, path } = await builtCommand()
 
 export interface Ended {
   readonly code: number | null
@@ -20,15 +20,15 @@ export interface Running {
   prints(pattern: RegExp): Promise<RegExpExecArray>
 }
 
-/** The real command from source, in a folder without a configuration file. */
+/** The real command, built from the sources as they are now, in a folder without a configuration file. */
 export function startCli(
   args: readonly string[],
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
 ): Running {
-  const child = spawn(process.execPath, ['--conditions=svc-source', main, ...args], {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd: options.cwd ?? '/',
     stdio: 'pipe',
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent', ...options.env },
+    env: { PATH: path, HOME: '/nonexistent', ...options.env },
   })
   let [stdout, stderr] = ['', '']
   const waiting = new Set<() => void>()

@@ -7,8 +7,8 @@ import { byHand, openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import { startTerminal } from '../../support/terminal.ts'
 import type { TestTerminal } from '../../support/terminal.ts'
+import { main } from './process.ts'
 
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url))
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
 const PASTE = (text: string): string => `\u001b[200~${text}\u001b[201~`
 const CTRL_C = '\u0003'
@@ -30,7 +30,7 @@ const chat = async (
   options: { env?: NodeJS.ProcessEnv; args?: string; cols?: number; rows?: number; home?: string } = {},
 ) => {
   const terminal = startTerminal(
-    `exec ${process.execPath} --conditions=svc-source ${main} chat --home ${options.home ?? home} ${options.args ?? ''}`,
+    `exec ${process.execPath} ${main} chat --home ${options.home ?? home} ${options.args ?? ''}`,
     options,
   )
   if (!options.args?.includes('-m')) await terminal.shows(/Talking to [^]*\n>$/)
@@ -315,9 +315,7 @@ describe('approvals', () => {
       const request = { agent_id: stage.agent, tool_name: 'shell_exec', payload }
       return (await stage.host.json('POST', '/api/approvals', request)).body.id
     }
-    await using terminal = startTerminal(
-      `exec ${process.execPath} --conditions=svc-source ${main} approval watch --home ${home}`,
-    )
+    await using terminal = startTerminal(`exec ${process.execPath} ${main} approval watch --home ${home}`)
     await terminal.shows(/Waiting for what agents want to do/)
     terminal.type('y')
     await terminal.shows(/> y$/)
@@ -347,9 +345,7 @@ describe('approvals', () => {
       tool_name: 'shell_exec',
       payload: { command: 'make', args: ['all', 'of it'] },
     })
-    await using terminal = startTerminal(
-      `exec ${process.execPath} --conditions=svc-source ${main} approval watch --home ${home}`,
-    )
+    await using terminal = startTerminal(`exec ${process.execPath} ${main} approval watch --home ${home}`)
     await terminal.shows(/assistant wants to [^]*\n\n {4}make all "of it"\n[^]* n {2}no/)
     terminal.type('n\r')
     await terminal.shows(/rejected: make all "of it"/)

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startDaemon } from '../cli/process.ts'
+import { path, startDaemon } from '../cli/process.ts'
 import type { Json } from '../../support/json.ts'
 
 const key = 'a-key-of-the-operator-0123456789'
@@ -48,7 +48,7 @@ describe.runIf(process.platform === 'linux')('the environment a daemon was start
       'OF_MINE_DATABASE=',
       'OPENAI_API_KEY=',
       'OPENAI_API_KEY_2=',
-      `PATH=${process.env['PATH']}`,
+      `PATH=${path}`,
       'SVC_API_KEY=',
       'SVC_LOG_LEVEL=info',
       'TLS_CERT_PATH=/etc/cert',
