@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { PluginContext, Tokens } from 'svc/sdk'
+import type { Counter, PluginContext, Tokens } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Turns } from '../chat/contract.ts'
@@ -31,6 +31,7 @@ export class DeliveryPipeline {
   readonly webhooks: Webhooks
   readonly #deps: DeliveryPipelineDeps
   readonly #store: WebhookStore
+  readonly #deliveries: Counter
   /** Loaded with the first pass that has a subscriber. */
   #workers: Promise<{ readonly follower: AuditFollower; readonly dispatcher: Dispatcher }> | undefined
   #isSubscribed = false
@@ -39,9 +40,14 @@ export class DeliveryPipeline {
   #isPassRequested = false
 
   constructor(deps: DeliveryPipelineDeps) {
-    const { config, db, vault, admit, audit, feed } = deps
+    const { config, db, vault, admit, audit, feed, metrics } = deps
     this.#deps = deps
     this.#store = new WebhookStore(db)
+    // The first pass may still run while the plugin unloads, which takes no metric any more.
+    this.#deliveries = metrics.counter(
+      'svc_webhook_deliveries_total',
+      'Attempts to deliver an event to a webhook, by outcome',
+    )
     this.webhooks = new Webhooks({
       store: this.#store,
       audit,
@@ -58,7 +64,7 @@ export class DeliveryPipeline {
   }
 
   async #createWorkers(): Promise<{ readonly follower: AuditFollower; readonly dispatcher: Dispatcher }> {
-    const { config, feed, agents, turns, fetch, log, signal, background, metrics } = this.#deps
+    const { config, feed, agents, turns, fetch, log, signal, background } = this.#deps
     const store = this.#store
     const { AuditFollower } = await import('./audit-follower.ts')
     const { Dispatcher } = await import('./dispatcher.ts')
@@ -71,10 +77,7 @@ export class DeliveryPipeline {
       settings: config,
       run: background,
       secret: (target) => this.webhooks.secret(target),
-      deliveries: metrics.counter(
-        'svc_webhook_deliveries_total',
-        'Attempts to deliver an event to a webhook, by outcome',
-      ),
+      deliveries: this.#deliveries,
     })
     return { follower, dispatcher }
   }
