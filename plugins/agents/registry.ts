@@ -27,6 +27,8 @@ export interface LoadedAgent extends Agent {
 export class AgentRegistry {
   readonly #store: AgentStore
   readonly #log: Logger
+  /** Other processes write the same rows. */
+  readonly #shared: boolean
   #byId = new Map<string, LoadedAgent>()
   #byName = new Map<string, LoadedAgent>()
   #sorted: readonly LoadedAgent[] | undefined
@@ -34,6 +36,7 @@ export class AgentRegistry {
   constructor(store: AgentStore, log: Logger) {
     this.#store = store
     this.#log = log
+    this.#shared = store.shared
   }
 
   /** Reads every row. Called once, before anything else. */
@@ -43,16 +46,16 @@ export class AgentRegistry {
 
   async find(id: string): Promise<LoadedAgent | undefined> {
     const key = id.toLowerCase()
-    return this.#store.shared ? this.#answer(key, await this.#store.find(key)) : this.#byId.get(key)
+    return this.#shared ? this.#answer(key, await this.#store.find(key)) : this.#byId.get(key)
   }
   async findByName(name: string): Promise<LoadedAgent | undefined> {
-    if (!this.#store.shared) return this.#byName.get(name)
+    if (!this.#shared) return this.#byName.get(name)
     const row = await this.#store.findByName(name)
     return row && this.#answer(row.id, row)
   }
   /** Oldest first. */
   async list(): Promise<readonly LoadedAgent[]> {
-    if (this.#store.shared) return (await this.#store.all()).map((row) => this.#hold(row))
+    if (this.#shared) return (await this.#store.all()).map((row) => this.#hold(row))
     return (this.#sorted ??= [...this.#byId.values()].sort(
       (a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id),
     ))

@@ -20,7 +20,7 @@ import { grants } from './rights.ts'
 import { isOlder, SHIPPED } from './signing.ts'
 import type { Opened, Signatures } from './signing.ts'
 import { manifestOf } from './starter.ts'
-import { checkRunning, path } from './state.ts'
+import { path } from './state.ts'
 import type { Command } from './state.ts'
 import type { AgentStore } from './store.ts'
 import { mayUse } from './tool-rights.ts'
@@ -132,7 +132,7 @@ export class AgentService implements Agents {
 
   async requireRunning(id: string): Promise<LoadedAgent> {
     const agent = await this.require(id)
-    checkRunning(agent.name, agent.state)
+    checkRunning(agent)
     return agent
   }
   mayUse(agent: Agent, tool: ToolFacts): boolean {
@@ -488,4 +488,16 @@ function addressesOf({
       url === undefined ? [] : [{ field: `fallback_models.${index}.base_url`, url }],
     ),
   ]
+}
+
+/** Throws unless the agent takes messages. */
+function checkRunning({ name, state }: Agent): void {
+  if (state === 'Running') return
+  if (state === 'Created' || state === 'Initializing')
+    throw new Refusal('service_unavailable', `agent "${name}" is being made; try again`, { retryAfterSecs: 1 })
+  throw new Refusal(
+    'conflict',
+    `agent "${name}" is ${state} and takes no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`,
+    { details: { state } },
+  )
 }

@@ -44,15 +44,3 @@ export function path(name: string, state: AgentState, command: Command): readonl
   }
   return through
 }
-
-/** Throws unless the agent takes messages. */
-export function checkRunning(name: string, state: AgentState): void {
-  if (state === 'Running') return
-  if (state === 'Created' || state === 'Initializing')
-    throw new Refusal('service_unavailable', `agent "${name}" is being made; try again`, { retryAfterSecs: 1 })
-  throw new Refusal(
-    'conflict',
-    `agent "${name}" is ${state} and takes no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`,
-    { details: { state } },
-  )
-}
