@@ -15,7 +15,6 @@ import type { KeyRotation } from './key-rotation.ts'
 import type { Keys } from './keys.ts'
 import { ModelNaming } from './naming.ts'
 import type { Ollama } from './ollama.ts'
-import { createResolver } from './resolve.ts'
 import { Retries } from './retries.ts'
 import type { RetryDeps } from './retries.ts'
 import { providerStates } from './states.ts'
@@ -44,16 +43,15 @@ export function createInference(deps: InferenceDeps): Inference {
     'Calls of a provider that failed, each try counted, by reason.',
   )
   const naming = new ModelNaming(deps)
-  const resolve = createResolver({ ...deps, naming })
   const callDeps = { ...deps, failures }
   const embed = createEmbedder({
     connections,
     calls: (model, input, signal, wrapClient) => callModel(callDeps, model, input, signal, { wrapClient }),
-    resolve,
+    resolve: (choice) => naming.resolve(choice),
     usual: { provider: config.embedding.provider, model: config.embedding.model },
   })
   return {
-    resolve,
+    resolve: (choice) => naming.resolve(choice),
     complete: (model, request, signal, withinMs) => callModel(callDeps, model, request, signal, { withinMs }),
     embed,
     choose: (name, own) => naming.choose(name, own),

@@ -1,12 +1,19 @@
 import { findNearest, listNearest, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
-import type { Catalog } from '../catalog/contract.ts'
+import type { Price } from 'svc/providers'
+import { omitUndefined, Refusal } from 'svc/sdk'
+import type { Catalog, CatalogModel } from '../catalog/contract.ts'
+import type { Section } from './config.ts'
 import type { Connections } from './connection.ts'
+import type { Inference, ResolvedModel } from './contract.ts'
 import { isDefault, PREFERENCE } from './default-model.ts'
 import type { DefaultModel } from './default-model.ts'
 import type { Ollama } from './ollama.ts'
+import type { DriverEntry } from './registry.ts'
 
 export const BUILTIN = 'builtin'
+const GENERIC = 'openai-compatible'
+/** What is assumed of a model whose window nobody knows. */
+const CONTEXT_WINDOW = 128_000
 /** How many other providers of a model a warning names. */
 const MAX_OTHERS = 3
 
@@ -20,6 +27,9 @@ interface Choice {
   readonly provider: string
   readonly model: string
 }
+
+/** What names a model in a manifest: an address or a variable of its own may stand beside it. */
+type ModelChoice = Parameters<Inference['resolve']>[0]
 
 /** Decides what a model's name stands for, wherever somebody names one, so that one name means one model. */
 export class ModelNaming {
@@ -52,6 +62,32 @@ export class ModelNaming {
     return isMaker && !(await this.#lists(prefix, rest))
       ? { provider: own, model: name }
       : { provider: prefix, model: rest }
+  }
+
+  /** The provider and model that a choice stands for, with what is known of that model. Throws when it has no key. */
+  async resolve(choice: ModelChoice): Promise<ResolvedModel> {
+    const { baseUrl, apiKeyEnv } = choice
+    let { provider, model } = choice
+    if (isDefault(provider) && baseUrl !== undefined) provider = GENERIC
+    if (isDefault(provider)) ({ provider, model } = await this.place(model))
+    if (isDefault(model)) model = await this.#defaults.modelOf(provider)
+    const { entry } = await this.#connections.open({ provider, baseUrl, apiKeyEnv })
+    const section = this.#connections.section(provider)
+    const known = provider === BUILTIN ? undefined : await this.#readCatalog()
+    const vendor = this.#connections.catalogName(provider)
+    let found = known?.find(vendor, model)
+    if (known && !found) {
+      const alias = known.resolveAlias(model)
+      if (alias?.provider === vendor) found = known.find(vendor, (model = alias.model))
+    }
+    const price = section?.prices[model]
+    return {
+      provider,
+      model,
+      price: price ? toPrice(price) : this.#catalogPrice(found, entry, provider, baseUrl),
+      contextWindow: section?.context_window ?? found?.contextWindow ?? CONTEXT_WINDOW,
+      ...omitUndefined({ maxOutputTokens: found?.maxOutputTokens ?? undefined, baseUrl, apiKeyEnv }),
+    }
   }
 
   /** The provider and model that an agent gets which names a model without a provider. */
@@ -94,6 +130,21 @@ export class ModelNaming {
       return error.message
     }
     return undefined
+  }
+
+  #catalogPrice(
+    found: CatalogModel | undefined,
+    { driver }: DriverEntry,
+    provider: string,
+    baseUrl: string | undefined,
+  ): ResolvedModel['price'] {
+    const isLocal = driver.envVar === undefined && driver.name !== GENERIC
+    // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of
+    // the section. What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
+    if (!isLocal || found?.origin === 'custom' || driver.lacks) return found?.price ?? undefined
+    // What needs no key costs nothing: it runs on this machine.
+    const atHome = driver.baseUrl === this.#connections.baseUrl(provider) && baseUrl === undefined
+    return atHome ? { input: 0, output: 0 } : undefined
   }
 
   async #readCatalog(): Promise<Catalog | undefined> {
@@ -170,4 +221,8 @@ function rank(provider: string | undefined): number {
   if (provider === undefined) return Infinity
   const at = PREFERENCE.indexOf(provider)
   return at < 0 ? PREFERENCE.length : at
+}
+
+function toPrice({ input, output, ...cache }: Section['prices'][string]): Price {
+  return { input, output, ...omitUndefined({ cachedInput: cache.cached_input, cacheWrite: cache.cache_write }) }
 }

@@ -4,7 +4,7 @@ import { readFailedBody, shortened, UpstreamFailure } from 'svc/sdk'
 import type { UpstreamReason } from 'svc/sdk'
 import { baseUrlOf, failureClass, TokenCache } from 'svc/providers'
 import type { ApiHeaders, CompletionRequest, ExpiringToken, ProviderLink } from 'svc/providers'
-import type { Access } from './access.ts'
+import type { Access } from './client.ts'
 import type { VendorConfig } from './driver.ts'
 
 const DEFAULT_BASE_URL = 'https://api.githubcopilot.com'

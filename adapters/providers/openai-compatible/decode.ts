@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import { isObject } from 'svc/sdk'
 import { AnswerDecoder, usageOf } from 'svc/providers'
-import type { AnswerEnd, CompletionRequest, Usage } from 'svc/providers'
+import type { AnswerEnd, CompletionRequest, StreamedText, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
-import { InlineThinking } from './inline-thinking.ts'
 import type { Quirks } from './quirks.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { Message, WireCall } from './wire.ts'
@@ -177,4 +176,66 @@ function readUsage(wire: unknown): Usage | undefined {
     cachedInput: prompt_tokens_details?.cached_tokens ?? usage.output.prompt_cache_hit_tokens,
     thinking: completion_tokens_details?.reasoning_tokens,
   })
+}
+
+type TextTarget = Pick<StreamedText, 'addText' | 'addThinking'>
+const BEGIN_THINKING = '<think>'
+const END_THINKING = '</think>'
+
+/**
+ * Some servers write what a model thinks into its text, as `<think>…</think>` before the answer. Only at the very
+ * beginning does that mean thinking: further on a model may be writing about the tag.
+ */
+class InlineThinking {
+  readonly #target: TextTarget
+  #state: 'before' | 'inside' | 'after' = 'before'
+  #held = ''
+  constructor(target: TextTarget) {
+    this.#target = target
+  }
+
+  addText(text: string): void {
+    if (this.#state === 'after') return this.#target.addText(text)
+    this.#held += text
+    if (this.#state === 'before') this.#begin()
+    if (this.#state === 'inside') this.#go()
+  }
+  /** What is held back in case a tag follows. */
+  finish(): void {
+    const rest = this.#held
+    this.#held = ''
+    if (rest === '') return
+    if (this.#state === 'inside') this.#target.addThinking(rest)
+    else this.#target.addText(rest)
+  }
+
+  #begin(): void {
+    const start = this.#held.trimStart()
+    if (start.length < BEGIN_THINKING.length && BEGIN_THINKING.startsWith(start)) return
+    if (start.startsWith(BEGIN_THINKING)) {
+      this.#state = 'inside'
+      this.#held = start.slice(BEGIN_THINKING.length)
+    } else {
+      this.#state = 'after'
+      this.finish()
+    }
+  }
+  #go(): void {
+    const end = this.#held.indexOf(END_THINKING)
+    if (end >= 0) {
+      const thought = this.#held.slice(0, end)
+      const text = this.#held.slice(end + END_THINKING.length).trimStart()
+      this.#held = ''
+      this.#state = 'after'
+      if (thought.trim() !== '') this.#target.addThinking(thought)
+      if (text !== '') this.#target.addText(text)
+      return
+    }
+    // The end of what is there may be the beginning of the tag.
+    let kept = Math.min(END_THINKING.length - 1, this.#held.length)
+    while (kept > 0 && !END_THINKING.startsWith(this.#held.slice(-kept))) kept--
+    const thought = this.#held.slice(0, this.#held.length - kept)
+    this.#held = this.#held.slice(this.#held.length - kept)
+    if (thought !== '') this.#target.addThinking(thought)
+  }
 }

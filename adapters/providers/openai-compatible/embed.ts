@@ -1,7 +1,7 @@
 import type { EmbeddingCreateParams } from 'openai/resources/embeddings'
 import { embeddableText, embeddingUsage } from 'svc/providers'
 import type { ApiClient, ApiHeaders, ProviderClient } from 'svc/providers'
-import type { Access } from './access.ts'
+import type { Access } from './client.ts'
 import { Vectors } from './wire.ts'
 
 /** Embeds texts through `/embeddings`. The caller keeps each request within the vendor's limits. */
