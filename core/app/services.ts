@@ -40,7 +40,7 @@ export function provideServices(deps: ServiceDeps): Daemon {
       live,
       host,
       reread: options.reread,
-      onChange: (config) => kernel.reconfigure(config),
+      taken: (config) => kernel.reconfigure(config),
     }),
   )
   return daemon
