@@ -58,7 +58,7 @@ export default definePlugin({
       ...bulkRoutes(agents, config.max_bulk),
       ...modeRoutes(agents),
       ...profileRoutes(agents, assignable),
-      ...grantRoutes(agents, assignable, () => tools.list()),
+      ...grantRoutes({ agents, assignable, tools: () => tools.list() }),
     )
     const family = new FamilyService(agents, services.audit, config)
     await family.recover()

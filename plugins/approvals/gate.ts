@@ -23,63 +23,74 @@ export interface GateDeps {
 }
 
 /**
- * Stands before every call of a tool. Returns when nobody has to be asked or somebody approved exactly this call, which
- * uses the approval up; throws `forbidden` when it was rejected or nobody answered. There is no tool that answers
- * approvals, and what an agent fetches cannot reach this machine, so an agent cannot answer its own. A shell could,
- * where the daemon has no `api_key`: it is critical and asked about itself.
+ * Checks every tool call. Passes when no approval is needed or somebody approved exactly this call, which uses the
+ * approval up; throws `forbidden` when it was rejected or nobody answered. No tool answers approvals, and what an agent
+ * fetches cannot reach this machine, so an agent cannot approve its own calls. A shell could, where the daemon has no
+ * `api_key`: it counts as critical and needs an approval itself.
  */
-export function createGate({
-  config,
-  service,
-  store,
-  clock,
-  tools,
-  leaving: unloaded,
-}: GateDeps): (attempt: ToolCallAttempt) => Promise<void> {
-  const reloading = new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', {
-    retryAfterSecs: 1,
-    details: { ask_again: true },
-  })
-  const toIso = (ms: number): string => new Date(ms).toISOString()
-
-  return async (attempt) => {
-    await pass(attempt)
-    await endChanged(attempt)
+export class ApprovalGate {
+  readonly #deps: GateDeps
+  constructor(deps: GateDeps) {
+    this.#deps = deps
   }
 
-  async function pass(attempt: ToolCallAttempt): Promise<void> {
-    const { agent, tool, args, risk, refusal, suspicion } = attempt
-    const policy = policyOf(agent, config)
-    if (policy === 'never') return
-    const doubted = suspicion !== undefined && isHarmful(tool, risk)
-    if (policy === 'risky' && refusal === undefined && !doubted && !isRisky(tool, risk, config.require_approval)) return
+  async check(attempt: ToolCallAttempt): Promise<void> {
+    await this.#requireApproval(attempt)
+    await this.#revokeChanged(attempt)
+  }
+
+  async #requireApproval(attempt: ToolCallAttempt): Promise<void> {
+    if (!this.#needsApproval(attempt)) return
+    const { service, store, clock } = this.#deps
+    const { agent, tool, args, sessionId } = attempt
     const hash = actionHash(tool, args ?? null)
-    const standing = standingOf(attempt, hash)
-    const call = { agentId: agent.id, sessionId: attempt.sessionId, tool, summary: summarise(tool, args) }
-    const coveredBy = standing && (await service.covers(call, standing))
-    if (coveredBy !== undefined) {
-      attempt.approve?.(coveredBy)
+    const standing = this.#standingOf(attempt, hash)
+    const call = { agentId: agent.id, sessionId, tool, summary: summarise(tool, args) }
+    const grantedBy = standing && (await service.covers(call, standing))
+    if (grantedBy !== undefined) {
+      attempt.approve?.(grantedBy)
       return
     }
-    const signal = AbortSignal.any([attempt.signal, unloaded])
     for (;;) {
-      if (unloaded.aborted) throw reloading
-      signal.throwIfAborted()
-      const wanted = await place(attempt, hash, standing)
-      const approval = wanted.state === 'pending' ? await decided(wanted.id, signal) : wanted
+      const approval = await this.#decide(attempt, hash, standing)
       if (approval.state !== 'approved') throw refused(approval)
-      // Somebody else with the same action was faster: this one has to be asked for by itself.
+      // Another call with the same action has used the approval up: this one needs its own.
       if (!(await store.consume(approval.id, toIso(clock.now())))) continue
       attempt.approve?.(approval.decidedBy ?? 'operator')
       return
     }
   }
 
+  #needsApproval({ agent, tool, risk, refusal, suspicion }: ToolCallAttempt): boolean {
+    const { config } = this.#deps
+    const policy = policyOf(agent, config)
+    if (policy === 'never') return false
+    const isSuspicious = suspicion !== undefined && isHarmful(tool, risk)
+    return policy !== 'risky' || refusal !== undefined || isSuspicious || isRisky(tool, risk, config.require_approval)
+  }
+
+  /** The answer to the request for this call, which is made unless there is one. */
+  async #decide(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
+    const { service, leaving } = this.#deps
+    const signal = AbortSignal.any([attempt.signal, leaving])
+    if (leaving.aborted) throw reloading()
+    signal.throwIfAborted()
+    const approval = await this.#findOrRequest(attempt, hash, standing)
+    if (approval.state !== 'pending') return approval
+    try {
+      return await service.decision(approval.id, signal)
+    } catch (error) {
+      throw leaving.aborted ? reloading() : error
+    }
+  }
+
   /**
-   * A program does what files of the workspace say, and text that somebody pasted, or that a page left there in another
-   * session, can have an agent change those: `npm test` is the same words and another deed. So it is asked about again.
+   * Ends standing approvals for the shell after a call that may have changed files. What a program does depends on the
+   * files of the workspace, and pasted text or a fetched page can make an agent change those: `npm test` is the same
+   * command and another action then.
    */
-  async function endChanged({ agent, tool, args, risk }: ToolCallAttempt): Promise<void> {
+  async #revokeChanged({ agent, tool, args, risk }: ToolCallAttempt): Promise<void> {
+    const { config, service, tools } = this.#deps
     if (risk === 'read' || !config.session_scope) return
     const assessed = tools.find(tool)?.assess?.(args)
     if (assessed?.harm === 'low') return
@@ -89,25 +100,18 @@ export function createGate({
     })
   }
 
-  async function decided(id: string, signal: AbortSignal): Promise<Approval> {
-    try {
-      return await service.decision(id, signal)
-    } catch (error) {
-      throw unloaded.aborted ? reloading : error
-    }
-  }
-
   /** The request that decides about this call: one there is, or a new one. */
-  async function place(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
+  async #findOrRequest(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
+    const { service, store, tools } = this.#deps
     const { agent, tool, args, risk, refusal, suspicion, turnId, sessionId, callId } = attempt
     const rows = await store.ofAction(agent.id, hash)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
-    // Asked before the process ended, or before the approvals were reloaded.
+    // Requested before a restart, or before the plugin was reloaded.
     if (own) return toApproval(own)
     const rejected = rows.find((row) => row.turn_id === turnId && (row.state === 'rejected' || row.state === 'expired'))
-    // A model that does not take no for an answer must not wear out the person.
+    // A model that repeats a rejected call must not wear out the person.
     if (rejected) return toApproval(rejected)
-    const usable = rows.find((row) => usableFor(row, sessionId))
+    const usable = rows.find((row) => this.#isUsable(row, sessionId))
     if (usable) return toApproval(usable)
     const assessed = tools.find(tool)?.assess?.(args)
     return service.request({
@@ -128,23 +132,24 @@ export function createGate({
   }
 
   /**
-   * What an approval for the session would cover, and what a standing one must say to cover this call. After something
-   * that looked like instructions nothing: whoever wrote those would choose when it is done. The same for what may hold
-   * words from outside, unless it only reads. Decision: what only the person's own messages flow into is no stranger's
-   * word; without that no command that somebody asked for in a conversation could ever be covered. What somebody pasted
-   * counts as their own: it can have no more than the very call done that they approved, and `endChanged` sees to it
-   * that the call is still the same deed.
+   * What an approval for the session would cover, and the key that a standing one must have to cover this call.
+   * Nothing after text that looked like instructions: whoever wrote it would choose when the call is repeated. The same
+   * for calls that may hold text from outside, unless they only read. Decision: `UserInput` alone, the person's own
+   * messages, does not count as outside; otherwise no command that somebody requests in a conversation could be
+   * covered. Text that somebody pasted counts as their own: it can only repeat the very call that they approved, and
+   * `#revokeChanged` makes sure that the call still does the same.
    */
-  function standingOf(
+  #standingOf(
     { tool, args, risk, labels = [], refusal, suspicion, sessionId }: ToolCallAttempt,
     hash: string,
   ): Standing | undefined {
+    const { config, tools } = this.#deps
     if (!config.session_scope || suspicion !== undefined || sessionId === '') return undefined
     const assessed = tools.find(tool)?.assess?.(args)
-    // A tool that refuses no label acts outside all the same, and how often it does must not be a stranger's choice.
+    // A tool that refuses no label may still act outside, and a stranger must not choose how often.
     const foreign =
       refusal === undefined
-        ? risk !== 'read' && labels.some((label) => strangers.has(label))
+        ? risk !== 'read' && labels.some((label) => OUTSIDE_LABELS.has(label))
         : labels.length === 0 || labels.some((label) => label !== 'UserInput')
     if (assessed?.standing === 'once' || (foreign && assessed?.harm !== 'low')) return undefined
     if (assessed?.standing)
@@ -154,11 +159,9 @@ export function createGate({
       : { key: `same ${hash}`, covers: 'exactly this call' }
   }
 
-  /**
-   * Asked for in this conversation, or over the API, by nobody who still waits; and not so long ago that nobody
-   * remembers.
-   */
-  function usableFor(row: RequestRow, sessionId: string): boolean {
+  /** Requested in this conversation or over the API, awaited by nobody else, and not answered too long ago. */
+  #isUsable(row: RequestRow, sessionId: string): boolean {
+    const { config, service, clock } = this.#deps
     if (row.session_id !== sessionId && row.session_id !== '') return false
     if (row.state === 'pending') return row.expires_at > toIso(clock.now()) && !service.awaited(row.id)
     return (
@@ -171,26 +174,36 @@ export function createGate({
   }
 }
 
-/** What may be the words of somebody who was not asked, as against what is merely secret. */
-const strangers: ReadonlySet<string> = new Set(['ExternalNetwork', 'UntrustedAgent'])
+/** Labels of text that a stranger may have written, as against text that is merely secret. */
+const OUTSIDE_LABELS: ReadonlySet<string> = new Set(['ExternalNetwork', 'UntrustedAgent'])
 const DESCRIPTION_CHARS = 300
 function suspicionText(suspicion: string | undefined): string | undefined {
   return suspicion && `This call needs your approval, because ${suspicion}.`
 }
-/** Why it is asked for, and what the tool says it does. */
-function explain(does = '', reason: string | undefined): string {
-  const short = does.length > DESCRIPTION_CHARS ? `${does.slice(0, DESCRIPTION_CHARS - 1).toWellFormed()}…` : does
+/** Why an approval is needed, and how the tool describes itself. */
+function explain(toolDescription = '', reason: string | undefined): string {
+  const short =
+    toolDescription.length > DESCRIPTION_CHARS
+      ? `${toolDescription.slice(0, DESCRIPTION_CHARS - 1).toWellFormed()}…`
+      : toolDescription
   return visible(reason === undefined ? short : `${reason.slice(0, 400)} ${short}`.trimEnd())
 }
-function refused({ tool, state, timeoutSecs, decidedBy }: Approval): Refusal {
-  const why =
-    state === 'rejected'
-      ? 'a person rejected it'
-      : decidedBy === 'timeout'
-        ? `nobody approved it within ${timeoutSecs} seconds`
-        : `the request ended: ${decidedBy ?? 'expired'}`
+function whyRefused({ state, timeoutSecs, decidedBy }: Approval): string {
+  if (state === 'rejected') return 'a person rejected it'
+  if (decidedBy === 'timeout') return `nobody approved it within ${timeoutSecs} seconds`
+  return `the request ended: ${decidedBy ?? 'expired'}`
+}
+function refused(approval: Approval): Refusal {
   return new Refusal(
     'forbidden',
-    `${tool} was not done, because ${why}. Do not try the same again; say what you wanted to do and why.`,
+    `${approval.tool} was not done, because ${whyRefused(approval)}. Do not try the same again; say what you wanted to do and why.`,
   )
 }
+/** The request stays open, and the model can ask again once the plugin is back. */
+function reloading(): Refusal {
+  return new Refusal('service_unavailable', 'The approvals are being reloaded; the request stays open', {
+    retryAfterSecs: 1,
+    details: { ask_again: true },
+  })
+}
+const toIso = (ms: number): string => new Date(ms).toISOString()

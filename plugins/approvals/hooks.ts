@@ -2,12 +2,12 @@ import type { Hooks } from 'svc/sdk'
 import { AgentKilled } from '../agents/contract.ts'
 import { ToolCallStarting, TurnEnded } from '../chat/contract.ts'
 import { SessionCleared, SessionReset } from '../sessions/contract.ts'
-import type { createGate } from './gate.ts'
+import type { ApprovalGate } from './gate.ts'
 import type { ApprovalService } from './service.ts'
 
-/** Nothing here needs the chat to be there: without it no tool is called. */
-export function listen(hooks: Hooks, service: ApprovalService, gate: ReturnType<typeof createGate>): void {
-  hooks.on(ToolCallStarting, gate)
+/** Works without the chat plugin too: then no tool is called. */
+export function listen(hooks: Hooks, service: ApprovalService, gate: ApprovalGate): void {
+  hooks.on(ToolCallStarting, (attempt) => gate.check(attempt))
   hooks.on(AgentKilled, async ({ agent }) => {
     await service.withdraw(agent.id, 'the agent was killed')
     await service.revokeAll(agent.id, undefined, 'the agent was killed')

@@ -4,7 +4,7 @@ import { Audit } from '../audit/contract.ts'
 import { systemClock } from './clock.ts'
 import { ApprovalsConfig } from './config.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
-import { createGate } from './gate.ts'
+import { ApprovalGate } from './gate.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
 import { approvalRoutes } from './routes.ts'
@@ -47,7 +47,8 @@ export default definePlugin({
       },
       requested(approval) {
         log.info(
-          `${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the chat page or with ${commandLine(`approval approve ${approval.id.slice(0, 8)}`)}`,
+          `${approval.agentName} asks for approval (${approval.risk} risk): ${approval.summary}; answer it on the ` +
+            `chat page or with ${commandLine(`approval approve ${approval.id.slice(0, 8)}`)}`,
         )
         announce(() => hooks.emit(ApprovalRequested, { approval }))
       },
@@ -55,7 +56,8 @@ export default definePlugin({
     })
     own('timers of approvals', () => service.close())
     await service.open()
-    listen(hooks, service, createGate({ config, service, store, clock: systemClock, tools, leaving }))
+    const gate = new ApprovalGate({ config, service, store, clock: systemClock, tools, leaving })
+    listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: service.waiting }])
     metrics.observed('svc_approvals_standing', 'Standing approvals that hold', () => [{ value: service.standing }])

@@ -23,12 +23,12 @@ export interface ApprovalServiceDeps {
   }
   /** Whether somebody's credential is still accepted. */
   readonly holds: (principal: Principal) => boolean
-  /** Told after the change is on disk; must not throw. */
+  /** Called after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
   readonly resolved: (approval: Approval) => void
-  /** A standing approval let a call pass. */
+  /** Called when a standing approval let a call pass. */
   readonly granted: () => void
-  /** A request could not be expired when its time was up. */
+  /** Called when a request could not be expired at its time. */
   readonly failed: (error: unknown) => void
 }
 /** What somebody wants to do. */
@@ -50,29 +50,28 @@ export interface ApprovalInput {
   readonly standing?: Standing | undefined
 }
 const RECENT = 50
-/** Whoever has the key of the daemon, or sits at a machine whose daemon has none (`nameOf`). */
+/** Whoever has the API key, or works on a machine whose daemon has none (`nameOf`). */
 const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
 const nameFor = (by: Principal | string): string => (typeof by === 'string' ? by : nameOf(by))
-/** Approvals whose giver is remembered; of older ones it is asked again. */
-const MAX_GIVERS = 1_000
+/** How many approvals keep their approver; older ones have to be given again. */
+const MAX_APPROVERS = 1_000
 
-/** Where requests wait for an answer. What is true is in the table; timers and waiters only look there. */
+/** Holds requests until they are answered. The table decides; timers and waiters only read it. */
 export class ApprovalService implements Approvals {
   readonly #deps: ApprovalServiceDeps
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
   #standing = 0
   /**
-   * Who gave approvals that can still be used, where it was nobody with the API key: they hold as long as the
-   * credential does.
+   * Who gave approvals that can still be used without having the API key: these hold as long as the credential does.
    */
-  readonly #givers = new Map<string, Principal>()
+  readonly #approvers = new Map<string, Principal>()
   constructor(deps: ApprovalServiceDeps) {
     this.#deps = deps
   }
 
-  /** Takes up what an earlier process left: what ran out meanwhile is expired, the rest gets the time it has left. */
+  /** Resumes what an earlier process left: overdue requests expire, the others get the time they have left. */
   async open(): Promise<void> {
     this.#standing = await this.#deps.store.countStanding()
     for (const row of await this.#deps.store.pending()) {
@@ -88,49 +87,16 @@ export class ApprovalService implements Approvals {
   /** Durable before it settles. Throws `rate_limit` when too many of this agent wait, and `payload_too_large`. */
   async request(input: ApprovalInput): Promise<Approval> {
     const { store, audit, clock, limits } = this.#deps
-    const payload = JSON.stringify(input.payload ?? null)
-    const bytes = Buffer.byteLength(payload)
-    if (bytes > limits.payloadBytes) {
-      throw new Refusal(
-        'payload_too_large',
-        `payload: ${bytes} bytes of JSON are more than the ${limits.payloadBytes} that can be put before a ` +
-          'person (plugins.approvals.payload_bytes)',
-        { details: { limit_bytes: limits.payloadBytes } },
-      )
-    }
-    const now = clock.now()
-    const timeoutSecs = input.timeoutSecs ?? limits.timeoutSecs
-    const approval: Approval = {
-      id: randomUUID(),
-      agentId: input.agentId,
-      agentName: input.agentName,
-      turnId: input.turnId ?? '',
-      sessionId: input.sessionId ?? '',
-      callId: input.callId ?? '',
-      tool: input.tool,
-      action: input.action,
-      description: input.description,
-      summary: input.summary,
-      payload: input.payload ?? null,
-      actionHash: actionHash(input.tool, input.payload ?? null),
-      risk: input.risk,
-      state: 'pending',
-      requestedAt: toIso(now),
-      timeoutSecs,
-      expiresAt: toIso(now + timeoutSecs * 1000),
-      decidedAt: undefined,
-      decidedBy: undefined,
-      intent: input.intent ?? `use ${input.action}`,
-      standing: input.standing,
-      scope: undefined,
-    }
+    const payload = this.#encodePayload(input.payload ?? null)
+    const approval = toPending(input, clock.now(), input.timeoutSecs ?? limits.timeoutSecs)
     try {
       await store.commit(
         store.insert(approval, payload, limits.pendingPerAgent),
         audit.entry({
           event: 'capability_check',
           agentId: input.agentId,
-          details: `approval ${approval.id} requested, risk ${input.risk}, action ${approval.actionHash}: ${input.summary}`,
+          details:
+            `approval ${approval.id} requested, risk ${input.risk}, action ${approval.actionHash}: ` + input.summary,
         }),
       )
     } catch (error) {
@@ -144,19 +110,33 @@ export class ApprovalService implements Approvals {
     }
     this.#arm(approval.id, approval.expiresAt)
     this.#deps.requested(approval)
-    // It may have been given between the look for one and this request.
+    // A standing approval may have been given while this request was made.
     const grant = input.standing && (await this.#grantFor(approval, input.standing))
     if (grant) await this.#cover(approval.id, grant)
     return approval
   }
 
+  #encodePayload(payload: unknown): string {
+    const { payloadBytes } = this.#deps.limits
+    const encoded = JSON.stringify(payload)
+    const bytes = Buffer.byteLength(encoded)
+    if (bytes <= payloadBytes) return encoded
+    throw new Refusal(
+      'payload_too_large',
+      `payload: ${bytes} bytes of JSON are more than the ${payloadBytes} that can be put before a ` +
+        'person (plugins.approvals.payload_bytes)',
+      { details: { limit_bytes: payloadBytes } },
+    )
+  }
+
   async find(id: string): Promise<Approval | undefined> {
     const row = await this.#deps.store.find(id)
-    return row && toApproval(await this.#fresh(row))
+    return row && toApproval(await this.#expireIfOverdue(row))
   }
   async list(agentId?: string, recent = RECENT): Promise<readonly Approval[]> {
     const { store } = this.#deps
-    for (const row of await (agentId === undefined ? store.pending() : store.pendingOf(agentId))) await this.#fresh(row)
+    for (const row of await (agentId === undefined ? store.pending() : store.pendingOf(agentId)))
+      await this.#expireIfOverdue(row)
     const [pending, decided] = await Promise.all(
       agentId === undefined
         ? [store.pending(), store.decided(recent)]
@@ -165,22 +145,21 @@ export class ApprovalService implements Approvals {
     return [...pending, ...decided].map(toApproval)
   }
   async approve(id: string, by: Principal | string, scope: Scope = 'once'): Promise<Approval> {
-    // Before it is given: who waits for it uses it at once.
-    if (typeof by !== 'string' && 'id' in by) this.#givers.set(id, by)
+    // Before it is on disk: a waiting call uses it at once.
+    if (typeof by !== 'string' && 'id' in by) this.#approvers.set(id, by)
     try {
       return await this.#answer(id, 'approved', nameFor(by), scope)
     } finally {
-      for (const given of [...this.#givers.keys()].slice(0, -MAX_GIVERS)) this.#givers.delete(given)
+      for (const given of [...this.#approvers.keys()].slice(0, -MAX_APPROVERS)) this.#approvers.delete(given)
     }
   }
   /**
-   * Whether an approval that was given still counts. Of a giver who is not known any more, as after a restart, it does
-   * not.
+   * Whether an approval still counts. It does not when the approver is unknown, as after a restart.
    */
   holds({ id, decided_by: by }: Pick<RequestRow, 'id' | 'decided_by'>): boolean {
     if (by === OPERATOR) return true
-    const giver = this.#givers.get(id)
-    return giver !== undefined && this.#deps.holds(giver)
+    const approver = this.#approvers.get(id)
+    return approver !== undefined && this.#deps.holds(approver)
   }
   reject(id: string, by: Principal | string): Promise<Approval> {
     return this.#answer(id, 'rejected', nameFor(by))
@@ -238,9 +217,9 @@ export class ApprovalService implements Approvals {
         }),
       )
     } catch (error) {
-      // Answered, run out or revoked in the same moment: the person decides, or has decided.
-      const [now, held] = await Promise.all([store.find(id), store.findGrant(grant.id)])
-      if (now?.state === 'pending' && !this.#overdue(now) && held?.revoked_at === null) throw error
+      // Answered, expired or revoked at the same moment: the person decides, or has decided.
+      const [now, current] = await Promise.all([store.find(id), store.findGrant(grant.id)])
+      if (now?.state === 'pending' && !this.#overdue(now) && current?.revoked_at === null) throw error
       return
     }
     this.#deps.granted()
@@ -263,8 +242,8 @@ export class ApprovalService implements Approvals {
     for (const row of await this.#deps.store.grants(agentId, sessionId)) await this.#revoke(row, why)
   }
   /**
-   * An agent changed something: what it was allowed to run again may do another thing now. `tools` says for which tools
-   * that matters; what only reads is as it was, and so is the call itself.
+   * Revokes standing approvals after an agent changed something: what it was allowed to run may do something else now.
+   * `tools` says for which tools that matters; approvals that only read, and the one of the call itself, stay.
    */
   async revokeChanged(
     agentId: string,
@@ -277,7 +256,7 @@ export class ApprovalService implements Approvals {
       if (given?.risk !== 'low') await this.#revoke(row, 'the agent changed something since')
     }
   }
-  /** `undefined` when somebody else did in the same moment, or before. */
+  /** Returns when it was revoked; `undefined` when somebody else has revoked it. */
   async #revoke(row: GrantRow, by: string): Promise<string | undefined> {
     const { store, audit, clock } = this.#deps
     if (row.revoked_at !== null) return undefined
@@ -331,7 +310,7 @@ export class ApprovalService implements Approvals {
     return this.#waiters.has(id)
   }
 
-  /** Ends what nobody needs any more. */
+  /** Expires the pending requests of an agent, or of one of its turns. */
   async withdraw(agentId: string, reason: string, turnId?: string): Promise<void> {
     for (const row of await this.#deps.store.pendingOf(agentId))
       if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
@@ -345,10 +324,11 @@ export class ApprovalService implements Approvals {
     const { store, audit, clock } = this.#deps
     const found = await store.find(id)
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
-    const row = await this.#fresh(found)
+    const row = await this.#expireIfOverdue(found)
     if (row.state !== 'pending') throw answered(row)
     const at = toIso(clock.now())
     const grant = scope === 'session' ? await this.#grant(row, by, at) : undefined
+    const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
         store.answer(id, state, by, at, scope ?? null),
@@ -356,13 +336,13 @@ export class ApprovalService implements Approvals {
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
-          details: `approval ${id} ${state} by ${by}${grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''}, action ${row.action_hash}: ${row.summary}`,
+          details: `approval ${id} ${state} by ${by}${coverage}, action ${row.action_hash}: ${row.summary}`,
         }),
       )
     } catch (error) {
       const now = await store.find(id)
       if (!now) throw error
-      const settled = await this.#fresh(now)
+      const settled = await this.#expireIfOverdue(now)
       if (settled.state === 'pending') throw error
       throw answered(settled)
     }
@@ -373,7 +353,7 @@ export class ApprovalService implements Approvals {
     }
     return approval
   }
-  /** What waits already and would not have been asked any more. */
+  /** Answers the pending requests that the new standing approval covers. */
   async #coverWaiting({ agent_id: agentId, session_id: sessionId, tool_name: tool, standing_key: key }: RequestRow) {
     if (key === null) return
     const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
@@ -386,7 +366,7 @@ export class ApprovalService implements Approvals {
   async #grant(row: RequestRow, by: string, at: string): Promise<Statement> {
     const { store, limits } = this.#deps
     const { standing } = toApproval(row)
-    // Whoever else may answer can be removed, and nothing of theirs may stay in force.
+    // Anyone else who may answer can be removed, and nothing of theirs may stay in force.
     if (by !== OPERATOR) throw new Refusal('forbidden', 'Only the operator can approve for a whole session')
     if (!limits.sessionScope)
       throw new Refusal('forbidden', 'Approvals for a session are switched off (plugins.approvals.session_scope)')
@@ -416,8 +396,8 @@ export class ApprovalService implements Approvals {
     return store.insertGrant(grant, standing.key, limits.grantsPerSession)
   }
 
-  /** The row as it is now: its time may be up although its timer has not run. */
-  async #fresh(row: RequestRow): Promise<RequestRow> {
+  /** The row as it is now: it may be overdue although its timer has not run. */
+  async #expireIfOverdue(row: RequestRow): Promise<RequestRow> {
     if (row.state !== 'pending' || !this.#overdue(row)) return row
     await this.#expire(row, 'timeout')
     return (await this.#deps.store.find(row.id)) ?? row
@@ -435,14 +415,15 @@ export class ApprovalService implements Approvals {
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
-          details: `approval ${row.id} expired (${by}), which is a rejection, action ${row.action_hash}: ${row.summary}`,
+          details:
+            `approval ${row.id} expired (${by}), which is a rejection, action ${row.action_hash}: ` + row.summary,
         }),
       )
     } catch (error) {
       const now = await store.find(row.id)
       if (now?.state === 'pending') throw error
-      // Somebody answered in the same moment; who waits here has to hear of it all the same.
-      if (now) this.#tell(toApproval(now))
+      // Somebody answered at the same moment; waiting calls still need the answer.
+      if (now) this.#resolveWaiters(toApproval(now))
       return
     }
     this.#settle({ ...row, state: 'expired', decided_at: at, decided_by: by })
@@ -452,11 +433,11 @@ export class ApprovalService implements Approvals {
     const approval = toApproval(row)
     this.#timers.get(row.id)?.()
     this.#timers.delete(row.id)
-    this.#tell(approval)
+    this.#resolveWaiters(approval)
     this.#deps.resolved(approval)
     return approval
   }
-  #tell(approval: Approval): void {
+  #resolveWaiters(approval: Approval): void {
     for (const resolve of this.#waiters.get(approval.id) ?? []) resolve(approval)
   }
 
@@ -488,3 +469,31 @@ function answered(row: RequestRow): Refusal {
   )
 }
 const toIso = (ms: number): string => new Date(ms).toISOString()
+
+function toPending(input: ApprovalInput, now: number, timeoutSecs: number): Approval {
+  const payload = input.payload ?? null
+  return {
+    id: randomUUID(),
+    agentId: input.agentId,
+    agentName: input.agentName,
+    turnId: input.turnId ?? '',
+    sessionId: input.sessionId ?? '',
+    callId: input.callId ?? '',
+    tool: input.tool,
+    action: input.action,
+    description: input.description,
+    summary: input.summary,
+    payload,
+    actionHash: actionHash(input.tool, payload),
+    risk: input.risk,
+    state: 'pending',
+    requestedAt: toIso(now),
+    timeoutSecs,
+    expiresAt: toIso(now + timeoutSecs * 1000),
+    decidedAt: undefined,
+    decidedBy: undefined,
+    intent: input.intent ?? `use ${input.action}`,
+    standing: input.standing,
+    scope: undefined,
+  }
+}

@@ -4,62 +4,81 @@ import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
 import * as v from 'valibot'
 import { Entry } from './data.ts'
 import type { Shipped, TimedPrice } from './data.ts'
-import { fits, honest } from './offer.ts'
+import { isUsableModel, knownPrices } from './offer.ts'
 import { families, own } from './own.ts'
 import { readRegistry } from './registry-format.ts'
+import type { RegistryModel } from './registry-format.ts'
 import { sources } from './sources.ts'
 import type { Source } from './sources.ts'
 import { tierOf } from './tier.ts'
 
 type Known = Partial<Omit<Entry, 'provider' | 'id' | 'tier'>>
 
-/** Makes what is shipped from the packages and our own rows. The same packages give the same text, byte for byte. */
+/** Makes the shipped catalog from the packages and our own rows. The same packages give the same text, byte for byte. */
 export function collect(version: string): Shipped {
   const registry = readRegistry(providersCatalog)
   const sections = new Map(registry.map((entry) => [entry.id, entry.models]))
-  const elsewhere = new Map<string, Known>()
-  for (const { models } of registry)
-    for (const model of models) if (!elsewhere.has(baseOf(model.id))) elsewhere.set(baseOf(model.id), model)
+  const entries = new EntryCollector(registry.flatMap(({ models }) => models))
+  for (const source of sources) {
+    const priced = source.prices === undefined ? undefined : section(source.prices)
+    for (const model of source.models.flatMap((name) => sections.get(name) ?? []))
+      if (isUsableModel(source, model.id)) entries.put(source.provider, model.id, withPrices(source, priced, model))
+    for (const [id, known] of priced ? additions(source, priced) : [])
+      if (isUsableModel(source, id) && !entries.has(source.provider, id)) entries.put(source.provider, id, known)
+  }
+  for (const { provider, id, source: _, read: __, ...known } of own) entries.put(provider, id, known)
+  return { version, entries: ordered(entries.list()) }
+}
 
-  const entries = new Map<string, Entry>()
-  const put = (provider: string, id: string, known: Known): void => {
+/** Joins what several sources know of a model; the later one wins. */
+class EntryCollector {
+  readonly #entries = new Map<string, Entry>()
+  /** What the first provider of a model says of it, for those that say less. */
+  readonly #byBase = new Map<string, Known>()
+
+  constructor(models: readonly RegistryModel[]) {
+    for (const model of models) {
+      const base = baseOf(model.id)
+      if (!this.#byBase.has(base)) this.#byBase.set(base, model)
+    }
+  }
+
+  has(provider: string, id: string): boolean {
+    return this.#entries.has(`${provider} ${id}`)
+  }
+
+  put(provider: string, id: string, known: Known): void {
     const key = `${provider} ${id}`
-    const before = entries.get(key)
-    const traits = families.find(({ ids }) => ids.test(baseOf(id))) ?? elsewhere.get(baseOf(id))
+    const before = this.#entries.get(key)
+    const traits = families.find(({ ids }) => ids.test(baseOf(id))) ?? this.#byBase.get(baseOf(id))
     const prices = known.prices ?? before?.prices ?? null
     const entry = {
       provider,
       id,
-      name: known.name ?? before?.name ?? id,
-      context: known.context ?? before?.context ?? null,
-      output: known.output ?? before?.output ?? traits?.output ?? null,
-      tools: known.tools ?? before?.tools ?? traits?.tools ?? null,
-      vision: known.vision ?? before?.vision ?? traits?.vision ?? null,
-      thinking: known.thinking ?? before?.thinking ?? traits?.thinking ?? null,
+      name: firstKnown('name', known, before) ?? id,
+      context: firstKnown('context', known, before),
+      output: firstKnown('output', known, before, traits),
+      tools: firstKnown('tools', known, before, traits),
+      vision: firstKnown('vision', known, before, traits),
+      thinking: firstKnown('thinking', known, before, traits),
       tier: tierOf(provider, id, prices?.at(-1)?.output),
       prices,
     }
-    entries.set(key, v.parse(Entry, entry))
+    this.#entries.set(key, v.parse(Entry, entry))
   }
 
-  for (const source of sources) {
-    const priced = source.prices === undefined ? undefined : section(source.prices)
-    for (const name of source.models) {
-      for (const { id, ...model } of sections.get(name) ?? []) {
-        if (!fits(source, id)) continue
-        const better = priced && priceOf(priced, id)
-        put(source.provider, id, {
-          ...model,
-          prices: better === undefined ? honest(source.provider, id, model.prices ?? null) : better,
-        })
-      }
-    }
-    if (priced)
-      for (const [id, known] of additions(source, priced))
-        if (fits(source, id) && !entries.has(`${source.provider} ${id}`)) put(source.provider, id, known)
+  list(): readonly Entry[] {
+    return [...this.#entries.values()]
   }
-  for (const { provider, id, source: _, read: __, ...known } of own) put(provider, id, known)
-  return { version, entries: ordered([...entries.values()]) }
+}
+
+const firstKnown = <K extends keyof Known>(key: K, ...from: readonly (Known | undefined)[]) =>
+  from.map((one) => one?.[key]).find((value) => value !== undefined && value !== null) ?? null
+
+/** A model of the registry with the prices of the price package, where that knows it. */
+function withPrices(source: Source, priced: Provider | undefined, { id, ...model }: RegistryModel): Known {
+  const better = priced && priceOf(priced, id)
+  return { ...model, prices: better === undefined ? knownPrices(source.provider, id, model.prices ?? null) : better }
 }
 
 /**

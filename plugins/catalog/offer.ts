@@ -5,7 +5,7 @@ import type { Source } from './sources.ts'
 import { local, tierOf } from './tier.ts'
 
 /** Whether a model is one to talk to, and its id one that a request can be made with. */
-export function fits(source: Pick<Source, 'ids'> | undefined, id: string): boolean {
+export function isUsableModel(source: Pick<Source, 'ids'> | undefined, id: string): boolean {
   return !unfit.test(id.toLowerCase()) && (source?.ids?.test(id) ?? true)
 }
 
@@ -13,7 +13,7 @@ export function fits(source: Pick<Source, 'ids'> | undefined, id: string): boole
  * A zero in a registry means free only where the offer says so; elsewhere it stands for a subscription or for nothing
  * known.
  */
-export function honest(provider: string, id: string, prices: readonly TimedPrice[] | null): TimedPrice[] | null {
+export function knownPrices(provider: string, id: string, prices: readonly TimedPrice[] | null): TimedPrice[] | null {
   const zero = prices?.every(({ input, output }) => input === 0 && output === 0) ?? true
   return prices && (!zero || local.has(provider) || id.endsWith(':free')) ? [...prices] : null
 }
@@ -28,9 +28,9 @@ export function toEntries(sections: readonly RegistrySection[]): readonly Entry[
     const provider = source?.provider ?? section
     if (local.has(provider) || !/^[a-z0-9][a-z0-9._-]{0,63}$/.test(provider)) return []
     return models
-      .filter(({ id }) => fits(source, id))
+      .filter(({ id }) => isUsableModel(source, id))
       .map((model) => {
-        const prices = honest(provider, model.id, model.prices)
+        const prices = knownPrices(provider, model.id, model.prices)
         return { ...model, provider, prices, tier: tierOf(provider, model.id, prices?.at(-1)?.output) }
       })
   })

@@ -21,9 +21,10 @@ const Section = v.object({ id: text, name: v.optional(text), models: v.record(v.
 /** The format of models.dev: sections by the registry's own names of providers. Fields it may add are not looked at. */
 const Registry = v.record(v.string(), Section)
 
+export type RegistryModel = Omit<Entry, 'provider' | 'tier'>
 export interface RegistrySection {
   readonly id: string
-  readonly models: readonly Omit<Entry, 'provider' | 'tier'>[]
+  readonly models: readonly RegistryModel[]
 }
 
 /** Reads a registry in the format of models.dev. Throws a valibot error that names the first field that is wrong. */

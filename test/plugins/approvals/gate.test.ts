@@ -7,7 +7,7 @@ import type { Audit } from '../../../plugins/audit/contract.ts'
 import type { ToolCallAttempt } from '../../../plugins/chat/contract.ts'
 import { ApprovalsConfig } from '../../../plugins/approvals/config.ts'
 import type { Approval } from '../../../plugins/approvals/contract.ts'
-import { createGate } from '../../../plugins/approvals/gate.ts'
+import { ApprovalGate } from '../../../plugins/approvals/gate.ts'
 import { migrations } from '../../../plugins/approvals/migrations.ts'
 import { ApprovalService } from '../../../plugins/approvals/service.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
@@ -74,17 +74,18 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       },
     })
     await service.open()
+    const gate = new ApprovalGate({
+      config: settings,
+      service,
+      store,
+      clock,
+      tools: { find: (name) => (name === 'run' ? run : undefined) },
+      leaving: unloaded.signal,
+    })
     return {
       service,
       store,
-      gate: createGate({
-        config: settings,
-        service,
-        store,
-        clock,
-        tools: { find: (name) => (name === 'run' ? run : undefined) },
-        leaving: unloaded.signal,
-      }),
+      gate: (call: ToolCallAttempt) => gate.check(call),
       unload: () => {
         service.close()
         unloaded.abort(new Error('unloaded'))
