@@ -1,17 +1,29 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
 
 const TOKEN = 'a-token-of-more-than-thirty-two-characters'
+const plugins = [
+  ...turnPlugins,
+  'files',
+  'catalog',
+  'webhooks',
+  'providers/openai-compatible',
+  'providers/anthropic',
+  'providers/builtin',
+]
 let stage: ChatStage
-afterEach(async () => {
-  await stage[Symbol.asyncDispose]()
-})
+const close = async (): Promise<void> => stage[Symbol.asyncDispose]()
 const open = async (triggers: Record<string, unknown> = {}, more: Record<string, unknown> = {}): Promise<void> => {
-  stage = await openChat({ config: { webhook_triggers: { enabled: true, token: TOKEN, ...triggers }, ...more } })
+  stage = await openChat({
+    plugins,
+    memory: true,
+    config: { webhook_triggers: { enabled: true, token: TOKEN, ...triggers }, ...more },
+  })
 }
 async function post(
   path: string,
@@ -40,7 +52,14 @@ function signed(
 /** What the model was asked, in order. */
 const asked = (): readonly string[] => stage.fake.requests.map(({ body }) => String(body.messages?.at(-1)?.content))
 
+/** How many requests were taken. */
+const received = async (): Promise<number> =>
+  (await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')).body.total
+const unixSeconds = (offset = 0): number => Math.floor(Date.now() / 1000) + offset
+
 describe('POST /api/hooks/agent', () => {
+  afterEach(close)
+
   it('asks the first agent, or the one that is named, and answers with what it says', async () => {
     await open()
     stage.fake.script({ text: 'one' }, { text: 'two' })
@@ -150,6 +169,8 @@ describe('POST /api/hooks/agent', () => {
 })
 
 describe('POST /api/hooks/wake', () => {
+  afterEach(close)
+
   it('is answered at once, and the agent gets the text', async () => {
     await open()
     stage.fake.always({ text: 'awake' })
@@ -192,6 +213,8 @@ describe('POST /api/hooks/wake', () => {
 })
 
 describe('inbound hook signature and replay', () => {
+  afterEach(close)
+
   it('does not exist while it is off, for who has the key, and needs the key before that is told', async () => {
     await open({ enabled: false }, { api_key: 'the-key' })
     expect((await post('/api/hooks/wake', { text: 'x' }, {})).status).toBe(401)
@@ -222,7 +245,7 @@ describe('inbound hook signature and replay', () => {
         expect(
           (await stage.host.json('GET', '/api/agents', undefined, { authorization: `Bearer ${TOKEN}` })).status,
         ).toBe(401)
-      if (api_key === undefined) await stage[Symbol.asyncDispose]()
+      if (api_key === undefined) await close()
     }
   })
 
@@ -230,45 +253,6 @@ describe('inbound hook signature and replay', () => {
     await open({ token: 'short' })
     expect((await post('/api/hooks/wake', { text: 'x' }, { authorization: 'Bearer short' })).status).toBe(401)
     expect(stage.host.log.join('\n')).toMatch(/less than 32 characters/)
-  })
-
-  it('Inbound hook signature and replay: a signed request is taken once; a changed, old or wrongly signed one not at all', async () => {
-    await open({ require_signature: true })
-    stage.fake.always({ text: 'ok' })
-    const body = JSON.stringify({ text: 'pay one' })
-    const headers = signed(body, { id: 'msg-1' })
-    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted' })
-    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted', duplicate: true })
-    expect((await post('/api/hooks/wake', JSON.stringify({ text: 'pay ten' }), headers)).status).toBe(401)
-    expect(
-      (
-        await post(
-          '/api/hooks/wake',
-          JSON.stringify({ text: 'pay ten' }),
-          signed(JSON.stringify({ text: 'pay ten' }), { id: 'msg-1' }),
-        )
-      ).status,
-    ).toBe(409)
-    expect(
-      (await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) - 301 }))).status,
-    ).toBe(401)
-    expect(
-      (await post('/api/hooks/wake', body, signed(body, { seconds: Math.floor(Date.now() / 1000) + 302 }))).status,
-    ).toBe(401)
-    expect(
-      (await post('/api/hooks/wake', body, signed(body, { key: 'another key of more than thirty-two characters' })))
-        .status,
-    ).toBe(401)
-    expect((await post('/api/hooks/wake', body)).status).toBe(401)
-    // As long as a signature in characters, and longer in bytes.
-    expect(
-      (await post('/api/hooks/wake', body, { ...signed(body), 'webhook-signature': `v1,${'\u00e9'.repeat(44)}` }))
-        .status,
-    ).toBe(401)
-    const { 'webhook-id': _, ...without } = signed(body)
-    expect((await post('/api/hooks/wake', body, without)).status).toBe(400)
-    await stage.fake.request(0)
-    expect(asked()).toHaveLength(1)
   })
 
   it('handles a signed wake once when it is delivered several times at the same moment', async () => {
@@ -311,46 +295,6 @@ describe('inbound hook signature and replay', () => {
       body: { error: { message: `${field}: unknown field; did you mean ${known}?` } },
     })
     expect(stage.fake.requests).toEqual([])
-  })
-
-  it('a sender by the Standard Webhooks library needs no token beside its signature, which counts once', async () => {
-    const secret = `whsec_${randomBytes(32).toString('base64')}`
-    await open({ token: secret }, { rate_limit: { failed_auth_per_minute: 5, tokens_per_minute: 100_000 } })
-    stage.fake.always({ text: 'ok' })
-    const sender = new Webhook(secret)
-    const send = (body: string, id: string, at = new Date(), more: Record<string, string> = {}) =>
-      post('/api/hooks/agent', body, {
-        'webhook-id': id,
-        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-        'webhook-signature': sender.sign(id, at, body),
-        ...more,
-      })
-    const body = JSON.stringify({ message: 'the build is red' })
-    const first = await send(body, 'msg_1')
-    expect(first).toMatchObject({ status: 200, body: { response: 'ok' } })
-    // As the same secret is rotated, several signatures come in one header.
-    const rotated = `v1,${randomBytes(32).toString('base64')} ${sender.sign('msg_2', new Date(), body)}`
-    expect((await send(body, 'msg_2', new Date(), { 'webhook-signature': rotated })).status).toBe(200)
-    expect(await send(body, 'msg_1')).toMatchObject({
-      status: 200,
-      body: { turn_id: first.body.turn_id, duplicate: true },
-    })
-    expect(stage.fake.requests).toHaveLength(2)
-    // An answer that is kept for a key is not told to who has no more than a signature nobody looked at.
-    const key = { 'idempotency-key': 'mine' }
-    expect((await post('/api/hooks/agent', body, { authorization: `Bearer ${secret}`, ...key })).status).toBe(200)
-    expect((await post('/api/hooks/agent', body, { 'webhook-signature': 'v1,x', ...key })).status).toBe(401)
-    const old = new Date(Date.now() - 301_000)
-    expect((await send(body, 'msg_3', old)).status).toBe(401)
-    expect(
-      (await send(`${body} `, 'msg_4', new Date(), { 'webhook-signature': sender.sign('msg_4', new Date(), body) }))
-        .status,
-    ).toBe(401)
-    expect((await post('/api/hooks/agent', body)).status).toBe(401)
-    // Wrong signatures count as wrong keys do.
-    expect((await send(body, 'msg_5', old)).status).toBe(401)
-    expect((await send(body, 'msg_6')).status).toBe(429)
-    expect(stage.fake.requests).toHaveLength(3)
   })
 
   it('a token that is no whsec_ secret signs as text and as the base64 that libraries take it for', async () => {
@@ -407,5 +351,134 @@ describe('inbound hook signature and replay', () => {
     const refused = await post('/api/hooks/wake', { text: 'd' })
     expect(refused).toMatchObject({ status: 429, body: { error: expect.stringMatching(/3 requests/) } })
     expect(refused.headers.get('retry-after')).toBe('60')
+  })
+})
+
+describe('a hook that requires a signature', () => {
+  beforeAll(async () => {
+    await open({ require_signature: true })
+    stage.fake.always({ text: 'ok' })
+  })
+  afterAll(close)
+  const body = JSON.stringify({ text: 'pay one' })
+  const changed = JSON.stringify({ text: 'pay ten' })
+
+  it('Inbound hook signature and replay: takes a signed request once, however often it comes', async () => {
+    const headers = signed(body, { id: 'repeated' })
+    const [before, questions] = [await received(), asked().length]
+    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted' })
+    expect((await post('/api/hooks/wake', body, headers)).body).toMatchObject({ status: 'accepted', duplicate: true })
+    expect(await received()).toBe(before + 1)
+    await stage.fake.request(questions)
+    expect(asked()).toHaveLength(questions + 1)
+  })
+
+  it('does not take another text under an id that was used', async () => {
+    await post('/api/hooks/wake', body, signed(body, { id: 'used' }))
+    const before = await received()
+    expect((await post('/api/hooks/wake', changed, signed(changed, { id: 'used' }))).status).toBe(409)
+    expect(await received()).toBe(before)
+  })
+
+  it.each<[what: string, headers: () => Record<string, string> | undefined, status: number]>([
+    ['a changed text', () => signed(changed), 401],
+    ['a signature from five minutes ago', () => signed(body, { seconds: unixSeconds(-301) }), 401],
+    ['a signature from five minutes ahead', () => signed(body, { seconds: unixSeconds(302) }), 401],
+    [
+      'a signature with another key',
+      () => signed(body, { key: 'another key of more than thirty-two characters' }),
+      401,
+    ],
+    ['a request without a signature', () => undefined, 401],
+    [
+      'a signature that is as long in characters, and longer in bytes',
+      () => ({ ...signed(body), 'webhook-signature': `v1,${'\u00e9'.repeat(44)}` }),
+      401,
+    ],
+    [
+      'a signed request without an id',
+      () => {
+        const { 'webhook-id': _, ...without } = signed(body)
+        return without
+      },
+      400,
+    ],
+  ])('does not take %s', async (_what, headers, status) => {
+    const before = await received()
+    expect((await post('/api/hooks/wake', body, headers())).status).toBe(status)
+    expect(await received()).toBe(before)
+  })
+})
+
+describe('a sender by the Standard Webhooks library', () => {
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const sender = new Webhook(secret)
+  const body = JSON.stringify({ message: 'the build is red' })
+  const send = (text: string, id: string, at = new Date(), more: Record<string, string> = {}) =>
+    post('/api/hooks/agent', text, {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': sender.sign(id, at, text),
+      ...more,
+    })
+  const fiveMinutesAgo = (): Date => new Date(Date.now() - 301_000)
+
+  describe('whose secret is the token', () => {
+    beforeAll(async () => {
+      await open({ token: secret })
+      stage.fake.always({ text: 'ok' })
+    })
+    afterAll(close)
+
+    it('needs no token beside its signature', async () => {
+      expect(await send(body, 'alone')).toMatchObject({ status: 200, body: { response: 'ok' } })
+    })
+
+    it('may send several signatures in one header while its secret is rotated', async () => {
+      const rotated = `v1,${randomBytes(32).toString('base64')} ${sender.sign('rotated', new Date(), body)}`
+      expect((await send(body, 'rotated', new Date(), { 'webhook-signature': rotated })).status).toBe(200)
+    })
+
+    it('gets the same answer again for the same id, and nothing is asked', async () => {
+      const first = await send(body, 'twice')
+      const requests = stage.fake.requests.length
+      expect(await send(body, 'twice')).toMatchObject({
+        status: 200,
+        body: { turn_id: first.body.turn_id, duplicate: true },
+      })
+      expect(stage.fake.requests).toHaveLength(requests)
+    })
+
+    it('is not told an answer that is kept for a key when nobody looked at its signature', async () => {
+      const key = { 'idempotency-key': 'mine' }
+      const authorized = { authorization: `Bearer ${secret}`, ...key }
+      expect((await post('/api/hooks/agent', body, authorized)).status).toBe(200)
+      expect((await post('/api/hooks/agent', body, { 'webhook-signature': 'v1,x', ...key })).status).toBe(401)
+    })
+
+    it.each<[what: string, request: () => ReturnType<typeof post>]>([
+      ['from five minutes ago', () => send(body, 'old', fiveMinutesAgo())],
+      [
+        'whose text was changed',
+        () =>
+          send(`${body} `, 'changed', new Date(), { 'webhook-signature': sender.sign('changed', new Date(), body) }),
+      ],
+      ['without its signature', () => post('/api/hooks/agent', body)],
+    ])('is refused a request %s', async (_what, request) => {
+      const requests = stage.fake.requests.length
+      expect((await request()).status).toBe(401)
+      expect(stage.fake.requests).toHaveLength(requests)
+    })
+  })
+
+  it('is let in no more after as many wrong signatures as wrong keys are', async () => {
+    await open({ token: secret }, { rate_limit: { failed_auth_per_minute: 5, tokens_per_minute: 100_000 } })
+    try {
+      for (let n = 0; n < 5; n++) expect((await send(body, `wrong-${n}`, fiveMinutesAgo())).status).toBe(401)
+      expect((await send(body, 'right')).status).toBe(429)
+      expect(stage.fake.requests).toEqual([])
+    } finally {
+      await close()
+    }
   })
 })
