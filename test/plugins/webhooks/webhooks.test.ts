@@ -1,27 +1,29 @@
 import * as v from 'valibot'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import { Payload } from '../../../plugins/webhooks/schema.ts'
 import { startReceiver } from './receiver.ts'
-import type { Receiver } from './receiver.ts'
+import type { Received, Receiver } from './receiver.ts'
 import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
 
 const SECRET = 'a-secret-that-only-we-know'
 let stage: ChatStage
 let receiver: Receiver
 const allowed = { outbound: { allow: ['127.0.0.1'] } }
 const quick = { webhooks: { poll_ms: 20, back_off_min_ms: 10, back_off_max_ms: 40, timeout_ms: 500 } }
+const plugins = [...turnPlugins, 'clock', 'webhooks', 'providers/openai-compatible']
 async function open(config: Record<string, unknown> = { ...allowed, plugins: quick }): Promise<void> {
-  stage = await openChat({ config })
+  stage = await openChat({ plugins, memory: true, config })
 }
-beforeEach(async () => {
+async function listen(): Promise<void> {
   receiver = await startReceiver(SECRET)
-})
-afterEach(async () => {
+}
+async function close(): Promise<void> {
   await stage[Symbol.asyncDispose]()
   await receiver[Symbol.asyncDispose]()
-})
+}
 const api = (method: string, path: string, body?: unknown) => stage.host.json(method, path, body)
 async function subscribe(events: readonly string[], more: Record<string, unknown> = {}): Promise<Json> {
   const answer = await api('POST', '/api/webhooks', {
@@ -36,7 +38,10 @@ async function subscribe(events: readonly string[], more: Record<string, unknown
 }
 
 describe('outbound webhooks', () => {
-  it('are added, read, changed and removed, and their secret is never told', async () => {
+  beforeEach(listen)
+  afterEach(close)
+
+  it('are added and read', async () => {
     await open()
     const made = await subscribe(['agent_spawned', 'all'])
     expect(made).toEqual({
@@ -51,6 +56,12 @@ describe('outbound webhooks', () => {
     })
     expect((await api('GET', '/api/webhooks')).body).toEqual({ webhooks: [made], total: 1 })
     expect((await api('GET', `/api/webhooks/${made.id}`)).body).toEqual(made)
+    expect((await api('GET', '/api/webhooks/not-a-uuid')).status).toBe(400)
+  })
+
+  it('are changed and removed, which is audited, and their secret is never told', async () => {
+    await open()
+    const made = await subscribe(['agent_spawned', 'all'])
     const changed = await api('PUT', `/api/webhooks/${made.id}`, { name: 'other', enabled: false, secret: '' })
     expect(changed).toMatchObject({
       status: 200,
@@ -58,18 +69,9 @@ describe('outbound webhooks', () => {
     })
     expect((await api('DELETE', `/api/webhooks/${made.id}`)).body).toEqual({ status: 'deleted', webhook_id: made.id })
     expect((await api('GET', `/api/webhooks/${made.id}`)).status).toBe(404)
-    expect((await api('GET', '/api/webhooks/not-a-uuid')).status).toBe(400)
     const { body: audit } = await api('GET', '/api/audit/recent?event_type=webhook_changed')
     expect(audit.total).toBe(3)
     expect(JSON.stringify([audit, stage.host.log])).not.toContain(SECRET)
-  })
-
-  it.each(['a\u0000b', 'a\nb', 'a\u001b[31mb', ' \t '])('reject the name %j', async (name) => {
-    await open()
-    const url = `${receiver.url}/hook`
-    expect((await api('POST', '/api/webhooks', { name, url, events: ['all'] })).status).toBe(400)
-    const made = await subscribe(['all'])
-    expect((await api('PUT', `/api/webhooks/${made.id}`, { name })).status).toBe(400)
   })
 
   it('stay as they are when what was read is sent back: the mask of a secret is never stored', async () => {
@@ -133,59 +135,6 @@ describe('outbound webhooks', () => {
     expect([count(removed, 200), count(removed, 404)]).toEqual([1, 5])
   })
 
-  it.each([
-    [{ name: '' }, /name/],
-    [{ events: [] }, /at least one/],
-    [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/],
-    [{ url: 'ftp://example.com/x' }, /http/],
-    [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
-    [{ secret: '' }, /secret|empty/],
-    [{ name: 'x'.repeat(129) }, /name|128/],
-    [{ url: 'http://user:pass@example.com/' }, /user name or password/],
-  ])('%j is 400 and says why', async (wrong, why) => {
-    await open()
-    const { status, body } = await api('POST', '/api/webhooks', {
-      name: 'x',
-      url: `${receiver.url}/`,
-      events: ['all'],
-      ...wrong,
-    })
-    expect(status).toBe(400)
-    expect(JSON.stringify(body)).toMatch(why)
-  })
-
-  it('to this machine, private networks and metadata services are 400 and name what permits them', async () => {
-    await open({ plugins: quick })
-    for (const url of [
-      'http://127.0.0.1:9/',
-      'http://localhost/',
-      'http://10.1.2.3/',
-      'http://[::1]/',
-      'http://[::ffff:127.0.0.1]/',
-      'http://2130706433/',
-      'http://192.168.0.1/',
-      'http://printer.local/',
-      'http://x.internal/',
-      'http://a.localhost/',
-    ]) {
-      const { status, body } = await api('POST', '/api/webhooks', { name: 'x', url, events: ['all'] })
-      expect(status, url).toBe(400)
-      expect(JSON.stringify(body), url).toMatch(/\[outbound\] allow/)
-      expect((await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url })).status, url).toBe(400)
-    }
-    expect(
-      (await api('POST', '/api/webhooks', { name: 'x', url: 'http://169.254.169.254/latest', events: ['all'] })).status,
-    ).toBe(400)
-    const fine = await api('POST', '/api/webhooks', {
-      name: 'x',
-      url: 'https://93.184.215.14/hook',
-      events: ['all'],
-      enabled: false,
-    })
-    expect(fine.status).toBe(201)
-    expect((await api('PUT', `/api/webhooks/${fine.body.id}`, { url: 'http://127.0.0.1/' })).status).toBe(400)
-  })
-
   it('a test is sent at once and tells what came back', async () => {
     await open()
     const { id } = await subscribe(['all'], { enabled: false })
@@ -211,51 +160,142 @@ describe('outbound webhooks', () => {
   })
 })
 
-describe('events', () => {
-  it('Outbound webhook forging/replay: those of agents and of their turns are delivered once, signed and in order', async () => {
+describe('what is no webhook', () => {
+  beforeAll(async () => {
+    await listen()
     await open()
-    const { id: target } = await subscribe([
-      'agent_spawned',
-      'message_received',
-      'message_completed',
-      'agent_stopped',
-      'tool_invoked',
-    ])
-    const agent = await stage.spawn('worker')
+  })
+  afterAll(close)
+
+  it.each(['a\u0000b', 'a\nb', 'a\u001b[31mb', ' \t '])('reject the name %j', async (name) => {
+    const url = `${receiver.url}/hook`
+    expect((await api('POST', '/api/webhooks', { name, url, events: ['all'] })).status).toBe(400)
+    const made = await subscribe(['all'])
+    expect((await api('PUT', `/api/webhooks/${made.id}`, { name })).status).toBe(400)
+  })
+
+  it.each([
+    [{ name: '' }, /name/],
+    [{ events: [] }, /at least one/],
+    [{ events: ['agent_exploded'] }, /agent_spawned, agent_stopped/],
+    [{ url: 'ftp://example.com/x' }, /http/],
+    [{ url: `https://example.com/${'x'.repeat(2_100)}` }, /url|2048|2,048/],
+    [{ secret: '' }, /secret|empty/],
+    [{ name: 'x'.repeat(129) }, /name|128/],
+    [{ url: 'http://user:pass@example.com/' }, /user name or password/],
+  ])('%j is 400 and says why', async (wrong, why) => {
+    const { status, body } = await api('POST', '/api/webhooks', {
+      name: 'x',
+      url: `${receiver.url}/`,
+      events: ['all'],
+      ...wrong,
+    })
+    expect(status).toBe(400)
+    expect(JSON.stringify(body)).toMatch(why)
+  })
+})
+
+describe('addresses that no webhook may have', () => {
+  beforeAll(async () => {
+    await listen()
+    await open({ plugins: quick })
+  })
+  afterAll(close)
+  const webhook = { name: 'x', events: ['all'] }
+
+  it.each([
+    'http://127.0.0.1:9/',
+    'http://localhost/',
+    'http://10.1.2.3/',
+    'http://[::1]/',
+    'http://[::ffff:127.0.0.1]/',
+    'http://2130706433/',
+    'http://192.168.0.1/',
+    'http://printer.local/',
+    'http://x.internal/',
+    'http://a.localhost/',
+  ])('%s is 400 and names what permits it', async (url) => {
+    const { status, body } = await api('POST', '/api/webhooks', { ...webhook, url })
+    expect(status).toBe(400)
+    expect(JSON.stringify(body)).toMatch(/\[outbound\] allow/)
+    expect((await api('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url })).status).toBe(400)
+  })
+  it('a metadata service is 400', async () => {
+    expect((await api('POST', '/api/webhooks', { ...webhook, url: 'http://169.254.169.254/latest' })).status).toBe(400)
+  })
+  it('a webhook cannot be changed to one of them', async () => {
+    const url = 'https://93.184.215.14/hook'
+    const fine = await api('POST', '/api/webhooks', { ...webhook, url, enabled: false })
+    expect(fine.status).toBe(201)
+    expect((await api('PUT', `/api/webhooks/${fine.body.id}`, { url: 'http://127.0.0.1/' })).status).toBe(400)
+  })
+})
+
+describe('events of an agent and of its turn', () => {
+  let target: string
+  let agent: string
+  let response: string
+  let got: readonly Received[]
+  beforeAll(async () => {
+    await listen()
+    await open()
+    const events = ['agent_spawned', 'message_received', 'message_completed', 'agent_stopped', 'tool_invoked']
+    target = (await subscribe(events)).id
+    agent = await stage.spawn('worker')
     stage.fake.script({ text: 'hello' })
     const answer = await api('POST', `/api/agents/${agent}/message`, { message: 'hi' })
     expect(answer.status).toBe(200)
+    response = answer.body.response
     await receiver.count(3)
     await api('DELETE', `/api/agents/${agent}`)
-    const got = await receiver.count(4, ({ body }) => body.data.agent_id === agent)
-    expect(got.map(({ body }) => body.event)).toEqual([
-      'agent_spawned',
-      'message_received',
-      'message_completed',
-      'agent_stopped',
+    got = await receiver.count(4, ({ body }) => body.data.agent_id === agent)
+  })
+  afterAll(close)
+
+  it('Outbound webhook forging/replay: they are delivered once, signed and in order', () => {
+    expect(got.map(({ body, genuine }) => [body.event, genuine])).toEqual([
+      ['agent_spawned', true],
+      ['message_received', true],
+      ['message_completed', true],
+      ['agent_stopped', true],
     ])
-    for (const one of got) {
-      expect(one.genuine).toBe(true)
-      expect(one.headers['x-webhook-id']).toBe(one.body.id)
-      expect(one.body).toMatchObject({
+    expect(new Set(got.map(({ body }) => body.id)).size).toBe(4)
+  })
+
+  it('each carries its id, the webhook and its time, as the schema says', () => {
+    for (const { body, headers } of got) {
+      expect(headers['x-webhook-id']).toBe(body.id)
+      expect(body).toMatchObject({
         id: expect.stringMatching(/^evt_[0-9a-f]{32}$/),
         webhook_id: target,
         timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
       })
+      expect(v.is(Payload, body), JSON.stringify(body)).toBe(true)
     }
+  })
+
+  it('the end of a turn tells its answer and what it used', () => {
     expect(got[2]?.body.data).toMatchObject({
       agent_id: agent,
       turn_id: expect.any(String),
-      response: answer.body.response,
+      response,
       usage: { input_tokens: expect.any(Number) },
     })
-    expect(new Set(got.map(({ body }) => body.id)).size).toBe(4)
-    for (const { body } of got) expect(v.is(Payload, body), JSON.stringify(body)).toBe(true)
-    const { body } = await api('GET', `/api/webhooks/${target}/deliveries?state=delivered`)
-    expect(body.deliveries.map((one: { id: string }) => one.id)).toEqual(
-      expect.arrayContaining(got.map((one) => one.body.id)),
-    )
   })
+
+  it('they are listed as delivered', async () => {
+    const listed = async (): Promise<readonly string[]> =>
+      (await api('GET', `/api/webhooks/${target}/deliveries?state=delivered`)).body.deliveries.map(
+        (one: { id: string }) => one.id,
+      )
+    // The receiver has the last one before the daemon has its answer.
+    await expect.poll(listed).toEqual(expect.arrayContaining(got.map(({ body }) => body.id)))
+  })
+})
+
+describe('events', () => {
+  beforeEach(listen)
+  afterEach(close)
 
   it('before the subscription, and while it is off, are not told', async () => {
     await open()
@@ -269,15 +309,24 @@ describe('events', () => {
     expect(first?.body.data.agent_name).toBe('after')
     expect((await api('GET', `/api/webhooks/${id}/deliveries`)).body.total).toBe(1)
   })
+})
 
-  it('are named as they were subscribed to, with one event_type or with dotted names', async () => {
+describe('a subscription to events', () => {
+  beforeAll(async () => {
+    await listen()
     await open()
-    const one = await api('POST', '/api/webhooks/events', {
-      event_type: 'agent_spawned',
-      url: `${receiver.url}/one`,
-      secret: SECRET,
-    })
-    expect(one).toMatchObject({
+  })
+  afterEach(async () => {
+    for (const { id } of (await api('GET', '/api/webhooks/events')).body) await api('DELETE', path(id))
+  })
+  afterAll(close)
+  const path = (id: string): string => `/api/webhooks/events/${id}`
+  const add = (body: object) => api('POST', '/api/webhooks/events', body)
+  const addOne = () => add({ event_type: 'agent_spawned', url: `${receiver.url}/one`, secret: SECRET })
+  const addTwo = () => add({ events: ['agent.spawned', 'agent.terminated'], url: `${receiver.url}/two` })
+
+  it('names one event with event_type, and its secret is not told', async () => {
+    expect(await addOne()).toMatchObject({
       status: 201,
       body: {
         event_type: 'agent_spawned',
@@ -287,37 +336,62 @@ describe('events', () => {
         enabled: true,
       },
     })
-    const two = await api('POST', '/api/webhooks/events', {
-      events: ['agent.spawned', 'agent.terminated'],
-      url: `${receiver.url}/two`,
+  })
+
+  it('names several events with dotted names', async () => {
+    expect(await addTwo()).toMatchObject({
+      status: 201,
+      body: { secret: null, events: ['agent.spawned', 'agent.terminated'] },
     })
-    expect(two).toMatchObject({ status: 201, body: { secret: null, events: ['agent.spawned', 'agent.terminated'] } })
-    expect(
-      (await api('POST', '/api/webhooks/events', { event_type: 'nothing', url: receiver.url })).body.error.message,
-    ).toMatch(/agent_spawned/)
-    expect((await api('POST', '/api/webhooks/events', { url: receiver.url })).status).toBe(400)
+  })
+
+  it('to an event that nobody knows is refused with those there are', async () => {
+    const { status, body } = await add({ event_type: 'nothing', url: receiver.url })
+    expect([status, body.error.message]).toEqual([400, expect.stringMatching(/agent_spawned/)])
+  })
+
+  it('to no event is 400', async () => {
+    expect((await add({ url: receiver.url })).status).toBe(400)
+  })
+
+  it('is listed with those of its kind, and is none of the webhooks', async () => {
+    const [one, two] = [await addOne(), await addTwo()]
     expect((await api('GET', '/api/webhooks/events')).body).toEqual([one.body, two.body])
     expect((await api('GET', '/api/webhooks')).body.total).toBe(0)
+    expect((await api('GET', `/api/webhooks/${one.body.id}`)).status).toBe(404)
+  })
+
+  it('brings events under the names that it was made with', async () => {
+    await addOne()
+    await addTwo()
     const agent = await stage.spawn('named')
     await api('DELETE', `/api/agents/${agent}`)
-    const got = await receiver.count(3)
-    expect(got.filter(({ path }) => path === '/one').map(({ body }) => body.event)).toEqual(['agent_spawned'])
-    expect(got.filter(({ path }) => path === '/two').map(({ body }) => body.event)).toEqual([
-      'agent.spawned',
-      'agent.terminated',
-    ])
-    expect(await api('PUT', `/api/webhooks/events/${one.body.id}`, { event_type: 'agent_stopped' })).toMatchObject({
+    const received = await receiver.count(3)
+    const eventsAt = (at: string): readonly string[] =>
+      received.filter((request) => request.path === at).map(({ body }) => body.event)
+    expect(eventsAt('/one')).toEqual(['agent_spawned'])
+    expect(eventsAt('/two')).toEqual(['agent.spawned', 'agent.terminated'])
+  })
+
+  it('is changed to another event', async () => {
+    const { body } = await addOne()
+    expect(await api('PUT', path(body.id), { event_type: 'agent_stopped' })).toMatchObject({
       status: 200,
       body: { event_type: 'agent_stopped' },
     })
-    expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(200)
-    expect((await api('DELETE', `/api/webhooks/events/${two.body.id}`)).status).toBe(404)
-    // The two kinds do not reach into each other.
-    expect((await api('GET', `/api/webhooks/${one.body.id}`)).status).toBe(404)
+  })
+
+  it('is deleted once', async () => {
+    const { body } = await addOne()
+    expect((await api('DELETE', path(body.id))).status).toBe(200)
+    expect((await api('DELETE', path(body.id))).status).toBe(404)
   })
 })
 
 describe('outbound webhook forging / replay', () => {
+  beforeEach(listen)
+  afterEach(close)
+
   it('a receiver that fails gets the same bytes under the same id again, and nothing overtakes them', async () => {
     await open()
     const { id } = await subscribe(['agent_spawned'])
