@@ -20,8 +20,8 @@ const RESULT_PART = 0.3
 const RESULTS_PART = 0.75
 /** However much an answer may have, half of the window is for what it answers. */
 const ANSWER_PART = 0.5
-const NOTE = '\n[cut: the result did not fit the context window]'
-const GONE = '[removed: this result did not fit the context window]'
+const CUT_NOTE = '\n[cut: the result did not fit the context window]'
+const REMOVED = '[removed: this result did not fit the context window]'
 
 export function pressureOf(part: number): ContextPressure {
   return part < 0.5 ? 'low' : part < 0.7 ? 'medium' : part <= 0.85 ? 'high' : 'critical'
@@ -78,16 +78,16 @@ export function fit(request: CompletionRequest, window: number): CompletionReque
 
 /** No result over its part of the window, and the newest of all within theirs. */
 function cutResults(turns: readonly Turn[], window: number, count: (text: string) => number): readonly Turn[] {
-  const most = Math.floor(window * RESULT_PART)
+  const maxResultTokens = Math.floor(window * RESULT_PART)
   let left = Math.floor(window * RESULTS_PART)
   let changed = false
   const kept = turns.toReversed().map((turn) => {
     if (turn.role !== 'tool') return turn
     // A text has no more tokens than this, so most are not counted.
     let text = turn.text
-    if (text.length * 1.5 > most && count(text) > most) text = cut(text, most, count)
+    if (text.length * 1.5 > maxResultTokens && count(text) > maxResultTokens) text = cut(text, maxResultTokens, count)
     const size = text.length * 1.5 > left ? count(text) : Math.ceil(text.length / 3)
-    if (size > left) text = GONE
+    if (size > left) text = REMOVED
     left -= Math.min(size, left)
     if (text === turn.text) return turn
     changed = true
@@ -96,7 +96,9 @@ function cutResults(turns: readonly Turn[], window: number, count: (text: string
   return changed ? kept.toReversed() : turns
 }
 function cut(text: string, tokens: number, count: (text: string) => number): string {
-  return text.slice(0, Math.max(0, Math.floor(text.length * (tokens / count(text)) * 0.95) - NOTE.length)) + NOTE
+  return (
+    text.slice(0, Math.max(0, Math.floor(text.length * (tokens / count(text)) * 0.95) - CUT_NOTE.length)) + CUT_NOTE
+  )
 }
 
 /** How a family of tokenizers splits text. */

@@ -71,11 +71,11 @@ const commands: Readonly<Record<string, Entry>> = {
   sessions: {
     takes: '[number]',
     does: 'the sessions of this agent; with a number, a label or an id, go back to that one',
-    async run({ sessions, agents }, conversation, wanted) {
+    async run({ sessions, agents }, conversation, reference) {
       const agent = await agents.require(conversation.agentId)
       const { countMessages, listSessions, switchSession, titleOf } = await import('./session-commands.ts')
-      if (wanted === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
-      const session = await switchSession({ sessions, agents }, agent.id, wanted)
+      if (reference === '') return listSessions(sessions, agent, conversation.sessionId ?? agent.sessionId)
+      const session = await switchSession({ sessions, agents }, agent.id, reference)
       conversation.moved(session.id)
       return `Back in session ${session.id}: ${titleOf(session)}, ${countMessages(session)}.`
     },
@@ -168,9 +168,9 @@ const commands: Readonly<Record<string, Entry>> = {
     takes: '[on|off]',
     does: 'extended thinking, for models that can',
     run(_deps, conversation, argument) {
-      const wanted = argument.toLowerCase()
-      if (!['', 'on', 'off'].includes(wanted)) return 'Say /think on or /think off.'
-      conversation.thinking = wanted === '' ? conversation.thinking !== true : wanted === 'on'
+      const setting = argument.toLowerCase()
+      if (!['', 'on', 'off'].includes(setting)) return 'Say /think on or /think off.'
+      conversation.thinking = setting === '' ? conversation.thinking !== true : setting === 'on'
       return `Extended thinking is ${conversation.thinking ? 'on' : 'off'} for models that can.`
     },
   },

@@ -7,17 +7,21 @@ const SHORT = 8
 const LONG = 200
 
 /** What can be chosen now: a few models of each provider that can be used, or all of one. */
-export async function listModels(inference: Inference, catalog: Catalog | undefined, wanted: string): Promise<string> {
+export async function listModels(
+  inference: Inference,
+  catalog: Catalog | undefined,
+  providerName: string,
+): Promise<string> {
   const [chosen] = await Promise.all([inference.defaultModel(), catalog?.ready()])
   const providers = inference.providers()
-  if (wanted !== '') {
-    const provider = providers.find(({ name }) => name === wanted.toLowerCase())
+  if (providerName !== '') {
+    const provider = providers.find(({ name }) => name === providerName.toLowerCase())
     if (!provider) {
       const nearest = findNearest(
-        wanted,
+        providerName,
         providers.map(({ name }) => name),
       )
-      return `There is no provider "${wanted.slice(0, 50)}"${suggest(nearest) || '.'} /providers lists them.`
+      return `There is no provider "${providerName.slice(0, 50)}"${suggest(nearest) || '.'} /providers lists them.`
     }
     const models = catalog?.list(provider.name) ?? []
     const more = models.length > LONG ? `\n… and ${models.length - LONG} more: GET /api/models` : ''

@@ -129,14 +129,14 @@ export const ShownTurn = v.object({
   /** Turns of the session that are answered before this one, the next one first. */
   ahead: v.array(v.string()),
 })
-const most = v.pipe(
+const PageSize = v.pipe(
   v.string(),
   v.regex(/^\d{1,3}$/, 'Expected a whole number'),
   v.transform(Number),
   v.minValue(1),
   v.maxValue(500),
 )
-export const TurnsQuery = v.object({ limit: v.optional(most, '50') })
+export const TurnsQuery = v.object({ limit: v.optional(PageSize, '50') })
 export const TurnList = v.object({
   turns: v.array(
     v.omit(ShownTurn, ['text', 'iterations', 'usage', 'cost_usd', 'provider', 'model', 'failure', 'phase']),

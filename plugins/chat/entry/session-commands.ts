@@ -22,27 +22,27 @@ export async function listSessions(sessions: Sessions, agent: Agent, current: st
 export async function switchSession(
   { sessions, agents }: { readonly sessions: Sessions; readonly agents: Agents },
   agentId: string,
-  wanted: string,
+  reference: string,
 ): Promise<Session> {
-  const found = findSession(await sessions.list(agentId), wanted)
+  const found = findSession(await sessions.list(agentId), reference)
   await agents.require(agentId)
   await sessions.activate(agentId, found.id)
   return found
 }
 
-function findSession(all: readonly Session[], wanted: string): Session {
+function findSession(all: readonly Session[], reference: string): Session {
   const exact =
-    all.find(({ id }) => id === wanted.toLowerCase()) ??
-    all.find(({ label }) => label === wanted) ??
-    (/^\d{1,4}$/.test(wanted) ? all[Number(wanted) - 1] : undefined)
+    all.find(({ id }) => id === reference.toLowerCase()) ??
+    all.find(({ label }) => label === reference) ??
+    (/^\d{1,4}$/.test(reference) ? all[Number(reference) - 1] : undefined)
   if (exact) return exact
-  const begun = /^[\da-f-]{4,}$/i.test(wanted) ? all.filter(({ id }) => id.startsWith(wanted.toLowerCase())) : []
+  const begun = /^[\da-f-]{4,}$/i.test(reference) ? all.filter(({ id }) => id.startsWith(reference.toLowerCase())) : []
   if (begun[0] && begun.length === 1) return begun[0]
   throw new Refusal(
     'session_not_found',
     begun.length > 1
-      ? `${begun.length} sessions begin with ${wanted}; give more of it`
-      : `No session "${wanted.slice(0, 50)}" of this agent; /sessions lists them`,
+      ? `${begun.length} sessions begin with ${reference}; give more of it`
+      : `No session "${reference.slice(0, 50)}" of this agent; /sessions lists them`,
   )
 }
 

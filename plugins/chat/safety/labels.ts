@@ -70,10 +70,10 @@ export function labelsOfMessage(
   entryPoint: EntryPoint,
   text: string,
   given: readonly Label[],
-  wanted: PersonalData,
+  scope: PersonalData,
 ): readonly Label[] {
   const labels = new Set<Label>([...(ENTRY_POINT_LABELS[entryPoint] ?? []), ...given])
-  if (holdsPersonalData(text, wanted)) labels.add('Pii')
+  if (holdsPersonalData(text, scope)) labels.add('Pii')
   return [...labels]
 }
 
@@ -90,19 +90,19 @@ const SOCIAL_SECURITY = /\b(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}\b/
 const EMAIL = /[A-Za-z0-9][\w.+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,4}/
 const TELEPHONE = /(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){7,14}(?!\d)/
 /** Anything of the above has one of these. */
-const WORTH_A_LOOK = /\d{2}[ -]?\d{2}|@|\+\d/
+const CANDIDATE = /\d{2}[ -]?\d{2}|@|\+\d/
 
 /**
  * Whether a text contains personal data (the label `Pii` of security facts 1.2). Decision: it looks only for what a
  * checksum or a form can verify, because each match needs a person's approval before the agent may reach the network.
  * It does not find names and postal addresses.
  */
-export function holdsPersonalData(text: string, wanted: PersonalData): boolean {
-  if (wanted === 'off' || !WORTH_A_LOOK.test(text)) return false
+export function holdsPersonalData(text: string, scope: PersonalData): boolean {
+  if (scope === 'off' || !CANDIDATE.test(text)) return false
   if (SOCIAL_SECURITY.test(text)) return true
   for (const [number] of text.matchAll(CARD)) if (isCard(number.replace(/\D/g, ''))) return true
   for (const [account] of text.matchAll(IBAN)) if (isAccount(account.replaceAll(' ', ''))) return true
-  return wanted === 'contacts' && (EMAIL.test(text) || TELEPHONE.test(text))
+  return scope === 'contacts' && (EMAIL.test(text) || TELEPHONE.test(text))
 }
 
 /** The prefixes and lengths of card numbers in use. */
