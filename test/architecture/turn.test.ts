@@ -27,8 +27,8 @@ const modelCall = /^(?:plugins\/(?:providers|catalog)|adapters)\//
 /** How many files a plain turn may run through. These numbers only fall. */
 const MAX_TURN_FILES = 33
 const MAX_MODEL_CALL_FILES = 24
-/** Calls of functions in the whole product, the core included, rounded up. */
-const MAX_CALLS = 1_800
+/** Calls of functions in these files; how many there are depends a little on how the answer is cut into chunks. */
+const MAX_CALLS = 900
 
 /** The paths in the first column of a table below a heading. */
 function documented(heading: string): readonly string[] {
@@ -46,9 +46,10 @@ const output = execFileSync(
   { encoding: 'utf8', env },
 )
 const files = JSON.parse(output) as readonly RunFile[]
-const own = files.map(({ path }) => path).filter((path) => !surroundings.some((each) => each.path.test(path)))
-const turn = own.filter((path) => !modelCall.test(path))
-const call = own.filter((path) => modelCall.test(path))
+const own = files.filter(({ path }) => !surroundings.some((each) => each.path.test(path)))
+const paths = own.map(({ path }) => path)
+const turn = paths.filter((path) => !modelCall.test(path))
+const call = paths.filter((path) => modelCall.test(path))
 
 describe('one plain turn', () => {
   it('runs through few files of its own', () => {
@@ -60,7 +61,7 @@ describe('one plain turn', () => {
   })
 
   it('calls few functions', () => {
-    expect(files.reduce((sum, { calls }) => sum + calls, 0)).toBeLessThanOrEqual(MAX_CALLS)
+    expect(own.reduce((sum, { calls }) => sum + calls, 0)).toBeLessThanOrEqual(MAX_CALLS)
   })
 
   it('runs through the files that docs/architecture.md lists', () => {
