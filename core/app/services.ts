@@ -40,7 +40,7 @@ export function provideServices(deps: ServiceDeps): Daemon {
       live,
       host,
       reread: options.reread,
-      taken: (config) => kernel.reconfigure(config),
+      onChange: (config) => kernel.reconfigure(config),
     }),
   )
   return daemon

@@ -2,97 +2,112 @@ import type { App } from '../app.ts'
 import type { Log } from '../log/log.ts'
 import { exits } from './failure.ts'
 
-/** Signals and failures of the process, led to the app that serves. Dispose to take the listeners back. */
+/** Forwards signals and failures of the process to the app that serves. Dispose it to remove the listeners. */
 export interface ProcessEvents extends Disposable {
-  /** From now on they go to this app. */
+  /** From now on events go to this app. */
   serves(app: App): void
   ends(): void
   /** Whether something happened after which the process must not go on. */
   readonly failed: boolean
 }
 
-/** Broken connections that surface as events of a socket nobody listens to any more. */
+/** Errors of broken connections, emitted by sockets that no longer have a listener. */
 const harmless = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED'])
 
-/** npm sends the signal of Ctrl-C on to the daemon, which the terminal has already sent it. */
+/** npm forwards the signal of Ctrl-C to the daemon, which has already received it from the terminal. */
 const REPEATED_SIGNAL_MS = 1000
 
+type StopKind = 'shutdown' | 'restart'
+
 export function watchProcess(log: Log): ProcessEvents {
-  let app: App | undefined
-  /** What was asked for before there was an app to ask. */
-  let early: { readonly kind: 'shutdown' | 'restart'; readonly reason: string } | undefined
-  let stopping = false
-  let stoppingSince = 0
-  let failed = false
+  return new ProcessListener(log)
+}
 
-  const onStop = (signal: NodeJS.Signals): void => {
-    if (stopping) {
-      if (performance.now() - stoppingSince < REPEATED_SIGNAL_MS) return
-      log.warn(`${signal} again: leaving at once`)
-      process.exit(failed ? exits.failed : exits.interrupted)
+class ProcessListener implements ProcessEvents {
+  readonly #log: Log
+  /** Closing a terminal ends what runs in it. Read at the start: afterwards a closed terminal is no terminal. */
+  readonly #inTerminal: boolean
+  readonly #removeListeners: () => void
+  #app: App | undefined
+  /** A request to stop from before there was an app. */
+  #early: { readonly kind: StopKind; readonly reason: string } | undefined
+  #stopping = false
+  #stoppingSince = 0
+  #failed = false
+
+  constructor(log: Log) {
+    this.#log = log
+    const { isatty } = process.getBuiltinModule('node:tty')
+    this.#inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
+    const onStop = (signal: NodeJS.Signals): void => this.#onStop(signal)
+    this.#removeListeners = addListeners(
+      {
+        SIGINT: onStop,
+        SIGTERM: onStop,
+        SIGHUP: (signal) => this.#onHangup(signal),
+        // By default Node opens its debugger on this signal, for everybody who can reach the port.
+        SIGUSR1: (signal) => log.warn(`${signal} is ignored: the daemon is not opened to a debugger`),
+      },
+      (reason) => this.#report(reason, 'a promise was rejected and nothing handled it'),
+      (error) => this.#onException(error),
+    )
+  }
+
+  get failed(): boolean {
+    return this.#failed
+  }
+  serves(app: App): void {
+    this.#app = app
+    if (this.#early) this.#requestStop(this.#early.kind, this.#early.reason)
+    this.#early = undefined
+  }
+  ends(): void {
+    this.#app = undefined
+  }
+  [Symbol.dispose](): void {
+    this.#removeListeners()
+  }
+
+  #onStop(signal: NodeJS.Signals): void {
+    if (this.#stopping) {
+      if (performance.now() - this.#stoppingSince < REPEATED_SIGNAL_MS) return
+      this.#log.warn(`${signal} again: exiting at once`)
+      process.exit(this.#failed ? exits.failed : exits.interrupted)
     }
-    stopping = true
-    stoppingSince = performance.now()
-    log.info(`${signal}: stopping; once more to leave at once`)
-    ask('shutdown', signal)
+    this.#stopping = true
+    this.#stoppingSince = performance.now()
+    this.#log.info(`${signal}: stopping; send it again to exit at once`)
+    this.#requestStop('shutdown', signal)
   }
-  const ask = (kind: 'shutdown' | 'restart', reason: string): void => {
-    if (app) app.daemon[kind](reason)
-    else early ??= { kind, reason }
+  /** Without a terminal SIGHUP means "reload the configuration", by the convention for daemons. */
+  #onHangup(signal: NodeJS.Signals): void {
+    if (this.#inTerminal) this.#onStop(signal)
+    else if (!this.#stopping) this.#requestStop('restart', signal)
   }
-  /**
-   * A terminal that closes ends what was started in it; for a daemon without one it means "read your configuration
-   * again".
-   */
-  // Asked now: what is gone when the signal comes is no terminal any more.
-  const { isatty } = process.getBuiltinModule('node:tty')
-  const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor))
-  const onHangup = (signal: NodeJS.Signals): void => {
-    if (inTerminal) onStop(signal)
-    else if (!stopping) ask('restart', signal)
-  }
-  const report = (error: unknown, where: string): void => {
-    if (app) app.defect(error, where)
-    else log.error(where, error)
-  }
-  const onRejection = (reason: unknown): void => report(reason, 'a promise failed and nobody was watching')
-  const onException = (error: Error): void => {
-    report(error, 'an exception was not caught')
+  #onException(error: Error): void {
+    const what = 'an exception was not caught'
+    this.#report(error, what)
     if ('code' in error && harmless.has(String(error.code))) return
-    // What it interrupted is unknown: whoever supervises this process starts a sound one.
-    failed = true
-    if (stopping) return
-    stopping = true
-    if (!app) process.exit(exits.failed)
-    ask('shutdown', 'an exception was not caught')
+    // The state it left behind is unknown: the supervisor of this process starts a new one.
+    this.#failed = true
+    if (this.#stopping) return
+    this.#stopping = true
+    if (!this.#app) process.exit(exits.failed)
+    this.#requestStop('shutdown', what)
   }
-  // Left to itself Node opens its debugger on this signal, to whoever may send it or reach the port.
-  const onDebug = (signal: NodeJS.Signals): void =>
-    log.warn(`${signal} is ignored: the daemon is not opened to a debugger`)
-  const detach = attach(
-    { SIGINT: onStop, SIGTERM: onStop, SIGHUP: onHangup, SIGUSR1: onDebug },
-    onRejection,
-    onException,
-  )
 
-  return {
-    get failed() {
-      return failed
-    },
-    serves(next) {
-      app = next
-      if (early) ask(early.kind, early.reason)
-      early = undefined
-    },
-    ends() {
-      app = undefined
-    },
-    [Symbol.dispose]: detach,
+  #requestStop(kind: StopKind, reason: string): void {
+    if (this.#app) this.#app.daemon[kind](reason)
+    else this.#early ??= { kind, reason }
+  }
+  #report(error: unknown, where: string): void {
+    if (this.#app) this.#app.defect(error, where)
+    else this.#log.error(where, error)
   }
 }
 
-/** Listens to the process; the function that is returned takes the listeners back. */
-function attach(
+/** Returns a function that removes the listeners. */
+function addListeners(
   signals: Readonly<Partial<Record<NodeJS.Signals, (signal: NodeJS.Signals) => void>>>,
   onRejection: (reason: unknown) => void,
   onException: (error: Error) => void,

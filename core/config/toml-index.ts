@@ -1,129 +1,153 @@
 import { readOwnJson } from '../schema/nesting.ts'
+
 /** Where one key of a TOML file is written. Offsets count UTF-16 units of the text. */
 export interface KeyPlace {
   readonly path: readonly string[]
   /** Of the key, from 1. */
   readonly line: number
   readonly column: number
-  /** The value without the blanks around it; for a table header both lie at the end of its line. */
+  /** The value without surrounding whitespace; for a table header both are the end of its line. */
   readonly start: number
   readonly end: number
   readonly kind: 'value' | 'table'
-  /** The header this key stands under. */
+  /** The table this key belongs to. */
   readonly table: readonly string[]
 }
 
 /**
- * The keys and headers of a TOML text in their order. Reads only what is needed to find them; the text has to be
- * valid, which
- * smol-toml checks before.
+ * The keys and table headers of a TOML text, in order. Parses only what is needed to find them; smol-toml has checked
+ * that the text is valid.
  */
 export function indexToml(text: string): KeyPlace[] {
-  const places: KeyPlace[] = []
-  const arrays = new Map<string, number>()
-  let table: string[] = []
-  let at = 0
-  let line = 1
-  let lineStart = 0
+  return new TomlScanner(text).scan()
+}
 
-  const newline = (): void => {
-    line++
-    lineStart = at + 1
-  }
-  const blanks = (): void => {
-    while (text[at] === ' ' || text[at] === '\t') at++
-  }
-  const restOfLine = (): void => {
-    while (at < text.length && text[at] !== '\n') at++
+class TomlScanner {
+  readonly #text: string
+  readonly #places: KeyPlace[] = []
+  /** How many elements each array of tables has so far. */
+  readonly #arrays = new Map<string, number>()
+  #table: string[] = []
+  #at = 0
+  #line = 1
+  #lineStart = 0
+
+  constructor(text: string) {
+    this.#text = text
   }
 
-  /** A basic or literal string, one line or several, with the quotes. */
-  const skipString = (): void => {
-    const quote = text[at] ?? ''
-    const long = text.startsWith(quote.repeat(3), at)
-    at += long ? 3 : 1
-    while (at < text.length) {
-      if (text[at] === '\\' && quote === '"') at++
-      else if (long ? text.startsWith(quote.repeat(3), at) : text[at] === quote) break
-      if (text[at] === '\n') newline()
-      at++
+  scan(): KeyPlace[] {
+    while (this.#at < this.#text.length) {
+      this.#skipBlanks()
+      const char = this.#text[this.#at]
+      if (char === '[') this.#readHeader()
+      else if (char !== '#' && char !== '\n' && char !== '\r' && char !== undefined) this.#readPair()
+      this.#skipLine()
+      if (this.#text[this.#at] === '\n') this.#startLine()
+      this.#at++
     }
-    at += long ? 3 : 1
-    // Up to two quotes may stand before the closing three.
-    if (long) while (text[at] === quote) at++
+    return this.#places
   }
-  const readKey = (): string[] => {
+
+  #readHeader(): void {
+    const { line, column } = this.#position()
+    const isArray = this.#text[this.#at + 1] === '['
+    this.#at += isArray ? 2 : 1
+    const path = this.#readKey()
+    if (isArray) {
+      const name = path.join('\0')
+      const index = this.#arrays.get(name) ?? 0
+      this.#arrays.set(name, index + 1)
+      path.push(String(index))
+    }
+    this.#table = path
+    this.#skipLine()
+    this.#places.push({ path, line, column, start: this.#at, end: this.#at, kind: 'table', table: path })
+  }
+
+  #readPair(): void {
+    const { line, column } = this.#position()
+    const table = this.#table
+    const path = [...table, ...this.#readKey()]
+    this.#at++ // the equals sign
+    this.#skipBlanks()
+    const start = this.#at
+    this.#skipValue()
+    const end = start + this.#text.slice(start, this.#at).trimEnd().length
+    this.#places.push({ path, line, column, start, end, kind: 'value', table })
+  }
+
+  #position(): { readonly line: number; readonly column: number } {
+    return { line: this.#line, column: this.#at - this.#lineStart + 1 }
+  }
+  #startLine(): void {
+    this.#line++
+    this.#lineStart = this.#at + 1
+  }
+  #skipBlanks(): void {
+    while (this.#text[this.#at] === ' ' || this.#text[this.#at] === '\t') this.#at++
+  }
+  #skipLine(): void {
+    while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++
+  }
+
+  /** A basic or literal string, one line or several, with its quotes. */
+  #skipString(): void {
+    const text = this.#text
+    const quote = text[this.#at] ?? ''
+    const isLong = text.startsWith(quote.repeat(3), this.#at)
+    this.#at += isLong ? 3 : 1
+    while (this.#at < text.length) {
+      if (text[this.#at] === '\\' && quote === '"') this.#at++
+      else if (isLong ? text.startsWith(quote.repeat(3), this.#at) : text[this.#at] === quote) break
+      if (text[this.#at] === '\n') this.#startLine()
+      this.#at++
+    }
+    this.#at += isLong ? 3 : 1
+    // Up to two quotes may precede the closing three.
+    if (isLong) while (text[this.#at] === quote) this.#at++
+  }
+
+  #readKey(): string[] {
     const parts: string[] = []
     for (;;) {
-      blanks()
-      const start = at
-      if (text[at] === '"' || text[at] === "'") {
-        skipString()
-        const raw = text.slice(start, at)
-        parts.push(raw.startsWith('"') ? unescape(raw) : raw.slice(1, -1))
-      } else {
-        while (/[\w-]/.test(text[at] ?? '')) at++
-        parts.push(text.slice(start, at))
-      }
-      blanks()
-      if (text[at] !== '.') return parts
-      at++
+      this.#skipBlanks()
+      parts.push(this.#readKeyPart())
+      this.#skipBlanks()
+      if (this.#text[this.#at] !== '.') return parts
+      this.#at++
     }
   }
-  const skipValue = (): void => {
-    for (let depth = 0; at < text.length; at++) {
-      const char = text[at]
+  #readKeyPart(): string {
+    const start = this.#at
+    if (this.#text[start] === '"' || this.#text[start] === "'") {
+      this.#skipString()
+      const raw = this.#text.slice(start, this.#at)
+      return raw.startsWith('"') ? unescape(raw) : raw.slice(1, -1)
+    }
+    while (/[\w-]/.test(this.#text[this.#at] ?? '')) this.#at++
+    return this.#text.slice(start, this.#at)
+  }
+
+  #skipValue(): void {
+    for (let depth = 0; this.#at < this.#text.length; this.#at++) {
+      const char = this.#text[this.#at]
+      if (depth === 0 && (char === '#' || char === '\n')) return
       if (char === '"' || char === "'") {
-        skipString()
-        at--
+        this.#skipString()
+        this.#at--
       } else if (char === '[' || char === '{') depth++
       else if (char === ']' || char === '}') depth--
       else if (char === '#') {
-        if (depth === 0) return
-        restOfLine()
-        at--
-      } else if (char === '\n') {
-        if (depth === 0) return
-        newline()
-      }
+        this.#skipLine()
+        this.#at--
+      } else if (char === '\n') this.#startLine()
     }
   }
-
-  while (at < text.length) {
-    blanks()
-    const column = at - lineStart + 1
-    const here = line
-    if (text[at] === '[') {
-      const array = text[at + 1] === '['
-      at += array ? 2 : 1
-      const path = readKey()
-      if (array) {
-        const name = path.join('\0')
-        const position = arrays.get(name) ?? 0
-        arrays.set(name, position + 1)
-        path.push(String(position))
-      }
-      table = path
-      restOfLine()
-      places.push({ path, line: here, column, start: at, end: at, kind: 'table', table })
-    } else if (text[at] !== '#' && text[at] !== '\n' && text[at] !== '\r' && at < text.length) {
-      const path = [...table, ...readKey()]
-      at++ // the equals sign
-      blanks()
-      const start = at
-      skipValue()
-      const end = start + text.slice(start, at).trimEnd().length
-      places.push({ path, line: here, column, start, end, kind: 'value', table })
-    }
-    restOfLine()
-    if (text[at] === '\n') newline()
-    at++
-  }
-  return places
 }
 
 function unescape(quoted: string): string {
-  // Keys with escapes beyond those of JSON are legal and do not occur; the raw text serves for the message.
+  // Escapes beyond those of JSON are legal in keys and rare; error messages then show the raw text.
   try {
     return String(readOwnJson(quoted))
   } catch {
@@ -131,7 +155,7 @@ function unescape(quoted: string): string {
   }
 }
 
-/** The place of a key, or of the nearest table or value that holds it. */
+/** The place of a key, or of the nearest table or value that contains it. */
 export function findPlace(places: readonly KeyPlace[], path: readonly string[]): KeyPlace | undefined {
   for (let length = path.length; length > 0; length--) {
     const found = places.find(

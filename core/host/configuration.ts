@@ -13,34 +13,135 @@ import type { Config, LoadedConfig } from '../config/load.ts'
 import type { Applied, Configuration } from './configuration-service.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
+import { omitUndefined } from '../schema/object.ts'
 import { SerialQueue } from '../scope/queue.ts'
 import type { Host } from './host.ts'
 import { findMeant, parseSections, sectionWarnings } from './section.ts'
 import type { Sources } from './section.ts'
 
-export interface ConfigurationParts {
+export interface ConfigurationDeps {
   readonly live: LiveConfig
   readonly host: Host
-  /** Reads every source again. Absent: the daemon was not made from files. */
+  /** Reads every source again. Absent: the daemon was not started from files. */
   readonly reread: (() => Promise<LoadedConfig>) | undefined
-  /** The new values hold: tells those that keep a copy. */
-  readonly taken: (config: Config) => void
+  /** Called with new values, for those who keep a copy. */
+  readonly onChange: (config: Config) => void
 }
 
-export function createConfiguration(parts: ConfigurationParts): Configuration {
-  const { live, host } = parts
-  /** One change at a time, so that each is compared with what the one before left. */
-  const changes = new SerialQueue()
+export function createConfiguration(deps: ConfigurationDeps): Configuration {
+  return new RunningConfiguration(deps)
+}
 
-  function checkWhole(config: Config, change: ConfigChange, sources: Sources): void {
+class RunningConfiguration implements Configuration {
+  readonly #deps: ConfigurationDeps
+  /** One change at a time: each is compared with the result of the one before. */
+  readonly #changes = new SerialQueue()
+
+  constructor(deps: ConfigurationDeps) {
+    this.#deps = deps
+  }
+
+  read(): Readonly<Record<string, unknown>> {
+    const { live } = this.#deps
+    return redact(live.current, live.schema) as Readonly<Record<string, unknown>>
+  }
+  shown(key: string, ...value: [unknown?]): unknown {
+    const { live } = this.#deps
+    const path = splitKey(key)
+    const found = value.length === 0 ? valueAt(live.current, path) : value[0]
+    // Only the branch of the key is copied, because plugins read single keys often.
+    return valueAt(redact(nest(path, found), live.schema), path)
+  }
+  sources(): ReadonlyMap<string, string> {
+    return this.#deps.live.sources
+  }
+  restart(): readonly string[] {
+    return this.#deps.live.restart
+  }
+  async schema(): Promise<Record<string, unknown>> {
+    return (await import('../config/json-schema.ts')).configJsonSchema(this.#deps.host.definitions())
+  }
+
+  async check(key: string, value: unknown): Promise<void> {
+    const { live } = this.#deps
+    const path = splitKey(key)
+    // Loaded lazily: only a change needs the TOML parser.
+    const { checkConfigKey, checkConfigValue } = await import('../config/set.ts')
+    const { findFileOnly } = await import('../config/find-file-only.ts')
+    const schema = this.#schemaFor(path)
+    try {
+      checkConfigKey('the value', path, schema)
+      const found = findFileOnly(schema, path, value)
+      if (found) throw fileOnlyRefusal(found.path, found.reason)
+      checkConfigValue('the value', key, value, schema)
+    } catch (error) {
+      throw refusalOf(error, 'invalid_request')
+    }
+    const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
+    this.#checkWhole(config, change, new Map([[key, 'the value']]))
+    if (live.current.api_key !== undefined && !config.api_key?.trim())
+      throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
+  }
+
+  set(key: string, value: unknown): Promise<Applied> {
+    return this.#changes.run(async () => {
+      await this.check(key, value)
+      const { setConfigValue } = await import('../config/set.ts')
+      try {
+        await setConfigValue(fileOf(this.#deps.live.current), key, value, this.#schemaFor(splitKey(key)))
+      } catch (error) {
+        throw refusalOf(error, 'conflict')
+      }
+      try {
+        return await this.#apply()
+      } catch (error) {
+        throw new Refusal(
+          'conflict',
+          `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
+            reasonOf(refusalOf(error, 'conflict')),
+          { details: { key, status: 'saved_reload_failed' }, cause: error },
+        )
+      }
+    })
+  }
+  reload(): Promise<Applied> {
+    return this.#changes.run(async () => {
+      try {
+        return await this.#apply()
+      } catch (error) {
+        throw refusalOf(error, 'invalid_request')
+      }
+    })
+  }
+
+  /** Reads all sources again and applies them to the daemon and its plugins. */
+  async #apply(): Promise<Applied> {
+    const { live, host, reread, onChange } = this.#deps
+    if (!reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
+    const loaded = (await reread()).complete(host.known())
+    const { config, change } = live.plan(loaded.config)
+    this.#checkWhole(config, change, loaded.sources)
+    live.replace(config, loaded, change)
+    onChange(config)
+    const reloads = await this.#reloadPlugins(this.#affectedPlugins(change))
+    return {
+      ...change,
+      warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)],
+      ...reloads,
+    }
+  }
+
+  /** Throws a refusal for a configuration that is unsafe as a whole, or that a plugin would refuse. */
+  #checkWhole(config: Config, change: ConfigChange, sources: Sources): void {
+    const { live, host } = this.#deps
     const { host: address } = parseListenAddr(live.current.listen_addr)
-    // A key about to be set may be blank, which counts as none once it is read from the file.
+    // The file counts a blank key as no key, so a value about to be set does too.
     if (!config.api_key?.trim() && !config.allow_no_auth && (!isLoopback(address) || config.http.public)) {
       throw new Refusal('invalid_request', `api_key: other machines reach ${address}, so a key has to be set`, {
         details: { key: 'api_key' },
       })
     }
-    for (const plugin of pluginsOf(change)) {
+    for (const plugin of this.#affectedPlugins(change)) {
       const definition = host.definitions().find(({ name }) => name === plugin)
       try {
         if (definition) parseSections(definition, config, sources)
@@ -52,7 +153,10 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
       }
     }
   }
-  function pluginsOf({ changed }: ConfigChange): readonly string[] {
+
+  /** Plugins that a change reloads. */
+  #affectedPlugins({ changed }: ConfigChange): readonly string[] {
+    const { live, host } = this.#deps
     const loaded = new Set(
       host
         .plugins()
@@ -66,28 +170,10 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     })
     return [...new Set(named)].filter((name) => loaded.has(name))
   }
-  async function check(key: string, value: unknown): Promise<void> {
-    const path = splitKey(key)
-    // The parser of TOML is not needed before somebody writes.
-    const { checkConfigKey, checkConfigValue } = await import('../config/set.ts')
-    const { findFileOnly } = await import('../config/find-file-only.ts')
-    const schema = schemaFor(path)
-    try {
-      checkConfigKey('the value', path, schema)
-      const found = findFileOnly(schema, path, value)
-      if (found) throw fileOnlyRefusal(found.path, found.reason)
-      checkConfigValue('the value', key, value, schema)
-    } catch (error) {
-      throw refusalOf(error, 'invalid_request')
-    }
-    const { config, change } = live.plan(overlay(live.current, nest(path, value)) as Config)
-    checkWhole(config, change, new Map([[key, 'the value']]))
-    if (live.current.api_key !== undefined && !config.api_key?.trim())
-      throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
-  }
-  /** The schema that checks a key. Of a plugin's own section only that plugin knows it, so it has to be loaded. */
-  function schemaFor([first = '', plugin = '', ...rest]: readonly string[]): Schema {
-    const definitions = host.definitions()
+
+  /** The schema that checks a key. Only a loaded plugin knows the schema of its own section. */
+  #schemaFor([first = '', plugin = '', ...rest]: readonly string[]): Schema {
+    const { live, host } = this.#deps
     const { disabled } = live.current.plugins
     const schema = wholeSchema(host.known().filter(({ name }) => !disabled.includes(name)))
     if (first !== 'plugins' || rest.length === 0) return schema
@@ -95,7 +181,7 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const refuse = (text: string, nearest: string | undefined): never => {
       throw new Refusal('invalid_request', `${key}: ${text}${suggest(nearest)}`, { details: { key } })
     }
-    const definition = definitions.find(({ name }) => name === plugin)
+    const definition = host.definitions().find(({ name }) => name === plugin)
     if (!definition) {
       const names = host.plugins().map(({ name }) => name)
       return refuse(`no plugin "${plugin}" is loaded that could check it`, findNearest(plugin, names))
@@ -104,22 +190,10 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
     const known = knownKeys(definition.config).join(', ') || 'none'
     return refuse(`unknown key; the plugin knows ${known}`, findMeant(definition, rest))
   }
-  async function take(): Promise<Applied> {
-    if (!parts.reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
-    const loaded = (await parts.reread()).complete(host.known())
-    const { config, change } = live.plan(loaded.config)
-    checkWhole(config, change, loaded.sources)
-    live.replace(config, loaded, change)
-    parts.taken(config)
-    const renewed = await renew(pluginsOf(change))
-    return {
-      ...change,
-      warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)],
-      ...renewed,
-    }
-  }
-  /** Plugins with a new section are replaced by themselves; those the caller runs in wait until it is answered. */
-  async function renew(plugins: readonly string[]): Promise<Pick<Applied, 'reloaded' | 'later' | 'failed'>> {
+
+  /** Reloads plugins one by one. Those that the caller runs in are not awaited: they reload after its answer. */
+  async #reloadPlugins(plugins: readonly string[]): Promise<Pick<Applied, 'reloaded' | 'later' | 'failed'>> {
+    const { host } = this.#deps
     const callers = new Set(runningCalls().map(({ plugin }) => plugin))
     const later = plugins.filter((plugin) => host.subtree(plugin).some((name) => callers.has(name)))
     const reloaded: string[] = []
@@ -130,55 +204,13 @@ export function createConfiguration(parts: ConfigurationParts): Configuration {
           reloaded.push(plugin)
         },
         (error: unknown) => {
-          failed.push({ plugin, reason: error instanceof Error ? error.message : String(error) })
+          failed.push({ plugin, reason: reasonOf(error) })
         },
       )
-      // How those end is told by the status of the plugin.
+      // The status of the plugin shows how the later ones end.
       if (!later.includes(plugin)) await done
     }
     return { reloaded, later, failed }
-  }
-
-  return {
-    read: () => redact(live.current, live.schema) as Readonly<Record<string, unknown>>,
-    // Only the branch of the key is copied, because plugins read single keys often.
-    shown: (key, ...value) => {
-      const path = splitKey(key)
-      const found = value.length === 0 ? valueAt(live.current, path) : value[0]
-      return valueAt(redact(nest(path, found), live.schema), path)
-    },
-    sources: () => live.sources,
-    restart: () => live.restart,
-    schema: async () => (await import('../config/json-schema.ts')).configJsonSchema(host.definitions()),
-    check,
-    set: (key, value) =>
-      changes.run(async () => {
-        await check(key, value)
-        const { setConfigValue } = await import('../config/set.ts')
-        try {
-          await setConfigValue(fileOf(live.current), key, value, schemaFor(splitKey(key)))
-        } catch (error) {
-          throw refusalOf(error, 'conflict')
-        }
-        try {
-          return await take()
-        } catch (error) {
-          throw new Refusal(
-            'conflict',
-            `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
-              reasonOf(refusalOf(error, 'conflict')),
-            { details: { key, status: 'saved_reload_failed' }, cause: error },
-          )
-        }
-      }),
-    reload: () =>
-      changes.run(async () => {
-        try {
-          return await take()
-        } catch (error) {
-          throw refusalOf(error, 'invalid_request')
-        }
-      }),
   }
 }
 
@@ -196,19 +228,11 @@ function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {
 }
 const fileOf = (config: Config): string => join(config.home_dir, 'config.toml')
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-/**
- * What is wrong with the files is told to the caller, with place, key and what was expected; anything else stays what
- * it is.
- */
+/** A problem of the files as a refusal with line, key and expected value; any other error unchanged. */
 function refusalOf(error: unknown, code: 'invalid_request' | 'conflict'): unknown {
   if (!(error instanceof ConfigError)) return error
-  const problems = error.problems.map(({ line, key, expected, found }) => ({
-    ...(key !== undefined && { key }),
-    ...(line !== undefined && { line }),
-    ...(expected !== undefined && { expected }),
-    ...(found !== undefined && { found }),
-  }))
-  // Where the home lies on the machine is nobody's business here.
+  const problems = error.problems.map(({ line, key, expected, found }) => omitUndefined({ key, line, expected, found }))
+  // Callers do not learn where the home is on this machine.
   const message = error.problems.map((problem) => printProblem({ ...problem, file: basename(problem.file) })).join('\n')
   return new Refusal(code, message, { details: { problems }, cause: error })
 }

@@ -8,14 +8,14 @@ import { checkDefinition, PluginProblem } from './definition.ts'
 import { findEntry, togetherFile } from './folders.ts'
 
 export interface LoaderOptions {
-  /** Folders that ship with the daemon: imported natively the first time. */
+  /** Folders that ship with the daemon; the first import is native. */
   readonly builtIns: ReadonlySet<string>
-  /** Where transpiled TypeScript is kept. */
+  /** Folder for transpiled TypeScript. */
   readonly cacheDir: string
 }
-/** The one door through which plugin code enters. */
+/** Loads the code of plugins. */
 export interface Loader {
-  /** Begins to import, so that a later `load` of the same folder finds it done. */
+  /** Starts the import, so that a later `load` of the same folder finds it done. */
   preload(folders: readonly string[]): void
   /**
    * The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known.
@@ -23,81 +23,97 @@ export interface Loader {
   load(folder: string, fresh: boolean): Promise<AnyPlugin>
 }
 
-export function createLoader({ builtIns, cacheDir }: LoaderOptions): Loader {
-  const started = new Map<string, Promise<AnyPlugin>>()
-  const importedAt = new Map<string, number>()
-  const together = new Map<string, Promise<Readonly<Record<string, unknown>> | undefined>>()
-  let jiti: Promise<Jiti> | undefined
+type BuiltInFile = Promise<Readonly<Record<string, unknown>> | undefined>
 
-  async function read(folder: string, fresh: boolean): Promise<AnyPlugin> {
-    // What the build has together needs no look into its folder.
-    const built = !fresh && builtIns.has(folder) ? await readTogether(folder) : undefined
+export function createLoader(options: LoaderOptions): Loader {
+  return new PluginLoader(options)
+}
+
+class PluginLoader implements Loader {
+  readonly #options: LoaderOptions
+  readonly #started = new Map<string, Promise<AnyPlugin>>()
+  readonly #importedAt = new Map<string, number>()
+  /** Files that contain all built-in plugins. */
+  readonly #builtInFiles = new Map<string, BuiltInFile>()
+  #transpiler: Promise<Jiti> | undefined
+
+  constructor(options: LoaderOptions) {
+    this.#options = options
+  }
+
+  preload(folders: readonly string[]): void {
+    for (const folder of folders) {
+      const reading = this.#read(folder, false)
+      // `load` returns this promise; until then its rejection must not count as unhandled.
+      reading.catch(() => undefined)
+      this.#started.set(folder, reading)
+    }
+  }
+  load(folder: string, fresh: boolean): Promise<AnyPlugin> {
+    const ready = this.#started.get(folder)
+    this.#started.delete(folder)
+    return !fresh && ready ? ready : this.#read(folder, fresh)
+  }
+
+  async #read(folder: string, fresh: boolean): Promise<AnyPlugin> {
+    const isBuiltIn = this.#options.builtIns.has(folder)
+    // A plugin from the common file needs no access to its folder.
+    const built = !fresh && isBuiltIn ? await this.#readBuiltIn(folder) : undefined
     if (built !== undefined) return checkDefinition({ default: built }, folder)
     const entry = findEntry(folder)
     if (!entry) throw new PluginProblem(`${folder} holds no plugin: there is no index.ts or index.js`)
-    const native = builtIns.has(folder) && (!fresh || (await isUnchanged(folder, entry)))
-    if (native) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, Date.now()))
+    const isNative = isBuiltIn && (!fresh || (await this.#isUnchanged(folder, entry)))
+    if (isNative) this.#noteImport(folder, Date.now())
     try {
-      const exported: unknown = native
-        ? await importBuiltIn(folder, entry)
-        : await (await (jiti ??= startTranspiler(cacheDir))).import(entry)
-      // The build has the types of its own plugins checked.
-      if (!native) (await import('./version-range.ts')).checkApiVersion(exported, entry)
+      const exported: unknown = isNative ? await this.#importBuiltIn(folder, entry) : await this.#transpile(entry)
       return checkDefinition(exported, entry)
     } catch (error) {
       throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })
     }
   }
 
-  async function importBuiltIn(folder: string, entry: string): Promise<unknown> {
-    const definition = await readTogether(folder)
+  async #transpile(entry: string): Promise<unknown> {
+    const transpiler = await (this.#transpiler ??= startTranspiler(this.#options.cacheDir))
+    const exported: unknown = await transpiler.import(entry)
+    // The types of built-in plugins were checked by their build.
+    const { checkApiVersion } = await import('./version-range.ts')
+    checkApiVersion(exported, entry)
+    return exported
+  }
+
+  async #importBuiltIn(folder: string, entry: string): Promise<unknown> {
+    const definition = await this.#readBuiltIn(folder)
     // An expression, so that a bundler leaves it alone.
     return definition === undefined
       ? await import(/* @vite-ignore */ pathToFileURL(entry).href)
       : { default: definition }
   }
 
-  /**
-   * All built-ins are also built into one file beside their folder, because a file costs a start about a millisecond.
-   */
-  async function readTogether(folder: string): Promise<unknown> {
+  /** The build also puts all built-in plugins into one file, because each file adds about a millisecond to a start. */
+  async #readBuiltIn(folder: string): Promise<unknown> {
     const file = togetherFile(dirname(folder))
     const at = Date.now()
-    let all = together.get(file)
-    if (!all)
-      together.set(
-        file,
-        (all = existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined)),
-      )
+    let all = this.#builtInFiles.get(file)
+    if (!all) {
+      all = existsSync(file) ? import(/* @vite-ignore */ pathToFileURL(file).href) : Promise.resolve(undefined)
+      this.#builtInFiles.set(file, all)
+    }
     try {
       const definition = (await all)?.[toName(basename(folder))]
-      if (definition !== undefined) importedAt.set(folder, Math.min(importedAt.get(folder) ?? Infinity, at))
+      if (definition !== undefined) this.#noteImport(folder, at)
       return definition
     } catch (error) {
       throw new PluginProblem(describe(error, dirname(file)), { cause: error })
     }
   }
 
-  /** Built code that nobody touched needs no second copy: its module holds no state (design 2.3). */
-  async function isUnchanged(folder: string, entry: string): Promise<boolean> {
-    const at = importedAt.get(folder)
-    return at !== undefined && entry.endsWith('.js') && (await stat(entry)).mtimeMs <= at
+  #noteImport(folder: string, at: number): void {
+    this.#importedAt.set(folder, Math.min(this.#importedAt.get(folder) ?? Infinity, at))
   }
-
-  return {
-    preload(folders) {
-      for (const folder of folders) {
-        const reading = read(folder, false)
-        // Whoever loads the folder gets the failure; until then it must not count as unhandled.
-        reading.catch(() => undefined)
-        started.set(folder, reading)
-      }
-    },
-    load(folder, fresh) {
-      const ready = started.get(folder)
-      started.delete(folder)
-      return !fresh && ready ? ready : read(folder, fresh)
-    },
+  /** Built code that did not change is not imported a second time: its modules hold no state (design 2.3). */
+  async #isUnchanged(folder: string, entry: string): Promise<boolean> {
+    const at = this.#importedAt.get(folder)
+    return at !== undefined && entry.endsWith('.js') && (await stat(entry)).mtimeMs <= at
   }
 }
 
@@ -106,10 +122,7 @@ export function toName(folder: string): string {
   return `plugin_${folder.replaceAll('-', '_')}`
 }
 
-/**
- * The message with a place in the author's code: from the parser's text, else from the first line of the stack in the
- * folder.
- */
+/** The message with a place in the author's code: from the parser, else from the first stack line in the folder. */
 function describe(error: unknown, folder: string): string {
   if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
   const message = error.message.replaceAll(/\s+/g, ' ').trim()

@@ -11,129 +11,148 @@ export interface WatchOptions {
   readonly log: ConsolaInstance
   /** Folders of plugin folders, or plugin folders themselves. */
   readonly roots: readonly string[]
-  /** Plugin folders that are watched for changes only. */
+  /** Plugin folders that are only watched for changes. */
   readonly folders: readonly string[]
   /**
-   * Those the host has read, with the fingerprint each had before. What came, went or changed since is told to it.
-   * Default: all that are there, as they are.
+   * Folders the host has read, with their fingerprints at that time. The host reads again what was added, removed or
+   * changed since. Default: all existing folders, as they are now.
    */
   readonly known?: ReadonlyMap<string, string>
-  /** Quiet time after which a change counts as complete. */
+  /** Milliseconds without a further change after which a change counts as complete. */
   readonly settleMs?: number
 }
 
-/**
- * A folder whose entry is gone may be in the middle of a save or a checkout: it gets this many quiet times to come
- * back.
- */
-const PATIENCE = 4
+/** A folder without its entry may be in the middle of a save or a checkout: it is checked this often before it counts. */
+const MAX_MISSES = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */
-export async function watchPlugins({
-  host,
-  log,
-  roots,
-  folders,
-  known,
-  settleMs = 60,
-}: WatchOptions): Promise<Disposable> {
-  const watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
-  const timers = new Map<string, NodeJS.Timeout>()
-  /** What each plugin folder looked like when it was last handed to the host; absent: not a plugin then. */
-  const seen = new Map<string, string>()
-  let closed = false
+export async function watchPlugins(options: WatchOptions): Promise<Disposable> {
+  const watcher = new FolderWatcher(options)
+  await watcher.start()
+  return watcher
+}
 
-  const open = (path: string, onChange: (name: string | null) => void): void => {
-    const inode = statSync(path, { throwIfNoEntry: false })?.ino
-    // A folder that went and came back under its name is another one: the old watcher hears nothing more.
-    if (watchers.get(path)?.inode !== inode) drop(path)
-    if (closed || inode === undefined || watchers.has(path)) return
-    const watcher = watch(path, { persistent: false }, (_kind, name) => onChange(name))
-    watcher.on('error', (error) => {
-      log.debug(`watching ${path} ended`, error)
-      drop(path)
+class FolderWatcher implements Disposable {
+  readonly #options: WatchOptions
+  readonly #settleMs: number
+  readonly #watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
+  readonly #timers = new Map<string, NodeJS.Timeout>()
+  /** Fingerprint of each plugin folder when the host last read it. Absent: it was no plugin then. */
+  readonly #fingerprints = new Map<string, string>()
+  #closed = false
+
+  constructor(options: WatchOptions) {
+    this.#options = options
+    this.#settleMs = options.settleMs ?? 60
+  }
+
+  async start(): Promise<void> {
+    for (const folder of this.#options.folders) await this.#adopt(resolve(folder))
+    for (const root of this.#options.roots.map((path) => resolve(path))) {
+      if (isPluginFolder(root)) await this.#watchPluginFolder(root)
+      else await this.#watchParentFolder(root)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    for (const path of this.#watchers.keys()) this.#close(path)
+  }
+
+  async #watchPluginFolder(folder: string): Promise<void> {
+    await this.#adopt(folder)
+    // The folder itself may be removed and created again.
+    this.#open(dirname(folder), (name) => {
+      if (name === null || join(dirname(folder), name) === folder) this.#schedule(folder)
     })
-    watchers.set(path, { watcher, inode })
-  }
-  const drop = (path: string): void => {
-    watchers.get(path)?.watcher.close()
-    watchers.delete(path)
-  }
-  const schedule = (folder: string, misses = 0): void => {
-    if (closed) return
-    clearTimeout(timers.get(folder))
-    const timer = setTimeout(() => {
-      timers.delete(folder)
-      settle(folder, misses).catch((error: unknown) => log.error(`cannot follow the changes in ${folder}`, error))
-    }, settleMs)
-    timer.unref()
-    timers.set(folder, timer)
-  }
-  const settle = async (folder: string, misses: number): Promise<void> => {
-    const now = findEntry(folder) ? await fingerprint(folder).catch(() => undefined /* gone meanwhile */) : undefined
-    if (closed || now === seen.get(folder)) return
-    if (now === undefined) {
-      if (misses < PATIENCE) return schedule(folder, misses + 1)
-      for (const path of watchers.keys()) if (path === folder || path.startsWith(folder + sep)) drop(path)
-      seen.delete(folder)
-    } else {
-      await follow(folder)
-      seen.set(folder, now)
-    }
-    // A change that fails is in the status and in the log of the host already.
-    await host.sync(folder).catch(() => undefined)
-  }
-  // Each directory by itself: Node's recursive watching on Linux watches files, and loses one that an editor replaces.
-  const follow = async (folder: string): Promise<void> => {
-    for (const directory of await directoriesOf(folder))
-      open(directory, (name) => {
-        if (name === null || !isForeign(name)) schedule(folder)
-      })
-  }
-  const adopt = async (folder: string): Promise<void> => {
-    const now = await fingerprint(folder).catch(() => undefined /* gone meanwhile */)
-    if (now === undefined) return
-    seen.set(folder, known?.get(folder) ?? now)
-    await follow(folder)
-    if (seen.get(folder) !== now) schedule(folder)
   }
 
-  for (const folder of folders) await adopt(resolve(folder))
-  for (const root of roots.map((path) => resolve(path))) {
-    if (isPluginFolder(root)) {
-      await adopt(root)
-      // The folder itself may go and come back.
-      open(dirname(root), (name) => {
-        if (name === null || join(dirname(root), name) === root) schedule(root)
-      })
-      continue
-    }
-    await mkdir(root, { recursive: true })
-    const there = await pluginFoldersIn(root, { files: true })
-    for (const folder of there) {
-      if (!known || known.has(folder)) await adopt(folder)
-      else schedule(folder)
+  async #watchParentFolder(parent: string): Promise<void> {
+    const { known } = this.#options
+    await mkdir(parent, { recursive: true })
+    const existing = await pluginFoldersIn(parent, { files: true })
+    for (const folder of existing) {
+      if (!known || known.has(folder)) await this.#adopt(folder)
+      else this.#schedule(folder)
     }
     for (const [folder, before] of known ?? []) {
-      if (dirname(folder) !== root || there.includes(folder)) continue
-      seen.set(folder, before)
-      schedule(folder)
+      if (dirname(folder) !== parent || existing.includes(folder)) continue
+      this.#fingerprints.set(folder, before)
+      this.#schedule(folder)
     }
-    open(root, (name) => {
+    this.#open(parent, (name) => {
       if (name === null || isForeign(name)) return
-      const folder = join(root, name)
-      // Files may be written into a new folder after it was seen: from now on they are heard.
-      follow(folder)
-        .catch((error: unknown) => log.debug(`${folder} cannot be watched`, error))
-        .finally(() => schedule(folder))
+      const folder = join(parent, name)
+      // Files may be written into a new folder later: watch it from now on.
+      this.#watchDirectories(folder)
+        .catch((error: unknown) => this.#options.log.debug(`${folder} cannot be watched`, error))
+        .finally(() => this.#schedule(folder))
     })
   }
 
-  return {
-    [Symbol.dispose]() {
-      closed = true
-      for (const timer of timers.values()) clearTimeout(timer)
-      for (const path of watchers.keys()) drop(path)
-    },
+  /** Watches a folder that the host has read, and schedules a check if it changed since. */
+  async #adopt(folder: string): Promise<void> {
+    const now = await fingerprint(folder).catch(() => undefined /* removed meanwhile */)
+    if (now === undefined) return
+    this.#fingerprints.set(folder, this.#options.known?.get(folder) ?? now)
+    await this.#watchDirectories(folder)
+    if (this.#fingerprints.get(folder) !== now) this.#schedule(folder)
+  }
+
+  /**
+   * Watches each directory separately: on Linux, Node's recursive watcher watches single files and loses one that an
+   * editor replaces.
+   */
+  async #watchDirectories(folder: string): Promise<void> {
+    for (const directory of await directoriesOf(folder))
+      this.#open(directory, (name) => {
+        if (name === null || !isForeign(name)) this.#schedule(folder)
+      })
+  }
+
+  #open(path: string, onChange: (name: string | null) => void): void {
+    const inode = statSync(path, { throwIfNoEntry: false })?.ino
+    // A folder that was replaced has another inode, and the old watcher reports nothing of it.
+    if (this.#watchers.get(path)?.inode !== inode) this.#close(path)
+    if (this.#closed || inode === undefined || this.#watchers.has(path)) return
+    const watcher = watch(path, { persistent: false }, (_kind, name) => onChange(name))
+    watcher.on('error', (error) => {
+      this.#options.log.debug(`watching ${path} ended`, error)
+      this.#close(path)
+    })
+    this.#watchers.set(path, { watcher, inode })
+  }
+  #close(path: string): void {
+    this.#watchers.get(path)?.watcher.close()
+    this.#watchers.delete(path)
+  }
+
+  #schedule(folder: string, misses = 0): void {
+    if (this.#closed) return
+    clearTimeout(this.#timers.get(folder))
+    const timer = setTimeout(() => {
+      this.#timers.delete(folder)
+      this.#settle(folder, misses).catch((error: unknown) =>
+        this.#options.log.error(`cannot follow the changes in ${folder}`, error),
+      )
+    }, this.#settleMs)
+    timer.unref()
+    this.#timers.set(folder, timer)
+  }
+
+  async #settle(folder: string, misses: number): Promise<void> {
+    const now = findEntry(folder) ? await fingerprint(folder).catch(() => undefined /* removed meanwhile */) : undefined
+    if (this.#closed || now === this.#fingerprints.get(folder)) return
+    if (now === undefined) {
+      if (misses < MAX_MISSES) return this.#schedule(folder, misses + 1)
+      for (const path of this.#watchers.keys()) if (path === folder || path.startsWith(folder + sep)) this.#close(path)
+      this.#fingerprints.delete(folder)
+    } else {
+      await this.#watchDirectories(folder)
+      this.#fingerprints.set(folder, now)
+    }
+    // The host has logged a failure and shows it in the status of the plugin.
+    await this.#options.host.sync(folder).catch(() => undefined)
   }
 }

@@ -64,6 +64,13 @@ export function answerHeaders(
   return all
 }
 
+/** A flat header list as `Headers`. */
+export function toHeaders(flat: readonly string[]): Headers {
+  const headers = new Headers()
+  for (let at = 0; at < flat.length; at += 2) headers.append(flat[at] ?? '', flat[at + 1] ?? '')
+  return headers
+}
+
 /** The response class of our server: every head it writes carries the headers, whoever answers (also Node itself). */
 export class GuardedResponse extends ServerResponse {
   /** Set by the pipeline when it made the id that the body names. */

@@ -11,7 +11,7 @@ import { isRecorded, runAs } from '../scope/actor.ts'
 import type { Admission } from './admission.ts'
 import { Answer, answerOf, errorAnswer, isStream, flatten, streamAnswer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
-import type { Holds } from './hold.ts'
+import type { HoldQueue } from './hold-queue.ts'
 import { fingerprintOf } from './idempotency.ts'
 import type { Idempotency } from './idempotency.ts'
 import { changesOf, isChange } from './changes.ts'
@@ -23,19 +23,19 @@ import { Running, ScopeSignals } from './running.ts'
 import type { HttpSettings } from './settings.ts'
 import { EventStreamBody, KeepAlive } from './sse.ts'
 
-export interface PipelineParts {
+export interface PipelineDeps {
   readonly settings: () => HttpSettings
   readonly log: ConsolaInstance
   readonly admission: Admission
-  readonly holds: Holds
+  readonly holdQueue: HoldQueue
   readonly count: RequestCount
   readonly idempotency: Idempotency | undefined
   onDefect(error: unknown, where: string): void
-  /** A request with a lasting effect was carried out, and no record tells who asked for it. */
+  /** Called when a request with a lasting effect left no audit record. */
   onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
-/** A request on its way through h3, and what is known of it: a held one goes on where it stood. */
-export interface Passage {
+/** The event that h3 routes, and what the pipeline knows of it. A request that was held continues with it. */
+export interface RoutedRequest {
   readonly req: { readonly method: string }
   readonly url: { readonly pathname: string }
   readonly context: { params?: Record<string, string> }
@@ -46,10 +46,8 @@ export interface Passage {
 }
 
 /**
- * What a handler is given. `signal` and `header` are getters of the class: a getter in an object literal, or a
- * function kept in a field,
- * makes the engine hold on to the whole request until a major collection (measured: 2 KB each, a third of the
- * throughput).
+ * The input of a handler. `signal` and `header` are getters of the class: a getter in an object literal, or a function in
+ * a field, keeps the whole request in memory until a major collection (measured: 2 KB each, a third of the throughput).
  */
 class Input implements RouteInput<unknown, unknown, unknown> {
   params: unknown
@@ -73,7 +71,7 @@ class Input implements RouteInput<unknown, unknown, unknown> {
   get signal(): AbortSignal {
     return this.#run.signal
   }
-  /** May be taken off the input: it needs no `this`. */
+  /** Works without `this`, so handlers may destructure it. */
   get header(): (name: string) => string | undefined {
     const exchange = this.#exchange
     return (name) => exchange.header(name)
@@ -81,32 +79,31 @@ class Input implements RouteInput<unknown, unknown, unknown> {
 }
 
 /**
- * Every request takes these steps in this order, and no plugin can put one between: request id, security headers
- * (both with the
+ * The steps of every request, in this order; no plugin can insert one: request id, security headers (both with the
  * exchange), CORS, route lookup, limiter, auth, parse, handler, render, log line.
  */
 export class Pipeline {
   readonly keepAlive: KeepAlive
-  /** Set when the server goes down: every new request is told so. */
+  /** Set when the server shuts down: every new request gets 503. */
   draining = false
-  #parts: PipelineParts
+  #deps: PipelineDeps
   #signals = new ScopeSignals()
   #table: () => RouteTable
 
-  constructor(parts: PipelineParts, table: () => RouteTable) {
-    this.#parts = parts
+  constructor(deps: PipelineDeps, table: () => RouteTable) {
+    this.#deps = deps
     this.#table = table
-    this.keepAlive = new KeepAlive(() => parts.settings().sseKeepAliveMs)
+    this.keepAlive = new KeepAlive(() => deps.settings().sseKeepAliveMs)
   }
 
-  /** The handler of every route of h3; `entry` is undefined when none matched. Never throws. */
-  handle(passage: Passage, entry: Entry | undefined): Answer | Promise<Answer> {
-    const { exchange } = passage
-    const admitted = passage.principal !== undefined
+  /** The handler of every h3 route; `entry` is `undefined` if none matched. Never throws. */
+  handle(routed: RoutedRequest, entry: Entry | undefined): Answer | Promise<Answer> {
+    const { exchange } = routed
+    const admitted = routed.principal !== undefined
     try {
-      if (passage.startedAt === undefined) {
-        passage.startedAt = performance.now()
-        this.#observe(exchange, entry, passage.startedAt)
+      if (routed.startedAt === undefined) {
+        routed.startedAt = performance.now()
+        this.#observe(exchange, entry, routed.startedAt)
         if (this.draining)
           return this.#failed(
             exchange,
@@ -114,15 +111,15 @@ export class Pipeline {
             new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 }),
             ['connection', 'close'],
           )
-        this.#parts.admission.origin(exchange, entry?.route.crossSite)
+        this.#deps.admission.origin(exchange, entry?.route.crossSite)
       }
-      const { admission, holds } = this.#parts
-      const address = (passage.address ??= admission.address(exchange))
-      // A path that does not exist costs as well, or it would be free to guess.
+      const { admission, holdQueue } = this.#deps
+      const address = (routed.address ??= admission.address(exchange))
+      // An unknown path costs a token too, so that guessing paths is limited.
       if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
       if (!entry) return this.#unmatched(exchange, address)
-      // Again after a hold: the new route may ask for more than the old one did.
-      const principal = (passage.principal = admission.authenticate(
+      // Repeated after a hold: the new route may require more than the old one.
+      const principal = (routed.principal = admission.authenticate(
         entry.route.auth,
         exchange,
         address,
@@ -130,21 +127,21 @@ export class Pipeline {
         entry.route.signed?.((name) => exchange.header(name)),
       ))
       checkAuthority(principal, entry.route.effect)
-      if (holds.holds(entry.scope.name)) return this.#held(passage, entry)
-      return this.#serve(exchange, entry, { address, principal }, passage.context.params)
+      if (holdQueue.isHeld(entry.scope.name)) return this.#held(routed, entry)
+      return this.#serve(exchange, entry, { address, principal }, routed.context.params)
     } catch (error) {
       return this.#failed(exchange, entry, error)
     }
   }
 
-  async #held(passage: Passage, entry: Entry): Promise<Answer> {
-    const { exchange } = passage
-    const { holdMaxRequests = 256, holdMaxMs = 10_000 } = this.#parts.settings()
+  async #held(routed: RoutedRequest, entry: Entry): Promise<Answer> {
+    const { exchange } = routed
+    const { holdMaxRequests = 256, holdMaxMs = 10_000 } = this.#deps.settings()
     try {
-      await this.#parts.holds.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (gone) =>
-        exchange.onClose(gone),
+      await this.#deps.holdQueue.wait(entry.scope.name, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, (onLeave) =>
+        exchange.onClose(onLeave),
       )
-      return await this.#table().dispatch(passage)
+      return await this.#table().dispatch(routed)
     } catch (error) {
       return this.#failed(exchange, entry, error)
     }
@@ -165,9 +162,9 @@ export class Pipeline {
         null,
       )
     }
-    // Like any other GET: what is wrong with the request is not said to somebody without the key.
+    // Authenticate first, as for any GET: without the key a caller learns nothing about the path.
     if (socket && exchange.method === 'GET') {
-      this.#parts.admission.authenticate(socket.entry.route.auth, exchange, address)
+      this.#deps.admission.authenticate(socket.entry.route.auth, exchange, address)
       throw new Refusal('invalid_request', 'This path expects a WebSocket upgrade')
     }
     return this.#failed(
@@ -195,21 +192,21 @@ export class Pipeline {
       const params = decodeParams(raw)
       input.params = route.params ? parse(route.params, params, 'path') : params
       if (route.query) input.query = parse(route.query, parseQuery(exchange.query), 'query')
-      // Who only brings a signature is known when the handler has checked it, and the id that it signs is its key.
+      // A request with only a signature is not authenticated yet. The signed id serves as its idempotency key.
       const unchecked =
         route.signed !== undefined &&
         exchange.header('authorization') === undefined &&
         exchange.header('x-api-key') === undefined
       const key =
         route.idempotent === true && !unchecked ? (exchange.header('idempotency-key') ?? keyOf(input.query)) : undefined
-      if (key !== undefined && this.#parts.idempotency) return this.#once(exchange, entry, run, input, key)
+      if (key !== undefined && this.#deps.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
-      return readBody(exchange, route.body, this.#parts.settings(), undefined, preparing(route, input)).then(
+      return readBody(exchange, route.body, this.#deps.settings(), undefined, preparing(route, input)).then(
         (body) => {
           input.body ??= body
           if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
           try {
-            this.#parts.admission.charge(caller.address, route.costOf(body))
+            this.#deps.admission.charge(caller.address, route.costOf(body))
           } catch (error) {
             return this.#failedRun(exchange, entry, run, error)
           }
@@ -239,19 +236,17 @@ export class Pipeline {
     checkAuthority(input.principal, effect)
     return effect === 'lasting' ? this.#recorded(exchange, route, input) : route.handle(input)
   }
-  /**
-   * Whatever lasts is on record before it is answered, also where a plugin of somebody else forgets to write it down.
-   */
+  /** A lasting effect has an audit record before it is answered, also if the plugin does not write one. */
   async #recorded(exchange: Exchange, route: AnyRoute, input: Input): Promise<unknown> {
     const value: unknown = await route.handle(input)
-    if (!isRecorded()) await this.#parts.onUnrecorded?.({ method: exchange.method, path: exchange.path })
+    if (!isRecorded()) await this.#deps.onUnrecorded?.({ method: exchange.method, path: exchange.path })
     return value
   }
 
-  /** The request is done once for its key, and what came of it is answered again to whoever repeats it. */
+  /** Runs a request once per idempotency key; a repeated request gets the same answer. */
   async #once(exchange: Exchange, entry: Entry, run: Running, input: Input, key: string): Promise<Answer> {
     const { route } = entry
-    const { settings, idempotency } = this.#parts
+    const { settings, idempotency } = this.#deps
     try {
       let bytes = new Uint8Array(0)
       if (route.body !== undefined)
@@ -259,15 +254,15 @@ export class Pipeline {
           exchange,
           route.body,
           settings(),
-          (seen) => {
-            bytes = Uint8Array.from(seen)
+          (raw) => {
+            bytes = Uint8Array.from(raw)
           },
           preparing(route, input),
         )
-      if (route.costOf) this.#parts.admission.charge(input.clientAddress, route.costOf(input.body))
+      if (route.costOf) this.#deps.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const once = await idempotency?.answer({
-        // The key of somebody else is another one: nobody is told what came of the request of another.
+        // Keys are separate for each principal: nobody gets the answer to the request of another.
         scope: `${exchange.method} ${exchange.path}${'id' in input.principal ? ` ${input.principal.kind} ${input.principal.id}` : ''}`,
         key,
         fingerprint: fingerprintOf(exchange.query, bytes),
@@ -281,7 +276,7 @@ export class Pipeline {
         failed: (error) =>
           this.#failed(exchange, entry, run.unloading && !(error instanceof Refusal) ? restart(error) : error),
       })
-      if (!once) throw new Error('a key without anyone to keep it')
+      if (!once) throw new Error('an idempotency key without a store')
       const answer = 'answer' in once ? once.answer : await this.#stream(exchange, entry, run, input, once.value)
       if ('answer' in once) run.settle()
       return once.replayed
@@ -294,7 +289,7 @@ export class Pipeline {
 
   #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer | Promise<Answer> {
     if (isStream(value)) return this.#stream(exchange, entry, run, input, value)
-    const answer = answerOf(entry.route, exchange.method, value, this.#parts.settings().development)
+    const answer = answerOf(entry.route, exchange.method, value, this.#deps.settings().development)
     run.settle()
     return answer
   }
@@ -307,7 +302,7 @@ export class Pipeline {
     events: EventStream,
   ): Answer | Promise<Answer> {
     const { route, scope } = entry
-    const { auth } = this.#parts.admission
+    const { auth } = this.#deps.admission
     const generation = auth.generation()
     let release: (() => void | Promise<void>) | undefined
     const body = new EventStreamBody({
@@ -323,14 +318,14 @@ export class Pipeline {
       },
     })
     if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
-    // A source that does not hear the abort must not keep its client either.
+    // A source that ignores the abort signal must not keep its client.
     else
       run.onUnload(() => {
         setTimeout(() => body.close(), 1_000).unref()
       })
     if (exchange.method !== 'HEAD') {
       if (events.holdsStatus !== true) return streamAnswer(body, events.headers)
-      return body.begin(this.#parts.settings().streamStatusMs).then(
+      return body.begin(this.#deps.settings().streamStatusMs).then(
         () => streamAnswer(body, events.headers),
         (error: unknown) => {
           body.cancel()
@@ -342,13 +337,10 @@ export class Pipeline {
     return streamAnswer(undefined)
   }
 
-  /**
-   * The last event of a stream whose source threw. The client that left is told nothing; what it caused is no
-   * failure.
-   */
+  /** The last event of a stream whose source threw; `undefined` if the client has left, which is no failure. */
   #streamFailed(exchange: Exchange, route: AnyRoute, run: Running, error: unknown): ServerSentEvent | undefined {
     if (run.clientLeft) {
-      this.#parts.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })
+      this.#deps.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })
       return undefined
     }
     const shown = run.unloading ? restart(error) : error
@@ -369,7 +361,7 @@ export class Pipeline {
   #outcome(exchange: Exchange, route: AnyRoute | undefined, error: unknown) {
     const outcome = outcomeOf(error, exchange.requestId)
     const where = `${exchange.method} ${route?.path ?? '(no route)'}`
-    const { log, onDefect } = this.#parts
+    const { log, onDefect } = this.#deps
     if (outcome.kind === 'defect') {
       log.error('request failed', { where, requestId: exchange.requestId, error })
       onDefect(error, where)
@@ -380,7 +372,7 @@ export class Pipeline {
 
   /** Counts the request now and writes its line when the answer is out. */
   #observe(exchange: Exchange, entry: Entry | undefined, startedAt: number): void {
-    const { count, log } = this.#parts
+    const { count, log } = this.#deps
     count.begin()
     exchange.onClose((complete) => {
       const ms = performance.now() - startedAt
@@ -399,13 +391,13 @@ export class Pipeline {
   }
 }
 
-/** What a PUT or PATCH is sent is compared with what is shown before the schema sees it. */
-/** An `EventSource` sends no headers of its page. */
+/** A key in the query, because an `EventSource` cannot send headers. */
 function keyOf(query: unknown): string | undefined {
   if (typeof query !== 'object' || query === null || !('idempotency_key' in query)) return undefined
   return typeof query.idempotency_key === 'string' ? query.idempotency_key : undefined
 }
 
+/** Compares the body of a PUT or PATCH with the shown values before the schema parses it. */
 function preparing(route: AnyRoute, input: Input) {
   if (!isChange(route)) return undefined
   return async (value: unknown, schema: v.GenericSchema): Promise<unknown> => {

@@ -5,7 +5,7 @@ import type { Scope } from '../scope/scope.ts'
 import type { Answer } from './answer.ts'
 import { compilePattern, matchPattern } from './pattern.ts'
 import type { Pattern } from './pattern.ts'
-import type { Passage } from './pipeline.ts'
+import type { RoutedRequest } from './pipeline.ts'
 import type { AnyRoute, AnySocketRoute, Method } from './route.ts'
 
 export interface Entry {
@@ -20,21 +20,20 @@ export interface SocketEntry {
 }
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-/** What a route says to a question that is no request. */
-const HERE = Symbol('here')
+/** Returned for a lookup that is not a request: the route exists. */
+const FOUND = Symbol('found')
 
-type Handler = (passage: Passage, entry: Entry | undefined) => Answer | Promise<Answer>
+type Handler = (routed: RoutedRequest, entry: Entry | undefined) => Answer | Promise<Answer>
 
 /**
- * The live routes. h3 can neither refuse a duplicate nor take a route back reliably, so the table is ours, and a
- * fresh router is made
- * from it when it changed: lazily, because a plugin adds its routes one by one.
+ * The live routes. h3 can neither refuse a duplicate nor remove a route reliably, so this table holds them, and a new
+ * router is created from it after a change: lazily, because a plugin adds its routes one by one.
  */
 export class RouteTable {
   #entries = new Map<string, Entry>()
   #sockets = new Map<string, SocketEntry>()
-  /** Routes that were live when a hold began and whose plugin is away meanwhile. */
-  #ghosts = new Map<string, Entry>()
+  /** Routes of plugins that are being replaced. They match until the hold ends. */
+  #held = new Map<string, Entry>()
   #app: H3 | undefined
   #handler: Handler
   /** Counts changes. */
@@ -80,24 +79,22 @@ export class RouteTable {
   /** Keeps the present routes of these plugins matchable until the returned function is called. */
   keep(plugins: ReadonlySet<string>): () => void {
     const kept = [...this.#entries].filter(([, entry]) => plugins.has(entry.scope.name))
-    for (const [key, entry] of kept) this.#ghosts.set(key, entry)
+    for (const [key, entry] of kept) this.#held.set(key, entry)
     return () => {
-      for (const [key, entry] of kept) if (this.#ghosts.get(key) === entry) this.#ghosts.delete(key)
+      for (const [key, entry] of kept) if (this.#held.get(key) === entry) this.#held.delete(key)
       this.#changed()
     }
   }
 
   /**
-   * Routes a request through h3. Its handler is called with a slim event of ours instead of the web Request and
-   * Response that
-   * `toNodeHandler` would make of every request: those cost a fifth of the throughput, and the pipeline needs none
-   * of them.
+   * Routes a request through h3 with a small event of our own. `toNodeHandler` would create a web Request and Response
+   * for every request, which the pipeline does not need and which cost a fifth of the throughput.
    */
-  dispatch(passage: Passage): Answer | Promise<Answer> {
+  dispatch(routed: RoutedRequest): Answer | Promise<Answer> {
     this.#app ??= this.#build()
-    const found = this.#app.handler(passage as unknown as H3Event) as Answer | Promise<Answer> | symbol
-    // A symbol is h3's word for "no route".
-    return typeof found === 'symbol' ? this.#handler(passage, undefined) : found
+    const found = this.#app.handler(routed as unknown as H3Event) as Answer | Promise<Answer> | symbol
+    // h3 returns a symbol if no route matches.
+    return typeof found === 'symbol' ? this.#handler(routed, undefined) : found
   }
 
   routes(): readonly AnyRoute[] {
@@ -113,21 +110,19 @@ export class RouteTable {
     return [...this.#sockets.values()]
   }
 
-  /**
-   * The methods a path answers to, for 405 and OPTIONS: asked of the router itself, so that it is of one mind about a
-   * path.
-   */
+  /** The methods of a path, for 405 and OPTIONS. Asks the router itself, so that both always agree. */
   methods(path: string): readonly string[] {
     const app = (this.#app ??= this.#build())
     const pathname = canonicalPath(path)
     const found = METHODS.filter(
       (method) =>
-        app.handler({ req: { method }, url: { pathname }, context: {}, asks: true } as unknown as H3Event) === HERE,
+        app.handler({ req: { method }, url: { pathname }, context: {}, isLookup: true } as unknown as H3Event) ===
+        FOUND,
     )
     return found.includes('GET') ? [...found, 'HEAD'] : found
   }
 
-  /** The socket route of a path: the one with the most literal segments first. */
+  /** The socket route of a path: the one with the most literal segments. */
   findSocket(path: string): { readonly entry: SocketEntry; readonly params: Record<string, string> } | undefined {
     let best: { entry: SocketEntry; params: Record<string, string> } | undefined
     const literal = (pattern: Pattern): number => pattern.segments.filter((segment) => segment.kind === 'text').length
@@ -147,19 +142,16 @@ export class RouteTable {
     const app = new H3()
     const on = (entry: Entry): void => {
       app.on(entry.route.method, entry.route.path, (event) =>
-        'asks' in event ? HERE : this.#handler(event as unknown as Passage, entry),
+        'isLookup' in event ? FOUND : this.#handler(event as unknown as RoutedRequest, entry),
       )
     }
-    for (const [key, entry] of this.#ghosts) if (!this.#entries.has(key)) on(entry)
+    for (const [key, entry] of this.#held) if (!this.#entries.has(key)) on(entry)
     for (const entry of this.#entries.values()) on(entry)
     return app
   }
 }
 
-/**
- * A plugin that was written without types may say nothing about its effect: then it is for the owner. Throws for an
- * effect there is none of.
- */
+/** A plugin written without types may omit the effect: then only the owner may call the route. Throws if invalid. */
 function withEffect<R extends AnyRoute | AnySocketRoute>(route: R): R {
   const declared: unknown = route.effect
   if (declared === undefined) return { ...route, effect: 'lasting' }
@@ -167,7 +159,7 @@ function withEffect<R extends AnyRoute | AnySocketRoute>(route: R): R {
   throw new Error(`route ${route.path} has the effect "${String(declared)}"; there are ${effects.join(', ')}`)
 }
 
-/** Letters, digits and the like are the same path written with an escape or without (RFC 3986, 6.2.2.2). */
+/** Decodes escapes of unreserved characters, which do not change the path (RFC 3986, 6.2.2.2). */
 export function canonicalPath(path: string): string {
   if (!path.includes('%')) return path
   return path.replace(/%(?:2[de]|3\d|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9ae])/gi, (escape) =>

@@ -1,27 +1,30 @@
+import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
 import type { ReadableStream as WebStream } from 'node:stream/web'
 import type { ConsolaInstance } from 'consola'
 import { createAuth } from '../auth/bearer.ts'
-import type { AuthFailure } from '../auth/bearer.ts'
+import type { Auth, AuthFailure } from '../auth/bearer.ts'
 import { CredentialRegistry } from '../auth/credentials.ts'
 import type { PluginCredentials } from '../auth/credentials.ts'
 import type { Build } from '../process/installation.ts'
 import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
+import type { Limiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
+import { omitUndefined } from '../schema/object.ts'
 import { Scope } from '../scope/scope.ts'
 import { Admission } from './admission.ts'
 import type { Answer } from './answer.ts'
 import { NodeExchange, WebExchange } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
-import { answerHeaders } from './headers.ts'
+import { answerHeaders, toHeaders } from './headers.ts'
 import type { GuardedResponse } from './headers.ts'
-import { Holds } from './hold.ts'
+import { HoldQueue } from './hold-queue.ts'
 import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
 import type { OwnPort } from './own-port.ts'
 import { Pipeline } from './pipeline.ts'
-import type { Passage } from './pipeline.ts'
+import type { RoutedRequest } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
 import { RouteTable, canonicalPath } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
@@ -35,38 +38,38 @@ export type { HttpSettings } from './settings.ts'
 export type { AuthFailure } from '../auth/bearer.ts'
 
 export interface HttpOptions {
-  /** Asked at every request: a changed key or limit holds at once. */
+  /** Called for every request: a changed key or limit applies at once. */
   readonly settings: () => HttpSettings
   readonly log: ConsolaInstance
   readonly metrics: MetricRegistry
   readonly build: Build
-  /** Keeps the answers of requests with an Idempotency-Key; without it the header has no meaning. */
+  /** Stores the answers of requests with an Idempotency-Key. Absent: the header is ignored. */
   readonly idempotency?: Idempotency
-  /** Called for every failure that is a bug, with the route it happened in. */
+  /** Called for every failure that is a bug, with its route. */
   onDefect(error: unknown, where: string): void
-  /** Called for every wrong key; the limiter keeps it to a few a minute and address. */
+  /** Called for every wrong key; the limiter allows few per minute and address. */
   onAuthFailure?(failure: AuthFailure): void
+  /** Called when a request with a lasting effect left no audit record. */
   onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
 
 export interface HttpServer extends AsyncDisposable {
   /** Registers through the scope; a request counts as running in it until its body is sent. */
   forPlugin(scope: Scope): Routes
-  /** Credentials beside the API key, accepted as long as the scope is open. */
+  /** Credentials besides the API key, accepted as long as the scope is open. */
   credentials(scope: Scope): PluginCredentials
   /**
-   * Requests for routes of these plugins wait (bounded in number and time, then 503 with Retry-After) until the
-   * returned function is
-   * called. The routes known at this moment stay matchable meanwhile.
+   * Holds requests for routes of these plugins until the returned function is called. Their number and waiting time
+   * are limited; beyond that they get 503 with Retry-After. The present routes still match meanwhile.
    */
   hold(plugins: readonly string[]): () => void
   /** Answers a request without a port. */
   fetch(request: Request): Promise<Response>
-  /** Throws when the address is taken, or when it is beyond loopback and neither a key nor `allowNoAuth` is set. */
+  /** Throws if the address is in use, or not loopback while neither a key nor `allowNoAuth` is set. */
   listen(): Promise<Address>
   /**
-   * Stops accepting, answers 503 to new requests on open connections, waits for running ones up to `drainMs`, closes
-   * sockets with 1001.
+   * Stops accepting connections, answers new requests on open ones with 503, waits up to `drainMs` for running ones, and
+   * closes sockets with 1001.
    */
   drain(drainMs: number): Promise<void>
   routes(): readonly AnyRoute[]
@@ -74,190 +77,243 @@ export interface HttpServer extends AsyncDisposable {
   /** Where it listens; `undefined` before `listen`. */
   readonly address: Address | undefined
   readonly ownPort: OwnPort
-  /** The settings became others: what was opened with a key that is no longer the one in force ends now. */
+  /** Call after a change of the settings: ends what was opened with a key that is no longer valid. */
   renewed(): void
   /** OpenAPI 3.0.3 of the live routes. */
   openapi(): Promise<object>
 }
 
-/** What a last event or a close frame gets to arrive. */
-const farewellMs = 500
+/** How long a last event or a close frame may take to arrive. */
+const FAREWELL_MS = 500
+const LIMITER_WINDOW = { windowMs: 60_000, maxKeys: 100_000 }
 
 /** The HTTP layer. Disposing it stops listening and ends every connection. */
 export function createHttp(options: HttpOptions): HttpServer {
-  const { settings, log, metrics } = options
-  const now = (): number => performance.now()
-  const limiter = createLimiter({ tokens: settings().tokensPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
-  const failures = createLimiter({ tokens: settings().failedAuthPerMinute, windowMs: 60_000, maxKeys: 100_000, now })
-  const sweep = (): void => {
-    upgrades.sweep()
-    pipeline.keepAlive.sweep()
-  }
-  const credentials = new CredentialRegistry(sweep)
-  const auth = createAuth({
-    apiKey: () => settings().apiKey,
-    failures,
-    further: credentials,
-    onFailure: (failure) => {
-      failures.resize(settings().failedAuthPerMinute)
-      options.onAuthFailure?.(failure)
-    },
-    onChange: sweep,
-  })
-  let listener: Listener | undefined
-  const admission = new Admission(settings, () => listener?.address.port, limiter, auth)
-  const holds = new Holds()
-  const count = new RequestCount(metrics)
-  const pipeline: Pipeline = new Pipeline(
-    {
-      settings,
-      log,
-      admission,
-      holds,
-      count,
-      idempotency: options.idempotency,
-      onDefect: options.onDefect,
-      ...(options.onUnrecorded ? { onUnrecorded: options.onUnrecorded } : {}),
-    },
-    () => table,
-  )
-  const table: RouteTable = new RouteTable((passage, entry) => pipeline.handle(passage, entry))
-  const tickets = new Tickets(auth)
-  const upgrades: Upgrades = new Upgrades({
-    settings,
-    log,
-    admission,
-    holds,
-    tickets,
-    table: () => table,
-    draining: () => pipeline.draining,
-    onDefect: options.onDefect,
-  })
-  const own = new Scope('http')
-  table.add(own, tickets.route())
-  metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [{ value: upgrades.size }])
+  return new HttpLayer(options)
+}
 
-  let document: { readonly version: number; readonly made: Promise<object> } | undefined
-  const describe = async (): Promise<object> => {
-    const { openApiDocument } = await import('./openapi.ts')
-    return openApiDocument({
-      version: options.build.version,
-      routes: table.entries().map(({ scope, route }) => ({ plugin: scope.name, route })),
-      sockets: table.socketEntries().map(({ scope, route }) => ({ plugin: scope.name, route })),
+class HttpLayer implements HttpServer {
+  readonly #options: HttpOptions
+  readonly #limiter: Limiter
+  readonly #credentials: CredentialRegistry
+  readonly #auth: Auth
+  readonly #holdQueue = new HoldQueue()
+  readonly #count: RequestCount
+  readonly #pipeline: Pipeline
+  readonly #table: RouteTable
+  readonly #upgrades: Upgrades
+  #listener: Listener | undefined
+  #document: { readonly version: number; readonly made: Promise<object> } | undefined
+
+  constructor(options: HttpOptions) {
+    this.#options = options
+    const { settings, metrics } = options
+    this.#limiter = createLimiter({ tokens: settings().tokensPerMinute, ...LIMITER_WINDOW, now: monotonicNow })
+    this.#credentials = new CredentialRegistry(() => this.#endRevoked())
+    this.#auth = this.#createAuth()
+    this.#count = new RequestCount(metrics)
+    const admission = new Admission(settings, () => this.#listener?.address.port, this.#limiter, this.#auth)
+    this.#pipeline = this.#createPipeline(admission)
+    this.#table = new RouteTable((request, entry) => this.#pipeline.handle(request, entry))
+    const tickets = new Tickets(this.#auth)
+    this.#upgrades = this.#createUpgrades(admission, tickets)
+    this.#table.add(new Scope('http'), tickets.route())
+    metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [
+      { value: this.#upgrades.size },
+    ])
+  }
+
+  #createAuth(): Auth {
+    const { settings, onAuthFailure } = this.#options
+    const failures = createLimiter({ tokens: settings().failedAuthPerMinute, ...LIMITER_WINDOW, now: monotonicNow })
+    return createAuth({
+      apiKey: () => settings().apiKey,
+      failures,
+      further: this.#credentials,
+      onFailure: (failure) => {
+        failures.resize(settings().failedAuthPerMinute)
+        onAuthFailure?.(failure)
+      },
+      onChange: () => this.#endRevoked(),
     })
   }
 
-  const server: HttpServer = {
-    forPlugin: (scope) => ({
-      add(...routes) {
-        for (const route of routes) table.add(scope, route)
-      },
-      addSocket(...routes) {
-        for (const route of routes) table.addSocket(scope, route)
-      },
-    }),
-    credentials: (scope) => ({
-      accept: (source) => credentials.accept(scope, source),
-      holds: (principal) => credentials.holds(principal),
-      checkAttempts: (clientAddress) => auth.checkAttempts(limiterKey(clientAddress)),
-      failed: (failure) => auth.failed(failure, limiterKey(failure.clientAddress)),
-    }),
-    hold(plugins) {
-      const names = new Set(plugins)
-      const endings = [table.keep(names), credentials.keep(names), holds.hold(plugins)]
-      return () => {
-        for (const end of endings) end()
-      }
-    },
-    async fetch(request) {
-      const exchange = new WebExchange(request)
-      const answer = await table.dispatch(passageOf(exchange))
-      exchange.status = answer.status
-      const headers = new Headers()
-      const all = answerHeaders(exchange.requestId, answer.headers, exchange.cors)
-      for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
-      if (answer.body instanceof EventStreamBody) {
-        const through = new PassThrough()
-        answer.body.pipe(through)
-        through.on('close', () => exchange.close(through.readableEnded))
-        return new Response(Readable.toWeb(through) as WebStream<Uint8Array> as ReadableStream<Uint8Array>, {
-          status: answer.status,
-          headers,
-        })
-      }
-      exchange.close(true)
-      return new Response(answer.body as BodyInit | null, { status: answer.status, headers })
-    },
-    async listen() {
-      if (listener) throw new Error('already listening')
-      listener = await openListener({
-        settings: settings(),
+  #createPipeline(admission: Admission): Pipeline {
+    const { settings, log, idempotency, onDefect, onUnrecorded } = this.#options
+    return new Pipeline(
+      {
+        settings,
         log,
-        request(request, response) {
-          const exchange = new NodeExchange(request, response)
-          // Whatever breaks here is a bug of this layer; it must cost one connection and not the process.
-          const broken = (error: unknown): void => {
-            log.error('an answer could not be sent', { requestId: exchange.requestId, error })
-            options.onDefect(error, 'http')
-            response.destroy()
-          }
-          try {
-            const answer = table.dispatch(passageOf(exchange))
-            if (answer instanceof Promise) answer.then((settled) => send(response, settled)).catch(broken)
-            else send(response, answer)
-          } catch (error) {
-            broken(error)
-          }
-        },
-        upgrade: (request, socket, head) => {
-          void upgrades.upgrade(request, socket, head)
-        },
-      })
-      return listener.address
-    },
-    async drain(drainMs) {
-      pipeline.draining = true
-      const closed = listener?.stop()
-      pipeline.keepAlive.end('feeds')
-      const left = await count.idle(drainMs)
-      if (left > 0) {
-        log.warn('requests were still running at the end of the drain', { left })
-        pipeline.keepAlive.end('all')
-      }
-      await upgrades.end(farewellMs)
-      await count.idle(left > 0 ? farewellMs : 0)
-      listener?.destroy()
-      await closed
-    },
-    renewed() {
-      auth.generation()
-    },
-    routes: () => table.routes(),
-    sockets: () => table.sockets(),
-    get address() {
-      return listener?.address
-    },
-    ownPort: {
-      host: () => listener && new URL(listener.address.url).host,
-      exchange: async (bytes) => listener && (await import('./own-port.ts')).exchangeWith(listener.address, bytes),
-      charged: (address) => limiter.arrival(limiterKey(foldAddress(address))),
-    },
-    openapi() {
-      if (document?.version !== table.version) document = { version: table.version, made: describe() }
-      return document.made
-    },
-    async [Symbol.asyncDispose]() {
-      pipeline.draining = true
-      const closed = listener?.stop()
-      await upgrades.end(0)
-      listener?.destroy()
-      await closed
-    },
+        admission,
+        holdQueue: this.#holdQueue,
+        count: this.#count,
+        idempotency,
+        onDefect,
+        ...omitUndefined({ onUnrecorded }),
+      },
+      () => this.#table,
+    )
   }
-  return server
+
+  #createUpgrades(admission: Admission, tickets: Tickets): Upgrades {
+    const { settings, log, onDefect } = this.#options
+    return new Upgrades({
+      settings,
+      log,
+      admission,
+      holdQueue: this.#holdQueue,
+      tickets,
+      table: () => this.#table,
+      draining: () => this.#pipeline.draining,
+      onDefect,
+    })
+  }
+
+  /** Ends sockets and streams that were opened with a credential that is no longer accepted. */
+  #endRevoked(): void {
+    this.#upgrades.sweep()
+    this.#pipeline.keepAlive.sweep()
+  }
+
+  forPlugin(scope: Scope): Routes {
+    return {
+      add: (...routes) => {
+        for (const route of routes) this.#table.add(scope, route)
+      },
+      addSocket: (...routes) => {
+        for (const route of routes) this.#table.addSocket(scope, route)
+      },
+    }
+  }
+
+  credentials(scope: Scope): PluginCredentials {
+    return {
+      accept: (source) => this.#credentials.accept(scope, source),
+      holds: (principal) => this.#credentials.holds(principal),
+      checkAttempts: (clientAddress) => this.#auth.checkAttempts(limiterKey(clientAddress)),
+      failed: (failure) => this.#auth.failed(failure, limiterKey(failure.clientAddress)),
+    }
+  }
+
+  hold(plugins: readonly string[]): () => void {
+    const names = new Set(plugins)
+    const releases = [this.#table.keep(names), this.#credentials.keep(names), this.#holdQueue.hold(plugins)]
+    return () => {
+      for (const release of releases) release()
+    }
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const exchange = new WebExchange(request)
+    const answer = await this.#table.dispatch(toRoutedRequest(exchange))
+    exchange.status = answer.status
+    const headers = toHeaders(answerHeaders(exchange.requestId, answer.headers, exchange.cors))
+    if (answer.body instanceof EventStreamBody) {
+      const through = new PassThrough()
+      answer.body.pipe(through)
+      through.on('close', () => exchange.close(through.readableEnded))
+      return new Response(Readable.toWeb(through) as WebStream<Uint8Array> as ReadableStream<Uint8Array>, {
+        status: answer.status,
+        headers,
+      })
+    }
+    exchange.close(true)
+    return new Response(answer.body as BodyInit | null, { status: answer.status, headers })
+  }
+
+  async listen(): Promise<Address> {
+    if (this.#listener) throw new Error('already listening')
+    const { settings, log } = this.#options
+    this.#listener = await openListener({
+      settings: settings(),
+      log,
+      request: (request, response) => this.#answer(request, response),
+      upgrade: (request, socket, head) => {
+        void this.#upgrades.upgrade(request, socket, head)
+      },
+    })
+    return this.#listener.address
+  }
+
+  #answer(request: IncomingMessage, response: GuardedResponse): void {
+    const exchange = new NodeExchange(request, response)
+    // An error here is a bug of this layer; it ends one connection and not the process.
+    const onBug = (error: unknown): void => {
+      this.#options.log.error('an answer could not be sent', { requestId: exchange.requestId, error })
+      this.#options.onDefect(error, 'http')
+      response.destroy()
+    }
+    try {
+      const answer = this.#table.dispatch(toRoutedRequest(exchange))
+      if (answer instanceof Promise) answer.then((settled) => send(response, settled)).catch(onBug)
+      else send(response, answer)
+    } catch (error) {
+      onBug(error)
+    }
+  }
+
+  async drain(drainMs: number): Promise<void> {
+    this.#pipeline.draining = true
+    const closed = this.#listener?.stop()
+    this.#pipeline.keepAlive.end('feeds')
+    const left = await this.#count.idle(drainMs)
+    if (left > 0) {
+      this.#options.log.warn('requests were still running at the end of the drain', { left })
+      this.#pipeline.keepAlive.end('all')
+    }
+    await this.#upgrades.end(FAREWELL_MS)
+    await this.#count.idle(left > 0 ? FAREWELL_MS : 0)
+    this.#listener?.destroy()
+    await closed
+  }
+
+  renewed(): void {
+    this.#auth.generation()
+  }
+  routes(): readonly AnyRoute[] {
+    return this.#table.routes()
+  }
+  sockets(): readonly AnySocketRoute[] {
+    return this.#table.sockets()
+  }
+  get address(): Address | undefined {
+    return this.#listener?.address
+  }
+  readonly ownPort: OwnPort = {
+    host: () => this.#listener && new URL(this.#listener.address.url).host,
+    exchange: async (bytes) =>
+      this.#listener && (await import('./own-port.ts')).exchangeWith(this.#listener.address, bytes),
+    charged: (address) => this.#limiter.arrival(limiterKey(foldAddress(address))),
+  }
+
+  openapi(): Promise<object> {
+    const { version } = this.#table
+    if (this.#document?.version !== version) this.#document = { version, made: this.#createDocument() }
+    return this.#document.made
+  }
+  async #createDocument(): Promise<object> {
+    const { openApiDocument } = await import('./openapi.ts')
+    return openApiDocument({
+      version: this.#options.build.version,
+      routes: this.#table.entries().map(({ scope, route }) => ({ plugin: scope.name, route })),
+      sockets: this.#table.socketEntries().map(({ scope, route }) => ({ plugin: scope.name, route })),
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#pipeline.draining = true
+    const closed = this.#listener?.stop()
+    await this.#upgrades.end(0)
+    this.#listener?.destroy()
+    await closed
+  }
 }
 
-function passageOf(exchange: Exchange): Passage {
+function monotonicNow(): number {
+  return performance.now()
+}
+
+function toRoutedRequest(exchange: Exchange): RoutedRequest {
   return { req: exchange, url: { pathname: canonicalPath(exchange.path) }, context: {}, exchange }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
+import type { Peer } from 'crossws'
 import type { NodeAdapter } from 'crossws/adapters/node'
 import { checkAuthority } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -9,29 +10,31 @@ import { Refusal } from '../errors/error.ts'
 import { limiterKey } from '../limit/client.ts'
 import { parse } from '../schema/parse.ts'
 import type { Admission, Caller } from './admission.ts'
-import { answerHeaders } from './headers.ts'
-import type { Holds } from './hold.ts'
+import { answerHeaders, toHeaders } from './headers.ts'
+import type { HoldQueue } from './hold-queue.ts'
 import { decodeParams, parseQuery } from './input.ts'
 import { endWith } from './listen.ts'
 import type { RouteTable, SocketEntry } from './router.ts'
 import type { HttpSettings } from './settings.ts'
 import { away, LiveSocket, normal } from './socket.ts'
+import type { Wire } from './socket.ts'
 import { offeredProtocols } from './tickets.ts'
 import type { Tickets } from './tickets.ts'
 
 type Adapter = NodeAdapter
-export interface UpgradeParts {
+export interface UpgradeDeps {
   readonly settings: () => HttpSettings
   readonly log: ConsolaInstance
   readonly admission: Admission
-  readonly holds: Holds
+  readonly holdQueue: HoldQueue
   readonly tickets: Tickets
   readonly table: () => RouteTable
   readonly draining: () => boolean
   onDefect(error: unknown, where: string): void
 }
 /** A dead peer is found after two rounds of pings. */
-const heartbeatMs = 120_000
+const HEARTBEAT_MS = 120_000
+/** An upgrade that passed every check, and the state that `accept` of its route returned. */
 interface Accepted {
   readonly entry: SocketEntry
   readonly state: unknown
@@ -39,38 +42,37 @@ interface Accepted {
   readonly principal: Principal
   readonly generation: number
 }
+type OnLeave = (listener: () => void) => void
+type FoundSocket = NonNullable<ReturnType<RouteTable['findSocket']>>
 
-/**
- * Turns upgrade requests into sockets, by the same steps in the same order as a request; a refusal is a complete HTTP
- * answer.
- */
+/** Turns upgrade requests into sockets, by the same steps in the same order as a request. A refusal is an HTTP answer. */
 export class Upgrades {
-  #parts: UpgradeParts
+  readonly #deps: UpgradeDeps
   #adapter: Promise<Adapter> | undefined
-  #live = new Set<LiveSocket>()
-  #empty: (() => void) | undefined
-  /** Open ones and those about to be, by address. */
-  #perAddress = new Map<string, number>()
-  #idle: NodeJS.Timeout | undefined
+  readonly #live = new Set<LiveSocket>()
+  #onEmpty: (() => void) | undefined
+  /** Open sockets and upgrades in progress, by address. */
+  readonly #perAddress = new Map<string, number>()
+  #idleTimer: NodeJS.Timeout | undefined
 
-  constructor(parts: UpgradeParts) {
-    this.#parts = parts
+  constructor(deps: UpgradeDeps) {
+    this.#deps = deps
   }
 
   get size(): number {
     return this.#live.size
   }
 
-  /** Ends every socket with 1001, and after the given time cuts those that did not answer. */
+  /** Closes every socket with 1001, and terminates those that are still open after the given time. */
   async end(ms: number): Promise<void> {
-    clearInterval(this.#idle)
-    this.#idle = undefined
+    clearInterval(this.#idleTimer)
+    this.#idleTimer = undefined
     if (this.#live.size === 0) return
     for (const socket of this.#live) socket.close(away, 'service restart')
     let timer: NodeJS.Timeout | undefined
     await Promise.race([
       new Promise<void>((resolve) => {
-        this.#empty = resolve
+        this.#onEmpty = resolve
       }),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, ms)
@@ -84,47 +86,41 @@ export class Upgrades {
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const caller = new UpgradeCaller(request)
     let left = false
-    const gone: (() => void)[] = []
+    const leaveListeners: (() => void)[] = []
     const onClose = (): void => {
       left = true
-      for (const tell of gone) tell()
+      for (const listener of leaveListeners) listener()
     }
-    // Stays: between here and the library's own listener there is a turn of the loop.
+    // This listener stays: the WebSocket library adds its own only in a later turn of the event loop.
     socket.on('error', () => socket.destroy())
     socket.on('close', onClose)
-    let leave: (() => void) | undefined
+    let release: (() => void) | undefined
     try {
-      const accepted = await this.#accept(caller, (listener) => gone.push(listener))
+      const accepted = await this.#accept(caller, (listener) => leaveListeners.push(listener))
       if (left) return
-      leave = this.#enter(accepted.address)
-      socket.once('close', leave)
-      const adapter = await (this.#adapter ??= this.#open())
+      release = this.#reserve(accepted.address)
+      socket.once('close', release)
+      const adapter = await (this.#adapter ??= this.#openAdapter())
       const { answer } = offeredProtocols(caller.header('sec-websocket-protocol'))
-      const headers = new Headers()
-      const all = answerHeaders(
-        caller.requestId,
-        answer === undefined ? [] : ['Sec-WebSocket-Protocol', answer],
-        caller.cors,
-      )
-      for (let at = 0; at < all.length; at += 2) headers.append(all[at] ?? '', all[at + 1] ?? '')
-      // The adapter hands the request to its hooks and keeps it for the life of the socket; ours need nothing but the
-      // context, and a
-      // real Request would be several kilobytes of every idle socket.
+      const own = answer === undefined ? [] : ['Sec-WebSocket-Protocol', answer]
+      const headers = toHeaders(answerHeaders(caller.requestId, own, caller.cors))
+      // The adapter keeps this object for the life of the socket. The hooks use only the context, and a real Request
+      // would add several kilobytes to every idle socket.
       const web = { url: 'http://localhost/', context: { accepted, headers } } as unknown as Request
       socket.off('close', onClose)
       await adapter.handleUpgrade(request, socket, head, web)
     } catch (error) {
-      leave?.()
+      release?.()
       this.#refuse(caller, socket, error)
     }
   }
 
   /**
-   * Takes one of the places of an address; the returned function gives it back, once. Throws `rate_limit` when there
-   * is none.
+   * Counts a socket of an address; the returned function takes it back, once. Throws `rate_limit` when the address has
+   * too many.
    */
-  #enter(address: string): () => void {
-    const { socketsPerAddress = Infinity } = this.#parts.settings()
+  #reserve(address: string): () => void {
+    const { socketsPerAddress = Infinity } = this.#deps.settings()
     const key = limiterKey(address)
     const open = this.#perAddress.get(key) ?? 0
     if (open >= socketsPerAddress)
@@ -134,55 +130,37 @@ export class Upgrades {
         { retryAfterSecs: 60 },
       )
     this.#perAddress.set(key, open + 1)
-    let left = false
+    let released = false
     return () => {
-      if (left) return
-      left = true
+      if (released) return
+      released = true
       const now = (this.#perAddress.get(key) ?? 1) - 1
       if (now > 0) this.#perAddress.set(key, now)
       else this.#perAddress.delete(key)
     }
   }
 
-  /** Ends the sockets whose clients have sent nothing for too long. */
-  #endIdle(): void {
-    const { socketIdleMs } = this.#parts.settings()
+  /** Closes the sockets whose clients have sent nothing for too long. */
+  #closeIdle(): void {
+    const { socketIdleMs } = this.#deps.settings()
     for (const socket of this.#live) if (socket.silentMs > socketIdleMs) socket.close(normal, 'idle')
   }
 
-  async #accept(caller: UpgradeCaller, gone: (listener: () => void) => void): Promise<Accepted> {
-    const { admission, holds, settings, table } = this.#parts
-    if (this.#parts.draining())
+  async #accept(caller: UpgradeCaller, onLeave: OnLeave): Promise<Accepted> {
+    const { admission, table } = this.#deps
+    if (this.#deps.draining())
       throw new Refusal('service_unavailable', 'The service is shutting down', { retryAfterSecs: 5 })
     admission.origin(caller)
-    let found = table().findSocket(caller.path)
+    const first = table().findSocket(caller.path)
     const address = admission.address(caller)
-    admission.charge(address, found ? found.entry.route.cost : 1)
-    if (!found)
+    admission.charge(address, first ? first.entry.route.cost : 1)
+    if (!first)
       throw table().methods(caller.path).length > 0
         ? new Refusal('invalid_request', 'This path is no WebSocket')
         : new Refusal('not_found', 'No such path')
-    if (caller.method !== 'GET' || caller.header('upgrade')?.toLowerCase() !== 'websocket')
-      throw new Refusal('invalid_request', 'Only WebSocket upgrades are served')
-    if (
-      !/^[+/0-9A-Za-z]{22}==$/.test(caller.header('sec-websocket-key') ?? '') ||
-      caller.header('sec-websocket-version') !== '13'
-    ) {
-      throw new Refusal('invalid_request', 'The WebSocket handshake is malformed')
-    }
-    checkProtocols(caller.header('sec-websocket-protocol'))
-    const principal = this.#authenticate(found.entry, caller, address)
-    const plugin = found.entry.scope.name
-    if (holds.holds(plugin)) {
-      const { holdMaxRequests = 256, holdMaxMs = 10_000 } = settings()
-      await holds.wait(plugin, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, gone)
-      const again = table().findSocket(caller.path)
-      if (!again) throw new Refusal('not_found', 'No such path')
-      // A ticket is used up by now; a route that asks for more than before refuses it.
-      if (again.entry.route.auth !== found.entry.route.auth) this.#authenticate(again.entry, caller, address)
-      else checkAuthority(principal, again.entry.route.effect)
-      found = again
-    }
+    checkHandshake(caller)
+    const principal = this.#authenticate(first.entry, caller, address)
+    const found = await this.#waitForPlugin(first, caller, { address, principal }, onLeave)
     const { entry, params } = found
     const decoded = decodeParams(params)
     const leave = entry.scope.enter()
@@ -201,13 +179,33 @@ export class Upgrades {
     }
   }
 
+  /** Waits while the plugin is replaced, and finds the route again. */
+  async #waitForPlugin(
+    found: FoundSocket,
+    caller: UpgradeCaller,
+    { address, principal }: { readonly address: string; readonly principal: Principal },
+    onLeave: OnLeave,
+  ): Promise<FoundSocket> {
+    const { holdQueue, settings, table } = this.#deps
+    const plugin = found.entry.scope.name
+    if (!holdQueue.isHeld(plugin)) return found
+    const { holdMaxRequests = 256, holdMaxMs = 10_000 } = settings()
+    await holdQueue.wait(plugin, { maxRequests: holdMaxRequests, maxMs: holdMaxMs }, onLeave)
+    const again = table().findSocket(caller.path)
+    if (!again) throw new Refusal('not_found', 'No such path')
+    // The ticket is used up: only a route that requires another kind of authentication checks again, and refuses it.
+    if (again.entry.route.auth !== found.entry.route.auth) this.#authenticate(again.entry, caller, address)
+    else checkAuthority(principal, again.entry.route.effect)
+    return again
+  }
+
   #authenticate(entry: SocketEntry, caller: UpgradeCaller, address: string): Principal {
     const { ticket } = offeredProtocols(caller.header('sec-websocket-protocol'))
-    const offered =
+    const redeemed =
       entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined
-        ? this.#parts.tickets.redeem(ticket)
+        ? this.#deps.tickets.redeem(ticket)
         : undefined
-    const principal = offered ?? this.#parts.admission.authenticate(entry.route.auth, caller, address)
+    const principal = redeemed ?? this.#deps.admission.authenticate(entry.route.auth, caller, address)
     checkAuthority(principal, entry.route.effect)
     return principal
   }
@@ -215,66 +213,28 @@ export class Upgrades {
   #refuse(caller: UpgradeCaller, socket: Duplex, error: unknown): void {
     if (!(error instanceof Refusal)) {
       const where = `WebSocket ${caller.path}`
-      this.#parts.log.error('upgrade failed', { where, requestId: caller.requestId, error })
-      this.#parts.onDefect(error, where)
+      this.#deps.log.error('upgrade failed', { where, requestId: caller.requestId, error })
+      this.#deps.onDefect(error, where)
     }
     endWith(socket, error, undefined, [], caller.cors, caller.requestId)
   }
 
-  /**
-   * The WebSocket code is loaded with the first upgrade. Compression stays off: it costs 240 KB for every idle
-   * socket.
-   */
-  async #open(): Promise<Adapter> {
+  /** Loads the WebSocket code with the first upgrade. Compression stays off: it costs 240 KB per idle socket. */
+  async #openAdapter(): Promise<Adapter> {
     const { default: nodeAdapter } = await import('crossws/adapters/node')
     const sockets = new WeakMap<object, LiveSocket>()
-    const { settings, log, admission, onDefect } = this.#parts
-    this.#idle ??= setInterval(() => this.#endIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
+    const { settings, log } = this.#deps
+    this.#idleTimer ??= setInterval(() => this.#closeIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
     return nodeAdapter({
-      idleTimeout: Math.min(settings().socketIdleMs, heartbeatMs) / 1000,
-      // Beyond the limit of a frame, so that whoever is a little over it is told so instead of cut off.
+      idleTimeout: Math.min(settings().socketIdleMs, HEARTBEAT_MS) / 1000,
+      // Above the limit of a frame: a client slightly over it gets an error instead of being cut off.
       serverOptions: { perMessageDeflate: false, maxPayload: settings().socketFrameBytes * 4 },
       hooks: {
         upgrade: (request) => ({ headers: contextOf(request).headers }),
         open: (peer) => {
-          const { accepted } = contextOf(peer)
-          const wire = {
-            send: (text: string) => {
-              peer.send(text)
-            },
-            close: (code: number, reason: string) => peer.close(code, reason),
-            terminate: () => peer.terminate(),
-            get bufferedBytes() {
-              return peer.bufferedAmount
-            },
-          }
-          let live: LiveSocket
-          try {
-            live = new LiveSocket(wire, {
-              entry: accepted.entry,
-              state: accepted.state,
-              clientAddress: accepted.address,
-              principal: accepted.principal,
-              log,
-              limits: settings,
-              onDefect,
-              charge: (text) =>
-                admission.charge(
-                  accepted.address,
-                  accepted.entry.route.costOf?.(text) ?? accepted.entry.route.frameCost,
-                ),
-              allowed: () =>
-                accepted.entry.route.auth !== 'bearer' || admission.auth.holds(accepted.principal, accepted.generation),
-            })
-          } catch (error) {
-            // The plugin left between the answer and here.
-            log.debug('a socket opened into an unloaded plugin', { error })
-            peer.close(away, 'service restart')
-            return
-          }
-          sockets.set(peer, live)
-          this.#live.add(live)
-          void live.open()
+          const live = this.#openSocket(peer)
+          if (live) sockets.set(peer, live)
+          void live?.open()
         },
         message: (peer, message) => {
           const live = sockets.get(peer)
@@ -287,20 +247,70 @@ export class Upgrades {
           const live = sockets.get(peer)
           if (!live) return
           this.#live.delete(live)
-          if (this.#live.size === 0) this.#empty?.()
+          if (this.#live.size === 0) this.#onEmpty?.()
           void live.gone()
         },
       },
     })
   }
 
-  /** Sockets opened with a key or a credential that no longer holds end now. */
+  /** `undefined` when the plugin was unloaded since it accepted the upgrade. */
+  #openSocket(peer: Peer): LiveSocket | undefined {
+    const { settings, log, admission, onDefect } = this.#deps
+    const { entry, state, address, principal, generation } = contextOf(peer).accepted
+    const { route } = entry
+    try {
+      const live = new LiveSocket(toWire(peer), {
+        entry,
+        state,
+        clientAddress: address,
+        principal,
+        log,
+        limits: settings,
+        onDefect,
+        charge: (text) => admission.charge(address, route.costOf?.(text) ?? route.frameCost),
+        allowed: () => route.auth !== 'bearer' || admission.auth.holds(principal, generation),
+      })
+      this.#live.add(live)
+      return live
+    } catch (error) {
+      log.debug('the plugin of a socket was unloaded before the socket opened', { error })
+      peer.close(away, 'service restart')
+      return undefined
+    }
+  }
+
+  /** Closes sockets that were opened with a credential that is no longer valid. */
   sweep(): void {
     for (const socket of this.#live) socket.check()
   }
 }
 
-/** The library would refuse these itself, without the headers every answer carries. */
+function toWire(peer: Peer): Wire {
+  return {
+    send: (text) => {
+      peer.send(text)
+    },
+    close: (code, reason) => peer.close(code, reason),
+    terminate: () => peer.terminate(),
+    get bufferedBytes() {
+      return peer.bufferedAmount
+    },
+  }
+}
+
+function checkHandshake(caller: UpgradeCaller): void {
+  if (caller.method !== 'GET' || caller.header('upgrade')?.toLowerCase() !== 'websocket')
+    throw new Refusal('invalid_request', 'Only WebSocket upgrades are served')
+  if (
+    !/^[+/0-9A-Za-z]{22}==$/.test(caller.header('sec-websocket-key') ?? '') ||
+    caller.header('sec-websocket-version') !== '13'
+  )
+    throw new Refusal('invalid_request', 'The WebSocket handshake is malformed')
+  checkProtocols(caller.header('sec-websocket-protocol'))
+}
+
+/** The library would refuse a malformed header itself, but without the headers that every answer carries. */
 function checkProtocols(header: string | undefined): void {
   if (header === undefined) return
   const names = header.split(',').map((name) => name.trim())
@@ -314,7 +324,7 @@ interface Context {
 }
 function contextOf(holder: object): Context {
   const context: unknown = 'context' in holder ? holder.context : undefined
-  if (!isContext(context)) throw new Error('a socket without its accepted upgrade')
+  if (!isContext(context)) throw new Error('this socket has no accepted upgrade')
   return context
 }
 function isContext(value: unknown): value is Context {

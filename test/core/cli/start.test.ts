@@ -271,7 +271,7 @@ describe('the end', () => {
     await addPlugin('odd', route('setImmediate(() => { Promise.reject(new Error("lost")) }); return { ok: true }'))
     await using daemon = await startDaemon(home)
     await fetch(`${daemon.url}/api/odd`, { method: 'POST' })
-    await daemon.prints(/nobody was watching[^]*Error: lost/)
+    await daemon.prints(/nothing handled it[^]*Error: lost/)
     expect(await (await fetch(`${daemon.url}/api/health`)).json()).toMatchObject({ panic_count: 1 })
   })
 })

@@ -6,11 +6,11 @@ export interface HoldLimits {
 }
 
 /** Requests for a plugin that is being replaced wait here instead of failing. */
-export class Holds {
+export class HoldQueue {
   #held = new Map<string, { count: number; waiting: Set<() => void> }>()
   #waiting = 0
 
-  /** Holds the plugins until the returned function is called (once; further calls do nothing). */
+  /** Holds requests for the plugins until the returned function is called. Further calls of it do nothing. */
   hold(plugins: readonly string[]): () => void {
     for (const name of plugins) {
       const held = this.#held.get(name)
@@ -30,15 +30,18 @@ export class Holds {
     }
   }
 
-  holds(plugin: string): boolean {
+  isHeld(plugin: string): boolean {
     return this.#held.size > 0 && this.#held.has(plugin)
   }
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Settles when the plugin is back. Throws `service_unavailable` when too many wait already, or too long. */
-  async wait(plugin: string, limits: HoldLimits, gone: (listener: () => void) => void): Promise<void> {
+  /**
+   * Resolves when the plugin is back. Throws `service_unavailable` when too many requests wait, when it takes too long,
+   * and when the client leaves.
+   */
+  async wait(plugin: string, limits: HoldLimits, onLeave: (listener: () => void) => void): Promise<void> {
     const until = performance.now() + limits.maxMs
     const refusal = (): Refusal =>
       new Refusal('service_unavailable', `The plugin "${plugin}" is being replaced`, { retryAfterSecs: 1 })
@@ -47,20 +50,20 @@ export class Holds {
     try {
       for (let held = this.#held.get(plugin); held; held = this.#held.get(plugin)) {
         const { waiting } = held
-        const left = until - performance.now()
-        if (left <= 0) throw refusal()
+        const remaining = until - performance.now()
+        if (remaining <= 0) throw refusal()
         const { promise, resolve } = Promise.withResolvers<void>()
-        const timer = setTimeout(resolve, left)
+        const timer = setTimeout(resolve, remaining)
         waiting.add(resolve)
-        let away = false
-        gone(() => {
-          away = true
+        let left = false
+        onLeave(() => {
+          left = true
           resolve()
         })
         await promise
         clearTimeout(timer)
         waiting.delete(resolve)
-        if (away) throw refusal()
+        if (left) throw refusal()
       }
     } finally {
       this.#waiting--
