@@ -31,7 +31,7 @@ export interface PipelineDeps {
   readonly count: RequestCount
   readonly idempotency: Idempotency | undefined
   onDefect(error: unknown, where: string): void
-  /** Called when a request with a lasting effect left no audit record. */
+  /** Called when a request with a lasting effect left no record of who made it. */
   onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
 /** The event that h3 routes, and what the pipeline knows of it. A request that was held continues with it. */
@@ -236,7 +236,7 @@ export class Pipeline {
     checkAuthority(input.principal, effect)
     return effect === 'lasting' ? this.#recorded(exchange, route, input) : route.handle(input)
   }
-  /** A lasting effect has an audit record before it is answered, also if the plugin does not write one. */
+  /** A lasting effect has a record before it is answered, also if the plugin does not write one. */
   async #recorded(exchange: Exchange, route: AnyRoute, input: Input): Promise<unknown> {
     const value: unknown = await route.handle(input)
     if (!isRecorded()) await this.#deps.onUnrecorded?.({ method: exchange.method, path: exchange.path })

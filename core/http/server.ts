@@ -49,7 +49,7 @@ export interface HttpOptions {
   onDefect(error: unknown, where: string): void
   /** Called for every wrong key; the limiter allows few per minute and address. */
   onAuthFailure?(failure: AuthFailure): void
-  /** Called when a request with a lasting effect left no audit record. */
+  /** Called when a request with a lasting effect left no record of who made it. */
   onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
 
