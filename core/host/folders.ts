@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const entries = ['index.js', 'index.ts'] as const
@@ -78,7 +78,7 @@ export async function builtInFolders(): Promise<readonly string[]> {
         existsSync(togetherFile(parent))
           ? list(parent)
               .filter((entry) => entry.isDirectory())
-              .map((entry) => join(parent, entry.name))
+              .map((entry) => `${parent}${sep}${entry.name}`)
               .sort()
           : pluginFoldersIn(parent),
       ),

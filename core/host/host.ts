@@ -41,14 +41,14 @@ export class Host {
   }
 
   /**
-   * Loads the first plugins. One that cannot be loaded is reported and stops nobody but those that require it. Throws
+   * Loads the first plugins, from absolute paths. One that cannot be loaded is reported and stops nobody but those that require it. Throws
    * `ConfigError` where sections are strict.
    */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(
       () => [],
       async () => {
-        const slots = [...new Set(folders.map((folder) => resolve(folder)))].map((folder) => this.#slots.add(folder))
+        const slots = [...new Set(folders)].map((folder) => this.#slots.add(folder))
         await Promise.all(slots.map((slot) => this.#read(slot, false)))
         await this.#readDisabled(slots)
         for (const slot of slots)

@@ -11,10 +11,11 @@ export function commandName(
   const file = realOf(entry)
   // A development tool or a test runs another file.
   if (file === undefined || !file.endsWith(join('dist', 'svc.js'))) return 'svc'
+  const npmFolder = join('node_modules', '.bin')
   // npm adds these folders to the PATH of scripts; a shell does not have them.
   const installed = path
     .split(delimiter)
-    .some((one) => one !== '' && !one.endsWith(join('node_modules', '.bin')) && realOf(join(one, 'svc')) === file)
+    .some((one) => one !== '' && !one.endsWith(npmFolder) && realOf(`${one}${sep}svc`) === file)
   if (installed) return 'svc'
   const inside = relative(dirname(dirname(file)), folder)
   return inside === '..' || inside.startsWith(`..${sep}`) ? `${process.execPath} ${file}` : 'npx svc'
@@ -34,7 +35,7 @@ function currentFolder(): string {
 }
 function realOf(file: string): string | undefined {
   try {
-    return realpathSync(file)
+    return realpathSync.native(file)
   } catch {
     return undefined /* the file does not exist */
   }

@@ -82,7 +82,7 @@ const live: readonly string[] = ['/proc', '/sys', '/dev', '/run', '/var/run']
 
 /** System folders that untrusted programs see; `link` is the target of a symbolic link. */
 export function systemFolders(): readonly { readonly path: string; readonly link?: string }[] {
-  return [...system, ...settings.map((name) => join('/etc', name))].flatMap((path) => {
+  return [...system, ...settings.map((name) => `/etc/${name}`)].flatMap((path) => {
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (!found) return []
     if (!found.isSymbolicLink()) return [{ path }]

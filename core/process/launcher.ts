@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { sep } from 'node:path'
 import type { Isolation } from './child.ts'
 import { safePath } from './environment.ts'
 import { realPath, systemFolders, within, without } from './folders.ts'
@@ -400,7 +400,7 @@ function limits({ prlimit }: Pick<Programs, 'prlimit'>, timeoutMs: number): read
 
 async function find(name: string): Promise<string | undefined> {
   for (const folder of safePath) {
-    const path = join(folder, name)
+    const path = `${folder}${sep}${name}`
     try {
       await access(path, constants.X_OK)
       return path

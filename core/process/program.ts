@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
-import { basename, isAbsolute, join } from 'node:path'
+import { basename, isAbsolute, join, sep } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 import { safePath } from './environment.ts'
@@ -26,7 +26,7 @@ export async function findProgram(command: string, cwd: string, path: readonly s
   }
   const candidates = /[/\\]/.test(command)
     ? [isAbsolute(command) ? command : join(cwd, command)]
-    : [...safePath, ...path].map((folder) => join(folder, command))
+    : [...safePath.map((folder) => `${folder}${sep}${command}`), ...path.map((folder) => join(folder, command))]
   for (const candidate of candidates) {
     if (!(await isExecutable(candidate))) continue
     return { path: candidate, names: [...new Set([basename(command), basename(await realpath(candidate))])] }
