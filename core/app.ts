@@ -14,8 +14,8 @@ import { DaemonListening } from './host/daemon.ts'
 import type { Daemon } from './host/daemon.ts'
 import { endWithin } from './host/ending.ts'
 import type { Host } from './host/host.ts'
-import { Stopping } from './host/stopping.ts'
-import type { Stop } from './host/stopping.ts'
+import { StopRequest } from './host/stop-request.ts'
+import type { Stop } from './host/stop-request.ts'
 import type { PluginWatch } from './host/plugin-watch.ts'
 import type { AnyRoute, AnySocketRoute } from './http/route.ts'
 import type { Tools } from './tools/tool.ts'
@@ -69,8 +69,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const kernel = createKernel(options, live, home.database, parts)
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))
-  const stopping = new Stopping(drainMs)
-  const daemon = provideServices({ options, live, home, kernel, host, health, stopping })
+  const stopRequest = new StopRequest(drainMs)
+  const daemon = provideServices({ options, live, home, kernel, host, health, stopRequest })
 
   // Parts end in reverse order: plugins leave, requests drain, the plugins unload, and the port closes last.
   parts.own('http', kernel.http)
@@ -81,7 +81,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   parts.onEnd('requests', () => kernel.http.drain(drainMs()), drainMs())
   parts.onEnd('waiting work', () => host.leave())
   parts.onEnd('core', () => kernel.scope.close(0))
-  return new RunningApp({ options, home, kernel, host, daemon, watcher, stopping, parts: parts.move() })
+  return new RunningApp({ options, home, kernel, host, daemon, watcher, stopRequest, parts: parts.move() })
 }
 
 interface AppDeps {
@@ -91,7 +91,7 @@ interface AppDeps {
   readonly host: Host
   readonly daemon: Daemon
   readonly watcher: PluginWatch
-  readonly stopping: Stopping
+  readonly stopRequest: StopRequest
   readonly parts: PartStack
 }
 
@@ -108,7 +108,7 @@ class RunningApp implements App {
     this.#deps = deps
     this.host = deps.host
     this.daemon = deps.daemon
-    this.closed = deps.stopping.asked
+    this.closed = deps.stopRequest.requested
     this.defect = deps.kernel.defects.report
   }
 

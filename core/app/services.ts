@@ -7,7 +7,7 @@ import { HealthMonitor } from '../host/health.ts'
 import type { Host } from '../host/host.ts'
 import { Logs } from '../host/logs.ts'
 import { sectionWarnings } from '../host/section.ts'
-import type { Stopping } from '../host/stopping.ts'
+import type { StopRequest } from '../host/stop-request.ts'
 import { LogFeed } from '../log/feed.ts'
 import { runningCalls } from '../scope/call.ts'
 import type { Home } from './home.ts'
@@ -21,7 +21,7 @@ export interface ServiceDeps {
   readonly kernel: Kernel
   readonly host: Host
   readonly health: HealthMonitor
-  readonly stopping: Stopping
+  readonly stopRequest: StopRequest
 }
 
 /** Gives the core's own services to the plugins. */
@@ -46,13 +46,13 @@ export function provideServices(deps: ServiceDeps): Daemon {
   return daemon
 }
 
-function createDaemon({ options, live, home, kernel, host, health, stopping }: ServiceDeps): Daemon {
+function createDaemon({ options, live, home, kernel, host, health, stopRequest }: ServiceDeps): Daemon {
   const { config } = options.loaded
   return {
     build: kernel.build,
     startedAt: new Date().toISOString(),
     get stopping() {
-      return stopping.reason
+      return stopRequest.reason
     },
     config: () => ({
       dataDir: config.data_dir,
@@ -71,8 +71,8 @@ function createDaemon({ options, live, home, kernel, host, health, stopping }: S
     ownPort: kernel.http.ownPort,
     openapi: () => kernel.http.openapi(),
     metrics: () => kernel.metrics.render(),
-    shutdown: (reason) => stopping.ask({ kind: 'shutdown', reason }, runningCalls()),
-    restart: (reason) => stopping.ask({ kind: 'restart', reason }, runningCalls(), () => home.restarts.increment()),
+    shutdown: (reason) => stopRequest.send({ kind: 'shutdown', reason }, runningCalls()),
+    restart: (reason) => stopRequest.send({ kind: 'restart', reason }, runningCalls(), () => home.restarts.increment()),
   }
 }
 
@@ -81,7 +81,7 @@ export function unknownSections(live: LiveConfig, host: Host): readonly string[]
   return sectionWarnings(live.current, host.plugins(), host.definitions(), live.sources)
 }
 
-export function createHealth({ options, live, home, kernel, host }: Omit<ServiceDeps, 'health' | 'stopping'>) {
+export function createHealth({ options, live, home, kernel, host }: Omit<ServiceDeps, 'health' | 'stopRequest'>) {
   return new HealthMonitor({
     check: () => home.database.check(),
     panicCount: () => kernel.defects.count,

@@ -9,15 +9,15 @@ export { TomlError }
 
 /** Throws `TomlError`, and `TooDeep` for what nests too deep in brackets, in headers or in dotted keys. */
 export function parseToml(text: string): TomlTable {
-  const most = nestingLimit()
+  const maxDepth = nestingLimit()
   let table: TomlTable
   try {
-    table = parse(text, { maxDepth: most })
+    table = parse(text, { maxDepth })
   } catch (error) {
-    if (error instanceof TomlError && error.message.includes('excessively nested')) throw new TooDeep(most)
+    if (error instanceof TomlError && error.message.includes('excessively nested')) throw new TooDeep(maxDepth)
     throw error
   }
-  checkDepth(table, most)
+  checkDepth(table, maxDepth)
   return table
 }
 /** A whole TOML text. */

@@ -49,7 +49,7 @@ export interface PageDeclaration {
 }
 
 /** What a plugin gets that works for the command line without being set up. */
-export interface OfflineParts {
+export interface OfflineDeps {
   readonly databaseSnapshots: DatabaseSnapshots
   /** For reading; absent when there is no database that can be opened. */
   readonly db: PluginDatabase | undefined
@@ -61,7 +61,7 @@ export interface OfflineParts {
 }
 /** Work for a command. What it answers is for its command alone, which parses it. */
 export type OfflineWork = (
-  parts: OfflineParts,
+  deps: OfflineDeps,
   options: Readonly<Record<string, string | boolean | undefined>>,
 ) => Promise<unknown>
 

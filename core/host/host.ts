@@ -9,7 +9,7 @@ import { plan } from './graph.ts'
 import { mount } from './instance.ts'
 import { commandLine } from '../process/command-name.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
-import type { HostParts } from './parts.ts'
+import type { HostDeps } from './host-deps.ts'
 import { ChangeQueue } from './queue.ts'
 import { isWritten } from './section.ts'
 import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
@@ -26,13 +26,13 @@ interface Ready {
  * it.
  */
 export class Host {
-  readonly #parts: HostParts
+  readonly #deps: HostDeps
   readonly #slots = new Slots()
   readonly #queue: ChangeQueue
   readonly #observers = new Set<() => void>()
-  constructor(parts: HostParts) {
-    this.#parts = parts
-    this.#queue = new ChangeQueue(parts.drainMs)
+  constructor(deps: HostDeps) {
+    this.#deps = deps
+    this.#queue = new ChangeQueue(deps.drainMs)
   }
 
   /** A service of the core itself. */
@@ -57,7 +57,7 @@ export class Host {
             slots.slice(0, slots.indexOf(slot)).filter(({ state }) => state === 'loading'),
           )
         this.#declareFirst()
-        for (const slot of slots) this.#configure(slot, this.#parts.strict)
+        for (const slot of slots) this.#configure(slot, this.#deps.strict)
         await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
       },
     )
@@ -124,7 +124,7 @@ export class Host {
     return this.#change(
       () => this.#slots.subtree(this.#slots.in(path)?.name ?? ''),
       async () => {
-        const { log } = this.#parts
+        const { log } = this.#deps
         const slot = this.#slots.in(path)
         if (!findEntry(path)) {
           if (!slot) return
@@ -146,7 +146,7 @@ export class Host {
   plugins(): readonly PluginStatus[] {
     return this.#slots
       .all()
-      .map((slot) => statusOf(slot, this.#parts.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
+      .map((slot) => statusOf(slot, this.#deps.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
   }
 
   /** Definitions of the loaded plugins, for documents made of their schemas. */
@@ -214,19 +214,19 @@ export class Host {
 
   #fail(slot: Slot, reason: string, waiting = false): void {
     Object.assign(slot, { state: 'failed', error: reason, waiting } satisfies Partial<Slot>)
-    this.#parts.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
+    this.#deps.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
   }
 
   /** Reads the definition into the slot. What is wrong with it ends in its status. */
   async #read(slot: Slot, fresh: boolean): Promise<void> {
     // Code that is switched off is not even imported where the folder tells its name.
-    if (this.#parts.disabled().includes(basename(slot.folder))) {
+    if (this.#deps.disabled().includes(basename(slot.folder))) {
       slot.state = 'disabled'
       return
     }
     try {
-      const definition = await this.#parts.loader.load(slot.folder, fresh)
-      const state = this.#parts.disabled().includes(definition.name) ? 'disabled' : 'loading'
+      const definition = await this.#deps.loader.load(slot.folder, fresh)
+      const state = this.#deps.disabled().includes(definition.name) ? 'disabled' : 'loading'
       Object.assign(slot, {
         name: definition.name,
         definition,
@@ -244,7 +244,7 @@ export class Host {
    * off.
    */
   async #readDisabled(slots: readonly Slot[]): Promise<void> {
-    const { builtIns, loader, log } = this.#parts
+    const { builtIns, loader, log } = this.#deps
     const off = slots.filter(({ state, folder }) => state === 'disabled' && builtIns.has(folder))
     await Promise.all(
       off.map(async (slot) => {
@@ -260,10 +260,10 @@ export class Host {
   /** Of the first plugins. On a restart a section that does not fit costs its plugin and not the daemon. */
   #declareFirst(): void {
     try {
-      this.#parts.declare(this.known())
+      this.#deps.declare(this.known())
     } catch (error) {
-      if (this.#parts.strict) throw error
-      this.#parts.log.error(`the configuration of plugins cannot be used as a whole: ${reasonOf(error)}`)
+      if (this.#deps.strict) throw error
+      this.#deps.log.error(`the configuration of plugins cannot be used as a whole: ${reasonOf(error)}`)
     }
   }
 
@@ -274,7 +274,7 @@ export class Host {
   #configure(slot: Slot, strict: boolean): void {
     if (slot.state !== 'loading' || !slot.definition) return
     try {
-      slot.config = this.#parts.pluginConfig(slot.definition)
+      slot.config = this.#deps.pluginConfig(slot.definition)
     } catch (error) {
       if (strict && isWritten(error)) throw error
       this.#fail(slot, reasonOf(error))
@@ -293,7 +293,7 @@ export class Host {
   /** Every definition, with a new one in place of what the slot has. */
   #declareWith(slot: Slot, definition: AnyPlugin): void {
     const others = this.#slots.all().filter((other) => other !== slot)
-    this.#parts.declare([...others.flatMap((other) => other.definition ?? []), definition])
+    this.#deps.declare([...others.flatMap((other) => other.definition ?? []), definition])
   }
 
   #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
@@ -372,12 +372,12 @@ export class Host {
       slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : [],
     )
     if (pending.length === 0) return
-    await this.#parts.beforeMigrations(pending)
+    await this.#deps.beforeMigrations(pending)
     // Side by side, so that the tables of all plugins cost a first start few syncs.
     await Promise.all(
       pending.map(async ({ slot, name, migrations }) => {
         try {
-          await this.#parts.migrate(name, migrations, { strict: true })
+          await this.#deps.migrate(name, migrations, { strict: true })
         } catch (error) {
           const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
           this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
@@ -387,7 +387,7 @@ export class Host {
   }
 
   async #setUp(slot: Slot, { definition, config }: Ready): Promise<void> {
-    const { log, members, builtIns, setupMs, drainMs } = this.#parts
+    const { log, members, builtIns, setupMs, drainMs } = this.#deps
     slot.state = 'loading'
     const instance = await mount(definition, config, {
       log,
@@ -413,11 +413,11 @@ export class Host {
     if (!instance) return undefined
     slot.state = 'unloading'
     try {
-      await instance.scope.close(this.#parts.drainMs())
+      await instance.scope.close(this.#deps.drainMs())
       return undefined
     } catch (error) {
       const reason = `did not unload cleanly: ${(error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]).join('; ')}`
-      this.#parts.log.error(`plugin "${slot.name}" ${reason}`)
+      this.#deps.log.error(`plugin "${slot.name}" ${reason}`)
       return reason
     } finally {
       slot.instance = undefined
@@ -426,7 +426,7 @@ export class Host {
 
   async #takeOut(slot: Slot): Promise<void> {
     const dependents = this.#slots.dependents(slot.name)
-    const release = this.#parts.hold(this.#slots.subtree(slot.name))
+    const release = this.#deps.hold(this.#slots.subtree(slot.name))
     try {
       for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
       slot.error = await this.#takeDown(slot)
@@ -445,9 +445,9 @@ export class Host {
     if (!slot.definition) throw new Error(`plugin "${slot.name}" runs without a definition`)
     const old: Ready = { definition: slot.definition, config: slot.config }
     const next = await this.#readReplacement(slot, kept)
-    await this.#parts.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
+    await this.#deps.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
     const dependents = this.#slots.dependents(slot.name)
-    const release = this.#parts.hold(this.#slots.subtree(slot.name))
+    const release = this.#deps.hold(this.#slots.subtree(slot.name))
     const since = performance.now()
     try {
       for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
@@ -457,7 +457,7 @@ export class Host {
     } finally {
       await this.#bringUp(dependents)
       release()
-      this.#parts.log.debug(`plugin "${slot.name}" was away for ${(performance.now() - since).toFixed(1)} ms`)
+      this.#deps.log.debug(`plugin "${slot.name}" was away for ${(performance.now() - since).toFixed(1)} ms`)
     }
     await this.#bringUpWaiting(slot)
   }
@@ -465,13 +465,13 @@ export class Host {
   /** The new code, checked against everything that runs. Nothing has been touched when this throws. */
   async #readReplacement(slot: Slot, kept: AnyPlugin | undefined): Promise<Ready> {
     try {
-      const definition = kept ?? (await this.#parts.loader.load(slot.folder, true))
+      const definition = kept ?? (await this.#deps.loader.load(slot.folder, true))
       if (definition.name !== slot.name)
         throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
       const taken = findTaken(definition, slot, this.#slots.loaded())
       if (taken !== undefined) throw new PluginProblem(taken)
       this.#declareWith(slot, definition)
-      const config = this.#parts.pluginConfig(definition)
+      const config = this.#deps.pluginConfig(definition)
       const nodes = this.#slots
         .loaded()
         .map((other) =>
@@ -490,7 +490,7 @@ export class Host {
 
   async #swap(slot: Slot, next: Ready, old: Ready): Promise<void> {
     try {
-      if (next.definition.migrations) await this.#parts.migrate(slot.name, next.definition.migrations)
+      if (next.definition.migrations) await this.#deps.migrate(slot.name, next.definition.migrations)
       await this.#setUp(slot, next)
       slot.reloads++
     } catch (error) {
@@ -509,7 +509,7 @@ export class Host {
 
   #goesOn(slot: Slot, reason: string, cause: unknown): Refusal {
     slot.error = `not reloaded, the code before goes on: ${reason}`
-    this.#parts.log.error(`plugin "${slot.name}" ${slot.error}`)
+    this.#deps.log.error(`plugin "${slot.name}" ${slot.error}`)
     return new Refusal('conflict', `Plugin "${slot.name}" was ${slot.error}`, { cause })
   }
 }

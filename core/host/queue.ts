@@ -4,11 +4,11 @@ import { SerialQueue } from '../scope/queue.ts'
 /** Runs changes to plugins one at a time, in the order of their requests. */
 export class ChangeQueue {
   readonly #queue = new SerialQueue()
-  readonly #patienceMs: () => number
+  readonly #maxWaitMs: () => number
 
-  /** `patienceMs`: how long a change waits for the request that caused it. */
-  constructor(patienceMs: () => number) {
-    this.#patienceMs = patienceMs
+  /** `maxWaitMs`: how long a change waits for the request that caused it. */
+  constructor(maxWaitMs: () => number) {
+    this.#maxWaitMs = maxWaitMs
   }
 
   /**
@@ -22,7 +22,7 @@ export class ChangeQueue {
       this.#queue.run(async () => {
         const names = affected()
         const ending = callers.filter((call) => names.includes(call.plugin)).map((call) => call.settled())
-        if (ending.length > 0) await waitAtMost(Promise.all(ending), this.#patienceMs())
+        if (ending.length > 0) await waitAtMost(Promise.all(ending), this.#maxWaitMs())
         return change()
       }),
     )

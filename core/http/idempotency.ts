@@ -34,7 +34,7 @@ interface Flight {
   readonly settled: Promise<Settled>
 }
 
-export interface IdempotencyParts {
+export interface IdempotencyDeps {
   readonly reservations: Reservations
   /** Names this process; never used by another one again. */
   readonly owner: string
@@ -44,7 +44,7 @@ export interface IdempotencyParts {
 
 const DAY_MS = 86_400_000
 const SWEEP_MS = 3_600_000
-const MOST_KEY_CHARS = 255
+const MAX_KEY_CHARS = 255
 
 /**
  * The same key with the same body is one effect and one answer, for 24 hours. The reservation is on disk before the
@@ -58,17 +58,17 @@ const MOST_KEY_CHARS = 255
  * refusal before that frees the key.
  */
 export class Idempotency implements Disposable {
-  readonly #parts: IdempotencyParts
+  readonly #deps: IdempotencyDeps
   readonly #flights = new Map<string, Flight>()
   #timer: NodeJS.Timeout | undefined
-  constructor(parts: IdempotencyParts) {
-    this.#parts = parts
+  constructor(deps: IdempotencyDeps) {
+    this.#deps = deps
   }
 
   /** Throws `invalid_request` for a key that is none, and `conflict` when it was used for something else. */
   async answer(work: Work): Promise<Once> {
-    if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MOST_KEY_CHARS)
-      throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MOST_KEY_CHARS} visible ASCII characters`)
+    if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MAX_KEY_CHARS)
+      throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MAX_KEY_CHARS} visible ASCII characters`)
     const name = `${work.scope}\n${work.key}`
     for (;;) {
       const flight = this.#flights.get(name)
@@ -93,9 +93,9 @@ export class Idempotency implements Disposable {
   /** Removes what is older than 24 hours, now and every hour. */
   start(): void {
     const sweep = (): void => {
-      this.#parts.reservations
+      this.#deps.reservations
         .forget(new Date(this.#now() - DAY_MS).toISOString())
-        .catch((error: unknown) => this.#parts.onDefect(error, 'idempotency keys'))
+        .catch((error: unknown) => this.#deps.onDefect(error, 'idempotency keys'))
     }
     this.#timer ??= setInterval(sweep, SWEEP_MS).unref()
     sweep()
@@ -105,11 +105,11 @@ export class Idempotency implements Disposable {
   }
 
   #now(): number {
-    return this.#parts.now?.() ?? Date.now()
+    return this.#deps.now?.() ?? Date.now()
   }
 
   async #first(work: Work): Promise<{ readonly once: Once; readonly as: Settled }> {
-    const { reservations, owner } = this.#parts
+    const { reservations, owner } = this.#deps
     const found = await reservations.reserve(work, {
       fingerprint: work.fingerprint,
       effectId: effectId(this.#now()),
@@ -129,7 +129,7 @@ export class Idempotency implements Disposable {
 
   /** It was left open by a process that died, or whose database failed when the answer was to be stored. */
   async #resolve(work: Work, found: Reservation): Promise<{ readonly once: Once; readonly as: Settled }> {
-    const { reservations, owner } = this.#parts
+    const { reservations, owner } = this.#deps
     if (!(await reservations.takeOver(work, found.owner, owner)))
       throw new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', {
         retryAfterSecs: 1,
@@ -151,7 +151,7 @@ export class Idempotency implements Disposable {
     } catch (error) {
       const answer = work.failed(error)
       if (await this.#begun(work, id, error)) return this.#kept(work, id, answer, false)
-      await this.#parts.reservations.release(work)
+      await this.#deps.reservations.release(work)
       return { once: { answer, replayed: false }, as: { kind: 'released' } }
     }
     return this.#done(work, id, value, false)
@@ -205,12 +205,12 @@ export class Idempotency implements Disposable {
 
   async #settle(place: Place, answer: StoredAnswer | 'recall'): Promise<boolean> {
     try {
-      await this.#parts.reservations.settle(place, answer)
+      await this.#deps.reservations.settle(place, answer)
       return true
     } catch (error) {
       // The work is done and its caller is told so. The reservation stays open and is resolved when the key comes
       // again.
-      this.#parts.onDefect(error, 'idempotency keys')
+      this.#deps.onDefect(error, 'idempotency keys')
       return false
     }
   }

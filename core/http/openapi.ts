@@ -8,7 +8,7 @@ import { openApiSchemas } from '../schema/json-schema.ts'
 import { isObject } from '../schema/object.ts'
 import type { JsonObject, SchemaWriter } from '../schema/json-schema.ts'
 
-export interface DocumentParts {
+export interface DocumentOptions {
   readonly version: string
   /** Each with the name of its plugin. */
   readonly routes: readonly { readonly plugin: string; readonly route: AnyRoute }[]
@@ -40,12 +40,12 @@ const errorSchemas: JsonObject = {
 }
 
 /** The OpenAPI 3.0.3 document of the routes. */
-export async function openApiDocument(parts: DocumentParts): Promise<JsonObject> {
+export async function openApiDocument(options: DocumentOptions): Promise<JsonObject> {
   const schemas = await openApiSchemas()
   const paths: Record<string, JsonObject> = {}
-  const names = pathNames([...parts.routes, ...parts.sockets].map(({ route }) => route.path))
+  const names = pathNames([...options.routes, ...options.sockets].map(({ route }) => route.path))
   const ids = new Set<string>()
-  for (const { plugin, route } of parts.routes) {
+  for (const { plugin, route } of options.routes) {
     const named = names(route.path)
     const path = (paths[named.path] ??= {})
     path[route.method.toLowerCase()] = operation(
@@ -56,17 +56,17 @@ export async function openApiDocument(parts: DocumentParts): Promise<JsonObject>
       schemas,
     )
   }
-  for (const { plugin, route } of parts.sockets) {
+  for (const { plugin, route } of options.sockets) {
     const named = names(route.path)
     const path = (paths[named.path] ??= {})
     path['get'] ??= socketOperation(plugin, route, named, operationId('connect', named.path, ids), schemas)
   }
-  const tags = [...new Set([...parts.routes, ...parts.sockets].map(({ plugin }) => plugin))].sort()
+  const tags = [...new Set([...options.routes, ...options.sockets].map(({ plugin }) => plugin))].sort()
   return {
     openapi: '3.0.3',
     info: {
       title: 'svc',
-      version: parts.version,
+      version: options.version,
       description: 'Hosts autonomous AI agents.',
       license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     },

@@ -15,7 +15,7 @@ export interface Wire {
   terminate(): void
   readonly bufferedBytes: number
 }
-export interface SocketParts {
+export interface SocketDeps {
   readonly entry: SocketEntry
   readonly state: unknown
   readonly clientAddress: string
@@ -43,7 +43,7 @@ export class LiveSocket implements Socket {
   readonly id = randomUUID()
   readonly clientAddress: string
   readonly principal: Principal
-  #parts: SocketParts
+  #deps: SocketDeps
   #wire: Wire
   #controller = new AbortController()
   #queue: string[] = []
@@ -53,12 +53,12 @@ export class LiveSocket implements Socket {
   #release: (() => void | Promise<void>) | undefined
   #heardAt = performance.now()
 
-  constructor(wire: Wire, parts: SocketParts) {
+  constructor(wire: Wire, deps: SocketDeps) {
     this.#wire = wire
-    this.#parts = parts
-    this.clientAddress = parts.clientAddress
-    this.principal = parts.principal
-    const { scope, route } = parts.entry
+    this.#deps = deps
+    this.clientAddress = deps.clientAddress
+    this.principal = deps.principal
+    const { scope, route } = deps.entry
     this.#release = scope.own('socket', `${route.path} ${this.id}`, () => {
       this.close(away, 'service restart')
     })
@@ -80,7 +80,7 @@ export class LiveSocket implements Socket {
 
   /** Runs the route's `open`; frames that arrive meanwhile wait. */
   async open(): Promise<void> {
-    const { entry, state } = this.#parts
+    const { entry, state } = this.#deps
     await this.#guard('open', () => entry.route.open(this, state))
     this.#opened = true
     await this.#work()
@@ -88,12 +88,12 @@ export class LiveSocket implements Socket {
 
   send(text: string): void {
     if (this.closed) return
-    if (!this.#parts.allowed()) {
+    if (!this.#deps.allowed()) {
       this.revoke()
       return
     }
     this.#wire.send(text)
-    if (this.#wire.bufferedBytes > this.#parts.limits().socketBufferBytes) this.#end(overloaded, 'too slow', true)
+    if (this.#wire.bufferedBytes > this.#deps.limits().socketBufferBytes) this.#end(overloaded, 'too slow', true)
   }
 
   drained(): Promise<void> {
@@ -107,7 +107,7 @@ export class LiveSocket implements Socket {
 
   /** Ends it when the key it was opened with no longer holds. */
   check(): void {
-    if (!this.#parts.allowed()) this.revoke()
+    if (!this.#deps.allowed()) this.revoke()
   }
   revoke(): void {
     this.#end(policy, 'unauthorized', false)
@@ -116,18 +116,18 @@ export class LiveSocket implements Socket {
   /** A frame came in. */
   receive(text: string): void {
     if (this.closed) return
-    if (!this.#parts.allowed()) {
+    if (!this.#deps.allowed()) {
       this.revoke()
       return
     }
     this.#heardAt = performance.now()
     try {
-      this.#parts.charge(text)
-      const { socketFrameBytes: most } = this.#parts.limits()
-      if (text.length * 3 > most && Buffer.byteLength(text) > most)
+      this.#deps.charge(text)
+      const { socketFrameBytes: maxBytes } = this.#deps.limits()
+      if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
         throw new Refusal(
           'payload_too_large',
-          `Message too large (max ${most >= 1024 ? `${Math.floor(most / 1024)}KB` : `${most} bytes`})`,
+          `Message too large (max ${maxBytes >= 1024 ? `${Math.floor(maxBytes / 1024)}KB` : `${maxBytes} bytes`})`,
         )
     } catch (error) {
       void this.#refuse(error)
@@ -159,7 +159,7 @@ export class LiveSocket implements Socket {
     this.#queue.length = 0
     this.wake()
     await release()
-    const { entry, state } = this.#parts
+    const { entry, state } = this.#deps
     try {
       await entry.route.close?.(this, state)
     } catch (error) {
@@ -168,13 +168,13 @@ export class LiveSocket implements Socket {
   }
 
   #mark(): number {
-    return this.#parts.limits().socketBufferBytes / 2
+    return this.#deps.limits().socketBufferBytes / 2
   }
 
   async #work(): Promise<void> {
     if (this.#busy || !this.#opened) return
     this.#busy = true
-    const { entry, state } = this.#parts
+    const { entry, state } = this.#deps
     for (let text = this.#queue.shift(); text !== undefined && !this.closed; text = this.#queue.shift()) {
       const frame = text
       await this.#guard('frame', () => entry.route.frame(this, state, frame))
@@ -183,7 +183,7 @@ export class LiveSocket implements Socket {
   }
 
   async #refuse(error: unknown): Promise<void> {
-    const { entry, state } = this.#parts
+    const { entry, state } = this.#deps
     const { problem } = outcomeOf(error, this.id)
     if (!entry.route.refused) {
       this.#end(policy, problem.message, false)
@@ -198,7 +198,7 @@ export class LiveSocket implements Socket {
       await runAs(actorOf(this), run)
     } catch (error) {
       if (this.closed) {
-        this.#parts.log.debug('a socket handler ended after its socket', { step, error })
+        this.#deps.log.debug('a socket handler ended after its socket', { step, error })
         return
       }
       if (error instanceof Refusal) {
@@ -211,9 +211,9 @@ export class LiveSocket implements Socket {
   }
 
   #defect(step: string, error: unknown): void {
-    const where = `WebSocket ${this.#parts.entry.route.path} ${step}`
-    this.#parts.log.error('a socket handler failed', { where, socket: this.id, error })
-    this.#parts.onDefect(error, where)
+    const where = `WebSocket ${this.#deps.entry.route.path} ${step}`
+    this.#deps.log.error('a socket handler failed', { where, socket: this.id, error })
+    this.#deps.onDefect(error, where)
   }
 
   #end(code: number, reason: string, now: boolean): void {

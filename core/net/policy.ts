@@ -23,7 +23,7 @@ const CLOSED_PORTS = new Set([
   6666, 6667, 6668, 6669, 6679, 6697, 11211,
 ])
 
-const MOST_KNOWN = 1000
+const MAX_KNOWN = 1000
 
 /** Where the daemon itself is reached. Nothing that goes out comes back in, whatever the allow list says. */
 export interface OwnListeners {
@@ -106,7 +106,7 @@ export class Policy {
     let kind = this.#known.get(address)
     if (kind !== undefined) return kind
     kind = classify(address)
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear()
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     this.#known.set(address, kind)
     return kind
   }

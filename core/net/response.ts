@@ -12,7 +12,7 @@ export interface ReadLimits {
   readonly maxBytes: number
 }
 /** So much of a body waits here for its reader before the other side has to. */
-const MOST_HELD = 262_144
+const MAX_HELD = 262_144
 
 interface Reader {
   readonly stream: Readable
@@ -142,7 +142,7 @@ export class Answer implements OutboundResponse {
       const chunk = reader.queue.shift()
       if (chunk) {
         reader.held -= chunk.length
-        if (reader.held < MOST_HELD / 2 && reader.stream.isPaused()) reader.stream.resume()
+        if (reader.held < MAX_HELD / 2 && reader.stream.isPaused()) reader.stream.resume()
         reader.bytes += chunk.length
         if (reader.bytes <= this.#limits.maxBytes) return { done: false, value: chunk }
         this.fail(
@@ -175,7 +175,7 @@ export class Answer implements OutboundResponse {
     stream.on('data', (chunk: Buffer) => {
       reader.queue.push(chunk)
       reader.held += chunk.length
-      if (reader.held > MOST_HELD) stream.pause()
+      if (reader.held > MAX_HELD) stream.pause()
       this.#wake?.()
     })
     stream.once('end', () => {

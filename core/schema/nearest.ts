@@ -12,7 +12,7 @@ export function findNearest(word: string, candidates: Iterable<string>): string 
 /**
  * The candidates that come nearest to a misspelt word or a part of a name, the nearest first; none that would mislead.
  */
-export function listNearest(word: string, candidates: Iterable<string>, most = 3): readonly string[] {
+export function listNearest(word: string, candidates: Iterable<string>, maxResults = 3): readonly string[] {
   const wanted = plain(word)
   const limit = farthest(word)
   const ranked = [...new Set(candidates)].flatMap((candidate) => {
@@ -27,7 +27,7 @@ export function listNearest(word: string, candidates: Iterable<string>, most = 3
   })
   return ranked
     .sort((a, b) => a.steps - b.steps || (a.candidate < b.candidate ? -1 : 1))
-    .slice(0, most)
+    .slice(0, maxResults)
     .map(({ candidate }) => candidate)
 }
 

@@ -1,12 +1,11 @@
 /** How deep a value from outside may be nested: what walks it later calls itself once for each level. */
-const USUAL = 64
-const state = { most: USUAL }
+const state = { maxDepth: 64 }
 
 /** `http.max_json_depth`, for everything this process reads. */
 export function limitNesting(levels: number): void {
-  state.most = levels
+  state.maxDepth = levels
 }
-export const nestingLimit = (): number => state.most
+export const nestingLimit = (): number => state.maxDepth
 
 /**
  * A text or a value is nested deeper than the limit. A `SyntaxError`, so that whoever answers malformed text answers
@@ -14,19 +13,19 @@ export const nestingLimit = (): number => state.most
  */
 export class TooDeep extends SyntaxError {
   override readonly name = 'TooDeep'
-  readonly most: number
+  readonly maxDepth: number
   /** In the text; absent for a value. */
   readonly position: number | undefined
-  constructor(most: number, position?: number) {
-    super(`nested deeper than ${most} levels (http.max_json_depth)`)
-    this.most = most
+  constructor(maxDepth: number, position?: number) {
+    super(`nested deeper than ${maxDepth} levels (http.max_json_depth)`)
+    this.maxDepth = maxDepth
     this.position = position
   }
 }
 
 /** JSON from outside. Throws `SyntaxError`, and `TooDeep` before anything is built. */
-export function readJson(text: string, most: number = state.most): unknown {
-  checkTextDepth(text, most)
+export function readJson(text: string, maxDepth: number = state.maxDepth): unknown {
+  checkTextDepth(text, maxDepth)
   return JSON.parse(text)
 }
 /** JSON that this daemon wrote itself: it was checked when it came in, and a limit lowered since does not lose it. */
@@ -35,15 +34,15 @@ export function readOwnJson(text: string): unknown {
 }
 
 /** Throws `TooDeep`. Counts brackets outside of strings, so it holds for texts that turn out not to be JSON as well. */
-export function checkTextDepth(text: string, most: number): void {
+export function checkTextDepth(text: string, maxDepth: number): void {
   // Each level takes two characters.
-  if (text.length <= most * 2) return
+  if (text.length <= maxDepth * 2) return
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === 0x22) at = stringEnd(text, at)
     else if (code === 0x7b || code === 0x5b) {
-      if (++depth > most) throw new TooDeep(most, at)
+      if (++depth > maxDepth) throw new TooDeep(maxDepth, at)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
@@ -59,11 +58,11 @@ function stringEnd(text: string, start: number): number {
 }
 
 /** The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Throws `TooDeep`. */
-export function checkDepth(value: unknown, most: number = state.most): void {
+export function checkDepth(value: unknown, maxDepth: number = state.maxDepth): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
     const objects = level.filter((each) => typeof each === 'object' && each !== null)
-    if (objects.length > 0 && depth >= most) throw new TooDeep(most)
+    if (objects.length > 0 && depth >= maxDepth) throw new TooDeep(maxDepth)
     level = objects.flatMap((each) => Object.values(each as object))
   }
 }

@@ -26,7 +26,7 @@ const MAX_WAITING = 20_000
  * brings more of them.
  */
 const CROWD = 4
-const MOST_GATHERED = 500
+const MAX_GATHERED = 500
 const GATHER_MS = 3
 const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
@@ -114,7 +114,7 @@ export class GroupCommit {
   #gather(before: number, until: number): void {
     setImmediate(() => {
       const { length } = this.#waiting
-      if (length > before && length < MOST_GATHERED && performance.now() < until) this.#gather(length, until)
+      if (length > before && length < MAX_GATHERED && performance.now() < until) this.#gather(length, until)
       else this.#flush()
     })
   }

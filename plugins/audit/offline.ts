@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { OfflineParts, OfflineWork } from 'svc/internal'
+import type { OfflineDeps, OfflineWork } from 'svc/internal'
 import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
 import { AuditStore } from './store.ts'
 import { Signer } from './tree/signer.ts'
@@ -38,6 +38,6 @@ async function isThere(read: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-function readOnlyVault({ secret }: OfflineParts) {
+function readOnlyVault({ secret }: OfflineDeps) {
   return { read: secret, write: () => Promise.reject(new Error('nothing is written here')) }
 }

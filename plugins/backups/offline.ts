@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import type { OfflineParts } from 'svc/internal'
+import type { OfflineDeps } from 'svc/internal'
 import { BackupFolder } from './folder.ts'
 import { makeBackup } from './making.ts'
 import { stageRestore } from './restoring.ts'
@@ -9,7 +9,7 @@ import { Limits } from './schema.ts'
 type Options = Readonly<Record<string, string | boolean | undefined>>
 const text = (value: string | boolean | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
-const limitsOf = ({ config }: OfflineParts) => {
+const limitsOf = ({ config }: OfflineDeps) => {
   const plugins = v.parse(
     v.object({ plugins: v.optional(v.looseObject({ backups: v.optional(Limits, {}) }), {}) }),
     config,
@@ -20,7 +20,7 @@ const limitsOf = ({ config }: OfflineParts) => {
 const stamp = (): string => new Date().toISOString().replaceAll(/[-:.]/g, '')
 
 /** A backup of a home that no daemon serves. `version` is whose it is. */
-export async function createOffline(parts: OfflineParts, options: Options): Promise<unknown> {
+export async function createOffline(parts: OfflineDeps, options: Options): Promise<unknown> {
   const { databaseSnapshots, config } = parts
   const folder = new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limitsOf(parts))
   const { filename, path, sizeBytes } = await makeBackup(
@@ -38,7 +38,7 @@ export async function createOffline(parts: OfflineParts, options: Options): Prom
 }
 
 /** Checks an archive, unpacks it and plans the swap, which the caller then carries out. `file` is a path. */
-export async function restoreOffline(parts: OfflineParts, options: Options): Promise<unknown> {
+export async function restoreOffline(parts: OfflineDeps, options: Options): Promise<unknown> {
   const { databaseSnapshots } = parts
   const id = `${stamp()}-${crypto.randomUUID().slice(0, 8)}`
   const staged = await stageRestore(databaseSnapshots, limitsOf(parts), {

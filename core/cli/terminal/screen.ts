@@ -48,9 +48,9 @@ export class Screen {
   }
 
   #fit(lines: readonly string[]): string[] {
-    const most = Math.max(2, (this.#out.rows || 24) - 6)
+    const maxLines = Math.max(2, (this.#out.rows || 24) - 6)
     const all = lines.flatMap((line) => wrapAnsi(line, this.width, { hard: true, trim: false }).split('\n'))
-    return all.slice(-most)
+    return all.slice(-maxLines)
   }
   #draw(text: string, live: readonly string[], above = 0): void {
     const cursor = this.#editor?.getCursorPos().rows ?? 0

@@ -4,7 +4,7 @@ import type { Mounting } from './instance.ts'
 import type { Loader } from './loader.ts'
 
 /** What the host works with; the composition root makes it. */
-export interface HostParts {
+export interface HostDeps {
   readonly loader: Loader
   readonly log: ConsolaInstance
   readonly builtIns: ReadonlySet<string>
