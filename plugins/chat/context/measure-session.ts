@@ -6,6 +6,7 @@ import { chooseModel } from '../turn/model-choice.ts'
 import { PromptBuilt } from '../contract.ts'
 import { explain } from '../turn/failure.ts'
 import { toTurns } from './history.ts'
+import { offeredTools } from './request.ts'
 import { repair } from '../safety/history-repair.ts'
 import { measure, pressureOf } from './window.ts'
 
@@ -34,7 +35,7 @@ export async function measureSession(deps: MeasureDeps, context: SessionContext)
       model: model.model,
       system: manifest.model.system_prompt,
       turns: repair(toTurns(messages)).turns,
-      tools: tools.list().filter((tool) => agents.mayUse(agent, tool)),
+      tools: offeredTools(agent, tools, agents),
       maxTokens: manifest.model.max_tokens,
       temperature: manifest.model.temperature,
     })

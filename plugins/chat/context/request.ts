@@ -61,10 +61,21 @@ export async function buildRequest(
   return fit(request, Math.floor(model.contextWindow * windowShare))
 }
 
+/** The tools of an agent, kept as long as neither the agent nor the list of tools changes. */
+const offered = new WeakMap<
+  Agent,
+  { readonly all: readonly ToolDescription[]; readonly own: readonly ToolDescription[] }
+>()
+
 /** The tools that are described to the model. */
 export function offeredTools(agent: Agent, tools: Tools, agents: Agents): readonly ToolDescription[] {
   if (agent.manifest.capabilities.tools.length === 0) return []
-  return tools.list().filter((tool) => agents.mayUse(agent, tool))
+  const all = tools.list()
+  const known = offered.get(agent)
+  if (known?.all === all) return known.own
+  const own = all.filter((tool) => agents.mayUse(agent, tool))
+  offered.set(agent, { all, own })
+  return own
 }
 
 /** Whether a turn asks its model to think; `undefined` leaves that to the model. */

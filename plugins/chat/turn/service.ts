@@ -77,19 +77,6 @@ export class ChatService implements Chat {
     this.#failedTurns = new FailedTurns({ ...deps, accept: (request, also) => this.accept(request, also) })
   }
 
-  /** Number of turns that wait or run. */
-  get open(): number {
-    return this.#queue.total
-  }
-  /** Number of sessions with such turns. */
-  get activeSessions(): number {
-    return this.#queue.size
-  }
-
-  busy(sessionId: string): boolean {
-    return this.#queue.length(sessionId) > 0
-  }
-
   /** `also`: statements for the same batch. */
   async accept(request: TurnRequest, also: readonly Statement[] = []): Promise<AcceptedTurn> {
     const { db, record, agents, config } = this.#deps
@@ -121,11 +108,52 @@ export class ChatService implements Chat {
     return turn
   }
 
-  retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
-    return this.#failedTurns.retry(turnId, entryPoint, id)
+  /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */
+  async #checkFormat(agent: Agent): Promise<void> {
+    let provider: string
+    try {
+      provider = (await chooseModel(this.#deps.inference, agent)).model.provider
+    } catch (error) {
+      // The turn reports that there is no model, when it runs.
+      if (explain(error) === undefined) throw error
+      return
+    }
+    if (provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
   }
-  drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
-    return this.#failedTurns.drop(turnId)
+  /** Throws when an automated turn comes in the agent's quiet hours. The sender may try again when they end. */
+  async #checkQuietHours({ id, name, manifest }: Agent, entryPoint: EntryPoint): Promise<void> {
+    const { quiet_hours: hours } = manifest.autonomous
+    const secs = isAutomated(entryPoint) ? quietFor(hours, new Date()) : 0
+    if (secs === 0) return
+    await this.#deps.audit.write({
+      event: 'agent_message',
+      agentId: id,
+      details: `a turn by ${entryPoint} was refused in the quiet hours ${hours}`,
+    })
+    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${hours})`, {
+      retryAfterSecs: secs,
+      details: { quiet_hours: hours },
+    })
+  }
+  async #checkOwner(sessionId: string, agentId: string): Promise<void> {
+    const session = await this.#deps.sessions.find(sessionId)
+    if (session && session.agentId !== agentId)
+      throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
+  }
+  #checkQueueLength(sessionId: string): void {
+    const { queue_length: max } = this.#deps.config
+    if (this.#queue.length(sessionId) < max) return
+    throw new Refusal(
+      'rate_limit',
+      `This session has ${max} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
+      { retryAfterSecs: 5 },
+    )
+  }
+
+  /** Puts a turn that is on disk, or about to be, into its session's queue. */
+  enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
+    this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
+    this.#deps.sessionStream.accepted(turn, onDisk)
   }
 
   /** Runs the next turn of a session when its agent may run one more. */
@@ -152,12 +180,18 @@ export class ChatService implements Chat {
     }
   }
 
-  /** Puts a turn that is on disk, or about to be, into its session's queue. */
-  enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
-    this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
-    this.#deps.sessionStream.accepted(turn, onDisk)
+  /** Number of turns that wait or run. */
+  get open(): number {
+    return this.#queue.total
+  }
+  /** Number of sessions with such turns. */
+  get activeSessions(): number {
+    return this.#queue.size
   }
 
+  busy(sessionId: string): boolean {
+    return this.#queue.length(sessionId) > 0
+  }
   stop(agentId: string, sessionId?: string): boolean {
     let found = false
     for (const turn of this.#queue.heads()) {
@@ -210,6 +244,13 @@ export class ChatService implements Chat {
     for (const turn of this.#queue.items()) turn.stop(by)
   }
 
+  retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
+    return this.#failedTurns.retry(turnId, entryPoint, id)
+  }
+  drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
+    return this.#failedTurns.drop(turnId)
+  }
+
   async compact(agentId: string, sessionId?: string): Promise<Compaction> {
     const { agents, compactor, inference, signal } = this.#deps
     const agent = await agents.require(agentId)
@@ -234,48 +275,6 @@ export class ChatService implements Chat {
     const undone = await sessions.restore(target)
     if (!undone) return 0
     return undone.messageCount - ((await sessions.summary(target))?.messageCount ?? 0)
-  }
-
-  /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */
-  async #checkFormat(agent: Agent): Promise<void> {
-    let provider: string
-    try {
-      provider = (await chooseModel(this.#deps.inference, agent)).model.provider
-    } catch (error) {
-      // The turn reports that there is no model, when it runs.
-      if (explain(error) === undefined) throw error
-      return
-    }
-    if (provider === 'builtin') throw new Refusal('invalid_request', TEXT_ONLY)
-  }
-  /** Throws when an automated turn comes in the agent's quiet hours. The sender may try again when they end. */
-  async #checkQuietHours({ id, name, manifest }: Agent, entryPoint: EntryPoint): Promise<void> {
-    const { quiet_hours: hours } = manifest.autonomous
-    const secs = isAutomated(entryPoint) ? quietFor(hours, new Date()) : 0
-    if (secs === 0) return
-    await this.#deps.audit.write({
-      event: 'agent_message',
-      agentId: id,
-      details: `a turn by ${entryPoint} was refused in the quiet hours ${hours}`,
-    })
-    throw new Refusal('service_unavailable', `Agent "${name}" has quiet hours (${hours})`, {
-      retryAfterSecs: secs,
-      details: { quiet_hours: hours },
-    })
-  }
-  async #checkOwner(sessionId: string, agentId: string): Promise<void> {
-    const session = await this.#deps.sessions.find(sessionId)
-    if (session && session.agentId !== agentId)
-      throw new Refusal('session_not_found', `No session ${sessionId} of this agent`)
-  }
-  #checkQueueLength(sessionId: string): void {
-    const { queue_length: max } = this.#deps.config
-    if (this.#queue.length(sessionId) < max) return
-    throw new Refusal(
-      'rate_limit',
-      `This session has ${max} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
-      { retryAfterSecs: 5 },
-    )
   }
 }
 
