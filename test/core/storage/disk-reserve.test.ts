@@ -7,20 +7,37 @@ import { openFile } from '../../../core/storage/sqlite-file.ts'
 import { SqliteDatabase } from '../../../core/storage/sqlite.ts'
 import { folder, recorder } from './engines.ts'
 
-it('the reserve holds four real mebibytes, goes when the disk is full, and comes back when there is room', async () => {
-  const dir = await folder()
-  const { log, lines } = recorder()
-  await using reserve = new DiskReserve(join(dir, 'reserve'), log, 0)
+const reserveIn = async (dir: string, { log } = recorder()): Promise<DiskReserve> => {
+  const reserve = new DiskReserve(join(dir, 'reserve'), log, 0)
   expect(await reserve.create()).toBe(true)
+  return reserve
+}
+
+it('the reserve holds four real mebibytes that nobody else may read', async () => {
+  const dir = await folder()
+  await using _reserve = await reserveIn(dir)
   const { size, blocks, mode } = statSync(join(dir, 'reserve'))
   expect(size).toBe(4_194_304)
   expect(blocks * 512).toBeGreaterThanOrEqual(4_000_000)
   expect(mode & 0o777).toBe(0o600)
+})
+
+it('the reserve goes once when the disk is full, which is logged', async () => {
+  const dir = await folder()
+  const { log, lines } = recorder()
+  await using reserve = await reserveIn(dir, { log, lines })
   expect(reserve.release()).toBe(true)
   expect(existsSync(join(dir, 'reserve'))).toBe(false)
   expect(reserve.release()).toBe(false)
   expect(lines.join('\n')).toMatch(/the disk is full/)
+})
+
+it('the reserve comes back when there is room', async () => {
+  const dir = await folder()
+  await using reserve = await reserveIn(dir)
+  reserve.release()
   expect(await reserve.create()).toBe(true)
+  expect(existsSync(join(dir, 'reserve'))).toBe(true)
 })
 
 it('that ends waits for the file it makes, and makes none after that', async () => {

@@ -8,8 +8,21 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
 
 const launcher = fileURLToPath(new URL('../../fixtures/plugins/launcher', import.meta.url))
+const plugins = [
+  ...turnPlugins,
+  'files',
+  'kv',
+  'clock',
+  'web',
+  'shell',
+  'system',
+  'approvals',
+  'providers/builtin',
+  launcher,
+]
 let home: string
 let launches: string
 beforeEach(async () => {
@@ -21,7 +34,7 @@ afterEach(async () => {
 })
 
 const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
-  startHost({ home, config: { plugins: { paths: [launcher], launcher: { file: launches }, approvals } } })
+  startHost({ plugins, home, config: { plugins: { launcher: { file: launches }, approvals } } })
 const spawn = async (host: TestHost, name = 'worker', more = ''): Promise<string> =>
   (
     await host.json('POST', '/api/agents', {
@@ -58,7 +71,7 @@ async function settled(host: TestHost, state: string): Promise<void> {
 }
 
 describe('an action of high risk', () => {
-  it('waits, is shown exactly, and goes on when it is approved', async () => {
+  it('waits and is shown exactly', async () => {
     await using host = await boot()
     const agent = await spawn(host)
     const answer = say(host, agent, 'use launch {"label": "one"}')
@@ -81,22 +94,36 @@ describe('an action of high risk', () => {
       decided_by: null,
     })
     expect(await launched()).toEqual([])
+    await host.json('POST', `/api/approvals/${request.id}/reject`)
+    await answer
+  })
+
+  it('goes on when it is approved', async () => {
+    await using host = await boot()
+    const answer = say(host, await spawn(host), 'use launch {"label": "one"}')
+    const [request] = await pending(host)
     const approved = await host.json('POST', `/api/approvals/${request.id}/approve`)
     expect(approved).toMatchObject({ status: 200, body: { id: request.id, status: 'approved' } })
     expect(Date.parse(approved.body.decided_at)).toBeGreaterThan(0)
     expect((await answer).body.response).toContain('launched one')
     expect(await launched()).toEqual(['one'])
-    const list = (await host.json('GET', '/api/approvals')).body
-    expect(list).toMatchObject({
+  })
+
+  it('stays in the list and in the audit trail when it is approved', async () => {
+    await using host = await boot()
+    const answer = say(host, await spawn(host), 'use launch {"label": "one"}')
+    const [request] = await pending(host)
+    await host.json('POST', `/api/approvals/${request.id}/approve`)
+    await answer
+    expect((await host.json('GET', '/api/approvals')).body).toMatchObject({
       total: 1,
       approvals: [{ id: request.id, status: 'approved', decided_by: 'operator' }],
     })
     const { body } = await host.json('GET', '/api/audit/recent?event_type=capability_check')
-    expect(
-      body.entries
-        .map(({ details }: { details: string }) => / (requested|approved) /.exec(details.replace(',', ' '))?.[1])
-        .sort(),
-    ).toEqual(['approved', 'requested'])
+    const decisions = body.entries.map(
+      ({ details }: { details: string }) => / (requested|approved) /.exec(details.replace(',', ' '))?.[1],
+    )
+    expect(decisions.sort()).toEqual(['approved', 'requested'])
     expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
   })
 
@@ -113,33 +140,65 @@ describe('an action of high risk', () => {
     expect(await launched()).toEqual([])
   })
 
-  it('is approved for the session: the same call passes until that is revoked, another one asks', async () => {
-    await using host = await boot()
+  /** An agent whose call is approved for the session. */
+  async function granted(host: TestHost): Promise<{ readonly agent: string; readonly grant: string }> {
     const agent = await spawn(host)
     const answer = say(host, agent, 'use launch {"label": "one"}')
     const [request] = await pending(host)
-    const bad = await host.json('POST', `/api/approvals/${request.id}/approve`, { scope: 'always' })
-    expect(bad).toMatchObject({ status: 400 })
     const approved = await host.json('POST', `/api/approvals/${request.id}/approve`, { scope: 'session' })
     expect(approved).toMatchObject({ status: 200, body: { status: 'approved' } })
     await answer
-    expect((await say(host, agent, 'use launch {"label": "one"}')).body.response).toContain('launched one')
     const { body } = await host.json('GET', `/api/approvals/grants?agent_id=${agent}`)
-    expect(body).toMatchObject({
+    return { agent, grant: `/api/approvals/grants/${body.grants[0].id}` }
+  }
+
+  it('is approved once or for the session, and not for ever', async () => {
+    await using host = await boot()
+    const answer = say(host, await spawn(host), 'use launch {"label": "one"}')
+    const [request] = await pending(host)
+    const path = `/api/approvals/${request.id}`
+    expect(await host.json('POST', `${path}/approve`, { scope: 'always' })).toMatchObject({ status: 400 })
+    expect((await host.json('GET', path)).body.status).toBe('pending')
+    await host.json('POST', `${path}/reject`)
+    await answer
+  })
+
+  it('that is approved for the session passes when it comes again', async () => {
+    await using host = await boot()
+    const { agent } = await granted(host)
+    expect((await say(host, agent, 'use launch {"label": "one"}')).body.response).toContain('launched one')
+    expect((await host.json('GET', `/api/approvals/grants?agent_id=${agent}`)).body).toMatchObject({
       total: 1,
       grants: [{ tool_name: 'launch', covers: 'exactly this call', uses: 1, granted_by: 'operator' }],
     })
-    const grant = `/api/approvals/grants/${body.grants[0].id}`
+    expect(await launched()).toEqual(['one', 'one'])
+  })
+
+  it('asks again when what was approved for the session is revoked', async () => {
+    await using host = await boot()
+    const { agent, grant } = await granted(host)
     expect(await host.json('DELETE', grant)).toMatchObject({ status: 200, body: { status: 'revoked' } })
-    expect((await host.json('DELETE', grant)).status).toBe(409)
-    expect((await host.json('DELETE', `/api/approvals/grants/${agent}`)).status).toBe(404)
     const again = say(host, agent, 'use launch {"label": "one"}')
     const [second] = await pending(host)
-    await host.json('POST', `/api/approvals/${second.id}/approve`, { scope: 'session' })
+    expect(await launched()).toEqual(['one'])
+    await host.json('POST', `/api/approvals/${second.id}/approve`)
     await again
+    expect(await launched()).toEqual(['one', 'one'])
+  })
+
+  it('is revoked once, and only where it was approved for the session', async () => {
+    await using host = await boot()
+    const { agent, grant } = await granted(host)
+    expect((await host.json('DELETE', grant)).status).toBe(200)
+    expect((await host.json('DELETE', grant)).status).toBe(409)
+    expect((await host.json('DELETE', `/api/approvals/grants/${agent}`)).status).toBe(404)
+  })
+
+  it('is approved for the session no longer when that is reset', async () => {
+    await using host = await boot()
+    const { agent } = await granted(host)
     await host.json('POST', `/api/agents/${agent}/session/reset`)
     await expect.poll(async () => (await host.json('GET', '/api/approvals/grants')).body.total).toBe(0)
-    expect(await launched()).toEqual(['one', 'one', 'one'])
   })
 
   it('is answered once: of twenty at the same time one wins, the others are told 409', async () => {

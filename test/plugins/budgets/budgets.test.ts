@@ -160,12 +160,15 @@ describe('the budget of all agents', () => {
     expect(Math.round((after.today_spent_usd - before) * 1000)).toBe(tally)
     expect(tally).toBe(done.length * 14)
     expect(after.reserved_usd).toBe(0)
-    // What is left goes to whoever asks one after the other, until no call fits any more.
-    let more = 0
-    for (const id of agents) if ((await send(id)).status === 200) more++
-    expect(more).toBeGreaterThan(0)
-    expect((await budget()).today_spent_usd).toBeLessThanOrEqual(limit)
+  })
+  it('gives what is left of it to whoever asks one after the other, until no call fits any more', async () => {
+    const limit = (await budget()).today_spent_usd + 0.5
+    await put({ daily_limit_usd: limit })
+    let calls = 0
+    while ((await send(await agent())).status === 200) calls++
+    expect(calls).toBeGreaterThan(0)
     expect(await budget()).toMatchObject({ status: 'warning', reserved_usd: 0 })
+    expect((await budget()).today_spent_usd).toBeLessThanOrEqual(limit)
   })
 })
 
@@ -302,8 +305,14 @@ describe('what an agent makes', () => {
     return body.find((one: { name: string }) => one.name === name).id as string
   }
 
-  it('spends from the budget of who made it, whoever calls first, however many there are, and also when they are gone', async () => {
-    const manifest_toml = `name = "maker-${serial++}"\n${SMALL}[capabilities]\ntools = ["agent_spawn"]\nagent_spawn = true\n`
+  /** An agent that made two others, and a tenth of a dollar for all three. */
+  async function family() {
+    const manifest_toml = [
+      `name = "maker-${serial++}"`,
+      `${SMALL}[capabilities]`,
+      'tools = ["agent_spawn"]',
+      'agent_spawn = true\n',
+    ].join('\n')
     const parent = (await stage.host.json('POST', '/api/agents', { manifest_toml })).body.agent_id as string
     const first = await spawnChild(parent, `child-${serial++}`)
     const second = await spawnChild(parent, `child-${serial++}`)
@@ -311,18 +320,33 @@ describe('what an agent makes', () => {
     // What the operator sets over the API holds for them as well: there is no way round it by making another agent.
     await put({ daily_limit_usd: own + 0.1 }, parent)
     stage.fake.always({ text: 'fine', usage: used(10, 4) })
+    return { parent, first, second, own }
+  }
+
+  it('spends from the budget of who made it, whoever calls first and however many there are', async () => {
+    const { parent, first, second, own } = await family()
     const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => send(n % 2 === 0 ? first : second)))
     const done = answers.filter(({ status }) => status === 200).length
     expect(done).toBeGreaterThan(1)
     expect(answers.find(({ status }) => status === 429)?.body.error).toContain(`daily budget of agent "maker`)
-    let together = await budgetOf(parent)
+    const together = await budgetOf(parent)
     expect(together.daily.spend).toBeCloseTo(own + done * 0.014, 9)
     expect(together.daily.spend).toBeLessThanOrEqual(own + 0.1)
     expect(together.today_cost_usd).toBe(own)
+  })
+
+  it('leaves what it spent in the budget of who made it when it is gone', async () => {
+    const { parent, first, own } = await family()
+    expect((await send(first)).status).toBe(200)
     await stage.host.json('DELETE', `/api/agents/${first}`)
-    together = await budgetOf(parent)
-    expect(together.daily.spend).toBeCloseTo(own + done * 0.014, 9)
-    await put({ daily_limit_usd: together.daily.spend }, parent)
+    expect((await budgetOf(parent)).daily.spend).toBeCloseTo(own + 0.014, 9)
+  })
+
+  it('is refused as who made it is when the budget is used up, until it is lifted', async () => {
+    const { parent, first, second } = await family()
+    expect((await send(first)).status).toBe(200)
+    await stage.host.json('DELETE', `/api/agents/${first}`)
+    await put({ daily_limit_usd: (await budgetOf(parent)).daily.spend }, parent)
     expect((await send(second)).status).toBe(429)
     expect((await send(parent)).status).toBe(429)
     await put({ daily_limit_usd: 0 }, parent)

@@ -80,37 +80,44 @@ describe('providers over the API', () => {
     expect((await host.json('GET', '/api/providers/builtin/detect')).status).toBe(400)
     expect((await host.json('GET', '/api/providers/nonsense/detect')).status).toBe(404)
   })
-  for (const field of ['api_key', 'key']) {
-    it(`a key sent as ${field} holds at once, is audited and can be removed`, async () => {
-      expect((await host.json('POST', '/api/providers/openai/test')).status).toBe(400)
-      expect(await host.json('POST', '/api/providers/openai/key', { [field]: 'right' })).toMatchObject({
-        status: 200,
-        body: { status: 'configured', provider: 'openai' },
-      })
-      expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('configured')
-      expect((await host.json('POST', '/api/providers/openai/test')).body).toMatchObject({
-        status: 'ok',
-        provider: 'openai',
-        model_tested: expect.any(String),
-        latency_ms: expect.any(Number),
-      })
-      expect(await host.json('DELETE', '/api/providers/openai/key')).toMatchObject({
-        status: 200,
-        body: { status: 'removed', provider: 'openai', auth_status: 'missing' },
-      })
-      expect((await host.json('GET', '/api/providers/openai')).body.auth_status).toBe('missing')
-      const { body } = await host.json('GET', '/api/audit/recent')
-      const details = JSON.stringify(body)
-      expect(details).toContain('key of provider openai stored')
-      expect(body.entries).toContainEqual(
-        expect.objectContaining({
-          event_type: 'network_access',
-          details: `test of provider openai at ${fake.origin}, with its key`,
-        }),
-      )
-      expect(details).not.toContain('"right"')
+  const keyOf = '/api/providers/openai/key'
+  const authStatus = async (): Promise<string> => (await host.json('GET', '/api/providers/openai')).body.auth_status
+
+  it.each(['api_key', 'key'])('a key sent as %s holds at once', async (field) => {
+    expect((await host.json('POST', '/api/providers/openai/test')).status).toBe(400)
+    expect(await host.json('POST', keyOf, { [field]: 'right' })).toMatchObject({
+      status: 200,
+      body: { status: 'configured', provider: 'openai' },
     })
-  }
+    expect(await authStatus()).toBe('configured')
+    expect((await host.json('POST', '/api/providers/openai/test')).body).toMatchObject({
+      status: 'ok',
+      provider: 'openai',
+      model_tested: expect.any(String),
+      latency_ms: expect.any(Number),
+    })
+  })
+  it.each(['api_key', 'key'])('a key sent as %s can be removed', async (field) => {
+    await host.json('POST', keyOf, { [field]: 'right' })
+    expect(await host.json('DELETE', keyOf)).toMatchObject({
+      status: 200,
+      body: { status: 'removed', provider: 'openai', auth_status: 'missing' },
+    })
+    expect(await authStatus()).toBe('missing')
+  })
+  it.each(['api_key', 'key'])('a key sent as %s is audited with its tests, and not told', async (field) => {
+    await host.json('POST', keyOf, { [field]: 'right' })
+    await host.json('POST', '/api/providers/openai/test')
+    const { body } = await host.json('GET', '/api/audit/recent')
+    expect(JSON.stringify(body)).toContain('key of provider openai stored')
+    expect(body.entries).toContainEqual(
+      expect.objectContaining({
+        event_type: 'network_access',
+        details: `test of provider openai at ${fake.origin}, with its key`,
+      }),
+    )
+    expect(JSON.stringify(body)).not.toContain('"right"')
+  })
   it('several keys are stored or added, and an address that is changed takes none of them along', async () => {
     expect((await host.json('POST', '/api/providers/openai/key', { api_keys: ['wrong', 'wrong-too'] })).body).toEqual({
       status: 'configured',

@@ -1,33 +1,48 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemNames } from '../../../plugins/security/contract.ts'
 import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import type { Json } from '../../support/json.ts'
 
 const KEY = 'a-key-for-this-test'
+const bearer = { authorization: `Bearer ${KEY}` }
 
 describe('GET /api/security', () => {
-  it('answers what the interface says, on both paths, to who has the key', async () => {
-    await using host = await startHost({
-      config: { api_key: KEY, plugins: { security: { probe_timeout_ms: 20_000 } } },
+  describe('for who has the key', () => {
+    let host: TestHost
+    let body: Json
+    beforeAll(async () => {
+      host = await startHost({ config: { api_key: KEY, plugins: { security: { probe_timeout_ms: 20_000 } } } })
+      const answer = await host.json('GET', '/api/security', undefined, bearer)
+      expect(answer.status).toBe(200)
+      body = answer.body
     })
-    const bearer = { authorization: `Bearer ${KEY}` }
-    for (const path of ['/api/security', '/api/security/status'])
+    afterAll(async () => {
+      await host[Symbol.asyncDispose]()
+    })
+
+    it.each(['/api/security', '/api/security/status'])('is at %s, and for nobody else', async (path) => {
       expect(await host.json('GET', path)).toMatchObject({ status: 401 })
-    const { status, body } = await host.json('GET', '/api/security', undefined, bearer)
-    expect(status).toBe(200)
-    expect(Object.keys(body.security_systems)).toEqual([...systemNames])
-    expect(body).toMatchObject({ total_systems: 16, all_active: true })
-    for (const system of systemNames) {
+      // Ten seconds belong to one run.
+      expect((await host.json('GET', path, undefined, bearer)).body).toEqual(body)
+    })
+    it('names the sixteen systems, and all are active', () => {
+      expect(Object.keys(body.security_systems)).toEqual([...systemNames])
+      expect(body).toMatchObject({ total_systems: 16, all_active: true })
+    })
+    it.each(systemNames)('tries %s in more than one way, and none fails', (system) => {
       expect(body.probes[system]).toMatchObject({ failures: [], enforcement_count: 0, last_blocked_at: null })
       expect(body.probes[system].cases).toBeGreaterThan(1)
-    }
-    // With a key the detail of the health is tried without it.
-    expect(body.probes['health_redaction'].evidence).toContain('401')
-    // Ten seconds belong to one run.
-    expect((await host.json('GET', '/api/security/status', undefined, bearer)).body).toEqual(body)
-    expect(JSON.stringify(body)).not.toContain(host.home)
+    })
+    it('tries the detail of the health without the key', () => {
+      expect(body.probes['health_redaction'].evidence).toContain('401')
+    })
+    it('does not tell where the home is', () => {
+      expect(JSON.stringify(body)).not.toContain(host.home)
+    })
   })
 
   it('counts what was really refused and nothing that a probe provoked', async () => {

@@ -74,35 +74,40 @@ describe('a guest', () => {
     })
   })
 
-  it('that does wrong traps, and that breaks the contract is told so', async () => {
-    expect(await run({ execute: [0x00] })).toMatchObject({ outcome: 'trap' })
-    expect(await run({ execute: [...constant(-1), 0x28, 2, 0, 0x1a, ...answer(0, 0)] })).toMatchObject({
-      outcome: 'trap',
-    })
-    expect(await run({ execute: [...constant(1), ...constant(0), 0x6d, 0x1a, ...answer(0, 0)] })).toMatchObject({
-      outcome: 'trap',
-    })
-    expect(await run({ execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, { fuel: 2n ** 62n })).toMatchObject({
-      outcome: 'trap',
-    })
-    for (const execute of [answer(65_530, 100), answer(-1, 10), answer(2 ** 31 - 1, 2 ** 20)])
-      expect(await run({ execute })).toMatchObject({ outcome: 'abi' })
+  it.each<[what: string, parts: Parts, fuel?: bigint]>([
+    ['runs into what is unreachable', { execute: [0x00] }],
+    ['reads outside its memory', { execute: [...constant(-1), 0x28, 2, 0, 0x1a, ...answer(0, 0)] }],
+    ['divides by zero', { execute: [...constant(1), ...constant(0), 0x6d, 0x1a, ...answer(0, 0)] }],
+    ['calls itself without end', { execute: [0x10, 2, ...answer(0, 0)], more: [[0x10, 2]] }, 2n ** 62n],
+  ])('that %s traps', async (_what, parts, fuel) => {
+    expect(await run(parts, fuel === undefined ? {} : { fuel })).toMatchObject({ outcome: 'trap' })
+  })
+
+  it.each<[what: string, parts: Parts]>([
+    ['answers with more than its memory holds', { execute: answer(65_530, 100) }],
+    ['answers from before its memory', { execute: answer(-1, 10) }],
+    ['answers from behind its memory', { execute: answer(2 ** 31 - 1, 2 ** 20) }],
+    ['exports no function', { sections: { 7: list([[...text('memory'), 2, 0]]) } }],
+    ['imports what there is not', { imports: [[...text('svc'), ...text('other'), 0, 0]] }],
+    ['returns without an answer', { execute: [0x0f] }],
+    [
+      'logs from outside its memory',
+      { imports: [hostLog], execute: [...constant(1), ...constant(-8), ...constant(16), 0x10, 0, ...answer(0, 0)] },
+    ],
+  ])('that %s breaks the contract', async (_what, parts) => {
+    expect(await run(parts)).toMatchObject({ outcome: 'abi' })
+  })
+
+  it('is told how long an answer may be when its own is longer', async () => {
     expect(await run({ execute: answer(0, 2_000_000), memory: [0, 40] })).toMatchObject({
       outcome: 'abi',
       message: expect.stringContaining('at most 1048576') as string,
     })
-    expect(await run({ sections: { 7: list([[...text('memory'), 2, 0]]) } })).toMatchObject({ outcome: 'abi' })
-    expect(await run({ imports: [[...text('svc'), ...text('other'), 0, 0]] })).toMatchObject({ outcome: 'abi' })
-    expect(await run({ execute: [0x0f] })).toMatchObject({ outcome: 'abi' })
-    expect(await runner.run({ module: Buffer.from('no module'), input: new Uint8Array(0) })).toMatchObject({
-      outcome: 'abi',
-    })
-    expect(
-      await run({
-        imports: [hostLog],
-        execute: [...constant(1), ...constant(-8), ...constant(16), 0x10, 0, ...answer(0, 0)],
-      }),
-    ).toMatchObject({ outcome: 'abi' })
+  })
+
+  it('that is no module breaks the contract', async () => {
+    const result = await runner.run({ module: Buffer.from('no module'), input: new Uint8Array(0) })
+    expect(result).toMatchObject({ outcome: 'abi' })
   })
 
   it('asks the host, which decides what it gets, and pays for it', async () => {
