@@ -58,6 +58,7 @@ export default defineConfig({
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
     maxWorkers: 2,
+    maxConcurrency: 4,
     sequence: { sequencer: SlowFirst },
   },
 })

@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { daemonCommand } from '../support/daemon.ts'
 import { prepareHome } from './home.ts'
@@ -20,16 +22,21 @@ export async function replica({ built, rounds }: FaultOptions): Promise<FaultRep
     await using first = await home.start()
     bootsMs.push(first.bootMs)
     const since = performance.now()
-    const second = spawnSync(process.execPath, [file, 'start', '--home', home.path, '--port', '0'], {
+    const second = spawn(process.execPath, [file, 'start', '--home', home.path, '--port', '0'], {
       cwd: root,
-      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 20_000,
       env: { PATH: path, HOME: home.path },
     })
+    const [stdout, stderr, [status]] = await Promise.all([
+      text(second.stdout),
+      text(second.stderr),
+      once(second, 'close') as Promise<[number | null]>,
+    ])
     refusalsMs.push(performance.now() - since)
-    if (second.status === 0 || second.status === null) problems.push(`the second daemon ended with ${second.status}`)
-    if (!`${second.stdout}${second.stderr}`.includes(String(first.pid)))
-      problems.push(`the second daemon does not name process ${first.pid}: ${second.stderr}`)
+    if (status === 0 || status === null) problems.push(`the second daemon ended with ${status}`)
+    if (!`${stdout}${stderr}`.includes(String(first.pid)))
+      problems.push(`the second daemon does not name process ${first.pid}: ${stderr}`)
     await first.kill()
   }
   const [slowestRefusalMs, slowestBootMs] = [Math.max(...refusalsMs), Math.max(...bootsMs)]

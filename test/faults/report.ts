@@ -7,14 +7,13 @@ export interface FaultOptions {
   /** How long or how often, in the unit of the fault. */
   readonly rounds: number
   readonly seed: number
-  /** Of the built daemon; from source otherwise. */
+  /** The daemon of `dist/`; otherwise one built from the sources as they are now. */
   readonly built: boolean
 }
 
 /**
- * A figure that is beyond its bar, as a problem. Only the built daemon is held to times: from source, beside other
- * tests, they say
- * little of it.
+ * A figure that is beyond its bar, as a problem. Only the long form, which uses `dist/`, is held to times: beside
+ * other tests they say little of the daemon.
  */
 export function beyond(built: boolean, what: string, figure: number, most: number): readonly string[] {
   return built && figure > most ? [`${what}: ${Math.round(figure)}, and at most ${most} is promised`] : []

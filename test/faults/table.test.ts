@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { table } from './table.ts'
 
-describe('faults, in their short form', () => {
+// Each has a daemon and a home of its own, and waits for most of its time.
+describe.concurrent('faults, in their short form', () => {
   for (const [name, { run, short, promise, lacks }] of Object.entries(table)) {
     it.skipIf(lacks !== undefined)(
       `${name}: ${promise}${lacks === undefined ? '' : ` (needs ${lacks})`}`,
