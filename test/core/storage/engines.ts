@@ -9,6 +9,7 @@ import pgliteConnector from 'db0/connectors/pglite'
 import { afterAll, afterEach } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import type { Database } from '../../../core/storage/database.ts'
+import { emptyCluster } from '../../support/postgres.ts'
 
 export type EngineName = 'sqlite' | 'pglite'
 export const engines: readonly EngineName[] = ['sqlite', 'pglite']
@@ -53,16 +54,17 @@ export function recorder(): { readonly log: ConsolaInstance; readonly lines: str
 }
 
 // Starting PGlite takes seconds and a lot of memory: one for the file of tests, with an empty schema for each database.
-let server: Connector<PGlite> | undefined
+let server: Promise<Connector<PGlite>> | undefined
 afterAll(async () => {
-  await server?.dispose?.()
+  await (await server)?.dispose?.()
 })
 export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
-  server ??= pgliteConnector({})
-  const client = await server.getInstance()
+  server ??= emptyCluster().then((loadDataDir) => pgliteConnector({ loadDataDir }))
+  const connector = await server
+  const client = await connector.getInstance()
   if (!options.keep) await client.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
   return {
-    ...server,
+    ...connector,
     async dispose() {
       /* Shared by the tests of this file. */
     },

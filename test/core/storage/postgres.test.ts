@@ -6,6 +6,7 @@ import type { Connector } from 'db0'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import { closing, recorder } from './engines.ts'
+import { emptyCluster } from '../../support/postgres.ts'
 
 interface Call {
   readonly text: string
@@ -145,7 +146,7 @@ describe('a server behind postgres://', () => {
   })
   let url: string
   beforeAll(async () => {
-    pglite = await PGlite.create()
+    pglite = await PGlite.create({ loadDataDir: await emptyCluster() })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `postgres://svc:secret@127.0.0.1:${(server.address() as AddressInfo).port}/svc`
