@@ -18,6 +18,19 @@ export type {
   ProviderRegistry,
 } from './driver.ts'
 
+// What requests are encoded with
+export {
+  alternatingMessages,
+  encodeMessages,
+  jsonArguments,
+  nextCallNumber,
+  objectArguments,
+  objectSchema,
+  TurnCache,
+  wellFormedJson,
+} from './encoding.ts'
+export type { EncodedMessage } from './encoding.ts'
+
 // The HTTP client of a vendor's API
 export {
   ApiClient,

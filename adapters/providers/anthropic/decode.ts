@@ -7,8 +7,8 @@ import { failureInStream } from './errors.ts'
 import { events, Message, Replay, WireUsage } from './wire.ts'
 import type { Block, Delta, Thought } from './wire.ts'
 
-// Decision: `pause_turn` is said of tools the vendor runs itself, which an agent only has through `extra_params`; the
-// answer is not all of it.
+// Decision: `pause_turn` comes with tools that the vendor runs itself, which an agent only has through `extra_params`.
+// The answer is incomplete.
 const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -16,12 +16,12 @@ const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
   refusal: 'refused',
 }
 
-/** Reads the events of the Messages API: blocks by their number, each with its deltas. */
+/** Reads the events of the Messages API: numbered blocks, each with its deltas. */
 export class Decoder extends BlockDecoder {
   #usage: WireUsage = {}
   #stop: string | undefined
 
-  /** Others that speak this wire answer a request for a stream with the whole at once. */
+  /** Other vendors that speak this format may answer a request for a stream with the whole message at once. */
   override async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
     const message = v.safeParse(Message, await response.json())
     if (!message.success) throw this.text.malformed('sent an answer that cannot be read')
@@ -73,7 +73,7 @@ export class Decoder extends BlockDecoder {
   }
 
   protected override end(): AnswerEnd | undefined {
-    // The reason to stop proves as well as the last event that nothing of the answer is missing.
+    // A stop reason proves that the answer is complete as well as the last event does.
     if (!this.isComplete && !this.#stop) return undefined
     const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = this.#usage
     return {
@@ -82,7 +82,7 @@ export class Decoder extends BlockDecoder {
       usage: usageOf({
         uncachedInput: input_tokens,
         output: output_tokens,
-        // A count of nothing is no detail.
+        // Zero tokens are left out.
         cachedInput: cache_read_input_tokens || undefined,
         cacheWrite: cache_creation_input_tokens || undefined,
         thinking: this.#usage.output_tokens_details?.thinking_tokens || undefined,
@@ -99,7 +99,7 @@ export class Decoder extends BlockDecoder {
       this.place(index, { kind: 'redacted', data: block.data })
     else if (block.type === 'tool_use' && 'id' in block)
       this.placeCall(index, { id: block.id, name: block.name, input: block.input })
-    // What the vendor does itself has its own kinds of blocks, which are nothing for the agent.
+    // Blocks of tools that the vendor runs itself.
     else this.place(index, { kind: 'ignored' })
   }
 
@@ -113,7 +113,7 @@ export class Decoder extends BlockDecoder {
     }
   }
 
-  /** The counts are totals; a later event that leaves one out does not take it back. */
+  /** Counts are totals. One that a later event leaves out stays. */
   #count(usage: unknown): void {
     const counts = v.safeParse(WireUsage, usage)
     if (counts.success)

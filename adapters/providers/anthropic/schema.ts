@@ -1,6 +1,6 @@
-// What a schema may hold for an answer to be held to it. Source:
+// The keywords of JSON Schema that structured outputs support. Source:
 // https://platform.claude.com/docs/en/build-with-claude/structured-outputs
-const known = new Set([
+const KEYWORDS = new Set([
   'type',
   'properties',
   'required',
@@ -19,30 +19,30 @@ const known = new Set([
   '$schema',
   'format',
 ])
-const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
+const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 const MAX_DEPTH = 50
 
-/** Whether the vendor takes the schema: every object closed, and nothing in it that its grammar does not know. */
-export function constrains(schema: unknown, depth = 0): boolean {
+/** Whether the vendor accepts the schema: every object is closed, and every keyword is supported. */
+export function isSupportedSchema(schema: unknown, depth = 0): boolean {
   if (depth > MAX_DEPTH || typeof schema !== 'object' || schema === null || Array.isArray(schema)) return false
   const entries = Object.entries(schema)
-  const closed =
+  const isClosed =
     !('properties' in schema || ('type' in schema && schema.type === 'object')) ||
     ('additionalProperties' in schema && schema.additionalProperties === false)
   return (
-    closed &&
+    isClosed &&
     entries.every(([key, value]) => {
-      if (!known.has(key)) return false
-      if (key === 'items') return constrains(value, depth + 1)
+      if (!KEYWORDS.has(key)) return false
+      if (key === 'items') return isSupportedSchema(value, depth + 1)
       if (key === 'anyOf' || key === 'allOf')
-        return Array.isArray(value) && value.every((each) => constrains(each, depth + 1))
+        return Array.isArray(value) && value.every((each) => isSupportedSchema(each, depth + 1))
       if (key === 'properties' || key === '$defs' || key === 'definitions')
         return (
           typeof value === 'object' &&
           value !== null &&
-          Object.values(value).every((each) => constrains(each, depth + 1))
+          Object.values(value).every((each) => isSupportedSchema(each, depth + 1))
         )
-      return key === 'format' ? typeof value === 'string' && formats.has(value) : true
+      return key === 'format' ? typeof value === 'string' && FORMATS.has(value) : true
     })
   )
 }

@@ -15,19 +15,19 @@ const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
   content_filtered: 'refused',
 }
 
-/** Reads the events of ConverseStream: blocks by their number, most of them begun by their first delta. */
+/** Reads the events of ConverseStream: numbered blocks, most of which begin with their first delta. */
 export class Decoder extends BlockDecoder {
   #usage: unknown
   #stop: string | undefined
 
-  /** A damaged frame is a broken stream at once: nothing tells where the next begins. */
+  /** A single damaged frame makes the stream malformed: where the next frame begins is unknown. */
   protected override openReader(): AnswerReader {
     const frames = new FrameReader((what) => this.text.malformed(what))
     return {
       feed: (bytes) => frames.feed(bytes, (frame) => this.#frame(frame)),
-      // Half a frame is an answer that was begun.
+      // An incomplete frame is an answer that was cut off, not one without events.
       finish: () => {
-        this.text.understood ||= frames.open
+        this.text.understood ||= frames.hasPartialFrame
       },
     }
   }
@@ -83,8 +83,8 @@ export class Decoder extends BlockDecoder {
 
   protected override end(): AnswerEnd | undefined {
     if (this.#stop === undefined) return undefined
-    // The model wrote what its own vendor could not read; the next answer may be better.
-    if (this.#stop.startsWith('malformed_')) throw this.text.malformed('could not read what its model wrote')
+    // The vendor could not parse its model's output. The next answer may be better.
+    if (this.#stop.startsWith('malformed_')) throw this.text.malformed('could not parse the output of its model')
     const usage = v.safeParse(WireUsage, this.#usage)
     const counts = usage.success ? usage.output : {}
     return {
@@ -93,7 +93,7 @@ export class Decoder extends BlockDecoder {
       usage: usageOf({
         uncachedInput: counts.inputTokens,
         output: counts.outputTokens,
-        // A count of nothing is no detail.
+        // Zero tokens are left out.
         cachedInput: counts.cacheReadInputTokens || undefined,
         cacheWrite: counts.cacheWriteInputTokens || undefined,
       }),
@@ -104,7 +104,7 @@ export class Decoder extends BlockDecoder {
   #delta(index: number, delta: Delta): void {
     if ('toolUse' in delta && isObject(delta.toolUse) && typeof delta.toolUse['input'] === 'string')
       return this.addArguments(index, delta.toolUse['input'])
-    // What the model makes beside text, such as images, is nothing for the agent.
+    // Other content, such as images, is ignored.
     if (!('reasoningContent' in delta) || !isObject(delta.reasoningContent)) return
     const { text, signature, redactedContent } = delta.reasoningContent
     if (typeof redactedContent === 'string') return this.addRedacted(index, redactedContent)

@@ -1,21 +1,30 @@
+import { isObject } from 'svc/sdk'
+import {
+  alternatingMessages,
+  encodeMessages,
+  objectArguments,
+  objectSchema,
+  TurnCache,
+  wellFormedJson,
+} from 'svc/providers'
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
 import type { Config } from './index.ts'
 import { modelOf } from './models.ts'
 import type { Model } from './models.ts'
 import { Replay } from './wire.ts'
 
-const POINT = { cachePoint: { type: 'default' } }
+const CACHE_POINT = { cachePoint: { type: 'default' } }
 const MIN_BUDGET = 1024
-/** When a budget for thinking needs a limit and nobody names one. */
-const USUAL_TOKENS = 32_000
+/** The limit of an answer that a thinking budget needs, when the request has none. */
+const DEFAULT_MAX_TOKENS = 32_000
 
 /** The body of a request for an answer. */
 export function encode(request: CompletionRequest, config: Config): string {
   const { system, turns, temperature, extra = {} } = request
   const model = modelOf(request.model)
   const cached = config.prompt_caching ? model.cached : undefined
-  const { on, budget, fields } = think(request, model, config)
-  const maxTokens = request.maxTokens ?? (budget === undefined ? undefined : USUAL_TOKENS)
+  const { on, budget, fields } = thinkingFields(request, model, config)
+  const maxTokens = request.maxTokens ?? (budget === undefined ? undefined : DEFAULT_MAX_TOKENS)
   const inference = {
     ...(isObject(extra['inferenceConfig']) ? extra['inferenceConfig'] : {}),
     ...(maxTokens !== undefined && { maxTokens }),
@@ -31,45 +40,49 @@ export function encode(request: CompletionRequest, config: Config): string {
   const rest = JSON.stringify({
     ...extra,
     messages: undefined,
-    ...(system.trim() !== '' && { system: [{ text: system }, ...(cached ? [POINT] : [])] }),
-    ...(tools.length > 0 && { toolConfig: { tools: [...tools, ...(cached === 'all' ? [POINT] : [])] } }),
+    ...(system.trim() !== '' && { system: [{ text: system }, ...(cached ? [CACHE_POINT] : [])] }),
+    ...(tools.length > 0 && { toolConfig: { tools: [...tools, ...(cached === 'all' ? [CACHE_POINT] : [])] } }),
     ...(Object.keys(inference).length > 0 && { inferenceConfig: inference }),
     ...(Object.keys(additional).length > 0 && { additionalModelRequestFields: additional }),
     ...(config.guardrail && {
       guardrailConfig: { guardrailIdentifier: config.guardrail.id, guardrailVersion: config.guardrail.version },
     }),
-    ...form(request.responseFormat),
+    ...formatField(request.responseFormat),
   })
-  return `${wellFormed(rest).slice(0, -1)}${rest === '{}' ? '' : ','}"messages":[${messages(turns, cached !== undefined)}]}`
+  const separator = rest === '{}' ? '' : ','
+  return `${wellFormedJson(rest).slice(0, -1)}${separator}"messages":[${messages(turns, cached !== undefined)}]}`
 }
 
-function think(
-  { thinking, maxTokens = USUAL_TOKENS, turns }: CompletionRequest,
+function thinkingFields(
+  { thinking, maxTokens = DEFAULT_MAX_TOKENS, turns }: CompletionRequest,
   model: Model,
   config: Config,
 ): { on: boolean; budget?: number; fields: object } {
-  if (thinking === undefined || model.think === undefined) return { on: false, fields: {} }
-  if (!thinking) return { on: false, fields: model.rest ?? {} }
-  if (model.think === 'adaptive') return { on: true, fields: { thinking: { type: 'adaptive', display: 'summarized' } } }
-  if (model.think !== 'budget') return { on: false, fields: model.think }
+  if (thinking === undefined || model.thinkingOn === undefined) return { on: false, fields: {} }
+  if (!thinking) return { on: false, fields: model.thinkingOff ?? {} }
+  if (model.thinkingOn === 'adaptive')
+    return { on: true, fields: { thinking: { type: 'adaptive', display: 'summarized' } } }
+  if (model.thinkingOn !== 'budget') return { on: false, fields: model.thinkingOn }
   const budget = Math.min(config.thinking_budget_tokens, Math.floor(maxTokens * 0.75))
-  // With a budget every answer of the running turn has to begin with its thinking; where it is lost the turn ends
-  // without.
-  const running = turns.slice(turns.findLastIndex(({ role }) => role === 'user'))
-  const thought = running.every((turn) => turn.role !== 'assistant' || 'reasoningContent' in (content(turn)[0] ?? {}))
-  return budget < MIN_BUDGET || !thought
+  // With a budget, every answer of the current turn has to begin with its thinking. Where that is lost, the turn goes
+  // on without thinking.
+  const currentTurn = turns.slice(turns.findLastIndex(({ role }) => role === 'user'))
+  const hasThinking = currentTurn.every(
+    (turn) => turn.role !== 'assistant' || 'reasoningContent' in (contentBlocks(turn)[0] ?? {}),
+  )
+  return budget < MIN_BUDGET || !hasThinking
     ? { on: false, fields: {} }
     : { on: true, budget, fields: { thinking: { type: 'enabled', budget_tokens: budget } } }
 }
 
-/** A request that speaks of calls has to name tools, also when none is offered any more. */
+/** A request that contains calls has to declare tools, also when none is offered any more. */
 function toolsOf({ tools, turns }: CompletionRequest): readonly object[] {
   if (tools.length > 0)
     return tools.map(({ name, description, input }) => ({
       toolSpec: {
         name,
         ...(description.trim() !== '' && { description }),
-        inputSchema: { json: 'type' in input ? input : { type: 'object', ...input } },
+        inputSchema: { json: objectSchema(input) },
       },
     }))
   const called = new Set(turns.flatMap((turn) => (turn.role === 'assistant' ? turn.calls.map(({ name }) => name) : [])))
@@ -78,75 +91,48 @@ function toolsOf({ tools, turns }: CompletionRequest): readonly object[] {
   }))
 }
 
-// Decision: a schema is sent as it is; a model that cannot be held to one answers 400, so it is sent only when it is
-// said to be strict.
-function form(wanted: ResponseFormat | undefined): object {
-  if (wanted?.type !== 'json_schema' || wanted.strict !== true) return {}
+// Decision: a schema is only sent when it is strict, because models that cannot be constrained to one answer 400.
+function formatField(format: ResponseFormat | undefined): object {
+  if (format?.type !== 'json_schema' || format.strict !== true) return {}
   return {
     outputConfig: {
       textFormat: {
         type: 'json_schema',
-        structure: { jsonSchema: { name: wanted.name, schema: JSON.stringify(wanted.schema) } },
+        structure: { jsonSchema: { name: format.name, schema: JSON.stringify(format.schema) } },
       },
     },
   }
 }
 
-/**
- * Roles take turns: results and what the user says after them are one message, results first. The last two messages
- * of the user end with a cache point.
- */
-function messages(turns: readonly Turn[], cached: boolean): string {
-  const spoken: { readonly role: 'user' | 'assistant'; blocks: string; results: string }[] = []
-  for (const turn of turns) {
-    const blocks = encodeTurn(turn)
-    if (blocks === '') continue
-    const role = turn.role === 'assistant' ? 'assistant' : 'user'
-    let last = spoken.at(-1)
-    if (last?.role !== role) spoken.push((last = { role, blocks: '', results: '' }))
-    if (turn.role === 'tool') last.results += last.results === '' ? blocks : `,${blocks}`
-    else last.blocks += last.blocks === '' ? blocks : `,${blocks}`
-  }
-  let marks = cached ? 2 : 0
-  let text = ''
-  for (const { role, blocks, results } of spoken.toReversed()) {
-    const content = results === '' || blocks === '' ? results + blocks : `${results},${blocks}`
-    const point = role === 'user' && marks-- > 0 ? `,${JSON.stringify(POINT)}` : ''
-    text = `{"role":"${role}","content":[${content}${point}]}${text === '' ? '' : ','}${text}`
-  }
-  return text
-}
+const turnCache = new TurnCache()
 
-/** Texts of turns that were sent before and will be sent again; they go with their turns. */
-const texts = new WeakMap<Turn, string>()
-const MAX_KEPT = 20_000
+function messages(turns: readonly Turn[], isCached: boolean): string {
+  const encoded = alternatingMessages(turns, (turn) => turnCache.get(turn, encodeTurn))
+  return encodeMessages(encoded, (content) => (isCached ? `${content},${JSON.stringify(CACHE_POINT)}` : content))
+}
 function encodeTurn(turn: Turn): string {
-  let text = texts.get(turn)
-  if (text !== undefined) return text
-  text = wellFormed(
-    content(turn)
+  return wellFormedJson(
+    contentBlocks(turn)
       .map((block) => JSON.stringify(block))
       .join(','),
   )
-  if (text.length <= MAX_KEPT) texts.set(turn, text)
-  return text
 }
 
-/** Blocks of text that say nothing are refused, so there are none. */
-function content(turn: Turn): readonly object[] {
+/** The vendor refuses blank text blocks, so they are left out. */
+function contentBlocks(turn: Turn): readonly object[] {
   if (turn.role === 'user')
     return turn.parts.filter((part) => part.type === 'image' || part.text.trim() !== '').map(part)
   if (turn.role === 'tool')
     return [
       {
         toolResult: {
-          toolUseId: idOf(turn.callId),
+          toolUseId: callId(turn.callId),
           content: [{ text: turn.text.trim() === '' ? '(no output)' : turn.text }],
           ...(turn.failed && { status: 'error' }),
         },
       },
     ]
-  const given =
+  const replayed =
     turn.replay === undefined
       ? undefined
       : Replay.read<object>(turn.replay, turn, {
@@ -154,7 +140,7 @@ function content(turn: Turn): readonly object[] {
           text: (text) => ({ text }),
           call,
         })
-  return (given ?? [{ text: turn.text }, ...turn.calls.map(call)]).filter(
+  return (replayed ?? [{ text: turn.text }, ...turn.calls.map(call)]).filter(
     (block) => !('text' in block) || String(block.text).trim() !== '',
   )
 }
@@ -171,23 +157,11 @@ function part(value: Part): object {
 function call({ id, name, args }: ToolCall): object {
   return {
     toolUse: {
-      toolUseId: idOf(id),
+      toolUseId: callId(id),
       name,
-      input: isObject(args) ? args : args === undefined || args === null ? {} : { input: args },
+      input: objectArguments(args),
     },
   }
 }
-/** Another provider's ids may hold what this one refuses. */
-const idOf = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(-64) || 'call'
-
-/**
- * Half of a character outside the basic plane makes the whole body unreadable for the vendor, also where JSON escapes
- * it.
- */
-function wellFormed(json: string): string {
-  return json.includes('\\ud')
-    ? json.replace(/\\(?:\\|ud[89a-f][0-9a-f]{2})/g, (found) => (found === '\\\\' ? found : '\ufffd'))
-    : json
-}
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** Ids of another provider may contain characters that this one refuses. */
+const callId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(-64) || 'call'

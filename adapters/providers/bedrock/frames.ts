@@ -7,29 +7,28 @@ const PRELUDE = 12
 const CHECKSUM = 4
 
 export interface Frame {
-  /** Those that are text, by their names; the others tell nothing that is of use here. */
+  /** The headers whose values are text, by name. The others are not used. */
   readonly headers: Readonly<Record<string, string>>
   readonly payload: string
 }
 
 /**
- * Cuts bytes into frames of `application/vnd.amazon.eventstream`, wherever the network cut them; the codec reads
- * each. A length is believed
- * once the checksum of the prelude is right. Throws what `broken` makes.
+ * Splits chunks of bytes into frames of `application/vnd.amazon.eventstream`. The checksum of the prelude is verified
+ * before its length is used; the codec verifies the rest. Throws the errors that `toError` makes.
  */
 export class FrameReader {
-  readonly #broken: (what: string) => Error
+  readonly #toError: (what: string) => Error
   #rest: Buffer = Buffer.alloc(0)
-  /** The pieces of a frame that is not there in whole, so that a long one is not copied with each of them. */
+  /** The pieces of an incomplete frame. Joined once, so that a long frame is not copied with each piece. */
   #pieces: Buffer[] = []
   #missing = 0
 
-  constructor(broken: (what: string) => Error) {
-    this.#broken = broken
+  constructor(toError: (what: string) => Error) {
+    this.#toError = toError
   }
 
-  /** Whether a frame was begun and not ended. */
-  get open(): boolean {
+  /** Whether a frame is incomplete. */
+  get hasPartialFrame(): boolean {
     return this.#rest.length > 0 || this.#pieces.length > 0
   }
 
@@ -46,9 +45,8 @@ export class FrameReader {
     this.#missing = 0
     while (all.length >= PRELUDE) {
       const total = all.readUInt32BE(0)
-      if (crc32(all.subarray(0, 8)) !== all.readUInt32BE(8))
-        throw this.#broken('sent a frame whose beginning is damaged')
-      if (total > MAX_FRAME || total < PRELUDE + CHECKSUM) throw this.#broken(`sent a frame of ${total} bytes`)
+      if (crc32(all.subarray(0, 8)) !== all.readUInt32BE(8)) throw this.#toError('sent a frame with a damaged prelude')
+      if (total > MAX_FRAME || total < PRELUDE + CHECKSUM) throw this.#toError(`sent a frame of ${total} bytes`)
       if (all.length < total) break
       onFrame(this.#frame(all.subarray(0, total)))
       all = all.subarray(total)
@@ -67,7 +65,7 @@ export class FrameReader {
       for (const [name, header] of Object.entries(headers)) if (header.type === 'string') texts[name] = header.value
       return { headers: texts, payload: toText(body) }
     } catch (cause) {
-      throw this.#broken(`sent a frame that is damaged: ${cause instanceof Error ? cause.message : String(cause)}`)
+      throw this.#toError(`sent a damaged frame: ${cause instanceof Error ? cause.message : String(cause)}`)
     }
   }
 }

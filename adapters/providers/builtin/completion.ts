@@ -1,4 +1,4 @@
-import { estimateTokens, estimateUsage } from 'svc/providers'
+import { estimateTokens, estimateUsage, nextCallNumber } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, Turn } from 'svc/providers'
 import { answer, report, spoken } from './answer.ts'
 import { readCommands } from './commands.ts'
@@ -57,15 +57,6 @@ function think(request: CompletionRequest): {
 function lastResults(turns: readonly Turn[]): readonly Extract<Turn, { role: 'tool' }>[] {
   const from = turns.findLastIndex(({ role }) => role !== 'tool') + 1
   return turns.slice(from).filter((turn) => turn.role === 'tool')
-}
-
-/** Ids are numbered on from the highest in the conversation, so that none is used twice in it. */
-function nextCallNumber(turns: readonly Turn[]): number {
-  let highest = 0
-  for (const turn of turns)
-    if (turn.role === 'assistant')
-      for (const { id } of turn.calls) highest = Math.max(highest, Number(/^call_(\d{1,9})$/.exec(id)?.[1] ?? 0))
-  return highest + 1
 }
 
 function cut(text: string, tokens: number): string {

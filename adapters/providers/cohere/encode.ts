@@ -1,4 +1,4 @@
-import { plainText } from 'svc/providers'
+import { jsonArguments, objectSchema, plainText } from 'svc/providers'
 import type { CompletionRequest, Part, Turn } from 'svc/providers'
 import { readReplay } from './replay.ts'
 
@@ -13,12 +13,12 @@ export function encode(request: CompletionRequest): string {
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, input }) => ({
         type: 'function',
-        function: { name, description, parameters: { type: 'object', properties: {}, ...input } },
+        function: { name, description, parameters: objectSchema(input) },
       })),
     }),
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
     ...(temperature !== undefined && { temperature }),
-    // A form for the answer is not taken together with tools; the caller checks the answer in any case.
+    // The API refuses a response format together with tools; the caller checks the answer in any case.
     ...(responseFormat &&
       tools.length === 0 && {
         response_format: {
@@ -26,7 +26,7 @@ export function encode(request: CompletionRequest): string {
           ...(responseFormat.type === 'json_schema' && { json_schema: responseFormat.schema }),
         },
       }),
-    // Models that cannot think refuse to be told.
+    // Models that cannot think refuse the field.
     ...(thinking !== undefined &&
       model.includes('reasoning') && { thinking: { type: thinking ? 'enabled' : 'disabled' } }),
   })
@@ -53,7 +53,7 @@ function message(turn: Turn): object {
     tool_calls: turn.calls.map(({ id, name, args }) => ({
       id,
       type: 'function',
-      function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) },
+      function: { name, arguments: jsonArguments(args) },
     })),
   }
 }

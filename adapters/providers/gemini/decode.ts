@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 import { isObject } from 'svc/sdk'
-import { AnswerDecoder, usageOf } from 'svc/providers'
-import type { AnswerEnd, CompletionRequest, Usage } from 'svc/providers'
+import { AnswerDecoder, nextCallNumber, usageOf } from 'svc/providers'
+import type { AnswerEnd, Usage } from 'svc/providers'
 import { failureInStream, promptBlocked } from './errors.ts'
 import { writeReplay } from './replay.ts'
 import { Chunk, WireUsage } from './wire.ts'
 import type { WirePart } from './wire.ts'
 
-/** Why an answer ends that was held back. What is in neither table ends it as usual. */
+/** Finish reasons of an answer that was withheld. Reasons in neither table are ordinary ends. */
 const REFUSED = new Set([
   'SAFETY',
   'RECITATION',
@@ -22,8 +22,8 @@ const REFUSED = new Set([
   'NO_IMAGE',
   'IMAGE_OTHER',
 ])
-/** The model wrote a call nobody can read: the same request may work again. */
-const BROKEN = new Set([
+/** Finish reasons of an answer that could not be parsed: the same request may work again. */
+const MALFORMED = new Set([
   'MALFORMED_FUNCTION_CALL',
   'UNEXPECTED_TOOL_CALL',
   'TOO_MANY_TOOL_CALLS',
@@ -33,19 +33,19 @@ const BROKEN = new Set([
 
 /** Reads the chunks of generateContent. */
 export class Decoder extends AnswerDecoder {
-  /** Everything the model wrote, in the order and with the signatures it came with. */
+  /** All parts of the answer, in their order and with their signatures. */
   readonly #parts: WirePart[] = []
   #usage: unknown
   #finish: string | undefined
   #finishMessage: string | undefined
 
   protected override event(json: unknown): void {
-    const usual = usualText(json)
-    if (usual !== undefined) {
+    const delta = readTextDelta(json)
+    if (delta !== undefined) {
       this.text.understood = true
-      this.#usage = usual.usage ?? this.#usage
-      this.text.addText(usual.text)
-      this.#keep({ text: usual.text })
+      this.#usage = delta.usage ?? this.#usage
+      this.text.addText(delta.text)
+      this.#keep({ text: delta.text })
       return
     }
     const chunk = this.parse(Chunk, json)
@@ -56,7 +56,7 @@ export class Decoder extends AnswerDecoder {
       throw promptBlocked(this.provider, promptFeedback.blockReason, promptFeedback.blockReasonMessage)
     if (usageMetadata) this.#usage = usageMetadata
     for (const { index, content, finishReason, finishMessage } of candidates ?? []) {
-      // Only one candidate is asked for.
+      // Only one candidate is requested.
       if (index) continue
       for (const part of content?.parts ?? []) this.#part(part)
       if (finishReason) this.#finish = finishReason
@@ -67,7 +67,7 @@ export class Decoder extends AnswerDecoder {
   protected override end(): AnswerEnd | undefined {
     const finish = this.#finish
     if (finish === undefined) return undefined
-    if (BROKEN.has(finish)) {
+    if (MALFORMED.has(finish)) {
       const message = this.#finishMessage ? `: ${this.#finishMessage.slice(0, 200)}` : ''
       throw this.text.malformed(`ended its answer with ${finish}${message}`)
     }
@@ -86,7 +86,7 @@ export class Decoder extends AnswerDecoder {
     this.#keep(part)
   }
 
-  /** Text that follows text is one part, unless one of them is signed. */
+  /** Consecutive texts are one part, unless one of them is signed. */
   #keep(part: WirePart): void {
     const last = this.#parts.at(-1)
     const isPlain = (one: WirePart | undefined): boolean =>
@@ -101,18 +101,15 @@ export class Decoder extends AnswerDecoder {
     const place = this.calls.size
     const isTaken = this.calls.places().some((other) => this.calls.get(other)?.id === id)
     this.calls.open(place, {
-      id: id && !isTaken ? id : `call_${nextNumber(this.request) + place}`,
+      id: id && !isTaken ? id : `call_${nextCallNumber(this.request.turns) + place}`,
       name,
       input: args ?? {},
     })
   }
 }
 
-/**
- * The text of a chunk that says nothing else, as nearly all do. Read by hand: a schema costs more than the parsing of
- * the JSON.
- */
-function usualText(json: unknown): { readonly text: string; readonly usage: unknown } | undefined {
+/** Nearly every chunk holds text alone. Read by hand: the schema takes longer than parsing the JSON. */
+function readTextDelta(json: unknown): { readonly text: string; readonly usage: unknown } | undefined {
   if (
     !isObject(json) ||
     json.error ||
@@ -131,19 +128,7 @@ function usualText(json: unknown): { readonly text: string; readonly usage: unkn
     return undefined
   return { text: part.text, usage: json.usageMetadata }
 }
-/** One more than the highest number that is in use. */
-function nextNumber({ turns }: CompletionRequest): number {
-  let highest = 0
-  for (const turn of turns)
-    if (turn.role === 'assistant')
-      for (const { id } of turn.calls) highest = Math.max(highest, Number(/^call_(\d{1,9})$/.exec(id)?.[1] ?? 0))
-  return highest + 1
-}
-
-/**
- * What Google counted, or `undefined` when it did not or cannot be believed. Its candidates do not include the
- * thoughts.
- */
+/** Google's counts; `undefined` when they are missing or implausible. Thoughts are not among the candidates' tokens. */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

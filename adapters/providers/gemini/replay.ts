@@ -3,21 +3,18 @@ import type { ToolCall } from 'svc/providers'
 import { WirePart } from './wire.ts'
 import { readJson } from 'svc/sdk'
 
-/**
- * What an answer with calls has to be given back with: its parts as they came, because the signature of a thought
- * belongs to one of them.
- */
+/** An answer with calls is sent back as the parts it came in, because a thought signature belongs to one part. */
 const Replay = v.object({ parts: v.array(WirePart) })
 
-/** `undefined` when nothing in the answer is signed. A summary of a thought is not asked for again. */
+/** `undefined` when no part is signed. Summaries of thoughts are left out. */
 export function writeReplay(parts: readonly WirePart[]): string | undefined {
   if (!parts.some(({ thoughtSignature }) => thoughtSignature)) return undefined
   return JSON.stringify({ parts: parts.filter(({ thought, thoughtSignature }) => !thought || thoughtSignature) })
 }
 
 /**
- * The parts of an answer, when they are still those of its calls: a call that was dropped since would leave a
- * signature without its thought.
+ * The parts of an answer, when they still match its calls: a call that was dropped since would leave a signature
+ * without its thought.
  */
 export function readReplay(replay: string | undefined, calls: readonly ToolCall[]): readonly WirePart[] | undefined {
   if (!replay) return undefined
@@ -25,7 +22,7 @@ export function readReplay(replay: string | undefined, calls: readonly ToolCall[
   try {
     data = readJson(replay)
   } catch {
-    return undefined /* not ours: the answer is put together from what it said */
+    return undefined /* the replay of another provider: the answer is encoded from its text and calls */
   }
   const read = v.safeParse(Replay, data)
   if (!read.success) return undefined

@@ -15,20 +15,20 @@ const STOPS: Readonly<Record<string, 'length' | 'refused'>> = {
   safety: 'refused',
 }
 
-/** Reads the chunks of chat completions, as OpenAI and all who copy it send them. */
+/** Reads the chunks of chat completions of OpenAI and of compatible vendors. */
 export class Decoder extends AnswerDecoder {
   readonly #inline = new InlineThinking(this.text)
   #lastPlace = -1
   #usage: unknown
   #finish: string | undefined
-  /** What the model thought, kept only for a vendor that wants it back. */
-  readonly #replayed: Quirks['replay']
+  /** The field with thinking that the vendor requires back. */
+  readonly #replayField: Quirks['replay']
   #reasoning = ''
   readonly #details: unknown[] = []
 
   constructor(provider: string, request: CompletionRequest, quirks: Pick<Quirks, 'replay'> = {}) {
     super(provider, request)
-    this.#replayed = quirks.replay
+    this.#replayField = quirks.replay
   }
 
   protected override doneMarker(): void {
@@ -36,12 +36,12 @@ export class Decoder extends AnswerDecoder {
   }
 
   protected override event(json: unknown): void {
-    const text = usualText(json)
+    const text = readTextDelta(json)
     if (text !== undefined) {
       this.text.understood = true
       return this.#inline.addText(text)
     }
-    const end = usualEnd(json)
+    const end = readFinish(json)
     if (end !== undefined) {
       this.text.understood = true
       this.#finish = end.finish
@@ -53,7 +53,7 @@ export class Decoder extends AnswerDecoder {
     if (chunk.error) throw failureInStream(this.provider, chunk.error)
     this.#usage = chunk.usage ?? this.#usage
     for (const { index, delta, message, finish_reason } of chunk.choices ?? []) {
-      // Only one choice is asked for.
+      // Only one choice is requested.
       if (index) continue
       const content = delta ?? message
       if (content) this.#read(content)
@@ -63,12 +63,12 @@ export class Decoder extends AnswerDecoder {
 
   protected override end(): AnswerEnd | undefined {
     this.#inline.finish()
-    // A few vendors leave out [DONE]; a reason to finish proves as well that nothing is missing.
+    // A few vendors leave out [DONE]. A finish reason proves as well that the answer is complete.
     if (!this.isComplete && !this.#finish) return undefined
     const calls = this.calls.end()
-    // The end marker alone, without a word or a reason, is no answer.
+    // The end marker alone is not an answer.
     if (this.#finish === undefined && this.text.total === 0 && calls.length === 0)
-      throw this.text.malformed('ended its answer without having said anything')
+      throw this.text.malformed('ended its answer without text or tool calls')
     return {
       stop: STOPS[this.#finish ?? ''] ?? 'done',
       calls,
@@ -78,7 +78,7 @@ export class Decoder extends AnswerDecoder {
   }
 
   #replay(): string | undefined {
-    if (this.#replayed === 'reasoning_content')
+    if (this.#replayField === 'reasoning_content')
       return this.#reasoning === '' ? undefined : JSON.stringify(this.#reasoning)
     return this.#details.length > 0 ? JSON.stringify(this.#details) : undefined
   }
@@ -89,8 +89,8 @@ export class Decoder extends AnswerDecoder {
       reasoning_content ??
       reasoning ??
       parts?.map(({ thinking }) => thinking?.map((part) => part.text ?? '').join('') ?? '').join('')
-    if (this.#replayed === 'reasoning_content') this.#reasoning += thinking ?? ''
-    else if (this.#replayed && reasoning_details) this.#details.push(...reasoning_details)
+    if (this.#replayField === 'reasoning_content') this.#reasoning += thinking ?? ''
+    else if (this.#replayField && reasoning_details) this.#details.push(...reasoning_details)
     if (thinking) this.text.addThinking(thinking)
     const text =
       typeof content === 'string' ? content : (parts?.map((part) => part.text ?? '').join('') ?? '') || refusal
@@ -103,7 +103,7 @@ export class Decoder extends AnswerDecoder {
     const call = this.calls.open(place)
     this.#lastPlace = place
     if (id) call.id ??= id
-    // A name comes whole; some repeat it with every piece.
+    // Names are never split; some vendors repeat them with every piece.
     if (part?.name && call.name === '') call.name = part.name
     const args = part?.arguments
     if (typeof args === 'string') this.calls.append(call, args)
@@ -113,7 +113,7 @@ export class Decoder extends AnswerDecoder {
     }
   }
 
-  /** Where a piece of a call belongs. Without a number, a new id or a new name means a new call. */
+  /** The index of the call a piece belongs to. Without an index, a new id or a new name means a new call. */
   #placeOf(index: number | null | undefined, id: string | null | undefined, name: string | null | undefined): number {
     const next = this.calls.size
     const isOther = (place: number): boolean => {
@@ -124,17 +124,16 @@ export class Decoder extends AnswerDecoder {
       const isNew = !this.calls.get(this.#lastPlace) || isOther(this.#lastPlace) || (!id && Boolean(name))
       return isNew ? next : this.#lastPlace
     }
-    // Some number every call with 0 and tell them apart by their id alone.
+    // Some vendors send index 0 for every call and only distinguish them by id.
     return isOther(index) && name ? next : index
   }
 }
 
 /**
- * The text of a chunk that holds text and nothing else, as nearly all do. Read by hand: the schema takes half as
- * long again as the
- * parsing of the JSON. Whatever is not exactly this goes through the schema.
+ * Nearly every chunk holds text alone. Read by hand: the schema takes half as long as parsing the JSON. Everything else
+ * goes through the schema.
  */
-function usualText(json: unknown): string | undefined {
+function readTextDelta(json: unknown): string | undefined {
   if (!isObject(json) || json.usage || json.error || !Array.isArray(json.choices) || json.choices.length !== 1)
     return undefined
   const choice: unknown = json.choices[0]
@@ -149,8 +148,8 @@ function usualText(json: unknown): string | undefined {
     ? content
     : undefined
 }
-/** The same for the chunk that says why the answer ends, and nothing else. */
-function usualEnd(json: unknown): { readonly finish: string; readonly usage: unknown } | undefined {
+/** The same for a chunk that holds a finish reason alone. */
+function readFinish(json: unknown): { readonly finish: string; readonly usage: unknown } | undefined {
   if (!isObject(json) || json.error || !Array.isArray(json.choices) || json.choices.length !== 1) return undefined
   const choice: unknown = json.choices[0]
   if (
@@ -165,7 +164,7 @@ function usualEnd(json: unknown): { readonly finish: string; readonly usage: unk
   for (const _ in choice.delta) return undefined
   return { finish: choice.finish_reason, usage: json.usage }
 }
-/** What the vendor counted, or `undefined` when it did not or cannot be believed. */
+/** The vendor's counts; `undefined` when they are missing or implausible. */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

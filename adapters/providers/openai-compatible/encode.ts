@@ -7,14 +7,14 @@ import type {
   ChatCompletionMessageParam,
   ChatCompletionToolMessageParam,
 } from 'openai/resources/chat/completions'
-import { plainText } from 'svc/providers'
+import { jsonArguments, objectSchema, plainText, TurnCache } from 'svc/providers'
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
 import type { Quirks } from './quirks.ts'
 import type { AssistantMessage, ThinkingFields } from './wire.ts'
 import { readJson } from 'svc/sdk'
 
 type RequestBody = Omit<ChatCompletionCreateParamsStreaming, 'messages'>
-/** Mistral wants the name of the tool with its result. */
+/** Mistral requires the name of the tool with its result. */
 type ToolMessage = ChatCompletionToolMessageParam & { name?: string }
 
 /** The body of a chat completion request. */
@@ -33,19 +33,19 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     ...(temperature !== undefined &&
       !quirks.noTemperature?.some((start) => model.startsWith(start)) && { temperature }),
     ...(responseFormat && { response_format: format(responseFormat) }),
-    ...thinking(request, quirks),
+    ...thinkingFields(request, quirks),
   }
   // Messages are added below, as text: those of earlier turns were encoded for an earlier request.
   const rest = JSON.stringify({ ...body, messages: undefined })
   let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
-  // Only what belongs to the turn that goes on has to carry what was thought.
-  const running =
+  // Only answers of the current turn have to carry their thinking.
+  const currentTurn =
     quirks.replay === 'reasoning_content' && request.thinking !== false
       ? turns.findLastIndex(({ role }) => role === 'user')
       : Infinity
   for (const [at, turn] of turns.entries()) {
     const text = encodeTurn(
-      turn.role === 'assistant' && at > running && turn.calls.length > 0
+      turn.role === 'assistant' && at > currentTurn && turn.calls.length > 0
         ? { ...turn, replay: turn.replay ?? '' }
         : turn,
       quirks,
@@ -55,31 +55,27 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
   return `${rest.slice(0, -1)},"messages":[${messages}]}`
 }
 
-/** Encoded messages, which every later request of a conversation repeats. They live as long as their turns. */
-const encodedTurns = new WeakMap<Turn, string>()
-const MAX_CACHED_LENGTH = 20_000
+const turnCache = new TurnCache()
 function encodeTurn(turn: Turn, quirks: Quirks): string {
-  // What is encoded for one vendor only is not cached.
-  if (quirks.shortCallIds || (turn.role === 'assistant' && turn.replay !== undefined))
-    return JSON.stringify(message(turn, quirks))
-  let text = encodedTurns.get(turn)
-  if (text !== undefined) return text
-  text = JSON.stringify(message(turn, quirks))
-  if (text.length <= MAX_CACHED_LENGTH) encodedTurns.set(turn, text)
-  return text
+  const encodeMessage = (): string => JSON.stringify(message(turn, quirks))
+  // The cache is shared by all vendors, so it only holds what is the same for all of them.
+  const isVendorSpecific = quirks.shortCallIds || (turn.role === 'assistant' && turn.replay !== undefined)
+  return isVendorSpecific ? encodeMessage() : turnCache.get(turn, encodeMessage)
 }
 
-function format(wanted: ResponseFormat): NonNullable<RequestBody['response_format']> {
-  if (wanted.type === 'json') return { type: 'json_object' }
-  const { name, schema, strict } = wanted
+function format(responseFormat: ResponseFormat): NonNullable<RequestBody['response_format']> {
+  if (responseFormat.type === 'json') return { type: 'json_object' }
+  const { name, schema, strict } = responseFormat
   return { type: 'json_schema', json_schema: { name, schema: { ...schema }, ...(strict !== undefined && { strict }) } }
 }
 
-/** The vendor's own switch for thinking, and nothing for a model that cannot think. */
-function thinking({ model, thinking: wanted }: CompletionRequest, quirks: Quirks): object {
-  if (wanted === undefined || !quirks.thinking) return {}
+/** The vendor's own switch for thinking; nothing for a model that cannot think. */
+function thinkingFields({ model, thinking }: CompletionRequest, quirks: Quirks): object {
+  if (thinking === undefined || !quirks.thinking) return {}
   const { models, on, off } = quirks.thinking
-  return models === undefined || models.some((start) => model.startsWith(start)) ? (wanted ? on : off) : {}
+  const canThink = models === undefined || models.some((prefix) => model.startsWith(prefix))
+  if (!canThink) return {}
+  return thinking ? on : off
 }
 
 function message(turn: Turn, quirks: Quirks): ChatCompletionMessageParam | AssistantMessage | ToolMessage {
@@ -101,13 +97,13 @@ function message(turn: Turn, quirks: Quirks): ChatCompletionMessageParam | Assis
       tool_calls: turn.calls.map((call) => functionCall(call, idOf(call.id))),
     }
   }
-  // Several vendors take a list of parts only from models that see.
+  // Several vendors accept a list of parts only for models that take images.
   return { role: 'user', content: plainText(turn.parts) ?? turn.parts.map(part) }
 }
 
 /**
- * What the model thought, in the field it came in. Where that is lost, as after another model, a blank stands for it:
- * the vendor refuses a message without the field.
+ * The thinking of an answer, in the field it came in. Where it is lost, as after another model, a blank is sent: the
+ * vendor refuses a message without the field.
  */
 function replayFields(replay: string | undefined, { replay: field }: Quirks): ThinkingFields {
   if (replay === undefined || field === undefined) return {}
@@ -115,7 +111,7 @@ function replayFields(replay: string | undefined, { replay: field }: Quirks): Th
   try {
     value = readJson(replay)
   } catch {
-    value = undefined /* not from here */
+    value = undefined /* the replay of another provider */
   }
   if (field === 'reasoning_details') return Array.isArray(value) ? { reasoning_details: value } : {}
   return { reasoning_content: typeof value === 'string' && value !== '' ? value : ' ' }
@@ -130,16 +126,9 @@ function functionCall({ name, args }: ToolCall, id: string): ChatCompletionMessa
   return {
     id,
     type: 'function',
-    function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) },
+    function: { name, arguments: jsonArguments(args) },
   }
 }
 function functionTool({ name, description, input }: CompletionRequest['tools'][number]): ChatCompletionFunctionTool {
-  return { type: 'function', function: { name, description, parameters: schemaOf(input) } }
-}
-
-/** Parameters have to be an object schema, also those of a tool that takes nothing. */
-function schemaOf(input: object): Record<string, unknown> {
-  return 'type' in input && input.type === 'object'
-    ? { properties: {}, ...input }
-    : { type: 'object', properties: {}, ...input }
+  return { type: 'function', function: { name, description, parameters: objectSchema(input) } }
 }

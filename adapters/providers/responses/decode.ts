@@ -5,12 +5,12 @@ import { failureInStream } from './errors.ts'
 import { Replay, StreamEvent, Thought, WireUsage } from './wire.ts'
 import type { Item } from './wire.ts'
 
-/** Reads the events of the Responses API: items by their place in the response. */
+/** Reads the events of the Responses API: output items by their index. */
 export class Decoder extends AnswerDecoder {
-  /** Places of the calls whose arguments are whole. */
-  readonly #wholeCalls = new Set<number>()
+  /** Indexes of the calls whose arguments are complete. */
+  readonly #completeCalls = new Set<number>()
   readonly #thoughts = new Map<number, Thought>()
-  /** Characters of the texts, by their place. */
+  /** Characters of the texts, by index. */
   readonly #texts = new Map<number, number>()
   #usage: unknown
   #stop: AnswerEnd['stop'] | undefined
@@ -58,9 +58,9 @@ export class Decoder extends AnswerDecoder {
   protected override end(): AnswerEnd | undefined {
     const stop = this.#stop
     if (stop === undefined) return undefined
-    // A call that the limit cut off has no end to its arguments.
+    // The limit may have cut off the arguments of a call.
     if (stop !== 'done')
-      for (const place of this.calls.places()) if (!this.#wholeCalls.has(place)) this.calls.drop(place)
+      for (const place of this.calls.places()) if (!this.#completeCalls.has(place)) this.calls.drop(place)
     const replay = this.#replay()
     const calls = this.calls.end()
     if (calls.some(({ name }) => name === '')) throw this.text.malformed('called a tool without a name')
@@ -96,19 +96,19 @@ export class Decoder extends AnswerDecoder {
   #closeItem(place: number, item: Item): void {
     if (item.type === 'function_call') {
       const call = this.#openCall(place, item)
-      this.#wholeCalls.add(place)
+      this.#completeCalls.add(place)
       if (!item.arguments) return
       call.args = ''
       this.calls.append(call, item.arguments)
     } else if (item.type === 'reasoning') {
-      // Without its sealed part it cannot be given back to a vendor that stores nothing.
+      // The vendor stores nothing, so thinking is useless to it without its encrypted content.
       const thought = v.safeParse(Thought, item)
       if (thought.success) this.#thoughts.set(place, thought.output)
     }
   }
 }
 
-/** What the vendor counted, or `undefined` when it did not or cannot be believed. */
+/** The vendor's counts; `undefined` when they are missing or implausible. */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

@@ -7,13 +7,14 @@ import type {
   ResponseInputContent,
   ResponseInputItem,
 } from 'openai/resources/responses/responses'
+import { jsonArguments, objectSchema } from 'svc/providers'
 import type { CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from 'svc/providers'
 import { Replay } from './wire.ts'
 
-/** Models that think, which take no temperature. `chat` models of these families do not. */
-const thinks = (model: string): boolean => /^(?:o[1-9]|gpt-[5-9]|codex)/.test(model) && !/chat/.test(model)
+/** Whether a model thinks and therefore refuses a temperature. `chat` models of these families do neither. */
+const isReasoningModel = (model: string): boolean => /^(?:o[1-9]|gpt-[5-9]|codex)/.test(model) && !/chat/.test(model)
 
-/** What the assistant said may be given back without the id and status of its message. */
+/** A message of the assistant may be sent back without its id and status. */
 type AssistantMessage = Omit<EasyInputMessage, 'content'> & {
   content: readonly { type: 'output_text'; text: string }[]
 }
@@ -38,7 +39,7 @@ export function encode(request: CompletionRequest): string {
       tools: tools.map(functionTool),
     }),
     ...(maxTokens !== undefined && { max_output_tokens: Math.max(MIN_TOKENS, maxTokens) }),
-    ...(thinks(model)
+    ...(isReasoningModel(model)
       ? {
           include: ['reasoning.encrypted_content'],
           ...(thinking !== undefined && {
@@ -51,9 +52,9 @@ export function encode(request: CompletionRequest): string {
   return JSON.stringify(body)
 }
 
-function format(wanted: ResponseFormat): ResponseFormatTextConfig {
-  if (wanted.type === 'json') return { type: 'json_object' }
-  const { name, schema, strict } = wanted
+function format(responseFormat: ResponseFormat): ResponseFormatTextConfig {
+  if (responseFormat.type === 'json') return { type: 'json_object' }
+  const { name, schema, strict } = responseFormat
   return { type: 'json_schema', name, schema: { ...schema }, ...(strict !== undefined && { strict }) }
 }
 
@@ -78,7 +79,7 @@ const functionCall = ({ id, name, args }: ToolCall): ResponseFunctionToolCall =>
   type: 'function_call',
   call_id: id,
   name,
-  arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}),
+  arguments: jsonArguments(args),
 })
 
 function part(value: Part): ResponseInputContent {
@@ -87,12 +88,5 @@ function part(value: Part): ResponseInputContent {
 }
 
 function functionTool({ name, description, input }: CompletionRequest['tools'][number]): FunctionTool {
-  return { type: 'function', name, description, parameters: schemaOf(input), strict: false }
-}
-
-/** Parameters have to be an object schema, also those of a tool that takes nothing. */
-function schemaOf(input: object): Record<string, unknown> {
-  return 'type' in input && input.type === 'object'
-    ? { properties: {}, ...input }
-    : { type: 'object', properties: {}, ...input }
+  return { type: 'function', name, description, parameters: objectSchema(input), strict: false }
 }

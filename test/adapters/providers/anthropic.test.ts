@@ -5,7 +5,7 @@ import type { CompletionRequest, ProviderClient, Turn } from 'svc/providers'
 import { generationOf, takesTemperature, thinkingOf } from '../../../adapters/providers/anthropic/claude.ts'
 import { encode } from '../../../adapters/providers/anthropic/encode.ts'
 import { anthropic } from '../../../adapters/providers/anthropic/index.ts'
-import { constrains } from '../../../adapters/providers/anthropic/schema.ts'
+import { isSupportedSchema } from '../../../adapters/providers/anthropic/schema.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
 import { collect, request } from '../../contract/provider.ts'
 import { event, startFakeAnthropic } from '../../support/fake-anthropic.ts'
@@ -356,8 +356,8 @@ describe('what is sent', () => {
     expect(sent()).not.toHaveProperty('output_config')
     await ask({ responseFormat: { type: 'json' } })
     expect(sent()).not.toHaveProperty('output_config')
-    expect(constrains({ type: 'array', items: { type: 'object', properties: {} } })).toBe(false)
-    expect(constrains({ anyOf: [schema, { type: 'null' }] })).toBe(true)
+    expect(isSupportedSchema({ type: 'array', items: { type: 'object', properties: {} } })).toBe(false)
+    expect(isSupportedSchema({ anyOf: [schema, { type: 'null' }] })).toBe(true)
   })
   it('further fields pass and do not replace what is said, betas are a header, and /v1 may stand in the address', async () => {
     client = anthropic.connect({
