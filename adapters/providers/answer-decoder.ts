@@ -10,37 +10,36 @@ import type { Usage } from './usage.ts'
 
 const DONE = '[DONE]'
 
-/** How an answer ended. Its calls make `done` into `calls`. */
+/** How an answer ended. With calls, `done` becomes `calls`. */
 export interface AnswerEnd {
   readonly stop: 'done' | 'length' | 'refused'
   /** In the order of the answer. */
   readonly calls: readonly ToolCall[]
-  /** Estimated when the vendor counted nothing, or nothing that can be believed. */
+  /** `undefined` when the vendor's counts are missing or implausible: then it is estimated. */
   readonly usage: Usage | undefined
-  /** Given out with calls only: nothing else is answered within the turn. */
+  /** Only passed on together with calls: without calls the turn is over. */
   readonly replay?: string | undefined
 }
 
-/** Cuts the bytes of an answer into events. */
+/** Splits the bytes of an answer into events. */
 export interface AnswerReader {
   feed(bytes: Uint8Array): void
-  /** Reads what the end of the stream completes. */
+  /** Handles what is left at the end of the stream. */
   finish(): void
 }
 
 /**
- * Turns the bytes of one streamed answer into events: text and thinking as they come, then the calls, then `end`.
- * What all vendors share
- * is here: malformed and cut answers, JSON, limits, order. A subclass reads the events of its vendor. Holds no
- * timers and no connections.
+ * Turns the bytes of one streamed answer into events: text and thinking as they arrive, then the calls, then `end`. It
+ * covers what all vendors share: malformed and truncated answers, JSON, limits, order. A subclass reads the events of
+ * its vendor. Holds neither timers nor connections.
  */
 export abstract class AnswerDecoder implements StreamDecoder<CompletionEvent> {
   protected readonly provider: string
   protected readonly request: CompletionRequest
-  /** What the model wrote, for events to add to. */
+  /** Collects the text of the answer. */
   protected readonly text: StreamedText
   protected readonly calls: ToolCallBuilder
-  /** Set by the vendor's last event: what follows it is of no interest. */
+  /** Set by the vendor's last event: what follows is ignored. */
   protected isComplete = false
   #reader: AnswerReader | undefined
 
@@ -55,14 +54,14 @@ export abstract class AnswerDecoder implements StreamDecoder<CompletionEvent> {
     return this.isComplete
   }
 
-  /** The events these bytes complete. Text of one chunk of the network is one event. */
+  /** The events completed by these bytes. The text of one chunk is one event. */
   feed(bytes: Uint8Array): readonly CompletionEvent[] {
     this.#reader ??= this.openReader()
     this.#reader.feed(bytes)
     return this.text.take()
   }
 
-  /** The rest, ending with `end`. Throws `cut` when nothing proves that the answer is whole. */
+  /** The remaining events, the last of which is `end`. Throws `cut` when the answer is incomplete. */
   finish(): readonly CompletionEvent[] {
     this.#reader?.finish()
     const { stop, calls, usage, replay } = this.text.requireEnd(this.end())
@@ -79,58 +78,49 @@ export abstract class AnswerDecoder implements StreamDecoder<CompletionEvent> {
     ]
   }
 
-  /**
-   * A few vendors, and what stands between, answer a request for a stream with the whole as JSON; then comes
-   * `finish`.
-   */
-  async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
-    this.receive(await response.text(), undefined)
+  /** Reads an answer that a vendor or a proxy sent as JSON instead of a stream; `finish` follows. */
+  async decodeWhole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
+    this.handleData(await response.text(), undefined)
     return this.text.take()
   }
 
-  /**
-   * One event, parsed. Throws the failure that an error within the stream means. `name` is the event's where its
-   * frame names it.
-   */
-  protected abstract event(json: unknown, name: string | undefined): void
-  /** How the answer ended; `undefined` when nothing said so, and it is cut. */
+  /** Handles one parsed event. Throws for an error within the stream. `name` is the type from the event's frame. */
+  protected abstract handleEvent(json: unknown, name: string | undefined): void
+  /** How the answer ended; `undefined` when it is incomplete. */
   protected abstract end(): AnswerEnd | undefined
 
-  /**
-   * What cuts the bytes into events and hands them to `receive`: a `text/event-stream` unless the vendor has its own
-   * frames.
-   */
+  /** The reader that passes events to `handleData`: of `text/event-stream`, unless the vendor has its own frames. */
   protected openReader(): AnswerReader {
     return new EventStreamReader(
       ({ data, event }) => {
-        if (!this.isComplete) this.receive(data, event)
+        if (!this.isComplete) this.handleData(data, event)
       },
       (maxChars) => this.text.malformed(`sent a line of more than ${maxChars} characters`),
     )
   }
 
-  /** Parses one event with the limit of depth. One that is no JSON is skipped; too many of them are `malformed`. */
-  protected receive(data: string, name: string | undefined): void {
-    if (data === DONE) return this.doneMarker()
+  /** Parses one event. Events that are not JSON are skipped; too many of them make the answer `malformed`. */
+  protected handleData(data: string, name: string | undefined): void {
+    if (data === DONE) return this.handleDone()
     let json: unknown
     try {
       json = readJson(data)
     } catch {
       return this.text.skip()
     }
-    this.event(json, name)
+    this.handleEvent(json, name)
   }
-  /** `[DONE]`, which means something in OpenAI's format alone. */
-  protected doneMarker(): void {}
+  /** Handles `[DONE]`, which only has a meaning in OpenAI's format. */
+  protected handleDone(): void {}
 
-  /** An event as its schema has it; `undefined` for one of another form, which is skipped. */
+  /** Parses an event with a schema; `undefined` for a mismatch, which is skipped. */
   protected parse<S extends v.GenericSchema>(schema: S, json: unknown): v.InferOutput<S> | undefined {
     const parsed = v.safeParse(schema, json)
     if (!parsed.success) {
       this.text.skip()
       return undefined
     }
-    this.text.understood = true
+    this.text.hasEvents = true
     return parsed.output
   }
 }

@@ -1,15 +1,15 @@
 import { AnswerDecoder } from './answer-decoder.ts'
-import type { ReplayPlace } from './replay.ts'
+import type { ReplayPosition } from './replay.ts'
 import type { OpenCall } from './tool-calls.ts'
 
-/** One block that grows over this is a fault of the vendor. In characters. */
+/** A block that grows beyond this is a fault of the vendor. In characters. */
 const MAX_BLOCK = 8_388_608
 const MAX_BLOCKS = 1024
 
 export type ThinkingBlock =
   | { readonly kind: 'thinking'; text: string; signature: string | undefined }
   | { readonly kind: 'redacted'; data: string }
-/** `ignored`: what a vendor does beside answering. */
+/** `ignored`: content that is not part of the answer. */
 type Block =
   | { readonly kind: 'ignored' }
   | { readonly kind: 'text'; chars: number }
@@ -17,27 +17,26 @@ type Block =
   | ThinkingBlock
 
 /**
- * The decoder of a vendor whose answers are numbered blocks of text, thinking and calls. A block begins with its
- * start or, where a vendor
- * leaves that out, with its first delta; a delta for a block of another kind is skipped.
+ * Decodes answers of numbered blocks of text, thinking and calls. A block begins with its start event or, where a
+ * vendor leaves that out, with its first delta. A delta for a block of another kind is skipped.
  */
 export abstract class BlockDecoder extends AnswerDecoder {
   readonly #blocks: (Block | undefined)[] = []
 
-  protected place(index: number, block: Block): void {
+  protected openBlock(index: number, block: Block): void {
     if (!Number.isInteger(index) || index < 0 || index >= MAX_BLOCKS)
       throw this.text.malformed(`sent an answer of more than ${MAX_BLOCKS} blocks`)
     this.#blocks[index] = block
   }
-  protected placeCall(index: number, call: Partial<OpenCall>): void {
-    this.place(index, { kind: 'call' })
+  protected openCall(index: number, call: Partial<OpenCall>): void {
+    this.openBlock(index, { kind: 'call' })
     this.calls.open(index, call)
   }
 
   protected addText(index: number, text: string): void {
     const block = this.#blocks[index] ?? this.#begin(index, { kind: 'text', chars: 0 })
     if (block.kind !== 'text') return this.#mismatch(block)
-    this.text.understood = true
+    this.text.hasEvents = true
     block.chars += text.length
     this.text.addText(text)
   }
@@ -48,7 +47,7 @@ export abstract class BlockDecoder extends AnswerDecoder {
     this.text.addThinking(text)
     if (block.text.length > MAX_BLOCK) throw this.text.malformed('sent thinking that has no end')
   }
-  /** The block of thinking of this number; `undefined` where another stands. */
+  /** The thinking block of this number; `undefined` when the block is of another kind. */
   protected thinkingAt(index: number): Extract<Block, { kind: 'thinking' }> | undefined {
     const block = this.#blocks[index] ?? this.#begin(index, { kind: 'thinking', text: '', signature: undefined })
     if (block.kind === 'thinking') return block
@@ -66,10 +65,10 @@ export abstract class BlockDecoder extends AnswerDecoder {
     else this.#mismatch(this.#blocks[index])
   }
 
-  /** All blocks in order, for the vendor to be given back. */
-  protected pieces<Thought>(toThought: (block: ThinkingBlock) => Thought): readonly (Thought | ReplayPlace)[] {
+  /** All blocks in order, for the replay. */
+  protected pieces<Thought>(toThought: (block: ThinkingBlock) => Thought): readonly (Thought | ReplayPosition)[] {
     let calls = 0
-    return this.#blocks.flatMap((block): (Thought | ReplayPlace)[] => {
+    return this.#blocks.flatMap((block): (Thought | ReplayPosition)[] => {
       if (!block || block.kind === 'ignored') return []
       if (block.kind === 'text') return [{ text: block.chars }]
       return block.kind === 'call' ? [{ call: calls++ }] : [toThought(block)]
@@ -77,7 +76,7 @@ export abstract class BlockDecoder extends AnswerDecoder {
   }
 
   #begin(index: number, block: Block): Block {
-    this.place(index, block)
+    this.openBlock(index, block)
     return block
   }
   #mismatch(block: Block | undefined): void {

@@ -5,14 +5,14 @@ export interface CompletionRequest {
   readonly system: string
   readonly turns: readonly Turn[]
   readonly tools: readonly { readonly name: string; readonly description: string; readonly input: object }[]
-  /** Upper limit of the answer in tokens. */
+  /** The limit of the answer in tokens. */
   readonly maxTokens?: number
   readonly temperature?: number
-  /** Ask the model to think first, where it can. */
+  /** Whether a model that can think does; its default when absent. */
   readonly thinking?: boolean
-  /** What the answer must be. A provider that cannot say so to its model ignores it; the caller checks the answer. */
+  /** The required format. Providers without such a feature ignore it; the caller checks the answer. */
   readonly responseFormat?: ResponseFormat
-  /** Further fields for the provider, handed on as they are. They replace nothing that is said above. */
+  /** Further fields of the vendor's request, passed on as they are. They do not override the fields above. */
   readonly extra?: Readonly<Record<string, unknown>>
 }
 export type ResponseFormat =
@@ -25,10 +25,7 @@ export type ResponseFormat =
     }
 export type Turn =
   | { readonly role: 'user'; readonly parts: readonly Part[] }
-  /**
-   * `replay` is what this provider and model gave with its `end`, untouched; only while the turn it was made in
-   * lasts.
-   */
+  /** `replay` is what this provider and model returned with `end`, unchanged; only present within the same turn. */
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly ToolCall[]; readonly replay?: string }
   | {
       readonly role: 'tool'
@@ -40,17 +37,16 @@ export type Turn =
 export type Part =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly mime: string; readonly base64: string }
-/** `args` is what the model wrote, parsed as JSON when it is JSON and the raw text when it is not. */
+/** `args` are parsed when the model wrote JSON, and the raw text when it did not. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
   readonly args: unknown
 }
 /**
- * Zero or more text, thinking and call events, then exactly one end. A delta may hold several tokens. `replay` is
- * what the provider has to
- * be given back with this answer when its calls are answered, such as signed thinking: opaque to everyone else, at
- * most 1 MB.
+ * Any number of text, thinking and call events, then exactly one end. A delta may hold several tokens. `replay` is what
+ * the provider needs back together with this answer and the results of its calls, such as signed thinking: opaque to
+ * everyone else, at most 1 MB.
  */
 export type CompletionEvent =
   | { readonly type: 'text'; readonly delta: string }
@@ -63,10 +59,10 @@ export type CompletionEvent =
       readonly replay?: string
     }
 
-/** The pictures that models with eyes take. */
-export const pictureTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+/** The media types of images that all models with image input accept. */
+export const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** A conversation written down with its speakers, for models that take a text and no turns. */
+/** A conversation as a transcript, for models that take a text instead of turns. */
 export function transcriptOf(turns: readonly Turn[]): string {
   return turns
     .map(transcriptLine)
@@ -74,7 +70,7 @@ export function transcriptOf(turns: readonly Turn[]): string {
     .join('\n\n')
 }
 function transcriptLine(turn: Turn): string {
-  if (turn.role === 'user') return `User: ${textOfUser(turn)}`
+  if (turn.role === 'user') return `User: ${userText(turn)}`
   if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
   const calls = turn.calls.map(
     ({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`,
@@ -83,10 +79,7 @@ function transcriptLine(turn: Turn): string {
     ? ''
     : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
 }
-/**
- * What the user said, when that is nothing but text: many servers read a string and no list. `undefined` where there
- * is an image.
- */
+/** The parts as one string, which more servers accept than a list; `undefined` when there is an image. */
 export function plainText(parts: readonly Part[]): string | undefined {
   let text = ''
   for (const part of parts) {
@@ -95,7 +88,7 @@ export function plainText(parts: readonly Part[]): string | undefined {
   }
   return text
 }
-/** What the user said as one text. */
-export function textOfUser(turn: Extract<Turn, { role: 'user' }>): string {
+/** A turn of the user as text, with a placeholder for each image. */
+export function userText(turn: Extract<Turn, { role: 'user' }>): string {
   return turn.parts.map((part) => (part.type === 'text' ? part.text : '[picture]')).join('\n')
 }

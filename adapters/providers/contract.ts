@@ -1,7 +1,7 @@
-// What a driver of a model provider sees of the daemon beside `svc/sdk`, as `svc/providers`.
+// The interface of drivers of model providers, as `svc/providers`; beside it they see `svc/sdk`.
 
-// What is asked of a model, and what it answers
-export { pictureTypes, plainText, textOfUser, transcriptOf } from './completion.ts'
+// Completion requests and their events
+export { imageTypes, plainText, userText, transcriptOf } from './completion.ts'
 export type { CompletionEvent, CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from './completion.ts'
 
 // A driver and its plugin
@@ -18,7 +18,7 @@ export type {
   ProviderRegistry,
 } from './driver.ts'
 
-// What requests are encoded with
+// Encoding of requests
 export {
   alternatingMessages,
   encodeMessages,
@@ -48,14 +48,14 @@ export type { ClassifiedFailure, FailureClass, FailureClassifier } from './api-f
 export { TokenCache } from './token-cache.ts'
 export type { ExpiringToken } from './token-cache.ts'
 
-// What a streamed answer is decoded with
+// Decoding of streamed answers
 export type { FieldsOf } from './fields-of.ts'
 export { AnswerDecoder } from './answer-decoder.ts'
 export type { AnswerEnd, AnswerReader } from './answer-decoder.ts'
 export { BlockDecoder } from './block-decoder.ts'
 export type { ThinkingBlock } from './block-decoder.ts'
 export { replayFormat } from './replay.ts'
-export type { ReplayFormat, ReplayPlace } from './replay.ts'
+export type { ReplayFormat, ReplayPosition } from './replay.ts'
 export { readStreamed } from './streamed-answer.ts'
 export type { StreamDecoder } from './streamed-answer.ts'
 export { StreamedText } from './streamed-text.ts'

@@ -7,36 +7,36 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
   readonly name: string
   readonly title: string
-  /** Named for display and for the presence check; the driver never reads it. Absent: no key is needed. */
+  /** The environment variable with the key. The host reads it, the driver never does. Absent: no key is needed. */
   readonly envVar?: string
-  /** Other variables vendors' own tools take the key from; looked at in this order when `envVar` is not set. */
+  /** Variables the vendor's own tools read the key from; tried in this order when `envVar` is not set. */
   readonly otherEnvVars?: readonly string[]
-  /** The variable is there for other tools as well: having it does not make this the default provider. */
+  /** The variable is also used by other tools: that it is set does not make this the default provider. */
   readonly sharedKey?: true
-  /** Variable with the address, for a vendor whose customers each have their own. */
+  /** The variable with the address, for vendors whose customers each have an address of their own. */
   readonly addressVar?: string
-  /** Where requests go unless the operator says otherwise. Absent: nothing leaves the process. */
+  /** Where requests go unless the operator configures another address. Absent: nothing leaves the process. */
   readonly baseUrl?: string
-  /** Used when an agent asks for this provider without naming a model. */
+  /** The model of an agent that names this provider and no model. */
   readonly defaultModel: string
-  /** How it embeds. Absent: it cannot, or nobody knows. */
+  /** The default model and the limits for embeddings. Absent: it has none, or they are unknown. */
   readonly embedding?: Embedding
-  /** What may stand in its section beside what every provider has. Fields that are not here are left to others. */
+  /** The keys of its section beside those that every provider has. */
   readonly config: C
-  /** Variables that fill those fields of `config` which the section leaves out; the first one that is set. */
+  /** Variables for keys of `config` that the section leaves out; the first one that is set. */
   readonly configVars?: Readonly<Record<string, readonly string[]>>
   /**
-   * Of a driver that runs a program of this machine: what is missing and how to get it, `undefined` when it is there.
-   * Asked for each list, so it answers in microseconds.
+   * For a driver that runs a local program: what is missing and how to install it; `undefined` when nothing is.
+   * Called for each list of providers, so it has to return within microseconds.
    */
-  lacks?(config: v.InferOutput<C>): string | undefined
-  /** The address that its section stands for, such as that of a region. Asked when none is set. */
+  missingRequirement?(config: v.InferOutput<C>): string | undefined
+  /** The address that follows from its section, such as that of a region. Called when no address is configured. */
   address?(config: v.InferOutput<C>): string | undefined
-  /** Signing in with a code that a person enters elsewhere (RFC 8628); the token that comes of it is the key. */
+  /** Sign-in with a code that a person enters in a browser (RFC 8628). The access token becomes the key. */
   signIn?(config: v.InferOutput<C>): DeviceSignIn
   connect(link: ProviderLink<v.InferOutput<C>>): ProviderClient
 }
-/** The addresses of an OAuth server, and as whom a token is asked for. */
+/** The endpoints of an OAuth server and the client that requests a token. */
 export interface DeviceSignIn {
   readonly codeUrl: string
   readonly tokenUrl: string
@@ -44,45 +44,35 @@ export interface DeviceSignIn {
   readonly scope: string
 }
 export interface ProviderLink<C> {
-  /**
-   * The provider's id as configured, for failures; the driver's own name unless a section uses the driver under
-   * another one.
-   */
+  /** The provider's id as configured, for failures. A section may use a driver under another name than its own. */
   readonly name: string
   readonly config: C
   readonly baseUrl: string
   readonly fetch: Fetch
-  /** The key at this moment. Ask before each request; never keep it. */
+  /** The current key. Call it before each request and never store the key: it may change. */
   apiKey(): Promise<string | undefined>
 }
 /**
- * Failures are thrown as `UpstreamFailure`, classified; an abort rejects with the signal's reason. A client does not
- * retry,
- * does not read the environment, knows no prices and sees no sessions.
+ * Failures are thrown as classified `UpstreamFailure`s; an abort rejects with the signal's reason. A client does not
+ * retry, does not read the environment, and knows neither prices nor sessions.
  */
 export interface ProviderClient {
   complete(request: CompletionRequest, signal: AbortSignal): AsyncIterable<CompletionEvent>
-  /** The ids of the models on offer, when the vendor can say. */
+  /** The ids of the models on offer, for vendors that list them. */
   models?(signal: AbortSignal): Promise<readonly string[]>
-  /** One vector for each text, in their order. Fails as `complete` does. */
+  /** One vector for each text, in the order of the texts. Fails like `complete`. */
   embed?(request: EmbeddingRequest, signal: AbortSignal): Promise<Embeddings>
   /** A cheap call that proves the address and the key. */
   probe(signal: AbortSignal): Promise<{ readonly model: string }>
 }
 
-/**
- * What is used when no model is named, and how much one request may hold: texts, and characters of all of them
- * together.
- */
+/** The default model, and the limits of one request: the number of texts and their characters together. */
 export interface Embedding {
   readonly model: string
   readonly texts: number
   readonly chars: number
 }
-/**
- * `purpose`: what is looked for and what it is looked for in, for models that make a difference; a document when
- * absent.
- */
+/** `purpose`: some models embed queries and documents differently; `document` when absent. */
 export interface EmbeddingRequest {
   readonly model: string
   readonly texts: readonly string[]
@@ -95,13 +85,12 @@ export interface Embeddings {
 }
 
 /**
- * A client whose code is loaded with its first use, so that a driver nobody calls costs a start nothing. What the
- * loaded client can do has
- * to be said beforehand.
+ * A client whose code is loaded on first use, so that unused drivers do not slow down the start. What the loaded client
+ * is capable of has to be declared, because it is not loaded yet.
  */
 export function lazyClient(
   load: () => Promise<ProviderClient>,
-  can: { readonly models?: boolean; readonly embed?: boolean } = {},
+  capabilities: { readonly models?: boolean; readonly embed?: boolean } = {},
 ): ProviderClient {
   let loaded: ProviderClient | undefined
   let loading: Promise<ProviderClient> | undefined
@@ -118,7 +107,7 @@ export function lazyClient(
       if (loaded) return loaded.complete(request, signal)
       let events: AsyncIterator<CompletionEvent> | undefined
       let left = false
-      // No generator: every event would pass through it.
+      // Not a generator: every event would pass through it.
       const next = async (): Promise<IteratorResult<CompletionEvent>> => {
         events ??= (await open()).complete(request, signal)[Symbol.asyncIterator]()
         return left ? { done: true, value: undefined } : events.next()
@@ -138,8 +127,10 @@ export function lazyClient(
       signal.throwIfAborted()
       return (await open()).probe(signal)
     },
-    ...(can.models && { models: async (signal: AbortSignal) => (await (await open()).models?.(signal)) ?? [] }),
-    ...(can.embed && {
+    ...(capabilities.models && {
+      models: async (signal: AbortSignal) => (await (await open()).models?.(signal)) ?? [],
+    }),
+    ...(capabilities.embed && {
       async embed(request: EmbeddingRequest, signal: AbortSignal) {
         const client = await open()
         if (!client.embed) throw new Error('the client cannot embed')
@@ -150,10 +141,7 @@ export function lazyClient(
 }
 
 export interface ProviderRegistry {
-  /**
-   * The disposer stops new calls. Those that run end on the code they began with; only the end of the registry itself
-   * aborts them.
-   */
+  /** The disposer stops new calls. Running calls finish with the code they started with. */
   add(driver: ProviderDriver): () => Promise<void>
 }
 export const Providers = defineService<ProviderRegistry>()('providers')
@@ -162,7 +150,7 @@ export const Providers = defineService<ProviderRegistry>()('providers')
 export function defineProvider<C extends ConfigSchema>(version: string, driver: ProviderDriver<C>) {
   return defineProviders(`provider-${driver.name}`, version, [driver])
 }
-/** What drivers may ask their plugin for beside the network. What they start ends with the plugin at the latest. */
+/** What drivers may use beside the network. Programs they start end with the plugin at the latest. */
 export interface DriverDeps {
   readonly spawn: Spawn
 }

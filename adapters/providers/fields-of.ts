@@ -1,7 +1,7 @@
 import type { GenericSchema } from 'valibot'
 
 /**
- * Schemas for some fields of `T`, a vendor's published type. `v.object({ … } satisfies FieldsOf<T>)` makes a field that
- * the vendor does not have a type error.
+ * Schemas for fields of `T`, a type that the vendor publishes. In `v.object({ … } satisfies FieldsOf<T>)` a field that
+ * `T` does not have is a type error.
  */
 export type FieldsOf<T> = { readonly [Key in keyof T]?: GenericSchema<unknown> }

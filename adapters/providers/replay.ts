@@ -1,18 +1,17 @@
 import * as v from 'valibot'
 import type { ToolCall } from './completion.ts'
 
-/** Where text stood, as its number of characters, and where a call stood, as its number. */
-const Place = v.union([v.object({ text: v.number() }), v.object({ call: v.number() })])
-export type ReplayPlace = v.InferOutput<typeof Place>
+/** A text by its number of characters, or a call by its index. */
+const Position = v.union([v.object({ text: v.number() }), v.object({ call: v.number() })])
+export type ReplayPosition = v.InferOutput<typeof Position>
 
-/** An answer as its vendor wants it back. */
+/** How an answer is stored for the vendor to be sent back. */
 export interface ReplayFormat<Thought> {
-  /** What has to be given back, or `undefined` when nothing was thought. */
-  write(pieces: readonly (Thought | ReplayPlace)[]): string | undefined
+  /** `undefined` when the answer contains no thinking: then nothing has to be sent back. */
+  write(pieces: readonly (Thought | ReplayPosition)[]): string | undefined
   /**
-   * The content of an answer in the order it was given in, or `undefined` when this is not how the answer was: then
-   * it cannot be said
-   * where the thinking belongs, and it is left out.
+   * The content of an answer in its original order. `undefined` when the replay does not match the answer: then the
+   * positions of the thinking are unknown, and it is left out.
    */
   read<T>(
     replay: string,
@@ -26,15 +25,14 @@ export interface ReplayFormat<Thought> {
 }
 
 /**
- * For vendors that sign what their model thought: it has to come back unchanged and in its place between text and
- * calls. `thought` is the
- * schema of one piece of thinking.
+ * For vendors that sign thinking: it has to be sent back unchanged, in its position between text and calls.
+ * `thought` is the schema of one piece of thinking.
  */
 export function replayFormat<S extends v.GenericSchema<unknown, object>>(thought: S): ReplayFormat<v.InferOutput<S>> {
   type Thought = v.InferOutput<S>
-  const Pieces = v.pipe(v.string(), v.parseJson(), v.array(v.union([thought, Place])))
+  const Pieces = v.pipe(v.string(), v.parseJson(), v.array(v.union([thought, Position])))
   return {
-    write: (pieces) => (pieces.every((piece) => v.is(Place, piece)) ? undefined : JSON.stringify(pieces)),
+    write: (pieces) => (pieces.every((piece) => v.is(Position, piece)) ? undefined : JSON.stringify(pieces)),
     read(replay, answer, as) {
       const pieces = v.safeParse(Pieces, replay)
       if (!pieces.success) return undefined
@@ -42,7 +40,7 @@ export function replayFormat<S extends v.GenericSchema<unknown, object>>(thought
       let calls = 0
       const content = []
       for (const piece of pieces.output) {
-        if (!v.is(Place, piece)) content.push(as.thought(piece as Thought))
+        if (!v.is(Position, piece)) content.push(as.thought(piece as Thought))
         else if ('text' in piece) content.push(as.text(answer.text.slice(at, (at += piece.text))))
         else {
           const call = answer.calls[piece.call]

@@ -1,22 +1,16 @@
 import { UpstreamFailure } from 'svc/sdk'
 import type { OutboundResponse } from 'svc/sdk'
 
-/** Makes events of the bytes of one streamed answer. Holds no timers and no connections. */
+/** Turns the bytes of one streamed answer into events. Holds neither timers nor connections. */
 export interface StreamDecoder<Event> {
-  /**
-   * Whether the last event was read: the rest of the stream is of no interest. Absent where only the end of the
-   * stream tells.
-   */
+  /** Whether the last event was read. Absent where only the end of the stream marks the end of the answer. */
   readonly done?: boolean
-  /** The events that these bytes complete. */
+  /** The events completed by these bytes. */
   feed(bytes: Uint8Array): readonly Event[]
-  /** The events that are left at the end. Throws `UpstreamFailure` with `cut` when the answer stopped before it. */
+  /** The remaining events. Throws `UpstreamFailure` with `cut` when the answer is incomplete. */
   finish(): readonly Event[]
-  /**
-   * Reads an answer of `application/json`, of others who send the whole at once; then comes `finish`. Absent: it is
-   * fed as it arrives.
-   */
-  whole?(response: OutboundResponse): Promise<readonly Event[]>
+  /** Reads an answer of `application/json`, which is not a stream; `finish` follows. Absent: it is fed in chunks. */
+  decodeWhole?(response: OutboundResponse): Promise<readonly Event[]>
 }
 
 /**
@@ -35,8 +29,9 @@ export async function* readStreamed<Event>(
   try {
     const response = await send()
     await rejectWebPage(system, response)
-    const isWhole = /application\/json/i.test(response.header('content-type') ?? '') && decoder.whole !== undefined
-    if (isWhole) for (const event of (await decoder.whole?.(response)) ?? []) yield event
+    const isWhole =
+      /application\/json/i.test(response.header('content-type') ?? '') && decoder.decodeWhole !== undefined
+    if (isWhole) for (const event of (await decoder.decodeWhole?.(response)) ?? []) yield event
     for await (const bytes of isWhole ? [] : response.chunks()) {
       // After the last event the rest is read and dropped, so that the connection can be used again.
       if (ended) continue

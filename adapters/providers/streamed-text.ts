@@ -1,6 +1,6 @@
 import { UpstreamFailure } from 'svc/sdk'
 
-/** So many malformed events are a broken stream; a single one is skipped. */
+/** So many malformed events make the stream malformed; a single one is skipped. */
 const MAX_MALFORMED = 3
 const NOTHING: readonly TextEvent[] = []
 
@@ -10,9 +10,8 @@ export interface TextEvent {
 }
 
 /**
- * Text and thinking of one streamed answer, in order: pieces between two takes become one event. Also counts
- * malformed events and decides
- * when a stream is too broken to go on. `system` is named in failures.
+ * Collects text and thinking of one streamed answer, in order. Pieces between two takes become one event. Also counts
+ * malformed events and throws when there are too many. `system` is named in failures.
  */
 export class StreamedText {
   readonly #system: string
@@ -20,9 +19,9 @@ export class StreamedText {
   #text = ''
   #thinking = ''
   #malformed = 0
-  /** Whether any event of the stream was understood. */
-  understood = false
-  /** Characters the model wrote, with those the decoder adds, such as arguments of calls. Up to date after a take. */
+  /** Whether the stream contained a valid event. */
+  hasEvents = false
+  /** Characters of the answer, with those the decoder adds, such as arguments of calls. Updated by each take. */
   chars = 0
 
   constructor(system: string) {
@@ -37,13 +36,13 @@ export class StreamedText {
     if (this.#text !== '') this.#flush()
     this.#thinking += text
   }
-  /** Characters written so far, those since the last take included. */
+  /** Characters of text and thinking so far, including those since the last take. */
   get total(): number {
     return this.chars + this.#text.length + this.#thinking.length
   }
-  /** What was added since the last take. */
+  /** The events since the last take. */
   take(): readonly TextEvent[] {
-    // Nearly always: one chunk of the network holds text alone.
+    // The usual case: a chunk holds text alone.
     if (this.#events.length === 0 && this.#thinking === '') {
       const delta = this.#text
       if (delta === '') return NOTHING
@@ -56,12 +55,9 @@ export class StreamedText {
     this.#events = []
     return events
   }
-  /**
-   * The proof that nothing is missing. Throws `malformed` when no event was understood, and `cut` when there is no
-   * proof.
-   */
-  requireEnd<Proof extends object>(end: Proof | undefined): Proof {
-    if (!this.understood) throw this.malformed('sent an answer without an event')
+  /** Returns the end. Throws `malformed` when the stream had no valid event, and `cut` when it has no end. */
+  requireEnd<End extends object>(end: End | undefined): End {
+    if (!this.hasEvents) throw this.malformed('sent an answer without a valid event')
     if (end === undefined)
       throw new UpstreamFailure(this.#system, `${this.#system} stopped in the middle of its answer`, {
         reason: 'cut',
@@ -70,11 +66,11 @@ export class StreamedText {
     return end
   }
 
-  /** Leaves out one malformed event. Throws when there were too many. */
+  /** Skips one malformed event. Throws when there were too many. */
   skip(): void {
     if (++this.#malformed >= MAX_MALFORMED) throw this.malformed('sent an answer that cannot be read')
   }
-  /** The failure of a stream that cannot be used. */
+  /** The failure of a malformed stream. */
   malformed(what: string): UpstreamFailure {
     return new UpstreamFailure(this.#system, `${this.#system} ${what}`, { reason: 'malformed', retry: 'later' })
   }

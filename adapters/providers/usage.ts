@@ -14,19 +14,19 @@ export interface Usage {
   readonly estimated?: boolean
 }
 
-// Four characters a token is the usual rule of thumb for English; an image counts as what the large vendors charge
+// Four characters a token is a common rule of thumb for English. An image counts as much as the large vendors charge
 // for a small one.
 const CHARS_PER_TOKEN = 4
 const IMAGE_TOKENS = 300
-/** No model takes or gives this much in one call, so a larger figure is a defect of the provider. */
+/** No model reads or writes this much in one call: larger counts are an error of the vendor. */
 const MAX_TOKENS = 100_000_000
 
-/** A rough count of tokens, for when nobody else counts them. */
+/** A rough number of tokens, for vendors that do not count them. */
 export function estimateTokens(text: string): number {
   return Math.ceil(text.length / CHARS_PER_TOKEN)
 }
 
-/** A usage counted from characters and flagged as such. `outputChars` is the length of all that the model wrote. */
+/** A usage estimated from characters, and flagged as such. `outputChars` is the length of the whole answer. */
 export function estimateUsage(request: CompletionRequest, outputChars: number): Usage {
   let chars = request.system.length
   let images = 0
@@ -53,7 +53,7 @@ function charsOf(turn: Turn): number {
   )
 }
 
-/** Whether a provider's figures can be believed: whole, not negative, not absurd, parts not larger than their whole. */
+/** Whether counts are integers within sensible limits, and details are not larger than their totals. */
 export function isPlausible(usage: Usage): boolean {
   const count = (n: number | undefined, max: number) => n === undefined || (Number.isInteger(n) && n >= 0 && n <= max)
   return (
@@ -65,10 +65,10 @@ export function isPlausible(usage: Usage): boolean {
   )
 }
 
-/** The counts of a vendor, as it names them or leaves them out. */
+/** The counts of a vendor; those it leaves out are absent. */
 export interface TokenCounts {
   readonly output: number | null | undefined
-  /** All input. Absent where the vendor counts what is beside the cache. */
+  /** All input. Absent where the vendor counts cached tokens separately. */
   readonly input?: number | null | undefined
   readonly uncachedInput?: number | null | undefined
   readonly cachedInput?: number | null | undefined
@@ -77,8 +77,8 @@ export interface TokenCounts {
 }
 
 /**
- * The usage that a vendor's counts mean, or `undefined` when they are missing or cannot be believed. Details that do
- * not fit into their total are left out.
+ * The usage from a vendor's counts; `undefined` when they are missing or implausible. Details larger than their total
+ * are left out.
  */
 export function usageOf(counts: TokenCounts): Usage | undefined {
   const cache = omitUndefined({
@@ -86,11 +86,11 @@ export function usageOf(counts: TokenCounts): Usage | undefined {
     cacheWrite: counts.cacheWrite ?? undefined,
   })
   const { uncachedInput, output } = counts
-  const isApart = uncachedInput != null
-  const input = isApart ? uncachedInput + (cache.cachedInput ?? 0) + (cache.cacheWrite ?? 0) : counts.input
+  const isSeparate = uncachedInput != null
+  const input = isSeparate ? uncachedInput + (cache.cachedInput ?? 0) + (cache.cacheWrite ?? 0) : counts.input
   if (input == null || output == null) return undefined
   const total = { input, output }
-  if (!isPlausible(isApart ? { ...total, ...cache } : total) || (isApart && uncachedInput < 0)) return undefined
+  if (!isPlausible(isSeparate ? { ...total, ...cache } : total) || (isSeparate && uncachedInput < 0)) return undefined
   const thinking = counts.thinking ?? undefined
   return {
     ...total,
@@ -100,8 +100,8 @@ export function usageOf(counts: TokenCounts): Usage | undefined {
 }
 
 /**
- * USD per million tokens, counted to a millionth of a dollar. What is read from a prompt cache or written to it costs
- * as other input where no price of its own is known.
+ * USD per million tokens, exact to a millionth of a dollar. Tokens read from a prompt cache or written to it cost the
+ * same as other input where they have no price of their own.
  */
 export interface Rates {
   readonly input: number
@@ -110,16 +110,15 @@ export interface Rates {
   readonly cacheWrite?: number
 }
 export interface Price extends Rates {
-  /** Holds for every token of a call whose input has more tokens than this. */
+  /** The rates of all tokens of a call whose input is longer than this. */
   readonly long?: Rates & { readonly aboveInput: number }
   /** USD for the call itself. */
   readonly request?: number
 }
 
 /**
- * What a call costs in billionths of a dollar, whole, so that any sum of them is exact. Rounded once, half up, by
- * less than a billionth for
- * a call. Thinking is output. `null` when nobody knows the price; that is never 0.
+ * The cost of a call in billionths of a dollar, an integer, so that sums are exact. Rounded once, half up. Thinking
+ * counts as output. `null` for an unknown price, which is never 0.
  */
 export function costNano(price: Price | undefined, usage: Usage): number | null {
   if (!price) return null
@@ -135,9 +134,9 @@ export function costNano(price: Price | undefined, usage: Usage): number | null 
       (price.request ?? 0) * 1_000_000_000,
   )
 }
-/** Of a dollar for a million tokens, which is billionths of a thousandth for one. */
+/** USD per million tokens as an integer: thousandths of a billionth of a dollar per token. */
 const millionths = (usd: number): number => Math.round(usd * 1_000_000)
-/** Billionths of a dollar as dollars; `null` stays. */
+/** Converts billionths of a dollar to dollars; `null` stays `null`. */
 export function toUsd(nano: number): number
 export function toUsd(nano: number | null): number | null
 export function toUsd(nano: number | null): number | null {

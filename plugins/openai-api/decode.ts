@@ -1,6 +1,6 @@
 import { mediaTypeOf } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import { pictureTypes } from 'svc/providers'
+import { imageTypes } from 'svc/providers'
 import type { ResponseFormat } from 'svc/providers'
 import type { CompletionBody, Message, Part } from './schema.ts'
 
@@ -52,7 +52,7 @@ async function trueImages(said: Given, fetchImage: FetchImage | undefined): Prom
   for (const image of said.images) {
     const bytes = 'url' in image ? await fetched(image.url, fetchImage) : Buffer.from(image.base64, 'base64')
     const mime = await mediaTypeOf(bytes)
-    if (!pictureTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
+    if (!imageTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
     images.push({ mime, base64: 'url' in image ? Buffer.from(bytes).toString('base64') : image.base64 })
   }
   return { ...said, images }

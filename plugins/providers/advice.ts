@@ -19,7 +19,7 @@ export function advise(
         : key === undefined && entry.driver.envVar !== undefined
           ? `No key was sent: set ${entry.driver.envVar} or POST one to /api/providers/${provider}/key.`
           : // A program has no key of ours; what it said goes with how to sign in.
-            entry.driver.lacks
+            entry.driver.missingRequirement
             ? undefined
             : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(
                 ' .',

@@ -108,9 +108,9 @@ export class Connections {
   /** What is missing on this machine for a driver that runs a program; `undefined` for a driver that runs none. */
   program(name: string): { readonly lacks: string | undefined } | undefined {
     const driver = this.driver(name)?.driver
-    if (!driver?.lacks) return undefined
+    if (!driver?.missingRequirement) return undefined
     const options = v.safeParse(driver.config, this.#options(name, driver))
-    return { lacks: options.success ? driver.lacks(options.output) : undefined }
+    return { lacks: options.success ? driver.missingRequirement(options.output) : undefined }
   }
   /**
    * Where a provider is at home. A vendor whose customers each have their own address is at home where the operator
@@ -138,7 +138,7 @@ export class Connections {
     const entry = await this.#requireEntry(choice)
     const { driver } = entry
     const baseUrl = this.#requireAddress(choice, driver)
-    const lacking = driver.lacks?.(this.#config(provider, driver))
+    const lacking = driver.missingRequirement?.(this.#config(provider, driver))
     if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
     const home = this.#home(provider)
     const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)

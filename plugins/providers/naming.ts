@@ -141,7 +141,7 @@ export class ModelNaming {
     const isLocal = driver.envVar === undefined && driver.name !== GENERIC
     // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of
     // the section. What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
-    if (!isLocal || found?.origin === 'custom' || driver.lacks) return found?.price ?? undefined
+    if (!isLocal || found?.origin === 'custom' || driver.missingRequirement) return found?.price ?? undefined
     // What needs no key costs nothing: it runs on this machine.
     const atHome = driver.baseUrl === this.#connections.baseUrl(provider) && baseUrl === undefined
     return atHome ? { input: 0, output: 0 } : undefined

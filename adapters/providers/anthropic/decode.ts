@@ -22,7 +22,7 @@ export class Decoder extends BlockDecoder {
   #stop: string | undefined
 
   /** Other vendors that speak this format may answer a request for a stream with the whole message at once. */
-  override async whole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
+  override async decodeWhole(response: OutboundResponse): Promise<readonly CompletionEvent[]> {
     const message = v.safeParse(Message, await response.json())
     if (!message.success) throw this.text.malformed('sent an answer that cannot be read')
     for (const [index, block] of message.output.content.entries()) {
@@ -32,11 +32,11 @@ export class Decoder extends BlockDecoder {
     }
     this.#count(message.output.usage)
     this.#stop = message.output.stop_reason ?? undefined
-    this.text.understood = this.isComplete = true
+    this.text.hasEvents = this.isComplete = true
     return this.text.take()
   }
 
-  protected override event(json: unknown): void {
+  protected override handleEvent(json: unknown): void {
     if (!isObject(json)) return this.text.skip()
     const text = readTextDelta(json)
     if (text) return this.addText(text.index, text.text)
@@ -59,7 +59,7 @@ export class Decoder extends BlockDecoder {
         return
       }
       case 'message_stop':
-        this.text.understood = this.isComplete = true
+        this.text.hasEvents = this.isComplete = true
         return
       case 'error': {
         const event = this.parse(events.error, json)
@@ -92,15 +92,15 @@ export class Decoder extends BlockDecoder {
   }
 
   #start(index: number, block: Block): void {
-    if (block.type === 'text') this.place(index, { kind: 'text', chars: 0 })
+    if (block.type === 'text') this.openBlock(index, { kind: 'text', chars: 0 })
     else if (block.type === 'thinking' && 'signature' in block)
-      this.place(index, { kind: 'thinking', text: '', signature: block.signature })
+      this.openBlock(index, { kind: 'thinking', text: '', signature: block.signature })
     else if (block.type === 'redacted_thinking' && 'data' in block)
-      this.place(index, { kind: 'redacted', data: block.data })
+      this.openBlock(index, { kind: 'redacted', data: block.data })
     else if (block.type === 'tool_use' && 'id' in block)
-      this.placeCall(index, { id: block.id, name: block.name, input: block.input })
+      this.openCall(index, { id: block.id, name: block.name, input: block.input })
     // Blocks of tools that the vendor runs itself.
-    else this.place(index, { kind: 'ignored' })
+    else this.openBlock(index, { kind: 'ignored' })
   }
 
   #delta(index: number, delta: Delta): void {

@@ -16,7 +16,7 @@ import { isSupportedSchema } from './schema.ts'
 const MARK = { cache_control: { type: 'ephemeral' } }
 const MIN_BUDGET = 1024
 
-/** The body of a request for an answer. */
+/** The body of a message request. */
 export function encode(request: CompletionRequest, config: Config): string {
   const { model, system, turns, tools, temperature, extra = {} } = request
   const isCached = config.prompt_caching

@@ -27,7 +27,7 @@ const Config = v.object({
 })
 export type Config = v.InferOutput<typeof Config>
 
-/** The Messages API. Source of the wire: https://platform.claude.com/docs/en/api/messages */
+/** The Messages API. Source: https://platform.claude.com/docs/en/api/messages */
 export const anthropic: ProviderDriver<typeof Config> = {
   name: 'anthropic',
   title: 'Anthropic',

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { replayFormat } from 'svc/providers'
 
-/** Only the fields that are read. What is new to this version of the API is left out, as the vendor asks for. */
+/** Only the fields that are read. Unknown events and blocks are accepted, as the vendor requires. */
 const Count = v.nullish(v.number())
 export const WireUsage = v.object({
   input_tokens: Count,
@@ -38,7 +38,7 @@ const Delta = v.union([
 ])
 export type Delta = v.InferOutput<typeof Delta>
 
-/** Events of a stream. One whose type is not known is of no interest; a known one that has another form is broken. */
+/** Events of a stream. Unknown types are ignored; a known type in another form is malformed. */
 export const events = {
   message_start: v.object({ message: v.object({ usage: v.optional(v.unknown()) }) }),
   content_block_start: v.object({ index: v.number(), content_block: Block }),
@@ -47,7 +47,7 @@ export const events = {
   error: v.object({ error: v.union([WireError, v.string()]) }),
 } as const
 
-/** An answer that came whole. */
+/** An answer that is not a stream. */
 export const Message = v.object({
   type: v.literal('message'),
   content: v.array(Block),
@@ -61,7 +61,7 @@ export const ModelList = v.object({
   last_id: v.nullish(v.string()),
 })
 
-/** What a model thought, signed: it has to come back unchanged. */
+/** Signed thinking, which has to be sent back unchanged. */
 const Thought = v.variant('type', [
   v.object({ type: v.literal('thinking'), thinking: v.string(), signature: v.string() }),
   v.object({ type: v.literal('redacted_thinking'), data: v.string() }),

@@ -27,7 +27,7 @@ export class Decoder extends BlockDecoder {
       feed: (bytes) => frames.feed(bytes, (frame) => this.#frame(frame)),
       // An incomplete frame is an answer that was cut off, not one without events.
       finish: () => {
-        this.text.understood ||= frames.hasPartialFrame
+        this.text.hasEvents ||= frames.hasPartialFrame
       },
     }
   }
@@ -41,10 +41,10 @@ export class Decoder extends BlockDecoder {
         headers[':exception-type'] ?? headers[':error-code'] ?? '',
         headers[':error-message'] ?? payload,
       )
-    this.receive(payload, headers[':event-type'])
+    this.handleData(payload, headers[':event-type'])
   }
 
-  protected override event(json: unknown, name: string | undefined): void {
+  protected override handleEvent(json: unknown, name: string | undefined): void {
     // Nearly every event is this; read by hand, because the schema takes longer than the parsing of the JSON.
     if (
       name === 'contentBlockDelta' &&
@@ -61,7 +61,7 @@ export class Decoder extends BlockDecoder {
       case 'contentBlockStart': {
         const event = this.parse(events.contentBlockStart, json)
         const call = event?.start?.toolUse
-        if (event && call) this.placeCall(event.contentBlockIndex, { id: call.toolUseId, name: call.name })
+        if (event && call) this.openCall(event.contentBlockIndex, { id: call.toolUseId, name: call.name })
         return
       }
       case 'contentBlockDelta': {

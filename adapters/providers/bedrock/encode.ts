@@ -18,7 +18,7 @@ const MIN_BUDGET = 1024
 /** The limit of an answer that a thinking budget needs, when the request has none. */
 const DEFAULT_MAX_TOKENS = 32_000
 
-/** The body of a request for an answer. */
+/** The body of a ConverseStream request. */
 export function encode(request: CompletionRequest, config: Config): string {
   const { system, turns, temperature, extra = {} } = request
   const model = modelOf(request.model)

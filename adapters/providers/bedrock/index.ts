@@ -41,9 +41,9 @@ const Config = v.object({
 export type Config = v.InferOutput<typeof Config>
 
 /**
- * The Converse API. Its key is a Bedrock API key, an access key id whose secret is configured beside it, or all in one
- * as `id:secret[:session token]`.
- * Source of the wire: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+ * The Converse API. The key is a Bedrock API key, an access key id whose secret is configured, or both in the form
+ * `id:secret[:session token]`.
+ * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 export const bedrock: ProviderDriver<typeof Config> = {
   name: 'bedrock',

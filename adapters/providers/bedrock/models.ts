@@ -57,7 +57,7 @@ const ROWS: readonly Row[] = [
   { pattern: /openai\.gpt-oss/, thinkingOn: { reasoning_effort: 'high' }, thinkingOff: { reasoning_effort: 'low' } },
 ]
 
-/** The generation of a Claude, such as 4.5 for `us.anthropic.claude-sonnet-4-5-20250929-v1:0`; a date is not a generation. */
+/** The generation of a Claude, such as 4.5 for `us.anthropic.claude-sonnet-4-5-20250929-v1:0`; not its date. */
 function generationOf(model: string): number {
   const [, major, minor] = /claude-(?:[a-z]+-)*?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?/.exec(model) ?? []
   return major === undefined ? 0 : Number(`${major}.${minor ?? 0}`)

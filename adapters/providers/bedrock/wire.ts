@@ -25,10 +25,7 @@ const Delta = v.union([
 ])
 export type Delta = v.InferOutput<typeof Delta>
 
-/**
- * Payloads of the events of a stream. One whose type is not known is of no interest; a known one that has another
- * form is broken.
- */
+/** Payloads of the events of a stream. Unknown types are ignored; a known type in another form is malformed. */
 export const events = {
   messageStart: v.object({ role: v.string() }),
   contentBlockStart: v.object({
@@ -51,7 +48,7 @@ export const Profiles = v.object({
   nextToken: v.nullish(v.string()),
 })
 
-/** What a model thought, signed: it has to come back unchanged. `redactedContent` is Base64. */
+/** Signed thinking, which has to be sent back unchanged. `redactedContent` is Base64. */
 const Thought = v.union([
   v.object({ reasoningText: v.object({ text: v.string(), signature: v.optional(v.string()) }) }),
   v.object({ redactedContent: v.string() }),

@@ -3,9 +3,10 @@ import { commandLine } from 'svc/sdk'
 import { evaluate } from './arithmetic.ts'
 
 const notice = (): string =>
-  'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple things and ' +
-  'calls tools when asked, but it cannot think. To connect a real model, store a key of a provider with ' +
-  `${commandLine('providers set-key openai')}, or set OPENAI_API_KEY (GROQ_API_KEY, MISTRAL_API_KEY …) and restart, or run Ollama on this machine, or name one under [model] in the agent's manifest.`
+  'No model provider is configured, so this is the small offline model that comes with svc: it answers a few simple ' +
+  'things and calls tools when asked, but it cannot think. To connect a real model, store a key of a provider with ' +
+  `${commandLine('providers set-key openai')}, or set OPENAI_API_KEY (GROQ_API_KEY, MISTRAL_API_KEY …) and restart, ` +
+  "or run Ollama on this machine, or name one under [model] in the agent's manifest."
 const help = (tools: CompletionRequest['tools']): string => `${notice()}
 
 What I understand:
@@ -17,8 +18,8 @@ What I understand:
 - arithmetic, such as 2 * (3 + 4)
 - echo <text>`
 
-/** The text of a user's turn without its images. */
-export function spoken(turn: Turn): string {
+/** The text of a message of the user, without its images; empty for other turns. */
+export function messageText(turn: Turn): string {
   if (turn.role !== 'user') return ''
   return turn.parts
     .map((part) => (part.type === 'text' ? part.text : ''))
@@ -26,56 +27,60 @@ export function spoken(turn: Turn): string {
     .join('\n')
 }
 
-/** What the offline model says to the last message: the same text for the same conversation. */
-export function answer(request: CompletionRequest, said: string, earlier: readonly string[]): string {
-  const text = said.trim()
-  const asked = text.toLowerCase().replace(/[?!.\s]+$/, '')
+/** The offline model's answer to the last message. Deterministic. */
+export function answer(request: CompletionRequest, message: string, earlier: readonly string[]): string {
+  const text = message.trim()
+  const question = text.toLowerCase().replace(/[?!.\s]+$/, '')
   const last = request.turns.at(-1)
   const echo = /^(?:\/?echo|say)\s+([\s\S]+)$/i.exec(text)
   if (echo) return echo[1] ?? ''
-  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(asked))
+  if (/^(?:\/?help|what can you do|how do (?:i|you) (?:use|call) (?:a )?tools?)$/.test(question))
     return help(request.tools)
   if (
-    /^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(asked)
+    /^(?:(?:list|show)(?: me)?(?: (?:the|your|all))? tools|what tools do you have|\/?tools|which tools.*)$/.test(
+      question,
+    )
   )
     return listTools(request)
-  if (/what(?:'s| is) my name|do you (?:know|remember) my name|who am i/.test(asked)) {
+  if (/what(?:'s| is) my name|do you (?:know|remember) my name|who am i/.test(question)) {
     const name = nameIn(earlier)
     return name ? `Your name is ${name}.` : 'You have not told me your name yet. Say: my name is …'
   }
-  const told = nameIn([text])
-  if (told) return `Nice to meet you, ${told}. I will remember that for this conversation.`
-  if (/what did i (?:just )?(?:say|write|tell you)|(?:repeat|what was) my last message/.test(asked)) {
+  const newName = nameIn([text])
+  if (newName) return `Nice to meet you, ${newName}. I will remember that for this conversation.`
+  if (/what did i (?:just )?(?:say|write|tell you)|(?:repeat|what was) my last message/.test(question)) {
     const before = earlier.at(-1)
     return before === undefined ? 'This is the first thing you say in this conversation.' : `You said: ${before}`
   }
   const value = evaluate(
-    asked
+    question
       .replace(/^(?:what(?:'s| is)|calculate|compute|how much is)\s+/, '')
       .replace(/[×x](?=\s*[\d(])/g, '*')
       .replace(/÷/g, '/')
       .replace(/\s*=$/, ''),
   )
   if (value !== undefined) return `${value}`
-  if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(asked))
+  if (/^(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|greetings)\b/.test(question))
     return `Hello! ${notice()} Say help to see what I understand.`
-  if (/^(?:thanks|thank you|bye|goodbye)\b/.test(asked)) return 'You are welcome.'
+  if (/^(?:thanks|thank you|bye|goodbye)\b/.test(question)) return 'You are welcome.'
   if (last?.role === 'user' && last.parts.some(({ type }) => type === 'image'))
     return `I received an image, but I cannot see. ${notice()}`
   return `${notice()} Say help to see what I understand.`
 }
 
-/** What a round of tool calls gave, in words. */
+/** The results of a round of tool calls as text. */
 export function report(results: readonly Extract<Turn, { role: 'tool' }>[]): string {
   return results.map(({ tool, text, failed }) => (failed ? `${tool} failed: ${text}` : `${tool}: ${text}`)).join('\n')
 }
 
 function listTools({ tools }: CompletionRequest): string {
   if (tools.length === 0) return 'This agent has no tools.'
-  return `This agent has ${tools.length === 1 ? 'one tool' : `${tools.length} tools`}:\n${tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n')}\n\nCall one with: ${example(tools)}`
+  const count = tools.length === 1 ? 'one tool' : `${tools.length} tools`
+  const list = tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n')
+  return `This agent has ${count}:\n${list}\n\nCall one with: ${example(tools)}`
 }
 
-/** A call that works: of a tool that can be called without arguments, where there is one. */
+/** An example call, preferably of a tool that can be called without arguments. */
 function example(tools: CompletionRequest['tools']): string {
   const simple = tools.find(
     ({ input }) => !('required' in input) || (Array.isArray(input.required) && input.required.length === 0),

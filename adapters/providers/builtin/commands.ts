@@ -1,5 +1,5 @@
+import { readArgs } from 'svc/providers'
 import type { CompletionRequest } from 'svc/providers'
-import { readJson } from 'svc/sdk'
 
 export interface Command {
   readonly tool: string
@@ -9,8 +9,8 @@ type Tools = CompletionRequest['tools']
 
 /**
  * The tool calls a message asks for: lines of the form `use <tool> {json}` or `/tool <tool> {json}`. The arguments may
- * go on over several lines and be absent. Text that is not JSON stays text, for the tool's own parser to refuse.
- * A line that begins with `use` and names no tool is ordinary speech; `/tool` is always meant as a call.
+ * span several lines or be absent. Text that is not JSON is passed on, for the parser of the tool to refuse. A line
+ * that begins with `use` and names no tool is ordinary text; `/tool` is always a call.
  */
 export function readCommands(text: string, tools: Tools): readonly Command[] {
   const commands: { tool: string; rest: string }[] = []
@@ -22,15 +22,5 @@ export function readCommands(text: string, tools: Tools): readonly Command[] {
       commands.push({ tool, rest })
     else if (last && line.trim() !== '') last.rest += `\n${line}`
   }
-  return commands.map(({ tool, rest }) => ({ tool, args: readArgs(rest) }))
-}
-
-function readArgs(text: string): unknown {
-  const trimmed = text.trim()
-  if (trimmed === '') return {}
-  try {
-    return readJson(trimmed)
-  } catch {
-    return trimmed /* told to the model's side by the tool's parser */
-  }
+  return commands.map(({ tool, rest }) => ({ tool, args: readArgs(rest.trim()) }))
 }

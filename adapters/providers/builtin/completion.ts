@@ -1,17 +1,17 @@
 import { estimateTokens, estimateUsage, nextCallNumber } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest, Turn } from 'svc/providers'
-import { answer, report, spoken } from './answer.ts'
+import { answer, messageText, report } from './answer.ts'
 import { readCommands } from './commands.ts'
 
 const CHARS_PER_TOKEN = 4
 
 export async function* complete(request: CompletionRequest, signal: AbortSignal): AsyncGenerator<CompletionEvent> {
   signal.throwIfAborted()
-  const { text, calls } = think(request)
-  const shown = request.maxTokens === undefined ? text : cut(text, request.maxTokens)
+  const { text, calls } = respond(request)
+  const shown = request.maxTokens === undefined ? text : truncate(text, request.maxTokens)
   for (const delta of pieces(shown)) {
     yield { type: 'text', delta }
-    // Lets everything else have its turn between two pieces, as a network would.
+    // Yields to the event loop, as a network would.
     await new Promise<void>((resolve) => setImmediate(resolve))
     signal.throwIfAborted()
   }
@@ -26,14 +26,14 @@ export async function* complete(request: CompletionRequest, signal: AbortSignal)
   }
 }
 
-function think(request: CompletionRequest): {
+function respond(request: CompletionRequest): {
   text: string
   calls: readonly { id: string; name: string; args: unknown }[]
 } {
   const results = lastResults(request.turns)
   if (results.length > 0) return { text: report(results), calls: [] }
-  const said = request.turns.map(spoken)
-  const last = said.at(-1) ?? ''
+  const messages = request.turns.map(messageText)
+  const last = messages.at(-1) ?? ''
   const commands = readCommands(last, request.tools)
   const unknown = commands.find(({ tool }) => !request.tools.some(({ name }) => name === tool))
   if (unknown) {
@@ -50,18 +50,18 @@ function think(request: CompletionRequest): {
       calls: commands.map(({ tool, args }, index) => ({ id: `call_${first + index}`, name: tool, args })),
     }
   }
-  return { text: answer(request, last, said.slice(0, -1).filter(Boolean)), calls: [] }
+  return { text: answer(request, last, messages.slice(0, -1).filter(Boolean)), calls: [] }
 }
 
-/** The results that answer the last round of calls; none when something was said since. */
+/** The results of the last round of calls; none when a message followed. */
 function lastResults(turns: readonly Turn[]): readonly Extract<Turn, { role: 'tool' }>[] {
   const from = turns.findLastIndex(({ role }) => role !== 'tool') + 1
   return turns.slice(from).filter((turn) => turn.role === 'tool')
 }
 
-function cut(text: string, tokens: number): string {
+function truncate(text: string, tokens: number): string {
   const end = tokens * CHARS_PER_TOKEN
-  // Never between the two halves of a character outside the basic plane.
+  // Never between the two halves of a surrogate pair.
   return text.slice(0, end < text.length && /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end)
 }
 

@@ -3,9 +3,7 @@ import type { ProviderDriver } from 'svc/providers'
 
 const MODEL = 'offline'
 
-/**
- * The embedded default: no network, no key, the same answer to the same conversation. Says that it is no real model.
- */
+/** The default without configuration: no network, no key, deterministic. Its answers say what it is. */
 export const builtin: ProviderDriver = {
   name: 'builtin',
   title: 'Built-in offline model',

@@ -17,10 +17,10 @@ export class Decoder extends AnswerDecoder {
   #finish: string | undefined
   #problem: string | undefined
 
-  protected override event(json: unknown): void {
+  protected override handleEvent(json: unknown): void {
     const text = readTextDelta(json)
     if (text !== undefined) {
-      this.text.understood = true
+      this.text.hasEvents = true
       return this.text.addText(text)
     }
     const event = this.parse(StreamEvent, json)
@@ -94,9 +94,7 @@ function readTextDelta(json: unknown): string | undefined {
   return typeof text === 'string' && !thinking ? text : undefined
 }
 
-/**
- * What is charged for, or else what was counted: Cohere's own words around a prompt are counted and not charged for.
- */
+/** Billed tokens, or else all tokens, which include Cohere's own words around the prompt. */
 function readUsage(wire: unknown): Usage | undefined {
   const usage = v.safeParse(WireUsage, wire)
   if (!usage.success) return undefined

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
-/** Cohere's chat API, version 2. Source of the wire: https://docs.cohere.com/reference/chat-stream */
+/** Cohere's chat API, version 2. Source: https://docs.cohere.com/reference/chat-stream */
 export const cohere: ProviderDriver = {
   name: 'cohere',
   title: 'Cohere',

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { readJson } from 'svc/sdk'
 
-/** What an answer with calls thought and planned, which Cohere wants back with it while its turn goes on. */
+/** Plan and thinking of an answer with calls. Cohere requires them back within the same turn. */
 const Replay = v.object({ plan: v.string(), thinking: v.string() })
 export type Replay = v.InferOutput<typeof Replay>
 
@@ -14,7 +14,7 @@ export function readReplay(text: string | undefined): Replay | undefined {
   try {
     data = readJson(text)
   } catch {
-    return undefined /* not ours */
+    return undefined /* the replay of another provider */
   }
   const read = v.safeParse(Replay, data)
   return read.success ? read.output : undefined

@@ -10,13 +10,13 @@ export type WireUsage = v.InferOutput<typeof WireUsage>
 
 const Call = v.object({ id: Text, function: v.nullish(v.object({ name: Text, arguments: Text })) })
 export type WireCall = v.InferOutput<typeof Call>
-/** A list is what a message has at its start; an array would pass for an object without fields. */
+/** Start events have arrays here, which an object schema without required fields would accept. */
 const Message = v.object({
   content: v.nullish(v.union([v.array(v.unknown()), v.object({ text: Text, thinking: Text })])),
   tool_plan: Text,
   tool_calls: v.nullish(v.union([v.array(v.unknown()), Call])),
 })
-/** One event of a stream; its kind is in its data. */
+/** One event of a stream. */
 export const StreamEvent = v.object({
   type: v.string(),
   index: Count,

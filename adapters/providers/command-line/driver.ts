@@ -39,7 +39,7 @@ const Config = v.object({
 })
 export type Config = v.InferOutput<typeof Config>
 
-/** A model behind a program of this machine. Our tools are not offered to it, and pictures do not reach it. */
+/** A model behind a local program. It is offered no tools, and images are not passed on. */
 export function commandLine(program: ProgramRow, spawn: Spawn): ProviderDriver<typeof Config> {
   const { name, title, command, install, defaultModel } = program
   return {
@@ -47,7 +47,7 @@ export function commandLine(program: ProgramRow, spawn: Spawn): ProviderDriver<t
     title,
     defaultModel,
     config: Config,
-    lacks: ({ path }) =>
+    missingRequirement: ({ path }) =>
       spawn.has(command, path)
         ? undefined
         : `Provider ${name} has no program: there is no "${command}" in the folders for programs. ` +

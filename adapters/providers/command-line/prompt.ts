@@ -1,4 +1,4 @@
-import { textOfUser, transcriptOf } from 'svc/providers'
+import { userText, transcriptOf } from 'svc/providers'
 import type { CompletionRequest } from 'svc/providers'
 
 /**
@@ -9,7 +9,7 @@ export function promptOf({ system, turns, responseFormat }: CompletionRequest, t
   const [only] = turns
   const conversation =
     turns.length === 1 && only?.role === 'user'
-      ? textOfUser(only)
+      ? userText(only)
       : `${transcriptOf(turns)}\n\nGive the next answer of the assistant, and nothing else.`
   return [takesSystemPrompt ? '' : system, conversation, formatInstruction(responseFormat)]
     .filter((text, index) => index === 1 || text !== '')

@@ -39,10 +39,10 @@ export class Decoder extends AnswerDecoder {
   #finish: string | undefined
   #finishMessage: string | undefined
 
-  protected override event(json: unknown): void {
+  protected override handleEvent(json: unknown): void {
     const delta = readTextDelta(json)
     if (delta !== undefined) {
-      this.text.understood = true
+      this.text.hasEvents = true
       this.#usage = delta.usage ?? this.#usage
       this.text.addText(delta.text)
       this.#keep({ text: delta.text })
@@ -99,7 +99,7 @@ export class Decoder extends AnswerDecoder {
   #call({ id, name, args }: NonNullable<WirePart['functionCall']>): void {
     // Older models send no ids. Results are found by id, so none may be used twice in a conversation.
     const place = this.calls.size
-    const isTaken = this.calls.places().some((other) => this.calls.get(other)?.id === id)
+    const isTaken = this.calls.indexes().some((other) => this.calls.get(other)?.id === id)
     this.calls.open(place, {
       id: id && !isTaken ? id : `call_${nextCallNumber(this.request.turns) + place}`,
       name,

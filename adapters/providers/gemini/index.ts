@@ -4,7 +4,7 @@ import type { ProviderDriver, ProviderLink } from 'svc/providers'
 
 const embedding = { model: 'gemini-embedding-001', texts: 100, chars: 200_000 }
 
-/** The Gemini API with a key. Source of the wire: https://ai.google.dev/api/generate-content */
+/** The Gemini API with a key. Source: https://ai.google.dev/api/generate-content */
 export const gemini: ProviderDriver = {
   name: 'gemini',
   title: 'Google Gemini',
@@ -44,7 +44,7 @@ const VertexConfig = v.object({
 export type VertexConfig = v.InferOutput<typeof VertexConfig>
 
 /**
- * The same models in a Google Cloud project. The key is the path of a credentials file, its JSON, or the API key of
+ * The same models in a Google Cloud project. The key is the path of a credentials file, its JSON, or an API key of
  * express mode.
  * Source: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
  */

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 const Text = v.nullish(v.string())
 const Count = v.nullish(v.number())
 
-/** One part of what a model said. Loose, because it may have to be given back as it came. */
+/** One part of an answer. Loose, because it may have to be sent back unchanged. */
 export const WirePart = v.looseObject({
   text: Text,
   thought: v.nullish(v.boolean()),
@@ -41,7 +41,7 @@ export const WireUsage = v.object({
   toolUsePromptTokenCount: Count,
 })
 
-/** One event of a stream; a whole answer has the same shape. */
+/** One event of a stream. An answer that is not a stream has the same form. */
 export const Chunk = v.object({
   candidates: v.nullish(
     v.array(

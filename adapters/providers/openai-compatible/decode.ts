@@ -31,19 +31,19 @@ export class Decoder extends AnswerDecoder {
     this.#replayField = quirks.replay
   }
 
-  protected override doneMarker(): void {
-    this.isComplete = this.text.understood = true
+  protected override handleDone(): void {
+    this.isComplete = this.text.hasEvents = true
   }
 
-  protected override event(json: unknown): void {
+  protected override handleEvent(json: unknown): void {
     const text = readTextDelta(json)
     if (text !== undefined) {
-      this.text.understood = true
+      this.text.hasEvents = true
       return this.#inline.addText(text)
     }
     const end = readFinish(json)
     if (end !== undefined) {
-      this.text.understood = true
+      this.text.hasEvents = true
       this.#finish = end.finish
       this.#usage = end.usage ?? this.#usage
       return
@@ -178,63 +178,63 @@ function readUsage(wire: unknown): Usage | undefined {
 }
 
 type TextTarget = Pick<StreamedText, 'addText' | 'addThinking'>
-const BEGIN_THINKING = '<think>'
-const END_THINKING = '</think>'
+const OPENING_TAG = '<think>'
+const CLOSING_TAG = '</think>'
 
 /**
- * Some servers write what a model thinks into its text, as `<think>…</think>` before the answer. Only at the very
- * beginning does that mean thinking: further on a model may be writing about the tag.
+ * Some servers write thinking into the text, as `<think>…</think>` before the answer. The tag only counts at the very
+ * beginning: later the model may be writing about the tag.
  */
 class InlineThinking {
   readonly #target: TextTarget
   #state: 'before' | 'inside' | 'after' = 'before'
-  #held = ''
+  #buffer = ''
   constructor(target: TextTarget) {
     this.#target = target
   }
 
   addText(text: string): void {
     if (this.#state === 'after') return this.#target.addText(text)
-    this.#held += text
-    if (this.#state === 'before') this.#begin()
-    if (this.#state === 'inside') this.#go()
+    this.#buffer += text
+    if (this.#state === 'before') this.#readBeginning()
+    if (this.#state === 'inside') this.#readThinking()
   }
-  /** What is held back in case a tag follows. */
+  /** Passes on what was held back because a tag might have followed. */
   finish(): void {
-    const rest = this.#held
-    this.#held = ''
+    const rest = this.#buffer
+    this.#buffer = ''
     if (rest === '') return
     if (this.#state === 'inside') this.#target.addThinking(rest)
     else this.#target.addText(rest)
   }
 
-  #begin(): void {
-    const start = this.#held.trimStart()
-    if (start.length < BEGIN_THINKING.length && BEGIN_THINKING.startsWith(start)) return
-    if (start.startsWith(BEGIN_THINKING)) {
+  #readBeginning(): void {
+    const start = this.#buffer.trimStart()
+    if (start.length < OPENING_TAG.length && OPENING_TAG.startsWith(start)) return
+    if (start.startsWith(OPENING_TAG)) {
       this.#state = 'inside'
-      this.#held = start.slice(BEGIN_THINKING.length)
+      this.#buffer = start.slice(OPENING_TAG.length)
     } else {
       this.#state = 'after'
       this.finish()
     }
   }
-  #go(): void {
-    const end = this.#held.indexOf(END_THINKING)
+  #readThinking(): void {
+    const end = this.#buffer.indexOf(CLOSING_TAG)
     if (end >= 0) {
-      const thought = this.#held.slice(0, end)
-      const text = this.#held.slice(end + END_THINKING.length).trimStart()
-      this.#held = ''
+      const thought = this.#buffer.slice(0, end)
+      const text = this.#buffer.slice(end + CLOSING_TAG.length).trimStart()
+      this.#buffer = ''
       this.#state = 'after'
       if (thought.trim() !== '') this.#target.addThinking(thought)
       if (text !== '') this.#target.addText(text)
       return
     }
-    // The end of what is there may be the beginning of the tag.
-    let kept = Math.min(END_THINKING.length - 1, this.#held.length)
-    while (kept > 0 && !END_THINKING.startsWith(this.#held.slice(-kept))) kept--
-    const thought = this.#held.slice(0, this.#held.length - kept)
-    this.#held = this.#held.slice(this.#held.length - kept)
+    // The end of the buffer may be the beginning of the closing tag.
+    let kept = Math.min(CLOSING_TAG.length - 1, this.#buffer.length)
+    while (kept > 0 && !CLOSING_TAG.startsWith(this.#buffer.slice(-kept))) kept--
+    const thought = this.#buffer.slice(0, this.#buffer.length - kept)
+    this.#buffer = this.#buffer.slice(this.#buffer.length - kept)
     if (thought !== '') this.#target.addThinking(thought)
   }
 }

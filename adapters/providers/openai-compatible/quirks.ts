@@ -1,24 +1,24 @@
 import type { Embedding } from 'svc/providers'
 
-/** How a vendor's wire departs from OpenAI's. */
+/** How a vendor's format departs from OpenAI's. */
 export interface Quirks {
-  /** Name of the field that limits the answer; `max_tokens` when absent. */
+  /** The field that limits the answer; `max_tokens` when absent. */
   readonly maxTokensField?: 'max_completion_tokens'
-  /** Models, by the beginning of their id, that refuse a temperature. */
+  /** Prefixes of the ids of models that refuse a temperature. */
   readonly noTemperature?: readonly string[]
-  /** It refuses `stream_options`; it then sends its usage unasked or not at all. */
+  /** It refuses `stream_options`, and sends its usage without them or not at all. */
   readonly noStreamOptions?: boolean
-  /** What switches thinking on and off; for models whose id begins so, or all. */
+  /** The fields that switch thinking on and off, for models with one of these prefixes or for all. */
   readonly thinking?: { readonly models?: readonly string[]; readonly on: object; readonly off: object }
-  /** The field with what a model thought, which it wants back with the results of its calls. */
+  /** The field with thinking that has to be sent back with the results of calls. */
   readonly replay?: 'reasoning_content' | 'reasoning_details'
-  /** Ids of calls have to be nine letters and digits, so others are made to be that. */
+  /** Call ids have to be nine letters and digits; others are hashed to that form. */
   readonly shortCallIds?: boolean
-  /** Its models cannot call tools and it refuses to be told of any. */
+  /** Its models cannot call tools, and it refuses requests with tools. */
   readonly noTools?: boolean
   /** It has no list of models. */
   readonly noModels?: boolean
-  /** It embeds nothing. */
+  /** It has no embeddings. */
   readonly noEmbeddings?: boolean
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>
@@ -26,18 +26,18 @@ export interface Quirks {
 export interface Vendor extends Quirks {
   readonly name: string
   readonly title: string
-  /** Variable with the key. Absent: it needs none. */
+  /** The variable with the key. Absent: no key is needed. */
   readonly envVar?: string
   readonly otherEnvVars?: readonly string[]
-  /** The variable is there for other tools too. */
+  /** The variable is also used by other tools. */
   readonly sharedKey?: true
   /** Absent: it has to be configured. */
   readonly baseUrl?: string
-  /** Variable with the address. */
+  /** The variable with the address. */
   readonly addressVar?: string
-  /** The address of a customer who is told by `account_id` in the section, or by this variable. */
+  /** The address of an account, whose id is `account_id` in the section or in this variable. */
   readonly account?: { readonly variable: string; readonly url: (account: string) => string }
-  /** How its methods are addressed and opened, where that is more than a path and a bearer key. */
+  /** Addresses and authentication, where they are more than a path and a bearer token. */
   readonly access?: 'azure' | 'copilot'
   readonly defaultModel: string
   readonly embedding?: Embedding

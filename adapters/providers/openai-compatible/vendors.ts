@@ -18,8 +18,8 @@ const openai = {
 } as const
 
 /**
- * Every vendor that speaks OpenAI's chat completions. One more is one more row. Addresses and variables are those of
- * the vendors' own documentation.
+ * Every vendor that speaks OpenAI's chat completions. To support another vendor, add a row. Addresses and variables are
+ * those of the vendors' documentation.
  */
 export const vendors: readonly Vendor[] = [
   {
@@ -30,7 +30,7 @@ export const vendors: readonly Vendor[] = [
     defaultModel: 'gpt-5-mini',
     ...openai,
   },
-  // A model is the name of a deployment; it is best named as the model it deploys, so that its price is known.
+  // A model is the name of a deployment, which is best named like its model, so that its price is known.
   {
     name: 'azure',
     title: 'Azure OpenAI',

@@ -10,11 +10,11 @@ import type { ErrorObject } from 'openai/resources/shared'
 import * as v from 'valibot'
 import type { FieldsOf } from 'svc/providers'
 
-/** What a model thought, as compatible vendors add it to OpenAI's messages. */
+/** Thinking, as compatible vendors add it to OpenAI's messages. */
 export interface ThinkingFields {
   reasoning_content?: string
   reasoning?: string
-  /** OpenRouter: signed pieces of thinking, in the order to be given back. */
+  /** OpenRouter: signed pieces of thinking, to be sent back in this order. */
   reasoning_details?: unknown[]
 }
 export type Delta = ChatCompletionChunk.Choice.Delta & ThinkingFields
@@ -23,7 +23,7 @@ export type AssistantMessage = ChatCompletionAssistantMessageParam & ThinkingFie
 type VendorUsage = CompletionUsage & { prompt_cache_hit_tokens?: number }
 type VendorChunk = ChatCompletionChunk & { error?: ErrorObject }
 
-/** Only the fields that are read. Vendors leave out, null and add as they like, so everything is optional. */
+/** Only the fields that are read. Vendors omit fields or set them to null, so everything is optional. */
 const Text = v.nullish(v.string())
 const Count = v.nullish(v.number())
 
@@ -73,7 +73,7 @@ export const WireError = v.object({
 } satisfies FieldsOf<ErrorObject>)
 export type WireError = v.InferOutput<typeof WireError>
 
-/** One chunk of a stream; also a whole answer, whose choices hold `message` in the place of `delta`. */
+/** One chunk of a stream, or a whole answer, whose choices have `message` instead of `delta`. */
 export const Chunk = v.object({
   choices: v.nullish(
     v.array(

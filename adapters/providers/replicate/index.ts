@@ -3,10 +3,8 @@ import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
 /**
- * Language models on Replicate. What they take differs from model to model, and what all of them take is a prompt: a
- * conversation is
- * written down as one, tools are not offered to them, and of pictures the newest is sent. Source:
- * https://replicate.com/docs/reference/http
+ * Language models on Replicate. All they have in common is a prompt: a conversation is sent as a transcript, without
+ * tools, and with its newest image. Source: https://replicate.com/docs/reference/http
  */
 export const replicate: ProviderDriver = {
   name: 'replicate',

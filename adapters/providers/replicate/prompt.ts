@@ -1,7 +1,7 @@
-import { textOfUser, transcriptOf } from 'svc/providers'
+import { userText, transcriptOf } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 
-/** The input of a prediction. Further fields are those of the model. */
+/** The input of a prediction. */
 export function inputOf(request: CompletionRequest): Record<string, unknown> {
   const { system, turns, maxTokens, temperature } = request
   const image = turns
@@ -17,9 +17,9 @@ export function inputOf(request: CompletionRequest): Record<string, unknown> {
   }
 }
 
-/** One question stays as it is; a conversation is written down with its speakers, and the model goes on from there. */
+/** A single message is sent as it is, a conversation as a transcript that the model continues. */
 function promptOf(turns: readonly Turn[]): string {
   const [only] = turns
-  if (turns.length === 1 && only?.role === 'user') return textOfUser(only)
+  if (turns.length === 1 && only?.role === 'user') return userText(only)
   return `${transcriptOf(turns)}\n\nAssistant:`
 }

@@ -14,6 +14,6 @@ export const Prediction = v.object({
 })
 export type Prediction = v.InferOutput<typeof Prediction>
 export const Failure = v.object({ title: Text, detail: v.nullish(v.unknown()) })
-/** The data of an `error` event, and of a `done` that is no success. */
+/** The data of an `error` event, and of `done` after a failure. */
 export const Problem = v.object({ detail: Text, reason: Text })
 export const Collection = v.object({ models: v.array(v.object({ owner: v.string(), name: v.string() })) })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { AnswerDecoder, usageOf } from 'svc/providers'
-import type { AnswerEnd, ReplayPlace, Usage } from 'svc/providers'
+import type { AnswerEnd, ReplayPosition, Usage } from 'svc/providers'
 import { failureInStream } from './errors.ts'
 import { Replay, StreamEvent, Thought, WireUsage } from './wire.ts'
 import type { Item } from './wire.ts'
@@ -16,28 +16,28 @@ export class Decoder extends AnswerDecoder {
   #stop: AnswerEnd['stop'] | undefined
   #isRefused = false
 
-  protected override event(json: unknown): void {
+  protected override handleEvent(json: unknown): void {
     const event = this.parse(StreamEvent, json)
     if (!event) return
-    const place = event.output_index ?? 0
+    const index = event.output_index ?? 0
     switch (event.type) {
       case 'response.output_text.delta':
-        return this.#addText(place, event.delta ?? '')
+        return this.#addText(index, event.delta ?? '')
       case 'response.refusal.delta':
         this.#isRefused = true
-        return this.#addText(place, event.delta ?? '')
+        return this.#addText(index, event.delta ?? '')
       case 'response.reasoning_summary_part.added':
         return (event.summary_index ?? 0) > 0 ? this.text.addThinking('\n\n') : undefined
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
         return this.text.addThinking(event.delta ?? '')
       case 'response.output_item.added':
-        if (event.item?.type === 'function_call') this.#openCall(place, event.item)
+        if (event.item?.type === 'function_call') this.#openCall(index, event.item)
         return
       case 'response.function_call_arguments.delta':
-        return this.#addArguments(place, event.delta ?? '')
+        return this.#addArguments(index, event.delta ?? '')
       case 'response.output_item.done':
-        return event.item ? this.#closeItem(place, event.item) : undefined
+        return event.item ? this.#closeItem(index, event.item) : undefined
       default:
         this.#endEvent(event)
     }
@@ -60,7 +60,7 @@ export class Decoder extends AnswerDecoder {
     if (stop === undefined) return undefined
     // The limit may have cut off the arguments of a call.
     if (stop !== 'done')
-      for (const place of this.calls.places()) if (!this.#completeCalls.has(place)) this.calls.drop(place)
+      for (const index of this.calls.indexes()) if (!this.#completeCalls.has(index)) this.calls.drop(index)
     const replay = this.#replay()
     const calls = this.calls.end()
     if (calls.some(({ name }) => name === '')) throw this.text.malformed('called a tool without a name')
@@ -73,37 +73,37 @@ export class Decoder extends AnswerDecoder {
   }
 
   #replay(): string | undefined {
-    const pieces = new Map<number, Thought | ReplayPlace>(this.#thoughts)
-    for (const [place, text] of this.#texts) pieces.set(place, { text })
-    for (const [call, place] of this.calls.places().entries()) pieces.set(place, { call })
+    const pieces = new Map<number, Thought | ReplayPosition>(this.#thoughts)
+    for (const [index, text] of this.#texts) pieces.set(index, { text })
+    for (const [call, index] of this.calls.indexes().entries()) pieces.set(index, { call })
     return Replay.write([...pieces].toSorted(([a], [b]) => a - b).map(([, piece]) => piece))
   }
 
-  #addText(place: number, text: string): void {
+  #addText(index: number, text: string): void {
     if (text === '') return
     this.text.addText(text)
-    this.#texts.set(place, (this.#texts.get(place) ?? 0) + text.length)
+    this.#texts.set(index, (this.#texts.get(index) ?? 0) + text.length)
   }
 
-  #openCall(place: number, { call_id: id, name, arguments: args }: Item) {
-    return this.calls.open(place, { id: id ?? undefined, name: name ?? '', args: args ?? '' })
+  #openCall(index: number, { call_id: id, name, arguments: args }: Item) {
+    return this.calls.open(index, { id: id ?? undefined, name: name ?? '', args: args ?? '' })
   }
-  #addArguments(place: number, piece: string): void {
-    const call = this.calls.get(place)
+  #addArguments(index: number, piece: string): void {
+    const call = this.calls.get(index)
     if (call) this.calls.append(call, piece)
     else this.text.skip()
   }
-  #closeItem(place: number, item: Item): void {
+  #closeItem(index: number, item: Item): void {
     if (item.type === 'function_call') {
-      const call = this.#openCall(place, item)
-      this.#completeCalls.add(place)
+      const call = this.#openCall(index, item)
+      this.#completeCalls.add(index)
       if (!item.arguments) return
       call.args = ''
       this.calls.append(call, item.arguments)
     } else if (item.type === 'reasoning') {
       // The vendor stores nothing, so thinking is useless to it without its encrypted content.
       const thought = v.safeParse(Thought, item)
-      if (thought.success) this.#thoughts.set(place, thought.output)
+      if (thought.success) this.#thoughts.set(index, thought.output)
     }
   }
 }

@@ -3,8 +3,8 @@ import { defineProvider, lazyClient } from 'svc/providers'
 import type { ProviderDriver } from 'svc/providers'
 
 /**
- * OpenAI's Responses API, which its models for code are made for. Nothing of a conversation is stored there. Source
- * of the wire: https://platform.openai.com/docs/api-reference/responses
+ * OpenAI's Responses API, for its models for code. Requests ask OpenAI to store nothing.
+ * Source: https://platform.openai.com/docs/api-reference/responses
  */
 export const codex: ProviderDriver = {
   name: 'codex',

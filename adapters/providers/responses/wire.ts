@@ -23,7 +23,7 @@ type AnyEvent = Omit<
   error: ErrorObject
 }
 
-/** Only the fields that are read. Others who speak this wire leave out, null and add as they like. */
+/** Only the fields that are read. Other vendors that speak this format omit fields or set them to null. */
 const Text = v.nullish(v.string())
 const Count = v.nullish(v.number())
 
@@ -49,7 +49,7 @@ export const WireError = v.object({
 } satisfies FieldsOf<ErrorObject>)
 export type WireError = v.InferOutput<typeof WireError>
 
-/** What a model thought, readable only by the vendor. */
+/** Encrypted thinking, which only the vendor can read. */
 export const Thought = v.object({
   type: v.literal('reasoning'),
   id: v.string(),
@@ -73,7 +73,7 @@ export const Response = v.object({
   incomplete_details: v.nullish(v.object({ reason: Text } satisfies FieldsOf<OpenAIResponse.IncompleteDetails>)),
 } satisfies FieldsOf<OpenAIResponse>)
 
-/** One event of a stream. `message` and `code` are those of `error`, which has them at its top. */
+/** One event of a stream. `message` and `code` are top-level fields of the event `error`. */
 export const StreamEvent = v.object({
   type: v.string(),
   output_index: Count,

@@ -4,7 +4,7 @@ import type { SentImage } from '../../sessions/contract.ts'
 import type { TurnRequest } from '../contract.ts'
 import { screenOutside } from '../safety/screening.ts'
 import type { OutsideScreening } from '../safety/screening.ts'
-import { pictureTypes } from 'svc/providers'
+import { imageTypes } from 'svc/providers'
 
 export type Attachments = readonly { readonly file_id: string }[]
 export interface AttachmentRules {
@@ -33,7 +33,7 @@ export async function withAttachments(
     if (!upload || upload.agentId !== agentId) throw new Refusal('file_not_found', `No upload ${id} of this agent`)
     const { contentType, filename, path, sizeBytes } = upload
     const note = `[Attached file: ${path}, ${contentType}, ${sizeBytes} bytes]`
-    if (pictureTypes.has(contentType)) {
+    if (imageTypes.has(contentType)) {
       const base64 = Buffer.from(await uploads.read(upload)).toString('base64')
       images.push({ mime: contentType, fileId: id, filename, base64 })
       notes.push(note)

@@ -225,7 +225,7 @@ describe('models', () => {
     expect(thinkingOf('claude-opus-5')).toEqual({ on: 'adaptive', off: 'disabled' })
     expect(thinkingOf('claude-sonnet-5-5')).toEqual({ on: 'adaptive', off: 'between_tools' })
     for (const model of ['claude-opus-5-5', 'claude-fable-5', 'claude-mythos-preview'])
-      expect(thinkingOf(model)).toEqual({ on: 'adaptive', off: 'least' })
+      expect(thinkingOf(model)).toEqual({ on: 'adaptive', off: 'low_effort' })
     expect(thinkingOf('MiniMax-M2')).toEqual({ on: 'budget' })
     expect(['claude-opus-4-6', 'claude-opus-4-7', 'claude-sonnet-5', 'kimi-k2'].map(takesTemperature)).toEqual([
       true,

@@ -406,7 +406,7 @@ describe('frames', () => {
     for (let at = 0; at < one.length; at++) {
       const damaged = Buffer.from(one)
       damaged[at] = (damaged[at] ?? 0) ^ 0x40
-      expect(() => readAll([damaged])).toThrow(/sent a frame/)
+      expect(() => readAll([damaged])).toThrow(/sent a (?:damaged )?frame/)
     }
   })
 })
