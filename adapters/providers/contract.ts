@@ -1,7 +1,6 @@
 // The interface of drivers of model providers, as `svc/providers`; beside it they see `svc/sdk`.
 
 // Completion requests and their events
-export { imageTypes, plainText, userText, transcriptOf } from './completion.ts'
 export type { CompletionEvent, CompletionRequest, Part, ResponseFormat, ToolCall, Turn } from './completion.ts'
 
 // A driver and its plugin
@@ -22,11 +21,15 @@ export type {
 export {
   alternatingMessages,
   encodeMessages,
+  imageTypes,
   jsonArguments,
   nextCallNumber,
   objectArguments,
   objectSchema,
+  plainText,
+  transcriptOf,
   TurnCache,
+  userText,
   wellFormedJson,
 } from './encoding.ts'
 export type { EncodedMessage } from './encoding.ts'

@@ -1,5 +1,39 @@
 import { isObject } from 'svc/sdk'
-import type { ToolCall, Turn } from './completion.ts'
+import type { Part, ToolCall, Turn } from './completion.ts'
+
+/** The media types of images that all models with image input accept. */
+export const imageTypes: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
+
+/** A conversation as a transcript, for models that take a text instead of turns. */
+export function transcriptOf(turns: readonly Turn[]): string {
+  return turns
+    .map(transcriptLine)
+    .filter((text) => text !== '')
+    .join('\n\n')
+}
+function transcriptLine(turn: Turn): string {
+  if (turn.role === 'user') return `User: ${userText(turn)}`
+  if (turn.role === 'tool') return `Result of ${turn.tool}${turn.failed ? ' (failed)' : ''}: ${turn.text}`
+  const calls = turn.calls.map(
+    ({ name, args }) => `[calls ${name} ${typeof args === 'string' ? args : JSON.stringify(args ?? {})}]`,
+  )
+  return turn.text === '' && calls.length === 0
+    ? ''
+    : `Assistant: ${[turn.text, ...calls].filter((text) => text !== '').join('\n')}`
+}
+/** The parts as one string, which more servers accept than a list; `undefined` when there is an image. */
+export function plainText(parts: readonly Part[]): string | undefined {
+  let text = ''
+  for (const part of parts) {
+    if (part.type !== 'text') return undefined
+    text += text !== '' && part.text !== '' ? `\n\n${part.text}` : part.text
+  }
+  return text
+}
+/** A turn of the user as text, with a placeholder for each image. */
+export function userText(turn: Extract<Turn, { role: 'user' }>): string {
+  return turn.parts.map((part) => (part.type === 'text' ? part.text : '[picture]')).join('\n')
+}
 
 /** The parameters of a tool. Vendors want an object schema, also for a tool without parameters. */
 export function objectSchema(input: object): Record<string, unknown> {
