@@ -63,7 +63,7 @@ async function everything(agents: readonly string[]): Promise<string> {
 }
 
 describe('a backup', () => {
-  it('is made without a body, listed, and deleted', async () => {
+  it('is made without a body, for nobody else to read', async () => {
     const { status, body } = await host.json('POST', '/api/backup')
     expect(status).toBe(200)
     expect(body).toMatchObject({
@@ -71,26 +71,27 @@ describe('a backup', () => {
       size_bytes: expect.any(Number),
       components: expect.arrayContaining(['data', 'config', 'audit_anchor']),
     })
-    const file = join(home, 'backups', body.filename)
-    expect(statSync(file).mode & 0o777).toBe(0o600)
-    expect(statSync(file).size).toBe(body.size_bytes)
+    const { mode, size } = statSync(join(home, 'backups', body.filename))
+    expect([mode & 0o777, size]).toEqual([0o600, body.size_bytes])
     expect(readdirSync(join(home, 'backups'))).toEqual([body.filename])
-    const { body: list } = await host.json('GET', '/api/backups')
-    expect(list).toMatchObject({
+  })
+
+  it('is listed as it was made, and deleted once', async () => {
+    const { body } = await host.json('POST', '/api/backup')
+    const { filename, size_bytes, components, created_at } = body
+    expect((await host.json('GET', '/api/backups')).body).toMatchObject({
       total: 1,
-      backups: [
-        {
-          filename: body.filename,
-          size_bytes: body.size_bytes,
-          components: body.components,
-          created_at: body.created_at,
-        },
-      ],
+      backups: [{ filename, size_bytes, components, created_at }],
     })
-    const removed = await host.fetch(`/api/backups/${body.filename}`, { method: 'DELETE' })
-    expect([removed.status, await removed.json()]).toEqual([200, { status: 'deleted', filename: body.filename }])
+    const removed = await host.json('DELETE', `/api/backups/${filename}`)
+    expect([removed.status, removed.body]).toEqual([200, { status: 'deleted', filename }])
     expect((await host.json('GET', '/api/backups')).body).toEqual({ backups: [], total: 0 })
-    expect((await host.json('DELETE', `/api/backups/${body.filename}`)).status).toBe(404)
+    expect((await host.json('DELETE', `/api/backups/${filename}`)).status).toBe(404)
+  })
+
+  it('that is made and deleted is in the audit log', async () => {
+    const { body } = await host.json('POST', '/api/backup')
+    await host.json('DELETE', `/api/backups/${body.filename}`)
     const { body: audit } = await host.json('GET', '/api/audit/recent')
     expect(audit.entries.map((entry: { event_type: string }) => entry.event_type)).toEqual(
       expect.arrayContaining(['backup_created', 'backup_deleted']),
@@ -194,14 +195,18 @@ describe('a restore', () => {
     const { kv_pairs: pairs } = (await values(writer)) as { kv_pairs: { value: number }[] }
     const rounds = pairs.map(({ value }) => value)
     if (rounds.length > 0) expect(Math.max(...rounds) - Math.min(...rounds)).toBeLessThanOrEqual(1)
-    const verdict = await host.json('GET', '/api/audit/verify')
-    expect(verdict.body).toMatchObject({ status: 'valid' })
+  })
+
+  it('is in the audit log, whose chain goes on, and keeps both backups', async () => {
+    const { filename } = (await host.json('POST', '/api/backup')).body
+    const { previous } = (await host.json('POST', '/api/restore', { filename })).body
+    await again()
+    expect((await host.json('GET', '/api/audit/verify')).body).toMatchObject({ status: 'valid' })
     const { body: audit } = await host.json('GET', '/api/audit/recent?event_type=backup_restored')
-    expect(audit.entries.at(-1).details).toContain(made.body.filename)
+    expect(audit.entries.at(-1).details).toContain(filename)
     const { body: list } = await host.json('GET', '/api/backups')
-    expect(list.backups.map(({ filename }: { filename: string }) => filename)).toEqual(
-      expect.arrayContaining([made.body.filename, restored.body.previous]),
-    )
+    const names = list.backups.map((each: { filename: string }) => each.filename)
+    expect(names).toEqual(expect.arrayContaining([filename, previous]))
   })
 
   it('can be taken back with the backup that was made before it', async () => {
@@ -262,43 +267,51 @@ describe('a restore', () => {
     expect(readdirSync(home).filter((name) => name.includes('restore'))).toEqual([])
   })
 
-  it('on another machine needs the key of the vault, or the passphrase it was sealed with', async () => {
-    expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
-    const agent = await spawn('mover')
-    expect((await host.json('POST', '/api/backup', { passphrase: 'short' })).status).toBe(400)
-    const { body } = await host.json('POST', '/api/backup', { passphrase: 'correct horse battery' })
-    expect(body.components).toContain('vault_key')
-    const archive = join(home, 'backups', body.filename)
-    const elsewhere = await mkdtemp(join(tmpdir(), 'svc-elsewhere-'))
-    const old = host
-    try {
-      const other = await startHost({ plugins, home: elsewhere })
-      host = other
+  describe('on another machine', () => {
+    const passphrase = 'correct horse battery'
+    let elsewhere: string
+    let agent: string
+    let filename: string
+    let vaultKey: string
+    /** A backup that was sealed with a passphrase, and a daemon with another key of the vault that it was copied to. */
+    beforeEach(async () => {
+      expect((await host.json('POST', '/api/providers/openai/key', { api_key: CANARY })).status).toBe(200)
+      agent = await spawn('mover')
+      const { body } = await host.json('POST', '/api/backup', { passphrase })
+      expect(body.components).toContain('vault_key')
+      filename = body.filename
+      elsewhere = await mkdtemp(join(tmpdir(), 'svc-elsewhere-'))
+      const archive = join(home, 'backups', filename)
+      vaultKey = readFileSync(join(home, 'vault.key'), 'utf8')
+      await host[Symbol.asyncDispose]()
+      host = await startHost({ plugins, home: elsewhere })
       await host.json('POST', '/api/backup')
-      await copyFile(archive, join(elsewhere, 'backups', body.filename))
-      expect(await host.json('POST', '/api/restore', { filename: body.filename })).toMatchObject({
-        status: 400,
-        body: { error: { message: expect.stringMatching(/not made by this installation/) } },
-      })
-      expect(
-        await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'wrong horse battery' }),
-      ).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/passphrase/) } } })
-      expect(
-        (await host.json('POST', '/api/restore', { filename: body.filename, passphrase: 'correct horse battery' }))
-          .status,
-      ).toBe(200)
+      await copyFile(archive, join(elsewhere, 'backups', filename))
+      await rm(home, { recursive: true, force: true })
       home = elsewhere
+    })
+
+    it.each([
+      ['without the passphrase it was sealed with', {}, /not made by this installation/],
+      ['with another passphrase', { passphrase: 'wrong horse battery' }, /passphrase/],
+    ])('is refused %s', async (_what, given, message) => {
+      expect(await host.json('POST', '/api/restore', { filename, ...given })).toMatchObject({
+        status: 400,
+        body: { error: { message: expect.stringMatching(message) } },
+      })
+    })
+
+    it('brings everything with the passphrase, secrets and the key of the vault too', async () => {
+      expect((await host.json('POST', '/api/restore', { filename, passphrase })).status).toBe(200)
       await again()
       expect((await host.json('GET', `/api/agents/${agent}`)).status).toBe(200)
       expect((await host.json('GET', '/api/audit/verify')).body.status).toBe('valid')
-      const { body: providers } = await host.json('GET', '/api/providers')
-      expect(JSON.stringify(providers)).toMatch(/"openai"/)
-      expect(readFileSync(join(elsewhere, 'vault.key'), 'utf8')).toBe(readFileSync(join(old.home, 'vault.key'), 'utf8'))
-      await host[Symbol.asyncDispose]()
-    } finally {
-      host = old
-      home = old.home
-      await rm(elsewhere, { recursive: true, force: true })
-    }
+      expect(JSON.stringify((await host.json('GET', '/api/providers')).body)).toMatch(/"openai"/)
+      expect(readFileSync(join(elsewhere, 'vault.key'), 'utf8')).toBe(vaultKey)
+    })
+  })
+
+  it('is not sealed with a passphrase that is too short', async () => {
+    expect((await host.json('POST', '/api/backup', { passphrase: 'short' })).status).toBe(400)
   })
 })
