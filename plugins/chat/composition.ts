@@ -16,10 +16,9 @@ import { SessionStream } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
 import { UpkeepStore } from './store.ts'
-import { markFailed } from './turn/mark-failed.ts'
 import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
-import { recoverTurns } from './turn/resume.ts'
+import { markFailedTurns, recoverTurns } from './turn/resume.ts'
 import { TurnRunner } from './turn/runner.ts'
 import { ChatService } from './turn/service.ts'
 
@@ -116,7 +115,7 @@ type Effects = (turnId: string) => Promise<readonly string[]>
 async function resumeTurns(deps: ChatDeps, chat: ChatService, record: TurnRecord, effects: Effects): Promise<void> {
   const { db, services, signal } = deps
   const { journal, sessions, daemon } = services
-  await markFailed({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
+  await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
   const turns = await recoverTurns({ db, journal, sessions, record })
   if (turns.length === 0) return
   // The turns are queued already, so that new messages come after them.

@@ -1,8 +1,10 @@
 import * as v from 'valibot'
-import type { PluginDatabase } from 'svc/sdk'
+import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Effect, Journal, Turn } from '../../journal/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
+import type { UpkeepStore } from '../store.ts'
+import { unknownFailure } from './failure.ts'
 import { LiveTurn, readOptions } from './live-turn.ts'
 import type { LoopInput } from './loop.ts'
 import type { AnsweredCall, Outcome } from './tool-step.ts'
@@ -59,6 +61,43 @@ async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, 
     ...record.answer(turn, { text: INTERRUPTED }, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
   ])
+}
+
+export interface MarkFailedDeps extends RecoveryDeps {
+  readonly upkeep: UpkeepStore
+  /** Tools of a turn that ran, or may have, and that may have changed something. */
+  readonly effects: (turnId: string) => Promise<readonly string[]>
+}
+const MARKED = 'failed-turns-are-marked'
+const PAGE_SIZE = 200
+
+/**
+ * Earlier versions did not mark the messages of a failed turn, and gave them to the model with every later turn. Runs
+ * once in a home. A process that dies meanwhile leaves the rest to the next one.
+ */
+export async function markFailedTurns({
+  db,
+  upkeep,
+  journal,
+  sessions,
+  record,
+  effects,
+}: MarkFailedDeps): Promise<void> {
+  if (await upkeep.isDone(MARKED)) return
+  for (let after = ''; ;) {
+    const turns = await journal.failed(after, PAGE_SIZE)
+    const statements: Statement[] = []
+    for (const turn of turns) {
+      const [message] = await sessions.turn(turn.sessionId, turn.id)
+      if (!message || message.failure || (await sessions.isHidden(turn.sessionId, turn.id))) continue
+      statements.push(...record.failed(turn, turn.failure ?? unknownFailure(turn.error), await effects(turn.id)))
+    }
+    const last = turns.length < PAGE_SIZE
+    if (last) statements.push(upkeep.done(MARKED, new Date().toISOString()))
+    if (statements.length > 0) await db.batch(statements)
+    if (last) return
+    after = turns.at(-1)?.id ?? after
+  }
 }
 
 /** Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones. */

@@ -11,7 +11,7 @@ import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
-import { recordBrokenTurn } from './broken-turn.ts'
+import { recordUnfinishedTurn } from './unfinished-turn.ts'
 import { explain, naming } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
@@ -75,7 +75,7 @@ export class TurnRunner {
       live.finish(result)
       this.#announceEnd(run, result, performance.now() - start)
     } catch (error) {
-      await this.#break(run, naming(error, progress.model?.provider))
+      await this.#recordUnfinished(run, naming(error, progress.model?.provider))
     }
   }
 
@@ -223,7 +223,7 @@ export class TurnRunner {
   }
 
   /** The turn was stopped or failed. */
-  async #break(run: Run, error: unknown): Promise<void> {
+  async #recordUnfinished(run: Run, error: unknown): Promise<void> {
     const { live, progress } = run
     const { hooks, onDefect, background } = this.#deps
     const { stopped, entryPoint } = live
@@ -231,7 +231,7 @@ export class TurnRunner {
     if (message === undefined) onDefect(error, live.id)
     const reason = message ?? 'internal error'
     try {
-      await recordBrokenTurn(this.#deps, run, error, reason)
+      await recordUnfinishedTurn(this.#deps, run, error, reason)
     } catch (unrecorded) {
       // The turn stays open in the journal, and the next start marks it: nothing is lost, only reported later.
       onDefect(unrecorded, live.id)

@@ -6,22 +6,22 @@ import type { TurnProgress } from './progress.ts'
 import type { TurnRecord } from './record.ts'
 import { INTERRUPTED } from './resume.ts'
 
-export interface BrokenTurn {
+export interface UnfinishedTurn {
   readonly live: LiveTurn
   readonly progress: TurnProgress
   /** Starts the next turn of the session. */
   readonly startNext: () => readonly Statement[]
 }
-interface BrokenTurnDeps {
+interface UnfinishedTurnDeps {
   readonly record: TurnRecord
   readonly db: Pick<PluginDatabase, 'batch'>
 }
 const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted' } as const
 
 /** Records a turn that was stopped or failed: its text and its effects are kept and marked as incomplete. */
-export async function recordBrokenTurn(
-  { record, db }: BrokenTurnDeps,
-  { live, progress, startNext }: BrokenTurn,
+export async function recordUnfinishedTurn(
+  { record, db }: UnfinishedTurnDeps,
+  { live, progress, startNext }: UnfinishedTurn,
   error: unknown,
   reason: string,
 ): Promise<void> {
