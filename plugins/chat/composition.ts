@@ -61,7 +61,7 @@ export function composeChat(deps: ChatDeps) {
   const background = (work: () => Promise<void>): void => {
     deps.run(work).catch((error: unknown) => onDefect(error))
   }
-  const effects = (turnId: string): Promise<readonly string[]> => effectsOf(turnId, journal, tools)
+  const effectfulTools: EffectfulTools = (turnId) => findEffectfulTools(turnId, journal, tools)
   const { record, budgetGate, compactor, history } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
   const runner = new TurnRunner({
@@ -73,27 +73,30 @@ export function composeChat(deps: ChatDeps) {
     history,
     budgetGate,
     toolCallRate,
-    effects: (turnId) => journal.effects(turnId),
     onWithheld: withheldCounter(deps.metrics),
     modelsWithoutVision: new Set(),
     pluginsLoaded: (until) => pluginsLoaded(daemon, AbortSignal.any([until, deps.signal])),
     onWaiting: () => {
       if (deps.leaving.aborted) chat.releaseWaiting()
     },
-    personalData: config.personal_data,
     screening: { policy: config.screening, service: services.screening },
-    waitingAfterMs: config.waiting_after_ms,
-    turnMs: config.turn_ms,
-    maxIterations: config.max_iterations,
-    toolCalls: config.tool_calls_per_turn,
-    reasoningChars: config.reasoning_chars,
+    ...runnerLimits(config),
   })
   const sessionStream = new SessionStream({
     turns: (sessionId) => chat.turnsOf(sessionId),
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
     max: config.session_followers,
   })
-  const chat = new ChatService({ ...deps, ...services, record, runner, compactor, background, effects, sessionStream })
+  const chat = new ChatService({
+    ...deps,
+    ...services,
+    record,
+    runner,
+    compactor,
+    background,
+    effectfulTools,
+    sessionStream,
+  })
   const agentListFeed = new AgentListFeed({ agents, firstMs: config.agents_updated_first_ms, onFailure: onDefect })
   deps.own('agent list', () => agentListFeed.end())
   stopWithPlugin(deps, chat)
@@ -105,17 +108,22 @@ export function composeChat(deps: ChatDeps) {
     background,
     onDefect,
     toolCallRate,
-    resumeTurns: () => resumeTurns(deps, chat, record, effects),
+    resumeTurns: () => resumeTurns(deps, chat, record, effectfulTools),
   }
 }
 
-type Effects = (turnId: string) => Promise<readonly string[]>
+type EffectfulTools = (turnId: string) => Promise<readonly string[]>
 
 /** Marks the turns of an earlier process that cannot resume, and resumes the others. */
-async function resumeTurns(deps: ChatDeps, chat: ChatService, record: TurnRecord, effects: Effects): Promise<void> {
+async function resumeTurns(
+  deps: ChatDeps,
+  chat: ChatService,
+  record: TurnRecord,
+  effectfulTools: EffectfulTools,
+): Promise<void> {
   const { db, services, signal } = deps
   const { journal, sessions, daemon } = services
-  await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effects })
+  await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effectfulTools })
   const turns = await recoverTurns({ db, journal, sessions, record })
   if (turns.length === 0) return
   // The turns are queued already, so that new messages come after them.
@@ -124,10 +132,21 @@ async function resumeTurns(deps: ChatDeps, chat: ChatService, record: TurnRecord
 }
 
 /** The tools that a turn called, or may have called, and that may have changed something. */
-async function effectsOf(turnId: string, journal: Journal, tools: Tools): Promise<readonly string[]> {
+async function findEffectfulTools(turnId: string, journal: Journal, tools: Tools): Promise<readonly string[]> {
   return (await journal.effects(turnId)).flatMap(({ kind, state, name }) =>
     kind === 'tool' && state !== 'failed' && tools.find(name)?.risk !== 'read' ? [name] : [],
   )
+}
+
+function runnerLimits(config: ChatConfig) {
+  return {
+    personalData: config.personal_data,
+    waitingAfterMs: config.waiting_after_ms,
+    turnMs: config.turn_ms,
+    maxIterations: config.max_iterations,
+    maxToolCalls: config.tool_calls_per_turn,
+    reasoningChars: config.reasoning_chars,
+  }
 }
 
 function createRecorders({ config, db, hooks, log, usage, budgets, services }: ChatDeps) {

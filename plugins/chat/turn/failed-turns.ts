@@ -12,7 +12,7 @@ export interface FailedTurnsDeps {
   readonly sessions: Sessions
   readonly record: TurnRecord
   /** Tools of a turn that ran, or may have, and that may have changed something. */
-  readonly effects: (turnId: string) => Promise<readonly string[]>
+  readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
   readonly sessionStream: {
     /** A failed or interrupted turn was retried or dropped, which is on disk. */
     settled(sessionId: string, turnId: string, how: SettledBy): void
@@ -55,7 +55,7 @@ export class FailedTurns {
     })
   }
   async #settle<T>(turnId: string, how: SettledBy, settle: Settlement<T>): Promise<T> {
-    const { journal, sessions, record, effects } = this.#deps
+    const { journal, sessions, record, effectfulTools } = this.#deps
     const alreadySettled = (): Refusal => new Refusal('conflict', `Turn ${turnId} was retried or dropped already`)
     // Nothing is awaited before the turn is taken, or two requests could both find it free.
     if (this.#settling.has(turnId)) throw alreadySettled()
@@ -74,7 +74,7 @@ export class FailedTurns {
         throw new Refusal('conflict', `Turn ${turnId} did not fail: it is ${turn.state}`)
       if (await sessions.isHidden(turn.sessionId, turnId)) throw alreadySettled()
       // A failed turn has a note of what its tools did already.
-      const done = turn.state === 'interrupted' ? await effects(turnId) : []
+      const done = turn.state === 'interrupted' ? await effectfulTools(turnId) : []
       const settled = await settle(turn, message, record.hidden(turn, how, done))
       this.#deps.sessionStream.settled(turn.sessionId, turnId, how)
       return settled

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Effect, Journal, Turn } from '../../journal/contract.ts'
+import type { Journal, Turn } from '../../journal/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { UpkeepStore } from '../store.ts'
@@ -16,8 +16,6 @@ const UNKNOWN =
   'unknown: the service stopped while this call was running, so it may or may not have had its effect. ' +
   'It was not run again. Check before you repeat it.'
 
-/** Reads the effects of a turn from the journal. */
-export type Effects = (turnId: string) => Promise<readonly Effect[]>
 const Receipt = v.pipe(
   v.string(),
   v.parseJson(),
@@ -51,7 +49,7 @@ export async function recoverTurns(deps: RecoveryDeps): Promise<readonly LiveTur
 
 async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, turn: Turn): Promise<void> {
   const calls = openCalls(await sessions.turn(turn.sessionId, turn.id))
-  const known = await knownOutcomes((id) => journal.effects(id), turn.id, calls)
+  const known = await knownOutcomes(journal, turn.id, calls)
   const results = calls.map((call) => ({
     call,
     outcome: known.get(call.id) ?? { text: INTERRUPTED, failed: true },
@@ -66,7 +64,7 @@ async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, 
 export interface MarkFailedDeps extends RecoveryDeps {
   readonly upkeep: UpkeepStore
   /** Tools of a turn that ran, or may have, and that may have changed something. */
-  readonly effects: (turnId: string) => Promise<readonly string[]>
+  readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
 }
 const MARKED = 'failed-turns-are-marked'
 const PAGE_SIZE = 200
@@ -81,7 +79,7 @@ export async function markFailedTurns({
   journal,
   sessions,
   record,
-  effects,
+  effectfulTools,
 }: MarkFailedDeps): Promise<void> {
   if (await upkeep.isDone(MARKED)) return
   for (let after = ''; ;) {
@@ -90,7 +88,7 @@ export async function markFailedTurns({
     for (const turn of turns) {
       const [message] = await sessions.turn(turn.sessionId, turn.id)
       if (!message || message.failure || (await sessions.isHidden(turn.sessionId, turn.id))) continue
-      statements.push(...record.failed(turn, turn.failure ?? unknownFailure(turn.error), await effects(turn.id)))
+      statements.push(...record.failed(turn, turn.failure ?? unknownFailure(turn.error), await effectfulTools(turn.id)))
     }
     const last = turns.length < PAGE_SIZE
     if (last) statements.push(upkeep.done(MARKED, new Date().toISOString()))
@@ -102,7 +100,7 @@ export async function markFailedTurns({
 
 /** Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones. */
 export async function resumePoint(
-  effects: Effects,
+  journal: Pick<Journal, 'effects'>,
   turnId: string,
   messages: readonly Message[],
   waited: boolean,
@@ -112,7 +110,7 @@ export async function resumePoint(
   const calls = openCalls(own)
   const earlier = answeredCalls(own)
   if (calls.length === 0) return { iterations, earlier }
-  return { iterations, earlier, pending: { calls, known: await knownOutcomes(effects, turnId, calls, waited) } }
+  return { iterations, earlier, pending: { calls, known: await knownOutcomes(journal, turnId, calls, waited) } }
 }
 
 /** The calls of a turn that have results, with the text of the result. */
@@ -143,13 +141,13 @@ function openCalls(messages: readonly Message[]) {
  * not begun, or only reads, so it is left out and may run now.
  */
 async function knownOutcomes(
-  effects: Effects,
+  journal: Pick<Journal, 'effects'>,
   turnId: string,
   calls: readonly { readonly id: string }[],
   waited = false,
 ): Promise<ReadonlyMap<string, Outcome>> {
   if (calls.length === 0) return new Map()
-  const recorded = new Map((await effects(turnId)).map((effect) => [effect.key, effect]))
+  const recorded = new Map((await journal.effects(turnId)).map((effect) => [effect.key, effect]))
   return new Map(
     calls.flatMap(({ id }): [string, Outcome][] => {
       const effect = recorded.get(effectKey(turnId, id))

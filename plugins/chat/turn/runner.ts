@@ -4,6 +4,7 @@ import type { ResponseFormat, Usage } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
+import type { Journal } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Message } from '../../sessions/contract.ts'
 import type { ModelHistory } from '../context/history.ts'
@@ -22,12 +23,11 @@ import { chooseModel, isRouted, routed, withModel } from './model-choice.ts'
 import { TurnProgress } from './progress.ts'
 import { checkAnswer, FormatInput, TEXT_ONLY } from './response-format.ts'
 import { resumePoint } from './resume.ts'
-import type { Effects } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
 
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
-  readonly effects: Effects
+  readonly journal: Pick<Journal, 'effects'>
   readonly maxIterations: number
   readonly reasoningChars: number
   /** Runs work that nobody waits for and that must end before the plugin unloads. */
@@ -118,11 +118,11 @@ export class TurnRunner {
   }
 
   async #loopInput({ live, agent, progress }: Prepared, { messages, turns }: ModelHistory): Promise<LoopInput> {
-    const { maxIterations: max, effects, tools } = this.#deps
+    const { maxIterations: max, journal, tools } = this.#deps
     const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, max)
     const input = { turns, maxIterations, signal: live.signal, iterations: 0 }
     if (!live.resumed) return input
-    const point = await resumePoint(effects, live.id, messages, live.waiting)
+    const point = await resumePoint(journal, live.id, messages, live.waiting)
     for (const { tool } of point.earlier ?? []) if (tools.find(tool)?.risk !== 'read') progress.effects.push(tool)
     for (const { labels = [] } of point.pending?.known.values() ?? []) {
       const known = labels.map((label) => [label, 'the answer of a tool'] as const)

@@ -33,7 +33,7 @@ export interface ChatServiceDeps {
   readonly audit: Audit
   readonly compactor: Compactor
   /** Tools of a turn that ran, or may have, and that may have changed something. */
-  readonly effects: (turnId: string) => Promise<readonly string[]>
+  readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
   /** Aborts when the plugin unloads. */
   readonly signal: AbortSignal
   /** Runs work that unloading waits for. It never rejects. */

@@ -39,7 +39,7 @@ export interface ToolExecutorDeps {
   readonly pluginsLoaded: (signal: AbortSignal) => Promise<void>
   readonly log: Pick<Logger, 'warn'>
   /** Tool calls of one turn, those of agents it asks included. */
-  readonly toolCalls: number
+  readonly maxToolCalls: number
 }
 /** The turn that calls tools. */
 interface CallingTurn {
@@ -72,7 +72,7 @@ export class ToolExecutor implements ToolPorts {
     this.#progress = progress
     this.#known = known
     this.emit = emit
-    this.guard = createGuard({ ...guardLimits, callsPerTurn: deps.toolCalls }, live.toolCalls)
+    this.guard = createGuard({ ...guardLimits, callsPerTurn: deps.maxToolCalls }, live.toolCalls)
   }
 
   offer(name: string): Offer {
