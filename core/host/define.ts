@@ -127,7 +127,7 @@ export interface PluginDefinition<
   setup(ctx: PluginContext<PluginConfig<C, S>, R, O>): Promise<Services<P>> | Services<P>
 }
 /** A plugin whatever its configuration and services are. */
-export type AnyPlugin = PluginDefinition<any, any, any, any, any>
+export type AnyPlugin = PluginDefinition<ConfigSchema, Tokens, Tokens, Tokens, Sections>
 
 /**
  * A token by which plugins provide and require a service: `defineService<Weather>()('weather')`. The id is unique in

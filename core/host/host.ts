@@ -18,7 +18,7 @@ import type { Slot } from './slot.ts'
 /** Code and configuration that were checked and can be set up. */
 interface Ready {
   readonly definition: AnyPlugin
-  readonly config: unknown
+  readonly config: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -350,7 +350,7 @@ export class Host {
     for (const slot of coming) slot.state = 'loading'
     await this.#migrate(coming)
     for (const slot of coming) {
-      if (slot.state !== 'loading' || !slot.definition) continue
+      if (slot.state !== 'loading' || !slot.definition || !slot.config) continue
       const lacking = requiredIds(slot.definition).find((id) => !this.#slots.present().has(id))
       if (lacking !== undefined)
         this.#fail(
@@ -358,12 +358,15 @@ export class Host {
           `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`,
           true,
         )
-      else
-        try {
-          await this.#setUp(slot, { definition: slot.definition, config: slot.config })
-        } catch (error) {
-          this.#fail(slot, `setup failed: ${reasonOf(error)}`)
-        }
+      else await this.#trySetUp(slot, { definition: slot.definition, config: slot.config })
+    }
+  }
+
+  async #trySetUp(slot: Slot, ready: Ready): Promise<void> {
+    try {
+      await this.#setUp(slot, ready)
+    } catch (error) {
+      this.#fail(slot, `setup failed: ${reasonOf(error)}`)
     }
   }
 
@@ -442,7 +445,7 @@ export class Host {
 
   /** `kept` is the code to go on with; without it the folder is read again. */
   async #replace(slot: Slot, kept?: AnyPlugin): Promise<void> {
-    if (!slot.definition) throw new Error(`plugin "${slot.name}" runs without a definition`)
+    if (!slot.definition || !slot.config) throw new Error(`plugin "${slot.name}" runs without a definition`)
     const old: Ready = { definition: slot.definition, config: slot.config }
     const next = await this.#readReplacement(slot, kept)
     await this.#deps.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])

@@ -39,7 +39,11 @@ export interface Mounting {
 }
 
 /** Sets a plugin up. When that fails nothing of it is left behind, and the failure is thrown. */
-export async function mount(definition: AnyPlugin, config: unknown, mounting: Mounting): Promise<Instance> {
+export async function mount(
+  definition: AnyPlugin,
+  config: Readonly<Record<string, unknown>>,
+  mounting: Mounting,
+): Promise<Instance> {
   const scope = new Scope(definition.name)
   try {
     const context = createContext(definition, config, scope, {
@@ -67,10 +71,10 @@ async function membersOf(scope: Scope, definition: AnyPlugin, { members, isForei
 
 function createContext(
   definition: AnyPlugin,
-  config: unknown,
+  config: Readonly<Record<string, unknown>>,
   scope: Scope,
   { log, members, find }: Pick<Mounting, 'log' | 'find'> & { readonly members: Members },
-): PluginContext<unknown, Tokens, Tokens> {
+): PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens> {
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {

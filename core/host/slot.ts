@@ -13,7 +13,7 @@ export interface Slot {
   name: string
   state: PluginStatus['state']
   definition: AnyPlugin | undefined
-  config: unknown
+  config: Readonly<Record<string, unknown>> | undefined
   instance: Instance | undefined
   error: string | undefined
   /** It could be loaded if only a service were there. */

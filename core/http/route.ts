@@ -5,7 +5,7 @@ import type { Problem } from '../errors/render.ts'
 import type { Effect } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
 
-type Schema = v.GenericSchema<any, any>
+type Schema = v.GenericSchema
 type Out<S> = S extends Schema ? v.InferOutput<S> : S extends RawBody ? Uint8Array : undefined
 type Awaitable<T> = T | Promise<T>
 /** The methods a route may have. */
@@ -235,7 +235,7 @@ export interface Route<
   handle(input: RouteInput<Out<P>, Out<Q>, Out<B>>): Awaitable<v.InferOutput<R> | EventStream | Reply>
 }
 /** A route whatever its schemas are. */
-export type AnyRoute = Route<any, any, any, any>
+export type AnyRoute = Route<Schema | undefined, Schema | undefined, Schema | RawBody | undefined, Schema>
 /** The route as it is, checked by the compiler. */
 export function defineRoute<
   R extends Schema,
@@ -307,7 +307,7 @@ export interface SocketRoute<P extends Schema | undefined, Q extends Schema | un
   close?(socket: Socket, state: S): Awaitable<void>
 }
 /** A WebSocket whatever its schemas are. */
-export type AnySocketRoute = SocketRoute<any, any, any>
+export type AnySocketRoute = SocketRoute<Schema | undefined, Schema | undefined, unknown>
 /** The WebSocket as it is, checked by the compiler. */
 export function defineSocket<S, P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined>(
   route: SocketRoute<P, Q, S>,

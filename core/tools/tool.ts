@@ -33,7 +33,7 @@ export interface CallAssessment {
 }
 
 /** A tool an agent can call. Its input schema is the JSON Schema the model sees and the parser of the call. */
-export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any, any>> {
+export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   /** snake_case, unique in the daemon. */
   readonly name: string
   /** What it does and when to use it. */
@@ -64,7 +64,7 @@ export interface Tool<I extends v.GenericSchema<any, any> = v.GenericSchema<any,
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
 /** A tool whatever its input is. */
-export type AnyTool = Tool<any>
+export type AnyTool = Tool
 
 /** What the model is told of a tool. */
 export interface ToolDescription {
@@ -124,6 +124,6 @@ export interface Tools {
 }
 
 /** The tool as it is, checked by the compiler. */
-export function defineTool<I extends v.GenericSchema<any, any>>(tool: Tool<I>): Tool<I> {
+export function defineTool<I extends v.GenericSchema>(tool: Tool<I>): Tool<I> {
   return tool
 }
