@@ -7,8 +7,8 @@ import { temporaryFolder } from '../support/plugin-folder.ts'
 
 const sound = `
 import * as v from 'valibot'
-import { definePlugin, defineRoute, defineService, defineTool, Refusal } from 'svc/sdk'
-import type { PluginContext } from 'svc/sdk'
+import { definePlugin, defineRoute, defineService, defineSocket, defineTool, rawBody, Refusal } from 'svc/sdk'
+import type { AnyPlugin, AnyRoute, AnySocketRoute, AnyTool, PluginContext } from 'svc/sdk'
 import { Agents, AgentSpawned } from 'svc/contracts/agents'
 import { defineProvider, estimateUsage } from 'svc/providers'
 import type { CompletionEvent, CompletionRequest } from 'svc/providers'
@@ -27,6 +27,41 @@ export const provider = defineProvider('1.0.0', {
     probe: async () => ({ model: 'one' }),
   }),
 })
+
+const Page = v.pipe(v.string(), v.transform(Number))
+export const routes: readonly AnyRoute[] = [
+  defineRoute({
+    method: 'PUT', path: '/api/mine/:name', summary: 'Next page', auth: 'bearer', effect: 'own', cost: 1,
+    params: v.object({ name: v.string() }), query: v.object({ page: Page }), body: rawBody(100),
+    returns: v.object({ next: v.number() }),
+    effectOf: ({ params }) => (params.name === '' ? 'read' : 'own'),
+    costOf: (body) => body.byteLength,
+    handle: ({ query, body }) => ({ next: query.page + body.byteLength }),
+  }),
+]
+export const sockets: readonly AnySocketRoute[] = [
+  defineSocket({
+    path: '/api/mine/:name/ws', summary: 'Frames', auth: 'bearer', effect: 'read', cost: 1, frameCost: 1,
+    params: v.object({ name: v.string() }),
+    accept: ({ params }) => ({ name: params.name }),
+    open: (socket, { name }) => socket.send(name),
+    frame: (socket, { name }, text) => socket.send(name + text),
+  }),
+]
+export const tools: readonly AnyTool[] = [
+  defineTool({
+    name: 'next_page', description: 'Counts', risk: 'read', input: v.object({ page: Page }),
+    assess: ({ page }) => ({ intent: 'read page ' + page.toFixed(0) }),
+    run: async ({ page }) => String(page + 1),
+  }),
+]
+export const plugins: readonly AnyPlugin[] = [
+  definePlugin({
+    name: 'other', version: '1.0.0', config: v.object({ page: Page }),
+    sections: { other: v.optional(v.object({ a: v.number() })) },
+    setup: (ctx) => { ctx.log.info(String(ctx.config.page + (ctx.config.other?.a ?? 0))); return {} },
+  }),
+]
 
 export default definePlugin({
   name: 'mine', version: '1.0.0',
