@@ -5,6 +5,7 @@ import type { Principal } from '../auth/principal.ts'
 import { runAs } from '../scope/actor.ts'
 import { Refusal } from '../errors/error.ts'
 import { outcomeOf } from '../errors/render.ts'
+import { away } from './close-codes.ts'
 import type { SocketEntry } from './router.ts'
 import type { Socket } from './route.ts'
 
@@ -31,12 +32,10 @@ export interface SocketDeps {
 
 /** Frames that wait for the one before them. More, and the client is sending faster than anyone could mean. */
 const maxQueuedFrames = 64
-export const normal = 1000,
-  away = 1001
-const unsupported = 1003,
-  policy = 1008,
-  failed = 1011,
-  overloaded = 1013
+const unsupported = 1003
+const policy = 1008
+const failed = 1011
+const overloaded = 1013
 
 /** One open WebSocket of a plugin: frames in order, one at a time; everything that leaves is bounded. */
 export class LiveSocket implements Socket {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ConsolaInstance } from 'consola'
-import type { Peer } from 'crossws'
 import type { NodeAdapter } from 'crossws/adapters/node'
 import { checkAuthority } from '../auth/authority.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -16,12 +15,12 @@ import { decodeParams, parseQuery } from './input.ts'
 import { endWith } from './listen.ts'
 import type { RouteTable, SocketEntry } from './router.ts'
 import type { HttpSettings } from './settings.ts'
-import { away, LiveSocket, normal } from './socket.ts'
-import type { Wire } from './socket.ts'
+import { away, normal } from './close-codes.ts'
+import type { LiveSocket } from './socket.ts'
+import type { Accepted } from './socket-adapter.ts'
 import { offeredProtocols } from './tickets.ts'
 import type { Tickets } from './tickets.ts'
 
-type Adapter = NodeAdapter
 export interface UpgradeDeps {
   readonly settings: () => HttpSettings
   readonly log: ConsolaInstance
@@ -32,23 +31,13 @@ export interface UpgradeDeps {
   readonly draining: () => boolean
   onDefect(error: unknown, where: string): void
 }
-/** A dead peer is found after two rounds of pings. */
-const HEARTBEAT_MS = 120_000
-/** An upgrade that passed every check, and the state that `accept` of its route returned. */
-interface Accepted {
-  readonly entry: SocketEntry
-  readonly state: unknown
-  readonly address: string
-  readonly principal: Principal
-  readonly generation: number
-}
 type OnLeave = (listener: () => void) => void
 type FoundSocket = NonNullable<ReturnType<RouteTable['findSocket']>>
 
 /** Turns upgrade requests into sockets, by the same steps in the same order as a request. A refusal is an HTTP answer. */
 export class Upgrades {
   readonly #deps: UpgradeDeps
-  #adapter: Promise<Adapter> | undefined
+  #adapter: Promise<NodeAdapter> | undefined
   readonly #live = new Set<LiveSocket>()
   #onEmpty: (() => void) | undefined
   /** Open sockets and upgrades in progress, by address. */
@@ -219,83 +208,24 @@ export class Upgrades {
     endWith(socket, error, undefined, [], caller.cors, caller.requestId)
   }
 
-  /** Loads the WebSocket code with the first upgrade. Compression stays off: it costs 240 KB per idle socket. */
-  async #openAdapter(): Promise<Adapter> {
-    const { default: nodeAdapter } = await import('crossws/adapters/node')
-    const sockets = new WeakMap<object, LiveSocket>()
-    const { settings, log } = this.#deps
-    this.#idleTimer ??= setInterval(() => this.#closeIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
-    return nodeAdapter({
-      idleTimeout: Math.min(settings().socketIdleMs, HEARTBEAT_MS) / 1000,
-      // Above the limit of a frame: a client slightly over it gets an error instead of being cut off.
-      serverOptions: { perMessageDeflate: false, maxPayload: settings().socketFrameBytes * 4 },
-      hooks: {
-        upgrade: (request) => ({ headers: contextOf(request).headers }),
-        open: (peer) => {
-          const live = this.#openSocket(peer)
-          if (live) sockets.set(peer, live)
-          void live?.open()
-        },
-        message: (peer, message) => {
-          const live = sockets.get(peer)
-          if (typeof message.rawData === 'string') live?.receive(message.rawData)
-          else live?.receiveBinary()
-        },
-        drain: (peer) => sockets.get(peer)?.wake(),
-        error: (_peer, error) => log.debug('a socket failed', { error }),
-        close: (peer) => {
-          const live = sockets.get(peer)
-          if (!live) return
-          this.#live.delete(live)
-          if (this.#live.size === 0) this.#onEmpty?.()
-          void live.gone()
-        },
-      },
-    })
-  }
-
-  /** `undefined` when the plugin was unloaded since it accepted the upgrade. */
-  #openSocket(peer: Peer): LiveSocket | undefined {
+  /** Loads the WebSocket code with the first upgrade. */
+  async #openAdapter(): Promise<NodeAdapter> {
     const { settings, log, admission, onDefect } = this.#deps
-    const { entry, state, address, principal, generation } = contextOf(peer).accepted
-    const { route } = entry
-    try {
-      const live = new LiveSocket(toWire(peer), {
-        entry,
-        state,
-        clientAddress: address,
-        principal,
-        log,
-        limits: settings,
-        onDefect,
-        charge: (text) => admission.charge(address, route.costOf?.(text) ?? route.frameCost),
-        allowed: () => route.auth !== 'bearer' || admission.auth.holds(principal, generation),
-      })
-      this.#live.add(live)
-      return live
-    } catch (error) {
-      log.debug('the plugin of a socket was unloaded before the socket opened', { error })
-      peer.close(away, 'service restart')
-      return undefined
-    }
+    const { openSocketAdapter } = await import('./socket-adapter.ts')
+    this.#idleTimer ??= setInterval(() => this.#closeIdle(), Math.min(settings().socketIdleMs / 2, 60_000)).unref()
+    return openSocketAdapter({
+      settings,
+      log,
+      admission,
+      onDefect,
+      live: this.#live,
+      onEmpty: () => this.#onEmpty?.(),
+    })
   }
 
   /** Closes sockets that were opened with a credential that is no longer valid. */
   sweep(): void {
     for (const socket of this.#live) socket.check()
-  }
-}
-
-function toWire(peer: Peer): Wire {
-  return {
-    send: (text) => {
-      peer.send(text)
-    },
-    close: (code, reason) => peer.close(code, reason),
-    terminate: () => peer.terminate(),
-    get bufferedBytes() {
-      return peer.bufferedAmount
-    },
   }
 }
 
@@ -316,19 +246,6 @@ function checkProtocols(header: string | undefined): void {
   const names = header.split(',').map((name) => name.trim())
   if (names.every((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name)) && new Set(names).size === names.length) return
   throw new Refusal('invalid_request', 'The Sec-WebSocket-Protocol header is malformed')
-}
-
-interface Context {
-  readonly accepted: Accepted
-  readonly headers: Headers
-}
-function contextOf(holder: object): Context {
-  const context: unknown = 'context' in holder ? holder.context : undefined
-  if (!isContext(context)) throw new Error('this socket has no accepted upgrade')
-  return context
-}
-function isContext(value: unknown): value is Context {
-  return typeof value === 'object' && value !== null && 'accepted' in value && 'headers' in value
 }
 
 class UpgradeCaller implements Caller {
