@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { checkLayer, nest, overlay, splitKey } from './layer.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { NOT_ONE } from '../schema/secret.ts'
+import { MASKED_SECRET_MESSAGE } from '../schema/secret.ts'
 import { ConfigError } from './problem.ts'
 import { findMask } from './redact.ts'
 import { findChild, findSchema, isTable, isTree, knownKeys, unwrap } from './shape.ts'
@@ -37,7 +37,7 @@ export function checkConfigValue(file: string, key: string, value: unknown, sche
   checkConfigKey(file, path, schema)
   const tree = nest(path, value)
   const masked = findMask(tree, schema)
-  if (masked) throw new ConfigError([{ file, key: masked.join('.'), message: NOT_ONE }])
+  if (masked) throw new ConfigError([{ file, key: masked.join('.'), message: MASKED_SECRET_MESSAGE }])
   const { problems } = checkLayer(schema, { file, read: () => tree, place: () => ({}) }, tree)
   if (problems.length > 0) throw new ConfigError(problems)
 }

@@ -8,7 +8,7 @@ import { ConfigError } from './problem.ts'
 import { findSchema, isTree, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
 import { fromText } from './text-value.ts'
-import { TooDeep } from '../schema/nesting.ts'
+import { NestingError } from '../schema/nesting.ts'
 
 /** Variables that speak to the command line and not to the configuration. */
 const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG'])
@@ -100,7 +100,7 @@ export async function readToml(file: string): Promise<Layer> {
   try {
     tree = parseToml(text)
   } catch (error) {
-    if (error instanceof TooDeep) throw new ConfigError([{ file, message: error.message }], { cause: error })
+    if (error instanceof NestingError) throw new ConfigError([{ file, message: error.message }], { cause: error })
     if (!(error instanceof TomlError)) throw error
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '') ?? 'not valid TOML'
     throw new ConfigError([{ file, line: error.line, column: error.column, message: `not valid TOML: ${reason}` }], {

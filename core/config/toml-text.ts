@@ -1,20 +1,20 @@
 import { parse, stringify, TomlError } from 'smol-toml'
 import type { TomlTable } from 'smol-toml'
-import { checkDepth, nestingLimit, TooDeep } from '../schema/nesting.ts'
+import { checkDepth, nestingLimit, NestingError } from '../schema/nesting.ts'
 import { isTree } from './shape.ts'
 import type { Tree } from './shape.ts'
 
 /** What `parseToml` throws: plugins take it from here, because a copy of the package has a class of its own. */
 export { TomlError }
 
-/** Throws `TomlError`, and `TooDeep` for what nests too deep in brackets, in headers or in dotted keys. */
+/** Throws `TomlError`, and `NestingError` for what nests too deep in brackets, in headers or in dotted keys. */
 export function parseToml(text: string): TomlTable {
   const maxDepth = nestingLimit()
   let table: TomlTable
   try {
     table = parse(text, { maxDepth })
   } catch (error) {
-    if (error instanceof TomlError && error.message.includes('excessively nested')) throw new TooDeep(maxDepth)
+    if (error instanceof TomlError && error.message.includes('excessively nested')) throw new NestingError(maxDepth)
     throw error
   }
   checkDepth(table, maxDepth)

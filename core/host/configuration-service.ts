@@ -2,7 +2,7 @@ import { defineService } from './define.ts'
 import type { ConfigChange } from '../config/live.ts'
 
 /** What became of a change of the configuration. Keys are dotted. */
-export interface Applied extends ConfigChange {
+export interface AppliedChange extends ConfigChange {
   /** Plugins that run with their new section by now. */
   readonly reloaded: readonly string[]
   /** Plugins that take theirs when the caller, who depends on them, has been answered. */
@@ -34,8 +34,8 @@ export interface Configuration {
    * Writes one key into `<home>/config.toml` and reads everything again. Throws as `check` does, and `conflict` when
    * the file is broken.
    */
-  set(key: string, value: unknown): Promise<Applied>
+  set(key: string, value: unknown): Promise<AppliedChange>
   /** Reads every source again. `invalid_request` with everything that is wrong, and nothing is changed then. */
-  reload(): Promise<Applied>
+  reload(): Promise<AppliedChange>
 }
 export const Configuration = defineService<Configuration>()('configuration')

@@ -10,7 +10,7 @@ import { wholeSchema } from '../config/schema.ts'
 import { findSchema, isTree, knownKeys } from '../config/shape.ts'
 import type { Schema } from '../config/shape.ts'
 import type { Config, LoadedConfig } from '../config/load.ts'
-import type { Applied, Configuration } from './configuration-service.ts'
+import type { AppliedChange, Configuration } from './configuration-service.ts'
 import { Refusal } from '../errors/error.ts'
 import { runningCalls } from '../scope/call.ts'
 import { omitUndefined } from '../schema/object.ts'
@@ -83,7 +83,7 @@ class RunningConfiguration implements Configuration {
       throw fileOnlyRefusal(['api_key'], 'without a key everybody on this machine is the owner')
   }
 
-  set(key: string, value: unknown): Promise<Applied> {
+  set(key: string, value: unknown): Promise<AppliedChange> {
     return this.#changes.run(async () => {
       await this.check(key, value)
       const { setConfigValue } = await import('../config/set.ts')
@@ -104,7 +104,7 @@ class RunningConfiguration implements Configuration {
       }
     })
   }
-  reload(): Promise<Applied> {
+  reload(): Promise<AppliedChange> {
     return this.#changes.run(async () => {
       try {
         return await this.#apply()
@@ -115,7 +115,7 @@ class RunningConfiguration implements Configuration {
   }
 
   /** Reads all sources again and applies them to the daemon and its plugins. */
-  async #apply(): Promise<Applied> {
+  async #apply(): Promise<AppliedChange> {
     const { live, host, reread, onChange } = this.#deps
     if (!reread) throw new Refusal('service_unavailable', 'This daemon was started without configuration files')
     const loaded = (await reread()).complete(host.known())
@@ -192,7 +192,7 @@ class RunningConfiguration implements Configuration {
   }
 
   /** Reloads plugins one by one. Those that the caller runs in are not awaited: they reload after its answer. */
-  async #reloadPlugins(plugins: readonly string[]): Promise<Pick<Applied, 'reloaded' | 'later' | 'failed'>> {
+  async #reloadPlugins(plugins: readonly string[]): Promise<Pick<AppliedChange, 'reloaded' | 'later' | 'failed'>> {
     const { host } = this.#deps
     const callers = new Set(runningCalls().map(({ plugin }) => plugin))
     const later = plugins.filter((plugin) => host.subtree(plugin).some((name) => callers.has(name)))

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { Refusal } from '../errors/error.ts'
-import { nestingLimit, readJson, TooDeep } from '../schema/nesting.ts'
+import { nestingLimit, readJson, NestingError } from '../schema/nesting.ts'
 
 /** Bytes as a JSON value. Throws `invalid_request` with the position of the first error (Interface 7). */
 export function parseJson(bytes: Uint8Array, maxDepth: number = nestingLimit()): unknown {
@@ -11,7 +11,7 @@ export function parseJson(bytes: Uint8Array, maxDepth: number = nestingLimit()):
   try {
     value = readJson(text, maxDepth)
   } catch (error) {
-    if (error instanceof TooDeep)
+    if (error instanceof NestingError)
       throw new Refusal('invalid_request', `The body is ${error.message}`, {
         details: error.position === undefined ? {} : { position: error.position },
         cause: error,

@@ -7,7 +7,7 @@ import type { Outbound, OutboundSettings, Resolve } from './outbound.ts'
 /** One request, and whether the guard handled it as it must. */
 export interface OutboundCase {
   readonly name: string
-  readonly held: boolean
+  readonly passed: boolean
 }
 
 /**
@@ -26,7 +26,7 @@ export async function testOutbound(signal: AbortSignal): Promise<readonly Outbou
   const refused = async (name: string, client: Outbound, url: string, maxConnections = 0): Promise<void> => {
     const before = target.connections
     const isHeld = await isRefused(client, url, signal)
-    cases.push({ name, held: isHeld && target.connections - before <= maxConnections })
+    cases.push({ name, passed: isHeld && target.connections - before <= maxConnections })
   }
   try {
     await refused('this machine by its address', guarded, `http://127.0.0.1:${port}/`)
@@ -43,7 +43,7 @@ export async function testOutbound(signal: AbortSignal): Promise<readonly Outbou
     const text = await (await listed.fetch(`http://listed.test:${port}/plain`, { signal })).text()
     cases.push({
       name: 'a host on the allow list is reached once',
-      held: text === 'reached' && target.connections === before + 1 && !target.paths.includes('/inner'),
+      passed: text === 'reached' && target.connections === before + 1 && !target.paths.includes('/inner'),
     })
     return cases
   } finally {

@@ -11,8 +11,8 @@ export const nestingLimit = (): number => state.maxDepth
  * A text or a value is nested deeper than the limit. A `SyntaxError`, so that whoever answers malformed text answers
  * this too.
  */
-export class TooDeep extends SyntaxError {
-  override readonly name = 'TooDeep'
+export class NestingError extends SyntaxError {
+  override readonly name = 'NestingError'
   readonly maxDepth: number
   /** In the text; absent for a value. */
   readonly position: number | undefined
@@ -23,7 +23,7 @@ export class TooDeep extends SyntaxError {
   }
 }
 
-/** JSON from outside. Throws `SyntaxError`, and `TooDeep` before anything is built. */
+/** JSON from outside. Throws `SyntaxError`, and `NestingError` before anything is built. */
 export function readJson(text: string, maxDepth: number = state.maxDepth): unknown {
   checkTextDepth(text, maxDepth)
   return JSON.parse(text)
@@ -33,7 +33,7 @@ export function readOwnJson(text: string): unknown {
   return JSON.parse(text)
 }
 
-/** Throws `TooDeep`. Counts brackets outside of strings, so it holds for texts that turn out not to be JSON as well. */
+/** Throws `NestingError`. Counts brackets outside of strings, so it holds for texts that turn out not to be JSON as well. */
 export function checkTextDepth(text: string, maxDepth: number): void {
   // Each level takes two characters.
   if (text.length <= maxDepth * 2) return
@@ -42,7 +42,7 @@ export function checkTextDepth(text: string, maxDepth: number): void {
     const code = text.charCodeAt(at)
     if (code === 0x22) at = stringEnd(text, at)
     else if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth) throw new TooDeep(maxDepth, at)
+      if (++depth > maxDepth) throw new NestingError(maxDepth, at)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
@@ -57,12 +57,12 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Throws `TooDeep`. */
+/** The same of a value, for formats where depth does not show in brackets: `a.b.c` of TOML. Throws `NestingError`. */
 export function checkDepth(value: unknown, maxDepth: number = state.maxDepth): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
     const objects = level.filter((each) => typeof each === 'object' && each !== null)
-    if (objects.length > 0 && depth >= maxDepth) throw new TooDeep(maxDepth)
+    if (objects.length > 0 && depth >= maxDepth) throw new NestingError(maxDepth)
     level = objects.flatMap((each) => Object.values(each as object))
   }
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 /** What is shown in place of a secret. */
 export const MASK = '***'
 /** Said to somebody who sends it back. */
-export const NOT_ONE =
+export const MASKED_SECRET_MESSAGE =
   MASK + ' is shown in place of a secret and is none: send the secret itself, or leave the field out'
 
 /**
@@ -16,7 +16,7 @@ export function secret<S extends v.GenericSchema>(schema: S) {
     schema,
     v.check(
       (value: v.InferOutput<S>) => value !== MASK,
-      () => NOT_ONE,
+      () => MASKED_SECRET_MESSAGE,
     ),
     v.metadata({ secret: true }),
   )

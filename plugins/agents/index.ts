@@ -3,7 +3,7 @@ import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
 import { Inference } from '../providers/contract.ts'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentsConfig, SigningConfig } from './config.ts'
@@ -62,7 +62,7 @@ export default definePlugin({
     )
     const family = new FamilyService(agents, services.audit, config)
     await family.recover()
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) },
       {

@@ -1,5 +1,5 @@
 import type { TomlTable } from 'smol-toml'
-import { parseToml, renderToml, TomlError, TooDeep } from 'svc/internal'
+import { parseToml, renderToml, TomlError, NestingError } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from './contract.ts'
 import { idleKeys, knownKeys, ManifestDocument } from './manifest-schema.ts'
@@ -86,7 +86,7 @@ function readTable(toml: string): TomlTable {
   try {
     return parseToml(toml)
   } catch (error) {
-    if (error instanceof TooDeep)
+    if (error instanceof NestingError)
       throw new Refusal('invalid_request', `manifest_toml: ${error.message}`, { cause: error })
     if (!(error instanceof TomlError)) throw error
     const { line, column } = error

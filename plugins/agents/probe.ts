@@ -54,21 +54,21 @@ export async function probe(agents: Pick<Agents, 'list'>): Promise<Finding> {
     const { right } = inherited(mine, `name = "child"\n${toml}\n`)
     return {
       name: `a child that asks for ${what} is ${allowed ? 'made' : 'refused'}`,
-      held: (right === undefined) === allowed,
+      passed: (right === undefined) === allowed,
     }
   })
   for (const [one, other, contained] of patterns)
     cases.push({
       name: `"${one}" ${contained ? 'contains' : 'does not contain'} "${other}"`,
-      held: containsPattern(one, other) === contained,
+      passed: containsPattern(one, other) === contained,
     })
   const empty = parseManifest('name = "poor"\n[capabilities]\ntools = []\nagent_spawn = true\n').document
   cases.push(
     {
       name: 'a parent without tools has none to give',
-      held: inherited(empty, 'name = "child"\ncapabilities.tools = ["web_fetch"]\n').right !== undefined,
+      passed: inherited(empty, 'name = "child"\ncapabilities.tools = ["web_fetch"]\n').right !== undefined,
     },
-    { name: 'no agent was made', held: (await agents.list()).length === before },
+    { name: 'no agent was made', passed: (await agents.list()).length === before },
   )
   return { cases, evidence: `${children.length} children, ${patterns.length} pairs of patterns` }
 }

@@ -16,7 +16,7 @@ export async function probe(config: SigningConfig): Promise<Finding> {
   const good = envelopes.signManifest({ manifest, name: 'probe', version: '1.0.0' }, 'probe', signer.privatePem)
   const trustedKeys: ProbeCase = {
     name: 'every trusted key of this installation is one',
-    held: succeeds(() => envelopes.readTrusted(config.trusted_signers)),
+    passed: succeeds(() => envelopes.readTrusted(config.trusted_signers)),
   }
   return {
     cases: [...signatureCases(envelopes, signer, good), ...(await daemonCases(signer, good)), trustedKeys],
@@ -33,31 +33,34 @@ function signatureCases(
   const trusted = readTrusted([signer.publicKey])
   const accepts = (envelope: unknown, keys = trusted): boolean => succeeds(() => verifyManifest(envelope, keys))
   return [
-    { name: 'a signed manifest is taken', held: accepts(good) && verifyManifest(good, trusted).manifest === manifest },
+    {
+      name: 'a signed manifest is taken',
+      passed: accepts(good) && verifyManifest(good, trusted).manifest === manifest,
+    },
     {
       name: 'a changed manifest is refused',
-      held: !accepts({ ...good, manifest: manifest.replace('probe', 'prob3') }),
+      passed: !accepts({ ...good, manifest: manifest.replace('probe', 'prob3') }),
     },
-    { name: 'a changed hash is refused', held: !accepts({ ...good, content_hash: flipped(good.content_hash, 5) }) },
+    { name: 'a changed hash is refused', passed: !accepts({ ...good, content_hash: flipped(good.content_hash, 5) }) },
     {
       name: 'a changed signature is refused',
-      held:
+      passed:
         !accepts({ ...good, signature: flipped(good.signature, 7) }) &&
         !accepts({ ...good, signature: flipped(good.signature, 127) }),
     },
-    { name: 'another key is refused', held: !accepts({ ...good, signer_public_key: generateSigner().publicKey }) },
+    { name: 'another key is refused', passed: !accepts({ ...good, signer_public_key: generateSigner().publicKey }) },
     {
       name: 'another name, version or signer is refused',
-      held:
+      passed:
         !accepts({ ...good, name: 'other' }) &&
         !accepts({ ...good, version: '2.0.0' }) &&
         !accepts({ ...good, signer_id: 'other' }),
     },
     {
       name: 'a good signature by a key nobody trusts is refused',
-      held: !accepts(good, []) && !accepts(good, readTrusted([generateSigner().publicKey])),
+      passed: !accepts(good, []) && !accepts(good, readTrusted([generateSigner().publicKey])),
     },
-    { name: 'the point of order one is no key', held: !succeeds(() => readTrusted([`01${'0'.repeat(62)}`])) },
+    { name: 'the point of order one is no key', passed: !succeeds(() => readTrusted([`01${'0'.repeat(62)}`])) },
   ]
 }
 
@@ -68,17 +71,17 @@ async function daemonCases(signer: Signer, good: Signed): Promise<ProbeCase[]> {
     { write: () => Promise.resolve() },
   )
   return [
-    { name: 'the daemon takes a signed manifest', held: (await signatures.open(good, undefined)).toml === manifest },
+    { name: 'the daemon takes a signed manifest', passed: (await signatures.open(good, undefined)).toml === manifest },
     {
       name: 'the daemon refuses a changed manifest',
-      held: await signatures.open({ ...good, manifest: `${manifest}\n` }, undefined).then(
+      passed: await signatures.open({ ...good, manifest: `${manifest}\n` }, undefined).then(
         () => false,
         () => true,
       ),
     },
     {
       name: 'the daemon refuses an unsigned manifest',
-      held: !succeeds(() => signatures.admit(null)) && succeeds(() => signatures.admit('someone')),
+      passed: !succeeds(() => signatures.admit(null)) && succeeds(() => signatures.admit('someone')),
     },
   ]
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { AuthenticationFailed, Daemon, UnrecordedChange } from 'svc/internal'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -44,7 +44,7 @@ export default definePlugin({
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
     const anchor = new AnchorFile(join(services.daemon.config().homeDir, ANCHOR_FILE), vault)
     const trail = new AuditTrail(db, anchor, new Signer(vault), log)
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'merkle_audit_trail', run: async () => (await import('./probe.ts')).probe(trail, anchor) },
     ])

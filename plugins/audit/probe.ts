@@ -19,26 +19,26 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   const [one, two, three, four] = chain
   if (!one || !two || !three || !four) throw new Error('the scratch chain is too short')
   const cases: ProbeCase[] = [
-    { name: 'a whole chain is valid', held: await isValid(chain, anchored) },
+    { name: 'a whole chain is valid', passed: await isValid(chain, anchored) },
     {
       name: 'a changed letter is found',
-      held: !(await isValid([one, { ...two, details: `${two.details.slice(0, -1)}?` }, three, four], anchored)),
+      passed: !(await isValid([one, { ...two, details: `${two.details.slice(0, -1)}?` }, three, four], anchored)),
     },
     {
       name: 'a letter moved from one field into the next is found',
-      held: !(await isValid(
+      passed: !(await isValid(
         [one, { ...two, agent_id: `${two.agent_id}d`, details: two.details.slice(1) }, three, four],
         anchored,
       )),
     },
     {
       name: 'two entries in the other order are found',
-      held: !(await isValid([one, { ...three, id: 2 }, { ...two, id: 3 }, four], anchored)),
+      passed: !(await isValid([one, { ...three, id: 2 }, { ...two, id: 3 }, four], anchored)),
     },
-    { name: 'a missing entry is found', held: !(await isValid([one, three, four], anchored)) },
-    { name: 'a missing end is found', held: !(await isValid([one, two, three], anchored)) },
-    { name: 'a chain written anew is found', held: !(await isValid(scratch('other'), anchored)) },
-    { name: 'a forged anchor is found', held: !(await isValid(chain, { kind: 'forged' })) },
+    { name: 'a missing entry is found', passed: !(await isValid([one, three, four], anchored)) },
+    { name: 'a missing end is found', passed: !(await isValid([one, two, three], anchored)) },
+    { name: 'a chain written anew is found', passed: !(await isValid(scratch('other'), anchored)) },
+    { name: 'a forged anchor is found', passed: !(await isValid(chain, { kind: 'forged' })) },
   ]
 
   // The anchor first: entries that are added meanwhile are newer.
@@ -51,14 +51,14 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   if (first) walk.from(first.id - 1, first.prev_hash)
   cases.push({
     name: `the newest ${links.length} entries link up`,
-    held: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)),
+    passed: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)),
   })
   const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
   cases.push({
     name: `the trail reaches its anchor (${state.kind})`,
     // Whoever never wrote an anchor has nothing to compare with; what was dropped for its age lies before the oldest
     // entry.
-    held:
+    passed:
       state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
   })
   return { cases, evidence: `${newest?.id ?? 0} entries; anchor ${state.kind}` }

@@ -11,7 +11,7 @@ import { Uploads } from '../files/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Screening } from '../screening/contract.ts'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from '../sessions/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { composeChat } from './composition.ts'
@@ -100,7 +100,7 @@ export default definePlugin({
     hooks.on(ApprovalResolved, ({ approval }) => approvalFeed.send(approval))
     // Nobody knows this value; the probe of the secret scanner looks for it.
     const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
-    hooks.on(ProbesListed, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
+    hooks.on(CollectProbes, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     measureTurns(metrics, composed)
     await composed.resumeTurns()
     return { chat, turns }

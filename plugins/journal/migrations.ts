@@ -67,4 +67,5 @@ export const migrations: readonly Migration[] = [
   { id: '008-turn-traces', sql: 'ALTER TABLE journal_turn ADD COLUMN traces TEXT' },
   // JSON, with the code a repeated request is answered by.
   { id: '009-turn-failure', sql: 'ALTER TABLE journal_turn ADD COLUMN failure TEXT' },
+  { id: '010-entry-point', sql: 'ALTER TABLE journal_turn RENAME COLUMN door TO entry_point' },
 ]

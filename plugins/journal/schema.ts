@@ -27,7 +27,7 @@ export const TurnRow = v.object({
   id: v.string(),
   agent_id: v.string(),
   session_id: v.string(),
-  door: v.picklist(entryPoints),
+  entry_point: v.picklist(entryPoints),
   state: v.picklist(States),
   on_crash: v.picklist(['resume', 'interrupt']),
   options: v.string(),

@@ -107,7 +107,7 @@ function toTurn(row: TurnRow): Turn {
     id: row.id,
     agentId: row.agent_id,
     sessionId: row.session_id,
-    entryPoint: row.door,
+    entryPoint: row.entry_point,
     state: row.state,
     onCrash: row.on_crash,
     options: row.options,

@@ -11,7 +11,7 @@ export class JournalStore {
 
   insertTurn(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: TurnState, owner: string): Statement {
     return this.#db
-      .sql`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at,
+      .sql`INSERT INTO journal_turn (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at,
         updated_at)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.entryPoint}, ${state}, ${turn.onCrash},
       ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`

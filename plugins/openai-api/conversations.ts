@@ -3,15 +3,15 @@ import { Refusal } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { Block, Message, Sessions } from '../sessions/contract.ts'
-import type { Asked, Said } from './decode.ts'
+import type { Conversation, SpokenMessage } from './decode.ts'
 import type { ConversationStore } from './store.ts'
 
-/** Where a turn belongs, and what is to be done when it was answered. */
+/** The session of a turn, and what to do once it is answered. */
 export interface Place {
   readonly sessionId: string
   answered(text: string): Promise<void>
 }
-export interface ConversationParts {
+export interface ConversationDeps {
   readonly store: ConversationStore
   readonly sessions: Sessions
   readonly now: () => string
@@ -35,19 +35,19 @@ const MAX_COMPARED = 1000
  *   exactly that history, which is found again by its content. The agent's own session is neither read nor written.
  */
 export class Conversations {
-  readonly #parts: ConversationParts
-  constructor(parts: ConversationParts) {
-    this.#parts = parts
+  readonly #deps: ConversationDeps
+  constructor(deps: ConversationDeps) {
+    this.#deps = deps
   }
 
-  async place(agent: Agent, { session, user }: Caller, asked: Asked): Promise<Place> {
+  async place(agent: Agent, { session, user }: Caller, conversation: Conversation): Promise<Place> {
     if (session !== undefined) return { sessionId: await this.#named(agent, session), answered: nothing }
-    const { instructions, history, question } = asked
+    const { instructions, history, question } = conversation
     const own = user === undefined ? agent.sessionId : derived(agent.id, 'user', user)
     if (instructions === '' && (history.length === 0 || (await this.#continues(own, history))))
       return { sessionId: own, answered: nothing }
-    const { store, now } = this.#parts
-    const digest = (said: readonly Said[]): string => digestOf(agent.id, user, instructions, said)
+    const { store, now } = this.#deps
+    const digest = (messages: readonly SpokenMessage[]): string => digestOf(agent.id, user, instructions, messages)
     const sessionId = (await this.#claim(agent, digest(history))) ?? (await this.#make(agent, history))
     return {
       sessionId,
@@ -56,9 +56,9 @@ export class Conversations {
     }
   }
 
-  /** Removes the conversations that nobody went on with since a time (ISO 8601 UTC). */
+  /** Removes the conversations that were not continued since a time (ISO 8601 UTC). */
   async cleanup(before: string): Promise<void> {
-    const { store, sessions } = this.#parts
+    const { store, sessions } = this.#deps
     for (;;) {
       const unused = await store.unused(before, 100)
       for (const { session_id: id, agent_id: agentId } of unused) {
@@ -70,7 +70,7 @@ export class Conversations {
   }
 
   async #named(agent: Agent, name: string): Promise<string> {
-    const { sessions } = this.#parts
+    const { sessions } = this.#deps
     if (!UUID.test(name)) return (await sessions.findByLabel(agent.id, name))?.id ?? derived(agent.id, 'session', name)
     const session = await sessions.find(name.toLowerCase())
     if (session?.agentId !== agent.id)
@@ -80,29 +80,29 @@ export class Conversations {
     return session.id
   }
 
-  /** Whether the session ends with what the client says was said. */
-  async #continues(sessionId: string, history: readonly Said[]): Promise<boolean> {
+  /** Whether the session ends with the client's history. */
+  async #continues(sessionId: string, history: readonly SpokenMessage[]): Promise<boolean> {
     const limit = Math.min(history.length * 4 + 20, MAX_COMPARED)
-    const known = toSaid(await this.#parts.sessions.page(sessionId, { limit })).slice(-history.length)
-    return known.length === history.length && known.every((said, index) => same(said, history[index]))
+    const known = toSpokenMessages(await this.#deps.sessions.page(sessionId, { limit })).slice(-history.length)
+    return known.length === history.length && known.every((message, index) => isSame(message, history[index]))
   }
 
   async #claim(agent: Agent, digest: string): Promise<string | undefined> {
-    const { store, sessions, now } = this.#parts
+    const { store, sessions, now } = this.#deps
     const id = await store.claim(agent.id, digest, now())
     // The session may have been deleted meanwhile.
     return id !== undefined && (await sessions.find(id)) ? id : undefined
   }
 
-  async #make(agent: Agent, history: readonly Said[]): Promise<string> {
-    const { store, sessions, now } = this.#parts
+  async #make(agent: Agent, history: readonly SpokenMessage[]): Promise<string> {
+    const { store, sessions, now } = this.#deps
     const id = randomUUID()
     const statements: Statement[] = [...sessions.ensure(id, agent.id), store.insert(id, agent.id, now())]
     let turnId = randomUUID()
-    for (const [index, said] of history.entries()) {
+    for (const [index, message] of history.entries()) {
       // An answer belongs to the turn of its question.
-      if (index > 0 && said.role === 'user') turnId = randomUUID()
-      statements.push(...sessions.append(id, toMessage(said, turnId, now())))
+      if (index > 0 && message.role === 'user') turnId = randomUUID()
+      statements.push(...sessions.append(id, toMessage(message, turnId, now())))
     }
     await store.commit(statements)
     return id
@@ -110,18 +110,18 @@ export class Conversations {
 }
 
 async function nothing(): Promise<void> {
-  /* The session says itself what was said. */
+  /* The session holds the answer already. */
 }
 
-function toMessage({ role, text, images }: Said, turnId: string, createdAt: string): Message {
+function toMessage({ role, text, images }: SpokenMessage, turnId: string, createdAt: string): Message {
   const blocks: Block[] = text === '' ? [] : [{ type: 'text', text, labels: ['UserInput'] }]
   for (const { mime, base64 } of images) blocks.push({ type: 'image', mime, base64 })
   return { id: randomUUID(), role, blocks, turnId, createdAt }
 }
 
-/** A session as its client sees it: all that an agent said in one turn is one answer, its tools are not seen. */
-function toSaid(messages: readonly Message[]): readonly Said[] {
-  const said: (Said & { readonly turnId: string })[] = []
+/** A session as its client sees it: all text of a turn is one answer, and tool calls are left out. */
+function toSpokenMessages(messages: readonly Message[]): readonly SpokenMessage[] {
+  const spoken: (SpokenMessage & { readonly turnId: string })[] = []
   const failed = new Set(messages.flatMap(({ turnId, failure }) => (failure ? [turnId] : [])))
   for (const { role, blocks, turnId } of messages) {
     if ((role !== 'user' && role !== 'assistant') || failed.has(turnId)) continue
@@ -130,14 +130,14 @@ function toSaid(messages: readonly Message[]): readonly Said[] {
       block.type === 'image' ? [{ mime: block.mime, base64: block.base64 }] : [],
     )
     if (text === '' && images.length === 0) continue
-    const before = said.at(-1)
+    const before = spoken.at(-1)
     if (before && role === 'assistant' && before.role === role && before.turnId === turnId)
-      said[said.length - 1] = { ...before, text: `${before.text}\n\n${text}` }
-    else said.push({ role, text, images, turnId })
+      spoken[spoken.length - 1] = { ...before, text: `${before.text}\n\n${text}` }
+    else spoken.push({ role, text, images, turnId })
   }
-  return said
+  return spoken
 }
-function same(a: Said, b: Said | undefined): boolean {
+function isSame(a: SpokenMessage, b: SpokenMessage | undefined): boolean {
   return (
     b !== undefined &&
     a.role === b.role &&
@@ -147,18 +147,23 @@ function same(a: Said, b: Said | undefined): boolean {
   )
 }
 
-function digestOf(agentId: string, user: string | undefined, instructions: string, said: readonly Said[]): string {
+function digestOf(
+  agentId: string,
+  user: string | undefined,
+  instructions: string,
+  messages: readonly SpokenMessage[],
+): string {
   return hash(
     'sha256',
     JSON.stringify([
       agentId,
       user ?? null,
       instructions,
-      said.map(({ role, text, images }) => [role, text.trim(), images.map(({ base64 }) => hash('sha256', base64))]),
+      messages.map(({ role, text, images }) => [role, text.trim(), images.map(({ base64 }) => hash('sha256', base64))]),
     ]),
   )
 }
-/** The same id for the same name; a UUID of version 8, so that it is taken for one. */
+/** The same id for the same name, as a UUID of version 8. */
 function derived(...parts: readonly string[]): string {
   const hex = hash('sha256', JSON.stringify(['openai-api', ...parts]))
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`

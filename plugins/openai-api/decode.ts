@@ -8,28 +8,28 @@ export interface Image {
   readonly mime: string
   readonly base64: string
 }
-/** As a client gives it: its content, or where that can be fetched. */
-type GivenImage = Pick<Image, 'base64'> | { readonly url: URL }
-type Given = Omit<Said, 'images'> & { readonly images: readonly GivenImage[] }
-interface GivenAsked extends Omit<Asked, 'history' | 'question'> {
-  readonly history: readonly Given[]
-  readonly question: Given
+/** As a client sends it: the content, or an address to fetch it from. */
+type RawImage = Pick<Image, 'base64'> | { readonly url: URL }
+type RawMessage = Omit<SpokenMessage, 'images'> & { readonly images: readonly RawImage[] }
+interface RawConversation extends Omit<Conversation, 'history' | 'question'> {
+  readonly history: readonly RawMessage[]
+  readonly question: RawMessage
 }
-/** The bytes at an address. Throws `Refusal` when it may not be asked and `UpstreamFailure` when it does not answer. */
+/** The bytes at an address. Throws `Refusal` when it may not be called and `UpstreamFailure` when it does not answer. */
 export type FetchImage = (url: URL) => Promise<Uint8Array>
 const MAX_FETCHED_IMAGES = 16
 /** One message of a conversation as both sides know it. */
-export interface Said {
+export interface SpokenMessage {
   readonly role: 'user' | 'assistant'
   readonly text: string
   readonly images: readonly Image[]
 }
-export interface Asked {
+export interface Conversation {
   /** The client's system messages. */
   readonly instructions: string
-  /** What was said before the question. */
-  readonly history: readonly Said[]
-  readonly question: Said
+  /** The messages before the question. */
+  readonly history: readonly SpokenMessage[]
+  readonly question: SpokenMessage
 }
 const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
@@ -37,27 +37,30 @@ const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
  * The same with the bytes of each picture, fetched where the message has an address. Throws `invalid_request` for a
  * picture that no model takes, that cannot be fetched, or that the configuration does not let it fetch.
  */
-export async function withTrueImages(asked: GivenAsked, fetchImage: FetchImage | undefined): Promise<Asked> {
-  const said = [asked.question, ...asked.history]
-  if (said.flatMap(({ images }) => images).filter((image) => 'url' in image).length > MAX_FETCHED_IMAGES)
+export async function loadImages(
+  conversation: RawConversation,
+  fetchImage: FetchImage | undefined,
+): Promise<Conversation> {
+  const messages = [conversation.question, ...conversation.history]
+  if (messages.flatMap(({ images }) => images).filter((image) => 'url' in image).length > MAX_FETCHED_IMAGES)
     throw badImage(`messages: at most ${MAX_FETCHED_IMAGES} pictures are fetched for a request; send data URLs`)
-  const question = await trueImages(asked.question, fetchImage)
-  const history: Said[] = []
+  const question = await loadImagesOf(conversation.question, fetchImage)
+  const history: SpokenMessage[] = []
   // One after the other: a request must not hold more in memory than it needs.
-  for (const one of asked.history) history.push(await trueImages(one, fetchImage))
-  return { ...asked, question, history }
+  for (const message of conversation.history) history.push(await loadImagesOf(message, fetchImage))
+  return { ...conversation, question, history }
 }
-async function trueImages(said: Given, fetchImage: FetchImage | undefined): Promise<Said> {
+async function loadImagesOf(message: RawMessage, fetchImage: FetchImage | undefined): Promise<SpokenMessage> {
   const images: Image[] = []
-  for (const image of said.images) {
-    const bytes = 'url' in image ? await fetched(image.url, fetchImage) : Buffer.from(image.base64, 'base64')
+  for (const image of message.images) {
+    const bytes = 'url' in image ? await fetchOrRefuse(image.url, fetchImage) : Buffer.from(image.base64, 'base64')
     const mime = await mediaTypeOf(bytes)
     if (!imageTypes.has(mime)) throw badImage('messages: an image_url holds no PNG, JPEG, GIF or WebP picture')
     images.push({ mime, base64: 'url' in image ? Buffer.from(bytes).toString('base64') : image.base64 })
   }
-  return { ...said, images }
+  return { ...message, images }
 }
-async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Uint8Array> {
+async function fetchOrRefuse(url: URL, fetchImage: FetchImage | undefined): Promise<Uint8Array> {
   if (!fetchImage)
     throw badImage(
       'messages: an image_url must be a data URL with base64 content; ' +
@@ -67,7 +70,7 @@ async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Ui
     return await fetchImage(url)
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof UpstreamFailure)) throw error
-    throw badImage(`messages: the picture at ${url.origin} cannot be had: ${error.message}`)
+    throw badImage(`messages: the picture at ${url.origin} could not be fetched: ${error.message}`)
   }
 }
 
@@ -75,7 +78,7 @@ async function fetched(url: URL, fetchImage: FetchImage | undefined): Promise<Ui
  * The last message of the user is the question; messages after it are ignored. Throws `invalid_request` when there is
  * none.
  */
-export function decodeMessages(messages: readonly Message[]): GivenAsked {
+export function decodeMessages(messages: readonly Message[]): RawConversation {
   const at = messages.findLastIndex(({ role }) => role === 'user')
   const last = messages[at]
   const question = last && decode('user', last)
@@ -89,17 +92,17 @@ export function decodeMessages(messages: readonly Message[]): GivenAsked {
     .map((message) => decode('user', message).text)
     .filter((text) => text.trim() !== '')
     .join('\n\n')
-  const history: Given[] = []
+  const history: RawMessage[] = []
   for (const message of messages.slice(0, at)) {
     if (message.role === 'system' || message.role === 'developer') continue
-    const said = toSaid(message)
-    if (said.text.trim() !== '' || said.images.length > 0) history.push(said)
+    const decoded = decodeHistory(message)
+    if (decoded.text.trim() !== '' || decoded.images.length > 0) history.push(decoded)
   }
   return { instructions, history, question }
 }
 
-/** What the client's own tools did is told in words: the agent has other tools. */
-function toSaid(message: Message): Given {
+/** Calls of the client's own tools become text: the agent has other tools. */
+function decodeHistory(message: Message): RawMessage {
   if (message.role === 'tool' || message.role === 'function')
     return { role: 'user', text: `[Result of a tool of the client: ${decode('user', message).text}]`, images: [] }
   if (message.role !== 'assistant') return decode('user', message)
@@ -110,7 +113,7 @@ function toSaid(message: Message): Given {
   return { role: 'assistant', text: [text, ...calls].filter((piece) => piece !== '').join('\n'), images: [] }
 }
 
-function decode(role: Said['role'], { content }: Message): Given {
+function decode(role: SpokenMessage['role'], { content }: Message): RawMessage {
   const parts: readonly Part[] = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
   return {
     role,
@@ -124,9 +127,8 @@ function decode(role: Said['role'], { content }: Message): Given {
   }
 }
 
-// Decision: an address that is not fetched is refused instead of dropped. The agent would answer about a picture it
-// never saw.
-function toImage(url: string): GivenImage {
+// Decision: an address that is not fetched is refused, not dropped. The agent would answer about a picture it never saw.
+function toImage(url: string): RawImage {
   const [, base64] = url.match(DATA_URL) ?? []
   if (base64 !== undefined) return { base64 }
   const address = URL.parse(url)
@@ -143,7 +145,7 @@ function badImage(message: string): Refusal {
  */
 export function decodeUnused(body: CompletionBody): readonly string[] {
   if (typeof body.n === 'number' && body.n !== 1)
-    throw unsupported('n', 'n: one choice is given; ask again for another')
+    throw unsupported('n', 'n: only one choice is supported; send the request again for another')
   const given = body.tools?.length ? 'tools' : body.functions?.length ? 'functions' : undefined
   if (given === undefined) return []
   const choice = body.tool_choice ?? body.function_call

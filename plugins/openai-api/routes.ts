@@ -129,8 +129,8 @@ interface CompletionRequest {
 }
 async function accept({ agents, chat, conversations, fetchImage }: OpenAiDeps, request: CompletionRequest) {
   const { body, signal, header, effectId } = request
-  const { decodeFormat, decodeMessages, decodeUnused, withTrueImages } = await import('./decode.ts')
-  const input = await withTrueImages(decodeMessages(body.messages), fetchImage && ((url) => fetchImage(url, signal)))
+  const { decodeFormat, decodeMessages, decodeUnused, loadImages } = await import('./decode.ts')
+  const input = await loadImages(decodeMessages(body.messages), fetchImage && ((url) => fetchImage(url, signal)))
   const warnings = decodeUnused(body)
   const agent = await selectAgent(agents, body.model)
   const names = { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined }

@@ -5,7 +5,7 @@ import type { Device, DeviceRow } from './schema.ts'
 import type { PairingStore } from './store.ts'
 
 type Caller = Pick<RequestFacts, 'principal' | 'clientAddress'>
-interface Known {
+interface CachedDevice {
   readonly row: DeviceRow
   readonly holder: Holder
   lastSeen: string
@@ -17,7 +17,7 @@ export class Devices {
   readonly #store: PairingStore
   readonly #audit: Audit
   readonly #now: () => number
-  #byDigest = new Map<string, Known>()
+  #byDigest = new Map<string, CachedDevice>()
   #accepted: AcceptedCredentials | undefined
   /** Ids of those that are being removed. */
   readonly #leaving = new Set<string>()
@@ -49,7 +49,7 @@ export class Devices {
       rows = await this.#store.devices()
     } while (changes !== this.#changes)
     const before = this.#byDigest
-    this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? known(row)]))
+    this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? toCached(row)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
   }
 
@@ -68,7 +68,7 @@ export class Devices {
 
   /** The copy follows when the row is on disk. */
   insert(row: DeviceRow, statement: Statement): Statement {
-    return { ...statement, written: () => this.#follow(() => this.#byDigest.set(row.digest, known(row))) }
+    return { ...statement, written: () => this.#follow(() => this.#byDigest.set(row.digest, toCached(row))) }
   }
 
   /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
@@ -113,7 +113,7 @@ export class Devices {
   }
 }
 
-function known(row: DeviceRow): Known {
+function toCached(row: DeviceRow): CachedDevice {
   return {
     row,
     holder: { kind: 'device', title: 'A paired device', name: row.display_name, id: row.id },

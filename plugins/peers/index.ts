@@ -1,13 +1,13 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 
 export default definePlugin({
   name: 'peers',
   version: '1.0.0',
   config: v.object({}),
   setup({ hooks }) {
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'ofp_hmac_auth', run: async () => (await import('./probe.ts')).probe() },
     ])

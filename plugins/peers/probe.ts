@@ -18,47 +18,47 @@ export async function probe(): Promise<Finding> {
   const done = calling.accept(answering.challenge)
   const [ours, theirs] = [done.link, answering.accept(done.proof)]
   const cases: ProbeCase[] = [
-    { name: 'two nodes with the same secret are linked', held: ours.peer === 'bob' && theirs.peer === 'alice' },
+    { name: 'two nodes with the same secret are linked', passed: ours.peer === 'bob' && theirs.peer === 'alice' },
     {
       name: 'a frame arrives as it was sent',
-      held: pass(ours, theirs, 'hello') === 'hello' && pass(theirs, ours, 'back') === 'back',
+      passed: pass(ours, theirs, 'hello') === 'hello' && pass(theirs, ours, 'back') === 'back',
     },
-    { name: 'a call made twice is refused', held: isRefused(() => answer(bob, replays, calling.hello), 403) },
+    { name: 'a call made twice is refused', passed: isRefused(() => answer(bob, replays, calling.hello), 403) },
     {
       name: 'a caller with another secret is refused',
-      held: isRefused(() => answer(bob, replays, call(node('alice', `${secret}!`), 'bob').hello), 403),
+      passed: isRefused(() => answer(bob, replays, call(node('alice', `${secret}!`), 'bob').hello), 403),
     },
-    { name: 'a callee with another secret is refused', held: wrongCallee(alice, node('bob', `${secret}!`)) },
-    { name: 'a call sent back as its own answer is refused', held: reflected(alice) },
+    { name: 'a callee with another secret is refused', passed: wrongCallee(alice, node('bob', `${secret}!`)) },
+    { name: 'a call sent back as its own answer is refused', passed: reflected(alice) },
     {
       name: 'a call for another node is refused',
-      held: isRefused(() => answer(node('carol'), replays, call(alice, 'bob').hello), 403),
+      passed: isRefused(() => answer(node('carol'), replays, call(alice, 'bob').hello), 403),
     },
     {
       name: 'a call under another name is refused',
-      held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, from: 'mallory' }), 403),
+      passed: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, from: 'mallory' }), 403),
     },
     {
       name: 'another version is told so',
-      held: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, version: 2 }), 1),
+      passed: isRefused(() => answer(bob, replays, { ...call(alice, 'bob').hello, version: 2 }), 1),
     },
     {
       name: 'a proof of another call is refused',
-      held: isRefused(() => answer(bob, replays, call(alice, 'bob').hello).accept(done.proof), 403),
+      passed: isRefused(() => answer(bob, replays, call(alice, 'bob').hello).accept(done.proof), 403),
     },
-    { name: 'a short secret is refused', held: isRefused(() => call(node('alice', 'short'), 'bob'), 403) },
+    { name: 'a short secret is refused', passed: isRefused(() => call(node('alice', 'short'), 'bob'), 403) },
     ...frames(ours, theirs),
   ]
   const old = call(alice, 'bob').hello
   clock += 300_001
   cases.push({
     name: 'a call from too long ago is refused',
-    held: isRefused(() => answer(bob, new Replays(), old), 403),
+    passed: isRefused(() => answer(bob, new Replays(), old), 403),
   })
   const reader = new FrameReader()
   cases.push({
     name: 'a long frame before the handshake is refused at its length',
-    held: isRefused(() => reader.push(frame(Buffer.alloc(OPEN_BYTES + 1)).subarray(0, 4)), 400),
+    passed: isRefused(() => reader.push(frame(Buffer.alloc(OPEN_BYTES + 1)).subarray(0, 4)), 400),
   })
   return { cases, evidence: 'listener: off; integrity only, what is sent can be read without TLS' }
 }
@@ -76,9 +76,9 @@ function frames(ours: Link, theirs: Link): readonly ProbeCase[] {
   const refused = isRefused(() => theirs.in.open(changed), 403)
   const taken = theirs.in.open(sound).toString() === '{"amount":1}'
   return [
-    { name: 'a changed frame is refused', held: refused && taken },
-    { name: 'a repeated frame is refused', held: isRefused(() => theirs.in.open(sound), 403) },
-    { name: 'a frame sent back is refused', held: isRefused(() => ours.in.open(content()), 403) },
+    { name: 'a changed frame is refused', passed: refused && taken },
+    { name: 'a repeated frame is refused', passed: isRefused(() => theirs.in.open(sound), 403) },
+    { name: 'a frame sent back is refused', passed: isRefused(() => ours.in.open(content()), 403) },
   ]
 }
 

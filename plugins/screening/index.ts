@@ -1,7 +1,7 @@
 import { enforced } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import * as v from 'valibot'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import { Screening } from './contract.ts'
 
 export default definePlugin({
@@ -18,7 +18,7 @@ export default definePlugin({
         return result
       },
     }
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       {
         system: 'prompt_injection_scanning',

@@ -45,11 +45,11 @@ export async function probe(screening: Screening, signal: AbortSignal): Promise<
   for (const [how, text] of Object.entries(hostile))
     cases.push({
       name: `an override ${how} is critical`,
-      held: (await screening.screen(`Some text. ${text}. More text.`)).level === 'critical',
+      passed: (await screening.screen(`Some text. ${text}. More text.`)).level === 'critical',
     })
   for (const text of benign)
-    cases.push({ name: `"${text}" is not`, held: (await screening.screen(text)).level !== 'critical' })
+    cases.push({ name: `"${text}" is not`, passed: (await screening.screen(text)).level !== 'critical' })
   const { cpuMs, level } = await benchmark
-  cases.push({ name: 'a long page is looked at in time', held: level === 'info' && cpuMs < 500 })
+  cases.push({ name: 'a long page is looked at in time', passed: level === 'info' && cpuMs < 500 })
   return { cases, evidence: `${Math.round(cpuMs)} ms of CPU for 1 MiB; a list of phrases is a hint and no boundary` }
 }

@@ -2,9 +2,9 @@ import type { Logger } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { Counter, Gauge } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Row } from './runner.ts'
+import type { SystemRow } from './runner.ts'
 
-export interface AlarmParts {
+export interface AlarmDeps {
   readonly audit: Audit
   readonly daemon: Daemon
   readonly log: Logger
@@ -13,21 +13,21 @@ export interface AlarmParts {
 }
 
 /**
- * Tells of a system that failed, or holds again: the audit log, a metric, the log, and for the audit trail the health
- * of the daemon.
+ * Reports a system that began to fail or recovered: to the audit log, to a metric and to the log; a broken audit trail
+ * also makes the daemon unhealthy.
  */
-export async function tell(
-  { audit, daemon, log, failures, up }: AlarmParts,
-  { system, status, failures: broken }: Row,
+export async function reportChange(
+  { audit, daemon, log, failures, up }: AlarmDeps,
+  { system, status, failures: failedCases }: SystemRow,
 ): Promise<void> {
   const failed = status === 'failed'
-  const why = broken.join('; ').slice(0, 1000)
+  const why = failedCases.join('; ').slice(0, 1000)
   up.set(failed ? 0 : 1, { system })
   if (failed) failures.add(1, { system })
-  // A scanner that fails must not take the daemon out of rotation; records nobody can trust must.
+  // A failing scanner must not take the daemon out of rotation; an untrustworthy audit trail must.
   if (system === 'merkle_audit_trail') daemon.setImpaired('audit trail', failed ? why : undefined)
-  if (failed) log.error(`the security system ${system} does not hold: ${why}`)
-  else log.info(`the security system ${system} holds again`)
+  if (failed) log.error(`security system ${system} failed its probe: ${why}`)
+  else log.info(`security system ${system} passes its probe again`)
   try {
     await audit.write(
       failed
@@ -35,7 +35,7 @@ export async function tell(
         : { event: 'security_system_recovered', details: system },
     )
   } catch (error) {
-    // When it is the trail itself that fails, the log is what is left.
-    log.error(`the audit log could not be told of ${system}`, error)
+    // When the audit trail itself fails, only the log is left.
+    log.error(`the change of ${system} could not be written to the audit log`, error)
   }
 }

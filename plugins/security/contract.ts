@@ -21,32 +21,32 @@ export const systemNames = [
 ] as const
 export type SystemName = (typeof systemNames)[number]
 
-/** One input, and whether the system did with it what it has to do: let it pass or refuse it. */
+/** One input, and whether the system handled it as it must: let it pass, or refused it. */
 export interface ProbeCase {
   readonly name: string
-  readonly held: boolean
+  readonly passed: boolean
 }
 export interface Finding {
   /**
-   * At least one that must pass and one that must be refused. The row is `failed` when one did not hold, or when there
-   * is none.
+   * At least one input that must pass and one that must be refused. The status is `failed` when a case did not pass, or
+   * when there is none.
    */
   readonly cases: readonly ProbeCase[]
-  /** What an operator should know beside it, such as `policy: warn, 0 pinned signers`. No secrets, no paths. */
+  /** What else an operator should know, such as `policy: warn, 0 pinned signers`. No secrets, no paths. */
   readonly evidence: string
-  /** Everything held, but this machine offers only a weaker form of the protection: the row is `degraded`. */
-  readonly weaker?: boolean
-  /** `false`: it could not be tried here, such as without an open port; the row is `unknown` then. */
-  readonly tried?: boolean
+  /** Every case passed, but this machine offers only a weaker form of the protection: the status is `degraded`. */
+  readonly degraded?: boolean
+  /** It could not be tried here, for example without an open port: the status is `unknown`. */
+  readonly skipped?: boolean
 }
 /**
- * Tries one security system. `run` calls the very functions the request path calls, never a copy and never a setting. A
- * rejection is a failure of the system. It gets two seconds, and lets other work run at least every 20 ms.
+ * Tests one security system. `run` calls the same functions as the request path, never a copy and never a setting. A
+ * rejection is a failure of the system. It has two seconds, and lets other work run at least every 20 ms.
  */
 export interface Probe {
   readonly system: SystemName
   run(signal: AbortSignal): Promise<Finding>
 }
 
-/** Asked at every run: whoever owns a system adds its probe. Probe code is imported when it runs. */
-export const ProbesListed = transform<readonly Probe[]>('security:probes-listed')
+/** Applied at every run: the plugin that owns a system adds its probe. Import the code of a probe when it runs. */
+export const CollectProbes = transform<readonly Probe[]>('security:probes-listed')

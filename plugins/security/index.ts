@@ -1,8 +1,8 @@
 import { Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
-import { tell } from './alarm.ts'
-import { ProbesListed } from './contract.ts'
+import { reportChange } from './alarm.ts'
+import { CollectProbes } from './contract.ts'
 import { Enforcements } from './enforcements.ts'
 import { coreProbes } from './probes.ts'
 import { securityRoutes } from './routes.ts'
@@ -13,7 +13,7 @@ export default definePlugin({
   name: 'security',
   version: '1.0.0',
   config: SecurityConfig,
-  hooks: [ProbesListed],
+  hooks: [CollectProbes],
   requires: { audit: Audit, daemon: Daemon },
   setup(ctx) {
     const {
@@ -43,31 +43,31 @@ export default definePlugin({
     const runner = new ProbeRunner({
       probes: () =>
         hooks.apply(
-          ProbesListed,
+          CollectProbes,
           coreProbes({ ...ctx, ownPort: daemon.ownPort, apiKeySet: () => daemon.config().apiKeySet }),
         ),
       timeoutMs: config.probe_timeout_ms,
       staleMs: config.stale_ms,
       now: () => performance.now(),
       leaving,
-      changed: (row) => tell({ audit, daemon, log, failures, up }, row),
+      changed: (row) => reportChange({ audit, daemon, log, failures, up }, row),
     })
     routes.add(...securityRoutes(runner, enforcements, config.on_demand_ms))
     jobs.every('probes', config.probe_interval_ms, () => runner.run())
-    // Whoever waits for the port is served first.
+    // Pending requests are answered first.
     let timer: NodeJS.Timeout | undefined
-    const first = (): void => {
+    const scheduleFirstRun = (): void => {
       timer ??= setTimeout(() => {
         if (!leaving.aborted)
-          run(() => runner.fresh(config.on_demand_ms)).catch((error: unknown) =>
+          run(() => runner.refresh(config.on_demand_ms)).catch((error: unknown) =>
             log.error('the first run of the security probes failed', error),
           )
       }, config.first_probe_ms).unref()
     }
     own('first run', () => clearTimeout(timer))
-    hooks.on(DaemonListening, first)
-    // A reload finds the port open.
-    if (daemon.ownPort.host() !== undefined) first()
+    hooks.on(DaemonListening, scheduleFirstRun)
+    // On a reload the port is open already.
+    if (daemon.ownPort.host() !== undefined) scheduleFirstRun()
     return {}
   },
 })

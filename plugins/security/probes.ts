@@ -2,7 +2,7 @@ import type { OwnPort } from 'svc/internal'
 import type { Fetch, Spawn, Vault } from 'svc/sdk'
 import type { Finding, Probe, SystemName } from './contract.ts'
 
-/** What the probes of systems that the core owns work with. */
+/** What the probes of the core's systems use. */
 export interface ProbeTools {
   readonly ownPort: OwnPort
   readonly fetch: Fetch
@@ -10,10 +10,10 @@ export interface ProbeTools {
   readonly vault: Vault
   apiKeySet(): boolean
 }
-type Try = (tools: ProbeTools, signal: AbortSignal) => Promise<Finding>
+type RunProbe = (tools: ProbeTools, signal: AbortSignal) => Promise<Finding>
 
-/** Loaded when they run: a daemon that starts needs none of it. */
-const owned: Partial<Record<SystemName, () => Promise<{ readonly probe: Try }>>> = {
+/** Imported when they run: a start does not need them. */
+const coreSystems: Partial<Record<SystemName, () => Promise<{ readonly probe: RunProbe }>>> = {
   security_headers: () => import('./probes/headers.ts'),
   gcra_rate_limiter: () => import('./probes/rate-limiter.ts'),
   path_traversal_prevention: () => import('./probes/paths.ts'),
@@ -23,7 +23,7 @@ const owned: Partial<Record<SystemName, () => Promise<{ readonly probe: Try }>>>
 }
 
 export function coreProbes(tools: ProbeTools): readonly Probe[] {
-  return Object.entries(owned).map(([system, load]) => ({
+  return Object.entries(coreSystems).map(([system, load]) => ({
     // The keys of the record above.
     system: system as SystemName,
     run: async (signal) => (await load()).probe(tools, signal),

@@ -18,15 +18,15 @@ export function securityRoutes(
       description:
         'Each status comes from the last run of a probe, which calls the functions that requests pass, ' +
         'with inputs that must pass and inputs that must be refused: ' +
-        '`active`; `degraded`, which held in a weaker form; `failed`; ' +
-        '`unknown`, which was not tried in the last three minutes. ' +
-        `A question runs the probes when the last run is older than ${onDemandMs / 1000} s.`,
+        '`active`; `degraded`, which passed in a weaker form; `failed`; ' +
+        '`unknown`, which was not probed in the last three minutes. ' +
+        `A request runs the probes when the last run is older than ${onDemandMs / 1000} s.`,
       auth: 'bearer',
       effect: 'read',
       cost: 5,
       returns: SecurityStatus,
       async handle() {
-        await runner.fresh(onDemandMs)
+        await runner.refresh(onDemandMs)
         return toStatus(runner, enforcements)
       },
     })

@@ -4,61 +4,61 @@ import { systemNames } from './contract.ts'
 import type { Finding, Probe, SystemName } from './contract.ts'
 import type { Status } from './schema.ts'
 
-export interface Row {
+export interface SystemRow {
   readonly system: SystemName
   readonly status: Status
-  /** ISO 8601 UTC; `undefined` when it was never tried. */
+  /** ISO 8601 UTC; `undefined` when no probe has run. */
   readonly checkedAt: string | undefined
   readonly durationMs: number
   readonly cases: number
-  /** What did not hold. */
+  /** Names of the cases that did not pass. */
   readonly failures: readonly string[]
   readonly evidence: string
 }
-interface Checked extends Row {
+interface ProbedRow extends SystemRow {
   readonly at: number
 }
 
-export interface RunnerParts {
-  /** Who owns a system names its probe. */
+export interface RunnerDeps {
+  /** The probes, collected from the plugins that own the systems. */
   probes(): Promise<readonly Probe[]>
   readonly timeoutMs: number
   readonly staleMs: number
   /** Monotonic milliseconds. */
   now(): number
   /**
-   * Aborts when the plugin or the daemon begins to end: the port closes then, and no program is started. A run that it
-   * cuts short ends, and what was not tried by then stays as it was known.
+   * Aborts when the plugin or the daemon begins to stop: the port closes then, and no program is started. It ends a
+   * running run; systems not yet probed keep their last result.
    */
   readonly leaving: AbortSignal
-  /** Told of a row whose failing began or ended with this run. */
-  changed(row: Row): Promise<void>
+  /** Called with a system that began to fail or recovered in this run. */
+  changed(row: SystemRow): Promise<void>
 }
 
-/** Runs the probes one after the other, one run at a time, and keeps what each found. */
+/** Runs the probes one after the other, one run at a time, and keeps the result of each. */
 export class ProbeRunner {
-  readonly #parts: RunnerParts
-  readonly #rows = new Map<SystemName, Checked>()
+  readonly #deps: RunnerDeps
+  readonly #rows = new Map<SystemName, ProbedRow>()
   #running: Promise<void> | undefined
   #ranAt: number | undefined
 
-  constructor(parts: RunnerParts) {
-    this.#parts = parts
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps
   }
 
-  /** Every system in the order of the interface. What was found too long ago is unknown. */
-  rows(): readonly Row[] {
-    const now = this.#parts.now()
+  /** Every system in the order of the interface. A result that is too old counts as `unknown`. */
+  rows(): readonly SystemRow[] {
+    const now = this.#deps.now()
     return systemNames.map((system) => {
       const found = this.#rows.get(system)
-      if (!found) return untried(system, 'no probe has run')
-      return now - found.at > this.#parts.staleMs ? { ...found, status: 'unknown' } : found
+      if (!found) return unprobed(system, 'no probe has run')
+      return now - found.at > this.#deps.staleMs ? { ...found, status: 'unknown' } : found
     })
   }
 
-  /** Settles when there are findings not older than this, for which it runs the probes when there are none. */
-  async fresh(maxAgeMs: number): Promise<void> {
-    if (this.#running === undefined && this.#ranAt !== undefined && this.#parts.now() - this.#ranAt < maxAgeMs) return
+  /** Settles when there are results not older than this, and runs the probes if need be. */
+  async refresh(maxAgeMs: number): Promise<void> {
+    if (this.#running === undefined && this.#ranAt !== undefined && this.#deps.now() - this.#ranAt < maxAgeMs) return
     await this.run()
   }
 
@@ -70,41 +70,41 @@ export class ProbeRunner {
   }
 
   async #all(): Promise<void> {
-    const { leaving } = this.#parts
-    const probes = new Map((await this.#parts.probes()).map((probe) => [probe.system, probe]))
+    const { leaving } = this.#deps
+    const probes = new Map((await this.#deps.probes()).map((probe) => [probe.system, probe]))
     for (const system of systemNames) {
       if (leaving.aborted) return
       const probe = probes.get(system)
       const row = probe
         ? await this.#check(probe)
-        : { ...untried(system, 'the plugin that owns it is not loaded'), at: this.#parts.now() }
-      // What a probe finds while everything around it ends is nothing.
+        : { ...unprobed(system, 'the plugin that owns it is not loaded'), at: this.#deps.now() }
+      // A result from a daemon that is stopping means nothing.
       if (leaving.aborted) return
       const before = this.#rows.get(system)
       this.#rows.set(system, row)
-      if ((before?.status === 'failed') !== (row.status === 'failed')) await this.#parts.changed(row)
-      // Sixteen probes in a row would be one long task.
+      if ((before?.status === 'failed') !== (row.status === 'failed')) await this.#deps.changed(row)
+      // Let other work run between the probes.
       await turn()
     }
-    this.#ranAt = this.#parts.now()
+    this.#ranAt = this.#deps.now()
   }
 
-  async #check(probe: Probe): Promise<Checked> {
-    const { leaving, now, timeoutMs } = this.#parts
+  async #check(probe: Probe): Promise<ProbedRow> {
+    const { leaving, now, timeoutMs } = this.#deps
     const from = now()
     const ended = AbortSignal.any([leaving, AbortSignal.timeout(timeoutMs)])
     const late = `no end within ${timeoutMs} ms`
     const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch(
       (error: unknown): Finding => {
         if (leaving.aborted || !ended.aborted)
-          return { cases: [{ name: messageOf(error), held: false }], evidence: 'the probe itself failed' }
-        // Once it may be the machine that was busy; twice in a row it is the system.
+          return { cases: [{ name: messageOf(error), passed: false }], evidence: 'the probe itself failed' }
+        // One time-out may be a busy machine; two in a row count as a failure.
         return this.#rows.get(probe.system)?.evidence === late
-          ? { cases: [{ name: late, held: false }], evidence: late }
-          : { cases: [], evidence: late, tried: false }
+          ? { cases: [{ name: late, passed: false }], evidence: late }
+          : { cases: [], evidence: late, skipped: true }
       },
     )
-    const failures = finding.cases.filter(({ held }) => !held).map(({ name }) => name)
+    const failures = finding.cases.filter(({ passed }) => !passed).map(({ name }) => name)
     return {
       system: probe.system,
       status: statusOf(finding, failures),
@@ -118,15 +118,15 @@ export class ProbeRunner {
   }
 }
 
-function statusOf({ cases, tried, weaker }: Finding, failures: readonly string[]): Status {
+function statusOf({ cases, skipped, degraded }: Finding, failures: readonly string[]): Status {
   if (failures.length > 0) return 'failed'
-  if (tried === false) return 'unknown'
-  // A probe that tried nothing proves nothing.
+  if (skipped === true) return 'unknown'
+  // A probe without cases proves nothing.
   if (cases.length === 0) return 'failed'
-  return weaker === true ? 'degraded' : 'active'
+  return degraded === true ? 'degraded' : 'active'
 }
 
-function untried(system: SystemName, evidence: string): Row {
+function unprobed(system: SystemName, evidence: string): SystemRow {
   return { system, status: 'unknown', checkedAt: undefined, durationMs: 0, cases: 0, failures: [], evidence }
 }
 

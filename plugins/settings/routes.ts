@@ -1,5 +1,5 @@
 import { defineRoute, Refusal } from 'svc/sdk'
-import type { Applied, Configuration, Daemon } from 'svc/internal'
+import type { AppliedChange, Configuration, Daemon } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
@@ -127,7 +127,14 @@ function reloadRoute(configuration: Configuration, audit: Audit): AnyRoute {
   })
 }
 
-function toChanges({ changed, restart, reloaded, later, failed, warnings }: Applied): v.InferOutput<typeof Changes> {
+function toChanges({
+  changed,
+  restart,
+  reloaded,
+  later,
+  failed,
+  warnings,
+}: AppliedChange): v.InferOutput<typeof Changes> {
   return {
     status: failed.length > 0 || restart.length > 0 ? 'partial' : changed.length === 0 ? 'no_changes' : 'applied',
     changed: [...changed],

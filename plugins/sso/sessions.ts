@@ -14,7 +14,7 @@ export interface SessionsDeps {
   readonly providers: readonly Provider[]
   readonly limits: { readonly ttlMs: number; readonly maxSessions: number; readonly perUser: number }
 }
-interface Known {
+interface CachedSession {
   readonly session: Session
   readonly holder: Holder
   readonly until: number
@@ -29,7 +29,7 @@ const digestOf = (token: string): string => hash('sha256', token, 'hex')
  */
 export class Sessions {
   readonly #deps: SessionsDeps
-  #byDigest = new Map<string, Known>()
+  #byDigest = new Map<string, CachedSession>()
   /** Counts what this process changed. */
   #changes = 0
   #accepted: AcceptedCredentials | undefined
@@ -63,7 +63,7 @@ export class Sessions {
         refusalOf({ email: session.email ?? undefined, email_verified: session.email_verified }, provider) === undefined
       )
     })
-    this.#byDigest = new Map(permitted.map((session) => [session.digest, known(session)]))
+    this.#byDigest = new Map(permitted.map((session) => [session.digest, toCached(session)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
   }
 
@@ -103,7 +103,7 @@ export class Sessions {
     const written = (): void => {
       this.#changes++
       for (const { digest } of oldest) this.#byDigest.delete(digest)
-      this.#byDigest.set(session.digest, known(session))
+      this.#byDigest.set(session.digest, toCached(session))
       if (oldest.length > 0) this.#accepted?.revoked()
     }
     if (this.#byDigest.size - oldest.length >= limits.maxSessions)
@@ -147,7 +147,7 @@ export class Sessions {
     await this.#deps.store.commit(this.#deps.store.sweep(this.#time()))
   }
 
-  #find(digest: string): Known | undefined {
+  #find(digest: string): CachedSession | undefined {
     const found = this.#byDigest.get(digest)
     return found !== undefined && found.until > this.#deps.now() ? found : undefined
   }
@@ -156,7 +156,7 @@ export class Sessions {
   }
 }
 
-function known(session: Session): Known {
+function toCached(session: Session): CachedSession {
   return {
     session,
     holder: { kind: 'user', title: 'Somebody who signed in', label: 'sign-in', name: nameOf(session), id: session.id },

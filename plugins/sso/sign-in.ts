@@ -7,7 +7,7 @@ import type { Identity, Provider } from './config.ts'
 import { cookiesFor } from './cookie.ts'
 import { unknownProvider } from './answers.ts'
 import { Protocol } from './protocol.ts'
-import { Sealed } from './sealed.ts'
+import { SealedCookie } from './sealed-cookie.ts'
 
 /** How long somebody may take at the provider, and their page to fetch the token afterwards. */
 const SIGN_IN_MS = 600_000,
@@ -43,7 +43,7 @@ export class SignInFailed extends Error {
 export class SignIn {
   readonly #protocols: ReadonlyMap<string, { readonly provider: Provider; readonly protocol: Protocol }>
   readonly #now: () => number
-  readonly #sealed = new Sealed()
+  readonly #sealed = new SealedCookie()
   /** States that came back, until they would have expired: each counts once. */
   #used = new Map<string, number>()
   /** Those who came back and whose page has not fetched its token yet, by a digest of what it has to bring. */
@@ -67,7 +67,7 @@ export class SignIn {
       const pending: Pending = { ...secrets, provider: id, page, until: this.#now() + SIGN_IN_MS }
       return {
         url,
-        cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.close(pending), 'lax', SIGN_IN_MS / 1000),
+        cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.seal(pending), 'lax', SIGN_IN_MS / 1000),
       }
     } catch (cause) {
       throw new SignInFailed('failed', page, `The provider "${provider.displayName}" could not be asked`, { cause })

@@ -4,7 +4,7 @@ import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Inference } from '../providers/contract.ts'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import { Spending } from '../usage/contract.ts'
 import { controlRoutes } from './control-routes.ts'
 import { createGauges } from './gauges.ts'
@@ -33,7 +33,7 @@ export default definePlugin({
       ...pluginRoutes('system', daemon, audit, log),
     )
     tools.add(...systemTools(around))
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'health_redaction', run: async () => (await import('./probe.ts')).probe(daemon) },
     ])

@@ -11,11 +11,11 @@ export async function probe(daemon: Daemon): Promise<Finding> {
   const cases: ProbeCase[] = [
     {
       name: 'a field that is added to the health stays inside',
-      held: keysOf(publicHealth(canary)) === keys && !JSON.stringify(publicHealth(canary)).includes('canary'),
+      passed: keysOf(publicHealth(canary)) === keys && !JSON.stringify(publicHealth(canary)).includes('canary'),
     },
   ]
   const host = daemon.ownPort.host()
-  if (host === undefined) return { cases, evidence: 'no port is open', tried: false }
+  if (host === undefined) return { cases, evidence: 'no port is open', skipped: true }
   const ask = (method: string, path: string): Promise<RawAnswer | undefined> =>
     daemon.ownPort.exchange(`${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const health = await ask('GET', '/api/health')
@@ -28,21 +28,21 @@ export async function probe(daemon: Daemon): Promise<Finding> {
     (word) => word.length > 3 && body.includes(word),
   )
   cases.push(
-    { name: 'it has four fields', held: isRecord(parsed) && keysOf(parsed) === keys },
+    { name: 'it has four fields', passed: isRecord(parsed) && keysOf(parsed) === keys },
     {
       name: 'they are numbers and a word',
-      held:
+      passed:
         isRecord(parsed) &&
         (parsed['status'] === 'ok' || parsed['status'] === 'degraded') &&
         ['uptime_seconds', 'panic_count', 'restart_count'].every((key) => Number.isInteger(parsed[key])),
     },
-    { name: 'it names no version and no folder', held: leaks.length === 0 },
-    { name: 'HEAD says no more', held: head?.status === 200 && head.body === '' },
+    { name: 'it names no version and no folder', passed: leaks.length === 0 },
+    { name: 'HEAD says no more', passed: head?.status === 200 && head.body === '' },
   )
   if (apiKeySet)
     cases.push({
       name: 'the detail needs the key',
-      held: detail?.status === 401 && !detail.body.includes(daemon.build.version),
+      passed: detail?.status === 401 && !detail.body.includes(daemon.build.version),
     })
   return {
     cases,

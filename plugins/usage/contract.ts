@@ -111,4 +111,4 @@ export const Spending = defineService<Spending>()('spending')
  * The summary of usage asks for the tokens that all agents together may use in an hour; `null` while nobody limits
  * them.
  */
-export const HourlyQuotaAsked = transform<{ readonly tokens: number | null }>('usage:hourly-quota-asked')
+export const ResolveHourlyQuota = transform<{ readonly tokens: number | null }>('usage:hourly-quota-asked')

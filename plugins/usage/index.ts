@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
-import { HourlyQuotaAsked, Spending, Usage } from './contract.ts'
+import { ResolveHourlyQuota, Spending, Usage } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { usageRoutes } from './routes.ts'
 import { usageLedger } from './service.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   optional: { agents: Agents },
-  hooks: [HourlyQuotaAsked],
+  hooks: [ResolveHourlyQuota],
   provides: { usage: Usage, spending: Spending },
   migrations,
   setup({ db, hooks, optional, routes }) {
@@ -25,7 +25,7 @@ export default definePlugin({
         sums: new UsageSums(db),
         now: Date.now,
         nameOf: async (id) => (await optional('agents')?.find(id))?.name,
-        hourlyQuota: async () => (await hooks.apply(HourlyQuotaAsked, { tokens: null })).tokens,
+        hourlyQuota: async () => (await hooks.apply(ResolveHourlyQuota, { tokens: null })).tokens,
       }),
     )
     hooks.on(AgentKilling, ({ agent, statements }) => ({

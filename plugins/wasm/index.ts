@@ -1,6 +1,6 @@
 import { definePlugin } from 'svc/sdk'
 import * as v from 'valibot'
-import { ProbesListed } from '../security/contract.ts'
+import { CollectProbes } from '../security/contract.ts'
 import { WasmRunner } from './contract.ts'
 import type { GuestProcess } from './guest-process.ts'
 
@@ -17,7 +17,7 @@ export default definePlugin({
       run: async (request) => (await (guests ??= createProcess())).run(request),
     }
     own('guest process', async () => (await guests)?.[Symbol.dispose]())
-    hooks.on(ProbesListed, (probes) => [
+    hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'wasm_dual_metering', run: async (signal) => (await import('./probe.ts')).probe(runner, signal) },
     ])

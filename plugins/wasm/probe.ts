@@ -46,15 +46,15 @@ export async function probe(runner: WasmRunner, signal: AbortSignal): Promise<Fi
   const cases: ProbeCase[] = [
     {
       name: `an endless loop ends with its fuel: ${outOfFuel.outcome}`,
-      held: outOfFuel.outcome === 'fuel_exhausted' && outOfFuel.fuelUsed === FUEL,
+      passed: outOfFuel.outcome === 'fuel_exhausted' && outOfFuel.fuelUsed === FUEL,
     },
     {
       name: `an endless loop with endless fuel ends with its time: ${outOfTime.outcome}`,
-      held: outOfTime.outcome === 'deadline' && outOfTime.durationMs < deadlineMs,
+      passed: outOfTime.outcome === 'deadline' && outOfTime.durationMs < deadlineMs,
     },
-    { name: `2 + 3 are 5: ${sum.outcome} ${sum.message}`, held: sum.outcome === 'done' && sum.output[0] === 5 },
-    { name: 'memory does not grow past its cap', held: sum.output.length === 2 && sum.output[1] === 1 },
-    { name: 'the same work costs the same', held: (sum.fuelUsed ?? 0n) > 0n && sum.fuelUsed === sumAgain.fuelUsed },
+    { name: `2 + 3 are 5: ${sum.outcome} ${sum.message}`, passed: sum.outcome === 'done' && sum.output[0] === 5 },
+    { name: 'memory does not grow past its cap', passed: sum.output.length === 2 && sum.output[1] === 1 },
+    { name: 'the same work costs the same', passed: (sum.fuelUsed ?? 0n) > 0n && sum.fuelUsed === sumAgain.fuelUsed },
   ]
   return { cases, evidence: `fuel for 2 + 3: ${sum.fuelUsed ?? 0n}` }
 }

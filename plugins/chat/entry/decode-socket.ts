@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Attachments } from './attachments.ts'
 import { holdsPicture, SEND_PICTURES, withoutPictures } from './schema.ts'
-import { TooDeep } from 'svc/internal'
+import { NestingError } from 'svc/internal'
 import { readJson, omitUndefined } from 'svc/sdk'
 
 export type ClientFrame =
@@ -52,7 +52,7 @@ const Frame = withoutPictures({
  */
 export function decodeFrame(raw: string): ClientFrame {
   const json = parseJson(raw)
-  if (json instanceof TooDeep) return { type: 'invalid', why: `The frame is ${json.message}` }
+  if (json instanceof NestingError) return { type: 'invalid', why: `The frame is ${json.message}` }
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     return toMessage(typeof json === 'string' ? json : raw)
   const parsed = v.safeParse(Frame, json)
@@ -93,6 +93,6 @@ function parseJson(text: string): unknown {
   try {
     return readJson(text)
   } catch (error) {
-    return error instanceof TooDeep ? error : undefined
+    return error instanceof NestingError ? error : undefined
   }
 }

@@ -21,32 +21,32 @@ export async function probe(): Promise<Finding> {
   const cases: ProbeCase[] = [
     {
       name: 'the same call is warned of at the third time and blocked at the fifth',
-      held: actions(createGuard(), same).join() === 'allow,allow,warn,warn,block',
+      passed: actions(createGuard(), same).join() === 'allow,allow,warn,warn,block',
     },
     {
       name: 'the order of keys makes no other call',
-      held: actions(createGuard(), orders).join() === 'allow,allow,warn',
+      passed: actions(createGuard(), orders).join() === 'allow,allow,warn',
     },
-    { name: 'two calls in turn are blocked', held: actions(createGuard(), alternating).at(-1) === 'block' },
-    { name: 'three calls in turn are blocked', held: actions(createGuard(), circling).at(-1) === 'block' },
+    { name: 'two calls in turn are blocked', passed: actions(createGuard(), alternating).at(-1) === 'block' },
+    { name: 'three calls in turn are blocked', passed: actions(createGuard(), circling).at(-1) === 'block' },
     {
       name: 'thirty different calls pass',
-      held: actions(createGuard(), different.slice(0, 30)).every((action) => action === 'allow'),
+      passed: actions(createGuard(), different.slice(0, 30)).every((action) => action === 'allow'),
     },
-    { name: 'the call after them ends the turn', held: actions(createGuard(), different).at(-1) === 'end' },
+    { name: 'the call after them ends the turn', passed: actions(createGuard(), different).at(-1) === 'end' },
     {
       name: 'a tool that polls has three times the patience',
-      held: actions(createGuard(), same, true).every((action) => action === 'allow'),
+      passed: actions(createGuard(), same, true).every((action) => action === 'allow'),
     },
     {
       name: 'an argument that says "status" has none',
-      held:
+      passed:
         actions(
           createGuard(),
           same.map(() => ['look', { status: 'poll, wait' }] as const),
         ).at(-1) === 'block',
     },
-    { name: 'the same answer three times blocks the next call', held: outcomes(createGuard()) },
+    { name: 'the same answer three times blocks the next call', passed: outcomes(createGuard()) },
   ]
   return { cases, evidence: 'scripted sequences through the guard of a turn' }
 }

@@ -46,23 +46,23 @@ export async function probe(): Promise<Finding> {
   const { turns, report } = repair(broken)
   const again = repair(turns)
   const cases: ProbeCase[] = [
-    { name: 'a broken history is refused by the test of what providers take', held: !isLegal(broken) },
-    { name: 'mended it passes', held: isLegal(turns) },
+    { name: 'a broken history is refused by the test of what providers take', passed: !isLegal(broken) },
+    { name: 'mended it passes', passed: isLegal(turns) },
     {
       name: 'every defect is counted',
-      held: Object.entries(counts).every(([defect, count]) => report[defect as keyof typeof counts] === count),
+      passed: Object.entries(counts).every(([defect, count]) => report[defect as keyof typeof counts] === count),
     },
     {
       name: 'mending twice changes nothing',
-      held:
+      passed:
         JSON.stringify(again.turns) === JSON.stringify(turns) &&
         Object.values(again.report).every((count) => count === 0),
     },
     {
       name: 'what the user said is all there',
-      held: ['one', 'two', 'meanwhile', 'three'].every((text) => JSON.stringify(turns).includes(text)),
+      passed: ['one', 'two', 'meanwhile', 'three'].every((text) => JSON.stringify(turns).includes(text)),
     },
-    { name: 'a sound history stays as it is', held: JSON.stringify(repair(legal).turns) === JSON.stringify(legal) },
+    { name: 'a sound history stays as it is', passed: JSON.stringify(repair(legal).turns) === JSON.stringify(legal) },
   ]
   const random = numbers(20_240_601)
   let sound = 0
@@ -70,7 +70,7 @@ export async function probe(): Promise<Finding> {
     if (isLegal(repair(history(random)).turns)) sound++
     if (at % 50 === 49) await turn()
   }
-  cases.push({ name: `made up histories: ${sound} of ${HISTORIES} are sound when mended`, held: sound === HISTORIES })
+  cases.push({ name: `made up histories: ${sound} of ${HISTORIES} are sound when mended`, passed: sound === HISTORIES })
   return { cases, evidence: `${HISTORIES} made up histories` }
 }
 

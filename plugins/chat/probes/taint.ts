@@ -52,7 +52,7 @@ function toolCases(tools: Tools): readonly ProbeCase[] {
       const refused = refuses.includes(label)
       cases.push({
         name: `${label} ${refused ? 'is refused' : 'passes'} at a tool like ${names[0]}`,
-        held: check(refuses, label).allowed !== refused,
+        passed: check(refuses, label).allowed !== refused,
       })
     }
     for (const name of names) {
@@ -60,14 +60,14 @@ function toolCases(tools: Tools): readonly ProbeCase[] {
       if (installed)
         cases.push({
           name: `${name} refuses ${refuses.join(', ')}`,
-          held: refuses.every((label) => installed.refuses?.includes(label)),
+          passed: refuses.every((label) => installed.refuses?.includes(label)),
         })
     }
   }
   for (const [name, label] of Object.entries(sources)) {
     const installed = tools.find(name)
     if (installed)
-      cases.push({ name: `answers of ${name} carry ${label}`, held: installed.labels?.includes(label) === true })
+      cases.push({ name: `answers of ${name} carry ${label}`, passed: installed.labels?.includes(label) === true })
   }
   return cases
 }
@@ -102,15 +102,15 @@ function flowCases(): readonly ProbeCase[] {
   return [
     {
       name: 'clean and labelled text together carry the labels of both',
-      held: mixed.size === 2 && mixed.has('Secret'),
+      passed: mixed.size === 2 && mixed.has('Secret'),
     },
     {
       name: 'a window carries the labels of all its blocks',
-      held: [...window.keys()].toSorted().join() === 'ExternalNetwork,UserInput',
+      passed: [...window.keys()].toSorted().join() === 'ExternalNetwork,UserInput',
     },
     {
       name: 'a refusal names label and source and no value',
-      held:
+      passed:
         !refusal.allowed &&
         refusal.text.includes('Secret') &&
         refusal.text.includes('a probe') &&
@@ -118,9 +118,9 @@ function flowCases(): readonly ProbeCase[] {
     },
     {
       name: 'an approval lets exactly these arguments pass and leaves a record',
-      held: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash,
+      passed: approved.allowed && approved.declassified.length === 1 && approved.declassified[0]?.argumentHash === hash,
     },
-    { name: 'and no others', held: !other.allowed },
+    { name: 'and no others', passed: !other.allowed },
   ]
 }
 
@@ -140,11 +140,11 @@ function disguised(tools: Tools, secret: string): readonly ProbeCase[] {
   return [
     ...Object.entries(forms).map(([form, text]) => ({
       name: `a secret ${form} in an address is found`,
-      held: tools.containsSecret({ url: `https://example.com/?q=${text}` }),
+      passed: tools.containsSecret({ url: `https://example.com/?q=${text}` }),
     })),
     {
       name: 'an address without one passes',
-      held: !tools.containsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }),
+      passed: !tools.containsSecret({ url: 'https://example.com/?q=an-ordinary-question-of-some-length' }),
     },
   ]
 }

@@ -32,7 +32,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
  */
 export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
   const host = ownPort.host()
-  if (host === undefined) return { cases: [], evidence: 'no port is open', tried: false }
+  if (host === undefined) return { cases: [], evidence: 'no port is open', skipped: true }
   const ask = (line: string, more: readonly string[] = [], body = ''): string =>
     `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${more.map((each) => `${each}\r\n`).join('')}\r\n${body}`
   const json = ['Content-Type: application/json', 'Content-Length: 1']
@@ -46,15 +46,15 @@ export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
   const ids = new Set<string>()
   for (const [name, bytes, statuses] of requests) {
     const answer = await ownPort.exchange(bytes)
-    if (!answer) return { cases: [], evidence: 'no port is open', tried: false }
+    if (!answer) return { cases: [], evidence: 'no port is open', skipped: true }
     const missing = lacks(answer)
     ids.add(answer.headers.get('x-request-id') ?? '')
     cases.push({
       name: `${name}: ${missing ?? `status ${answer.status}`}`,
-      held: missing === undefined && statuses.includes(answer.status),
+      passed: missing === undefined && statuses.includes(answer.status),
     })
   }
-  cases.push({ name: 'every answer has an id of its own', held: ids.size === requests.length })
+  cases.push({ name: 'every answer has an id of its own', passed: ids.size === requests.length })
   return { cases, evidence: `${requests.length} answers of the open port` }
 }
 

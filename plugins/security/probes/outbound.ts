@@ -90,19 +90,19 @@ export async function probe({ ownPort, fetch }: ProbeTools, signal: AbortSignal)
   const cases = [
     ...forbidden.map((address) => ({
       name: `${address || 'an empty text'} is not public`,
-      held: !['public', 'metadata'].includes(classify(address)),
+      passed: !['public', 'metadata'].includes(classify(address)),
     })),
     ...metadata.map((address) => ({
       name: `${address} is a metadata service`,
-      held: classify(address) === 'metadata',
+      passed: classify(address) === 'metadata',
     })),
-    ...open.map((address) => ({ name: `${address} is public`, held: classify(address) === 'public' })),
+    ...open.map((address) => ({ name: `${address} is public`, passed: classify(address) === 'public' })),
     ...(await testOutbound(signal)),
   ]
   for (const url of never)
     cases.push({
       name: `the installed client refuses ${url}`,
-      held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
+      passed: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
     })
   // Its own port, which no allow list opens either.
   const host = ownPort.host()
@@ -110,7 +110,7 @@ export async function probe({ ownPort, fetch }: ProbeTools, signal: AbortSignal)
     for (const url of [`http://${host}/`, `http://[::ffff:127.0.0.1]:${host.replace(/^.*:/, '')}/`])
       cases.push({
         name: "the installed client refuses the daemon's own port",
-        held: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
+        passed: await isRefused(() => fetch(url, { signal, totalTimeoutMs: 500 })),
       })
   const addresses = forbidden.length + metadata.length + open.length
   return { cases, evidence: `${addresses} addresses, a listener that counts, the installed client` }

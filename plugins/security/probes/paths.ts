@@ -75,27 +75,27 @@ export async function probe(): Promise<Finding> {
     for (const name of hostile)
       cases.push({
         name: `refuses ${JSON.stringify(name.slice(0, 24))}`,
-        held: await isRefused(() => confine(root, name)),
+        passed: await isRefused(() => confine(root, name)),
       })
     for (const name of legal)
-      cases.push({ name: `accepts ${JSON.stringify(name)}`, held: (await confine(root, name)).endsWith(name) })
+      cases.push({ name: `accepts ${JSON.stringify(name)}`, passed: (await confine(root, name)).endsWith(name) })
     for (const name of ['link', 'folder/outside', 'hard']) {
-      cases.push({ name: `refuses to read ${name}`, held: await isRefused(() => openConfined(root, name, 'read')) })
-      cases.push({ name: `refuses to write ${name}`, held: await isRefused(() => openConfined(root, name, 'write')) })
+      cases.push({ name: `refuses to read ${name}`, passed: await isRefused(() => openConfined(root, name, 'read')) })
+      cases.push({ name: `refuses to write ${name}`, passed: await isRefused(() => openConfined(root, name, 'write')) })
     }
     if (process.platform !== 'win32')
-      cases.push({ name: 'refuses a device', held: await isRefused(() => openConfined('/dev', 'null', 'read')) })
+      cases.push({ name: 'refuses a device', passed: await isRefused(() => openConfined('/dev', 'null', 'read')) })
     cases.push({
       name: 'refuses what is denied above it',
-      held: await isRefused(() => confine(root, 'plain', { denied: [join(root, 'plain')] })),
+      passed: await isRefused(() => confine(root, 'plain', { denied: [join(root, 'plain')] })),
     })
     const handle = await openConfined(root, 'plain', 'read')
     try {
-      cases.push({ name: 'reads a plain file', held: (await handle.readFile('utf8')) === 'plain' })
+      cases.push({ name: 'reads a plain file', passed: (await handle.readFile('utf8')) === 'plain' })
     } finally {
       await handle.close()
     }
-    cases.push({ name: 'the file outside is untouched', held: (await readFile(secret, 'utf8')) === outside })
+    cases.push({ name: 'the file outside is untouched', passed: (await readFile(secret, 'utf8')) === outside })
     return { cases, evidence: `${hostile.length} hostile and ${legal.length} legal names, links, a device` }
   } finally {
     await rm(base, { recursive: true, force: true })

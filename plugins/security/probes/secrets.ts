@@ -12,35 +12,35 @@ export async function probe({ vault }: ProbeTools): Promise<Finding> {
   const secret = new SecretBytes(canary)
   const alias = secret.use((bytes) => bytes)
   const cases: ProbeCase[] = [
-    { name: 'its bytes can be used', held: secret.use((bytes) => bytes.toString()) === canary },
+    { name: 'its bytes can be used', passed: secret.use((bytes) => bytes.toString()) === canary },
     ...printed(secret).map(([name, text]) => ({
       name: `${name} shows nothing`,
-      held: !text.includes(canary) && !text.includes(alias.toString('hex')),
+      passed: !text.includes(canary) && !text.includes(alias.toString('hex')),
     })),
-    { name: 'it cannot be cloned into another thread', held: throws(() => structuredClone(secret)) },
-    { name: 'it stands in no shared pool', held: alias.buffer.byteLength === alias.byteLength },
+    { name: 'it cannot be cloned into another thread', passed: throws(() => structuredClone(secret)) },
+    { name: 'it stands in no shared pool', passed: alias.buffer.byteLength === alias.byteLength },
   ]
   secret[Symbol.dispose]()
   cases.push(
-    { name: 'disposing overwrites it', held: alias.every((byte) => byte === 0) },
-    { name: 'and ends its use', held: throws(() => secret.use((bytes) => bytes)) },
+    { name: 'disposing overwrites it', passed: alias.every((byte) => byte === 0) },
+    { name: 'and ends its use', passed: throws(() => secret.use((bytes) => bytes)) },
   )
   await vault.write(NAME, canary)
-  cases.push({ name: 'the vault gives it back', held: (await vault.read(NAME)) === canary })
+  cases.push({ name: 'the vault gives it back', passed: (await vault.read(NAME)) === canary })
   cases.push({
     name: 'the vault removes it',
-    held: (await vault.remove(NAME)) && (await vault.read(NAME)) === undefined,
+    passed: (await vault.remove(NAME)) && (await vault.read(NAME)) === undefined,
   })
   const mask = createMask()
   mask.register(canary)
   cases.push(
     {
       name: 'the log masks it',
-      held:
+      passed:
         !mask.text(`value ${canary} end`).includes(canary) &&
         !JSON.stringify(mask.value({ deep: [{ text: `x${canary}` }] }, true)).includes(canary),
     },
-    { name: 'and leaves other text alone', held: mask.text('value of nothing') === 'value of nothing' },
+    { name: 'and leaves other text alone', passed: mask.text('value of nothing') === 'value of nothing' },
   )
   return {
     cases,

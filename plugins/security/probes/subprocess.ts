@@ -59,7 +59,7 @@ type Run = (command: string, args: readonly string[], more?: Partial<SpawnReques
 
 /** Starts real programs through the one function that starts programs. */
 export async function probe(tools: ProbeTools, signal: AbortSignal): Promise<Finding> {
-  if (process.platform === 'win32') return { cases: [], evidence: 'not tried on this system', tried: false }
+  if (process.platform === 'win32') return { cases: [], evidence: 'not tried on this system', skipped: true }
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'svc-probe-')))
   try {
     return await probeIn(folder, tools, signal)
@@ -84,12 +84,12 @@ async function probeIn(folder: string, { spawn, ownPort }: ProbeTools, signal: A
   const cases: ProbeCase[] = [
     ...environmentCases(environment.text, folder, isApart),
     exposureCase(exposed),
-    { name: 'an argument reaches it as it is', held: environment.text.includes(`--arg ${injection}`) },
-    { name: 'it is ended when its time is up', held: forked.reason === 'timeout' },
-    { name: 'what it started is gone with it', held: await isGone(sleepSeconds) },
+    { name: 'an argument reaches it as it is', passed: environment.text.includes(`--arg ${injection}`) },
+    { name: 'it is ended when its time is up', passed: forked.reason === 'timeout' },
+    { name: 'what it started is gone with it', passed: await isGone(sleepSeconds) },
     ...(confined ? folderCases(reached.text) : [await unconfinedCase(run)]),
     ...(confined && request
-      ? [{ name: 'its way to the network asks first', held: request.text.includes(' 403 ') }]
+      ? [{ name: 'its way to the network asks first', passed: request.text.includes(' 403 ') }]
       : []),
     ...(await refusalCases(run)),
   ]
@@ -97,7 +97,7 @@ async function probeIn(folder: string, { spawn, ownPort }: ProbeTools, signal: A
   const readsMemory = !isApart && environment.text.includes('--memory')
   return {
     cases,
-    weaker: readsMemory || exposed.names.length > 0 || !confined,
+    degraded: readsMemory || exposed.names.length > 0 || !confined,
     evidence: describeIsolation(isolation, readsMemory, exposed),
   }
 }
@@ -160,12 +160,12 @@ function environmentCases(output: string, folder: string, isApart: boolean): rea
         inherited.length === 0
           ? "nothing of the daemon's environment is passed on"
           : `passed on: ${inherited.slice(0, 5).join(', ')}`,
-      held: output.includes('--arg') && inherited.length === 0,
+      passed: output.includes('--arg') && inherited.length === 0,
     },
-    { name: 'its home is its folder', held: environment.get('HOME') === folder },
-    { name: 'programs are looked for in safe folders', held: safePath.test(environment.get('PATH') ?? '') },
+    { name: 'its home is its folder', passed: environment.get('HOME') === folder },
+    { name: 'programs are looked for in safe folders', passed: safePath.test(environment.get('PATH') ?? '') },
     // Without a PID namespace the parent is the daemon, whose variables are no secret.
-    { name: 'nor is anything in the process above it', held: ofParent.length === 0 || !isApart },
+    { name: 'nor is anything in the process above it', passed: ofParent.length === 0 || !isApart },
   ]
 }
 
@@ -175,7 +175,7 @@ function exposureCase({ names, because }: ReturnType<Spawn['exposed']>): ProbeCa
       names.length === 0
         ? 'no secret is in the environment the daemon was started with'
         : `still there: ${names.slice(0, 5).join(', ')}`,
-    held: names.length === 0 || because !== undefined,
+    passed: names.length === 0 || because !== undefined,
   }
 }
 
@@ -186,17 +186,17 @@ function folderCases(output: string): readonly ProbeCase[] {
   const listed = lines.filter((line) => line.startsWith('--saw ')).length
   const finished = output.includes('--end')
   return [
-    { name: 'it writes to its folder', held: output.includes('--own') },
+    { name: 'it writes to its folder', passed: output.includes('--own') },
     {
       name:
         written === 0
           ? 'it writes to no folder of code, configuration or the system'
           : `it wrote to ${written} folders of code, configuration or the system`,
-      held: finished && written === 0,
+      passed: finished && written === 0,
     },
     {
       name: listed === 0 ? 'it lists no home, that of the daemon included' : `it listed ${listed} homes`,
-      held: finished && listed === 0,
+      passed: finished && listed === 0,
     },
   ]
 }
@@ -204,15 +204,15 @@ function folderCases(output: string): readonly ProbeCase[] {
 async function unconfinedCase(run: Run): Promise<ProbeCase> {
   return {
     name: 'no program of an agent runs where none can be confined',
-    held: await isRefused(() => run('true', [], { unconfined: false })),
+    passed: await isRefused(() => run('true', [], { unconfined: false })),
   }
 }
 
 async function refusalCases(run: Run): Promise<readonly ProbeCase[]> {
   const cases: ProbeCase[] = []
   for (const name of FORBIDDEN_VARIABLES)
-    cases.push({ name: `${name} is refused`, held: await isRefused(() => run('true', [], { env: { [name]: 'x' } })) })
-  cases.push({ name: 'a program above its folder is refused', held: await isRefused(() => run('../true', [])) })
+    cases.push({ name: `${name} is refused`, passed: await isRefused(() => run('true', [], { env: { [name]: 'x' } })) })
+  cases.push({ name: 'a program above its folder is refused', passed: await isRefused(() => run('../true', [])) })
   return cases
 }
 

@@ -51,7 +51,7 @@ function die(facts: {
   )
   message.run(session, seq, 1, `${turn}-1`, turn, 'user', JSON.stringify([{ type: 'text', text: 'set it' }]), at)
   db.prepare(
-    "INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)",
+    "INSERT INTO journal_turn (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)",
   ).run(turn, agent, session, entryPoint, onCrash, at, at)
   if (calls.length > 0) {
     message.run(

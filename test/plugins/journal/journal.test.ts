@@ -47,6 +47,25 @@ describe.each(engines)('the journal on %s', (engine) => {
     expect(await journal.find('2')).toBeUndefined()
   })
 
+  it('turns of a home whose column was still called door keep their entry point', async () => {
+    const { database } = await open(engine)
+    const before = migrations.slice(
+      0,
+      migrations.findIndex(({ id }) => id === '010-entry-point'),
+    )
+    await database.migrate('journal', before)
+    const at = '2026-01-01T00:00:00.000Z'
+    await database.sql
+      .run`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
+      VALUES ('1', 'agent', 'session', 'websocket', 'queued', 'resume', '{}', 'one', ${at}, ${at})`
+    await database.migrate('journal', migrations)
+    const journal = new JournalService(new JournalStore(database.sql), 'two', () => at, { wrote: () => undefined })
+    expect(await journal.find('1')).toMatchObject({ id: '1', entryPoint: 'websocket', state: 'queued' })
+    expect((await journal.orphans()).map(({ entryPoint }) => entryPoint)).toEqual(['websocket'])
+    await database.sql.batch([journal.accept(turn('2', { entryPoint: 'sse' }))])
+    expect(await journal.find('2')).toMatchObject({ entryPoint: 'sse' })
+  })
+
   it('what never ended is handed to the next process once, oldest first', async () => {
     const { db, boot } = await start(engine)
     const first = boot('one')

@@ -49,7 +49,7 @@ describe('a probe', () => {
         } as ProbeTools,
         AbortSignal.timeout(30_000),
       )
-      expect(finding.cases.filter(({ held }) => !held)).toEqual([])
+      expect(finding.cases.filter(({ passed }) => !passed)).toEqual([])
       return finding
     }
     const without =
@@ -59,19 +59,19 @@ describe('a probe', () => {
           async (command) => !command.some((word) => missing.some((each) => word.endsWith(each))) && works(command),
         )
     const own = await tried()
-    expect(own.weaker).toBe(/isolation: none/.test(own.evidence))
+    expect(own.degraded).toBe(/isolation: none/.test(own.evidence))
     // As on a machine without bubblewrap, and in a container that forbids namespaces.
     for (const missing of [['/bwrap'], ['/bwrap', '/unshare']]) {
       const confined = await tried(without(...missing))
       expect(confined.evidence).toContain('isolation: landlock; network: none; not covered: programs have no network')
-      expect(confined.weaker).toBe(false)
+      expect(confined.degraded).toBe(false)
     }
     // Neither of the two: nothing of an agent runs then, unless the operator says so.
     const open = await tried(without('/bwrap', '/perl'))
     expect(open.evidence).toContain(
       'isolation: none; network: host; not covered: neither bubblewrap nor Landlock works',
     )
-    expect(open.weaker).toBe(true)
+    expect(open.degraded).toBe(true)
     await scope.close(0)
   })
 
@@ -86,11 +86,11 @@ describe('a probe', () => {
         AbortSignal.timeout(30_000),
       )
     const failed = await tried({ names: ['MY_API_KEY'], because: undefined })
-    expect(failed.cases.filter(({ held }) => !held).map(({ name }) => name)).toEqual(['still there: MY_API_KEY'])
+    expect(failed.cases.filter(({ passed }) => !passed).map(({ name }) => name)).toEqual(['still there: MY_API_KEY'])
     const refused = await tried({ names: ['MY_API_KEY'], because: 'EACCES' })
-    expect(refused.cases.filter(({ held }) => !held)).toEqual([])
+    expect(refused.cases.filter(({ passed }) => !passed)).toEqual([])
     expect(refused).toMatchObject({
-      weaker: true,
+      degraded: true,
       evidence: expect.stringContaining('secrets are left in the environment the daemon was started with (EACCES)'),
     })
     await scope.close(0)
@@ -107,6 +107,6 @@ describe('a probe', () => {
       },
     }
     const { cases } = await tryGuests(slowRunner, AbortSignal.timeout(60_000))
-    expect(cases.filter(({ held }) => !held)).toEqual([])
+    expect(cases.filter(({ passed }) => !passed)).toEqual([])
   })
 })

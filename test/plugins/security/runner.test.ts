@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { systemNames } from '../../../plugins/security/contract.ts'
 import type { Finding, Probe, SystemName } from '../../../plugins/security/contract.ts'
 import { ProbeRunner } from '../../../plugins/security/runner.ts'
-import type { Row } from '../../../plugins/security/runner.ts'
+import type { SystemRow } from '../../../plugins/security/runner.ts'
 
 const good: Finding = {
   cases: [
-    { name: 'passes', held: true },
-    { name: 'refuses', held: true },
+    { name: 'passes', passed: true },
+    { name: 'refuses', passed: true },
   ],
   evidence: 'fine',
 }
@@ -19,7 +19,7 @@ function stage(
 ) {
   let now = 0
   let runs = 0
-  const changed: Row[] = []
+  const changed: SystemRow[] = []
   const runner = new ProbeRunner({
     probes: () => {
       runs++
@@ -68,8 +68,8 @@ describe('a run of the probes', () => {
         loop_guard: () =>
           Promise.resolve({
             cases: [
-              { name: 'x', held: true },
-              { name: 'y', held: false },
+              { name: 'x', passed: true },
+              { name: 'y', passed: false },
             ],
             evidence: '',
           }),
@@ -78,9 +78,9 @@ describe('a run of the probes', () => {
           throw new Error('at once')
         },
         taint_tracking: () => Promise.resolve({ cases: [], evidence: '' }),
-        ofp_hmac_auth: () => Promise.resolve({ ...good, weaker: true }),
-        security_headers: () => Promise.resolve({ cases: [], evidence: 'no port', tried: false }),
-        health_redaction: () => Promise.resolve({ cases: [{ name: 'x', held: false }], evidence: '', tried: false }),
+        ofp_hmac_auth: () => Promise.resolve({ ...good, degraded: true }),
+        security_headers: () => Promise.resolve({ cases: [], evidence: 'no port', skipped: true }),
+        health_redaction: () => Promise.resolve({ cases: [{ name: 'x', passed: false }], evidence: '', skipped: true }),
         wasm_dual_metering: () => stuck,
       },
       { timeoutMs: 20, left: ['manifest_signing'] },
@@ -123,13 +123,13 @@ describe('a run of the probes', () => {
 
   it('is shared by those who ask during it, and not repeated while it is fresh', async () => {
     const it = stage()
-    await Promise.all([it.runner.fresh(10_000), it.runner.fresh(10_000), it.runner.run()])
+    await Promise.all([it.runner.refresh(10_000), it.runner.refresh(10_000), it.runner.run()])
     expect(it.runs).toBe(1)
     it.pass(9_999)
-    await it.runner.fresh(10_000)
+    await it.runner.refresh(10_000)
     expect(it.runs).toBe(1)
     it.pass(1)
-    await it.runner.fresh(10_000)
+    await it.runner.refresh(10_000)
     expect(it.runs).toBe(2)
   })
 
@@ -143,13 +143,13 @@ describe('a run of the probes', () => {
   })
 
   it('tells of a failure once when it begins and once when it ends', async () => {
-    let held = false
+    let passed = false
     const { runner, changed } = stage({
-      loop_guard: () => Promise.resolve({ cases: [{ name: 'x', held }], evidence: '' }),
+      loop_guard: () => Promise.resolve({ cases: [{ name: 'x', passed }], evidence: '' }),
     })
     await runner.run()
     await runner.run()
-    held = true
+    passed = true
     await runner.run()
     await runner.run()
     expect(changed.map(({ system, status }) => [system, status])).toEqual([
