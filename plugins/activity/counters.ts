@@ -1,7 +1,7 @@
 import type { Hooks, Metrics } from 'svc/sdk'
 import { ToolCallEnded, TurnEnded } from '../chat/contract.ts'
 
-/** Agents that are told apart in the metrics; a scrape must not grow with every agent there ever was. */
+/** How many agents get a metric label of their own; a scrape must not grow with every agent there ever was. */
 const MAX_LABELLED_AGENTS = 1_000
 const OTHERS = '(others)'
 

@@ -7,7 +7,7 @@ import { Usage } from '../usage/contract.ts'
 import { countTurns } from './counters.ts'
 import { activityRoutes } from './routes.ts'
 
-/** What an agent did, put together from those who recorded it. It keeps nothing of its own. */
+/** What an agent did, collected from the plugins that recorded it. Stores nothing. */
 export default definePlugin({
   name: 'activity',
   version: '1.0.0',

@@ -13,8 +13,8 @@ export const Names = v.pipe(
 )
 
 /**
- * The list as it is stored: `*` stands for all, which is an empty list. Throws `invalid_request` for a name there is
- * not, unless the agent has it already.
+ * The list as it is stored: `*` means all, which is an empty list. Throws `invalid_request` for an unknown name, unless
+ * the agent has it already.
  */
 export async function checkAssigned(
   assignable: Assignable,

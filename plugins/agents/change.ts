@@ -120,7 +120,7 @@ async function modelEdits(
   const part = typeof body.model === 'object' ? body.model : undefined
   const shown = toDetail(agent, await agents.names()).model
   const isNew = (key: keyof typeof shown): boolean => part?.[key] !== undefined && part[key] !== shown[key]
-  // Provider and model belong together: what is shown may be what `default` stands for.
+  // Provider and model belong together: the shown ones may be what `default` resolves to.
   const pair = part && (isNew('provider') || isNew('model')) ? part : undefined
   const asked = agree('model', typeof body.model === 'string' ? body.model : undefined, pair?.model)
   const provider = agree('provider', body.provider, pair?.provider)

@@ -11,7 +11,9 @@ export interface CloneOptions {
 
 const NAME_CHARS = 256
 
-/** The first of `<name>-clone`, `<name>-clone-2`, … that is free. Two clones at once may still want the same one. */
+/**
+ * The first free name of `<name>-clone`, `<name>-clone-2`, … Two clones at the same time may still pick the same one.
+ */
 export async function cloneName(name: string, taken: (name: string) => Promise<boolean>): Promise<string> {
   for (let count = 1; ; count++) {
     const end = count === 1 ? '-clone' : `-clone-${count}`

@@ -5,7 +5,7 @@ import type { Statement, ToolDescription } from 'svc/sdk'
 /** Path parameters of every route below `/api/agents/:id` (Interface 7: an invalid UUID is 400). */
 export const AgentParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')) })
 
-/** How an agent is listed (Interface 2.1): `default` is shown as the provider and model it stands for now. */
+/** How an agent is listed (Interface 2.1): `default` is shown as the provider and model it currently resolves to. */
 export const AgentSummary = v.object({
   id: v.string(),
   name: v.string(),
@@ -124,7 +124,7 @@ export interface Manifest {
   readonly response_format?: 'text' | 'json' | Readonly<Record<string, unknown>> | undefined
   readonly thinking?: Readonly<Record<string, unknown>> | undefined
   readonly compaction?: Readonly<Record<string, unknown>> | undefined
-  /** What the model is told beside the conversation; nothing of it is stored there. */
+  /** Given to the model beside the conversation, and not stored there. */
   readonly context_injection: readonly {
     readonly name?: string | undefined
     readonly content: string
@@ -143,7 +143,7 @@ export interface Agent {
   readonly mode: 'Normal' | 'Stable'
   readonly permission: Permission
   readonly identity: Identity
-  /** The agent it was cloned from; it may be gone. */
+  /** The agent it was cloned from, which may have been removed since. */
   readonly clonedFrom: string | undefined
   /** ISO 8601 UTC. */
   readonly createdAt: string
@@ -159,8 +159,8 @@ export interface Agents {
   /** Throws `agent_not_found`. */
   require(id: string): Promise<Agent>
   /**
-   * The agent, when it takes messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and
-   * `service_unavailable` while it is being made.
+   * The agent, when it accepts messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and
+   * `service_unavailable` while it is being created.
    */
   requireRunning(id: string): Promise<Agent>
   /**
@@ -172,9 +172,9 @@ export interface Agents {
   list(): Promise<readonly Agent[]>
   /** Every agent as it is listed on the wire, oldest first. */
   summaries(): Promise<readonly AgentSummary[]>
-  /** Throws `invalid_request` with line and column for malformed TOML, `conflict` for a name that is taken. */
+  /** Throws `invalid_request` with line and column for malformed TOML, and `conflict` for a name in use. */
   spawn(manifestToml: string): Promise<Agent>
-  /** `undefined` when there is no such agent. */
+  /** `undefined` when the agent does not exist. */
   kill(id: string): Promise<Agent | undefined>
   /**
    * Throws `agent_not_found`, and `forbidden` when the manifest does not let the agent read or write a memory key of
@@ -184,7 +184,7 @@ export interface Agents {
   /** Those of an agent's own memory keys that it may read. Throws `agent_not_found`. */
   readableMemory(id: string, keys: readonly string[]): Promise<readonly string[]>
   /**
-   * Changes the model, by a name as `Inference.choose` takes it. What is in force then, and what is doubtful about it.
+   * Changes the model, by a name that `Inference.choose` accepts. Returns the model in force and the warnings about it.
    * Throws `agent_not_found`, and `conflict` in mode Stable.
    */
   setModel(id: string, model: string): Promise<ModelChoice & { readonly warnings: readonly string[] }>
@@ -193,32 +193,32 @@ export interface Agents {
 }
 export const Agents = defineService<Agents>()('agents')
 
-/** Agents that were made by agents. What holds for a child holds for all that come of it. */
+/** Agents created by agents. What applies to a child applies to all its descendants. */
 export interface Family {
   /**
    * Makes an agent for another one, with no right the other has not (security facts 1.12). Throws `forbidden` naming
    * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases.
    */
   spawn(parentId: string, manifestToml: string): Promise<Agent>
-  /** Whether the second came of the first, at any distance. */
+  /** Whether the second descends from the first, at any distance. */
   isDescendant(ancestorId: string, id: string): Promise<boolean>
-  /** Ends an agent that came of another one. Throws `forbidden` for any other. */
+  /** Ends an agent that descends from another one. Throws `forbidden` for any other. */
   kill(ancestorId: string, id: string): Promise<Agent>
 }
 export const Family = defineService<Family>()('agent-family')
 
 /** An agent was made. It is on disk. */
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
-/** An agent was removed, and its rows are gone. */
+/** An agent was removed, and its rows are deleted. */
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')
-/** Statements that go into the batch that removes an agent, so that they hold as soon as it is gone and not before. */
+/** Statements for the batch that removes an agent: they take effect together with the removal. */
 export const AgentKilling = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
   'agents:killing',
 )
 /** State, manifest or active session changed. */
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
 
-/** What there is to assign to agents. Features that have skills or MCP servers add the names of theirs. */
+/** What can be assigned to agents. A plugin with skills or MCP servers adds their names. */
 export const AssignablesListed = transform<{
   readonly kind: 'skills' | 'mcp_servers'
   readonly names: readonly string[]

@@ -3,7 +3,7 @@ import type { NameModel } from './model-names.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentDetail } from './schema.ts'
 
-/** The agent as `GET /api/agents/:id` shows it (Interface 2.1), with what the manifest says beside it. */
+/** The agent as `GET /api/agents/:id` shows it (Interface 2.1), with the fields of its manifest. */
 export function toDetail(agent: LoadedAgent, name: NameModel): AgentDetail {
   const { manifest } = agent
   return {

@@ -7,9 +7,7 @@ import { editManifest } from './manifest.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 
-/**
- * Where an agent came from. It is part of the manifest, so it is stored with the agent.
- */
+/** The origin of an agent. It is part of the manifest, so it is stored with the agent. */
 const parentKey = 'parent_agent_id'
 const rootKey = 'root_agent_id'
 const depthKey = 'spawn_depth'

@@ -17,7 +17,7 @@ const ToolsView = v.object({
   tool_blocklist: v.array(v.string()),
   capabilities_tools: v.array(v.string()),
   disabled: v.boolean(),
-  /** What it may use of what there is now. */
+  /** The available tools that it may use. */
   effective: v.array(v.string()),
 })
 const ToolsChange = v.object({

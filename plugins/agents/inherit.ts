@@ -1,6 +1,6 @@
 import type { Manifest } from './contract.ts'
 
-/** Limits in which 0 stands for "no limit". */
+/** Limits for which 0 means "no limit". */
 const unlimitedAtZero = [
   'max_llm_tokens_per_hour',
   'max_network_bytes_per_hour',
@@ -10,8 +10,8 @@ const unlimitedAtZero = [
 ] as const
 
 /**
- * The first right a child would have and its parent has not, as a sentence; `undefined` when there is none (security
- * facts 1.12). A missing list of the child is empty, not inherited, and its `self.*` are its own names.
+ * The first right of a child that its parent lacks, as a sentence; `undefined` when there is none (security facts
+ * 1.12). A list that the child leaves out is empty, not inherited, and its `self.*` means its own names.
  */
 export function exceeds(parent: Manifest, child: Manifest): string | undefined {
   const mine = parent.capabilities
@@ -36,9 +36,9 @@ export function exceeds(parent: Manifest, child: Manifest): string | undefined {
 }
 
 /**
- * Whether every name one pattern stands for is one the other stands for too. Sound, not complete: equal, `*`, or a
- * parent with its only star at one end and the child's literal part inside it. Anything else is refused, because
- * matching one pattern against another as if it were a name is wrong both ways.
+ * Whether every name that one pattern matches is matched by the other too. Sound, not complete: equal, `*`, or a parent
+ * with its only star at one end and the child's literal part inside it. Anything else is refused: matching one pattern
+ * against another as if it were a name gives wrong answers in both directions.
  */
 export function containsPattern(parent: string, child: string): boolean {
   if (parent === child || parent === '*') return true
@@ -51,10 +51,7 @@ export function containsPattern(parent: string, child: string): boolean {
 const literalStart = (pattern: string): string => pattern.split('*', 1)[0] ?? ''
 const literalEnd = (pattern: string): string => pattern.slice(pattern.lastIndexOf('*') + 1)
 
-/**
- * What a command pattern allows depends on its words: `python3 *` allows no code on the line, `python3 -c *` does. So
- * no part is taken for granted.
- */
+/** What a command pattern allows depends on all its words: `python3 *` allows no inline code, `python3 -c *` does. */
 const sameCommand = (parent: string, child: string): boolean => parent.trim() === '*' || parent === child
 const lower = (text: string): string => text.toLowerCase()
 
@@ -100,7 +97,7 @@ function named(
   return firstOutside(what, child[what], parent[what])
 }
 
-/** Where keys go: a child that names a variable and an address of its own could send any secret anywhere. */
+/** Decides where keys are sent: a child that names both a variable and an address could send any secret anywhere. */
 function environment(parent: Manifest, child: Manifest): string | undefined {
   const known = new Set([parent.model, ...parent.fallback_models].map(address))
   const outside = [child.model, ...child.fallback_models].map(address).find((own) => own !== EMPTY && !known.has(own))

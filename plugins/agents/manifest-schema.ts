@@ -184,8 +184,8 @@ export type ManifestDocument = v.InferOutput<typeof ManifestDocument>
 
 const known = (schema: { readonly entries: object }) => new Set(Object.keys(schema.entries))
 /**
- * Keys whose feature is not there: they are kept, so that a manifest of a compatible service loses nothing, and whoever
- * wrote them is told. `*` stands for every key of a table.
+ * Keys of features that do not exist here. They are kept, so that a manifest of a compatible service loses nothing, and
+ * reported as warnings. `*` matches every key of a table.
  */
 export const idleKeys: readonly string[] = [
   'schedule',

@@ -30,10 +30,7 @@ export function parseManifest(toml: string): ParsedManifest {
   }
 }
 
-/**
- * A profile stands for its tools where the manifest itself says nothing of tools; an empty list says that there are
- * none.
- */
+/** A profile grants its tools where the manifest itself has no list of tools; an empty list grants none. */
 function withProfile(document: ManifestDocument, table: TomlTable): ManifestDocument {
   const { capabilities } = table
   if (document.profile === undefined || (isTable(capabilities) && Object.hasOwn(capabilities, 'tools'))) return document
@@ -109,8 +106,8 @@ function unknownKeys(table: TomlTable): string[] {
 }
 
 /**
- * What is said although the feature is not there. The default is said by manifests that are written out whole, and asks
- * for nothing.
+ * Keys that are set although their feature does not exist. Default values do not count: manifests that are written out
+ * in full contain them.
  */
 function idle(table: TomlTable): string[] {
   return idleKeys.flatMap((path) => {

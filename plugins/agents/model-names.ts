@@ -2,17 +2,17 @@ import type { Catalog } from '../catalog/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Manifest, ModelChoice } from './contract.ts'
 
-/** Shows a manifest's model as what it stands for now. Without a provider plugin `default` stays as it is. */
+/** Shows a manifest's model as what it currently resolves to. Without a provider plugin `default` stays as it is. */
 export type NameModel = (choice: ModelChoice) => ModelChoice
 
-/** Asks once, so that a list of ten thousand agents costs one question. */
+/** Resolves once, so that a list of ten thousand agents costs one lookup. */
 export async function modelNames(inference: Inference | undefined, catalog?: Catalog): Promise<NameModel> {
   if (!inference) return ({ provider, model }) => ({ provider, model })
   const [fallback, alias] = await Promise.all([inference.defaultModel(), catalog?.aliasLookup()])
   const ownDefaults = new Map(inference.providers().map((provider) => [provider.name, provider.defaultModel]))
   return ({ provider, model }) => {
     const named = provider === 'default' ? fallback.provider : provider
-    // The offline model is asked for nothing by name.
+    // The offline model accepts any name.
     const target = model === 'default' || named === 'builtin' ? undefined : alias?.(model)
     if (target && (provider === 'default' || provider === target.provider))
       return { provider: target.provider, model: target.model }
@@ -23,10 +23,13 @@ export async function modelNames(inference: Inference | undefined, catalog?: Cat
   }
 }
 
-/** The model a name stands for, for an agent of provider `own`. Without providers it is a model of its own provider. */
+/**
+ * The model that a name resolves to, for an agent of provider `own`. Without providers it is a model of its own
+ * provider.
+ */
 export type ChooseModel = (wanted: string, own: string) => Promise<ModelChoice>
 
-/** What a caller is told of the models a manifest names. An address of its own may have any model. */
+/** Warnings about the models that a manifest names. An address of its own may offer any model. */
 export async function modelWarnings(
   inference: Inference | undefined,
   { model, fallback_models: fallbacks }: Pick<Manifest, 'model' | 'fallback_models'>,

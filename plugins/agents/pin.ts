@@ -4,7 +4,7 @@ import type { ManifestDocument } from './manifest-schema.ts'
 import type { ChooseModel, NameModel } from './model-names.ts'
 
 const Choice = v.object({ provider: v.string(), model: v.string() })
-/** What mode `Stable` holds on to: the model and the fallbacks that `default` stood for, and the skills there were. */
+/** What mode `Stable` pins: the model and the fallbacks that `default` resolved to, and the skills available then. */
 export const Pin = v.object({ model: Choice, fallback_models: v.array(Choice), skills: v.array(v.string()) })
 export type Pin = v.InferOutput<typeof Pin>
 
@@ -36,7 +36,7 @@ export function withPin(document: ManifestDocument, pin: Pin): ManifestDocument 
   }
 }
 
-/** Throws `conflict` when a change would move what is pinned: taken silently, it would look as if it had an effect. */
+/** Throws `conflict` for a change of what is pinned: accepted silently, it would seem to have an effect. */
 export function checkPinned(name: string, before: ManifestDocument, after: ManifestDocument): void {
   const held = (document: ManifestDocument) =>
     [

@@ -19,7 +19,7 @@ max_tool_calls_per_minute = 10
 [autonomous]
 max_iterations = 5
 `
-/** Children, each with what it asks for and whether its parent has that to give (security facts 1.12). */
+/** Children, each with the rights it requests and whether its parent has them (security facts 1.12). */
 const children: readonly (readonly [what: string, toml: string, allowed: boolean])[] = [
   ['nothing', '', true],
   ['one of its tools', 'capabilities.tools = ["web_fetch"]', true],
@@ -46,7 +46,7 @@ const patterns: readonly (readonly [parent: string, child: string, contained: bo
   ['', 'x', false],
 ]
 
-/** A parent and the children it might ask for, through the check that a spawn by an agent passes. Nothing is made. */
+/** A parent and the children it might request, through the check of a spawn by an agent. Nothing is created. */
 export async function probe(agents: Pick<Agents, 'list'>): Promise<Finding> {
   const before = (await agents.list()).length
   const mine = parseManifest(parent).document

@@ -22,7 +22,7 @@ const atMost = (limit: number) =>
       v.check((value) => value.length <= limit * 16, `at most ${limit} characters`),
     ),
   )
-/** Longer than a name, a description or a prompt may be is 413 here, which a schema cannot say. */
+/** A name, description or prompt that is too long answers 413 here, which a schema cannot express. */
 const LIMITS = { name: 256, description: 4096, system_prompt: 65_536 } as const
 const CloneBody = v.object({
   new_name: atMost(LIMITS.name),

@@ -20,9 +20,8 @@ export interface LoadedAgent extends Agent {
 }
 
 /**
- * The agents by id and by name. Rows are the truth. With SQLite this process is the only writer, so what is held here
- * is what the rows say; with PostgreSQL others write too, so each question goes to the rows and only the parsed
- * manifests are held.
+ * The agents by id and by name. The table decides. With SQLite this process is the only writer, so this copy is always
+ * current; with PostgreSQL others write too, so each lookup reads the row and only the parsed manifests are cached.
  */
 export class AgentRegistry {
   readonly #store: AgentStore
@@ -61,7 +60,7 @@ export class AgentRegistry {
     ))
   }
 
-  /** Takes over a row that is durable. The manifest is parsed unless the caller has done that. */
+  /** Adds a stored row. The manifest is parsed unless the caller has done that. */
   put(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
     return this.#hold(row, parsed)
   }

@@ -182,7 +182,7 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
     errors: ['agent_not_found', 'conflict', 'payload_too_large'],
     async handle({ params, body }) {
       const agent = await changeAgent(agents, assignable, params.id, body)
-      // Who signed it stands for the manifest: another one without a signature is told like one that comes first.
+      // A signature covers the manifest: replacing it with an unsigned one gives the same warning as spawning from one.
       const unsigned = body.manifest_toml === undefined ? [] : agents.unsigned(agent)
       return {
         status: 'ok' as const,
@@ -194,7 +194,7 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
   })
 }
 
-/** Existing clients read `id`, the interface says `agent_id`. */
+/** Existing clients read `id`, the interface defines `agent_id`. */
 export function toSpawned(agent: LoadedAgent, warnings: readonly string[]) {
   return { agent_id: agent.id, id: agent.id, name: agent.name, warnings: [...warnings] }
 }

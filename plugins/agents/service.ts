@@ -36,7 +36,7 @@ export interface AgentServiceDeps {
   names(): Promise<NameModel>
   readonly choose: ChooseModel
   modelWarnings(manifest: Agent['manifest']): Promise<readonly string[]>
-  /** Throws `forbidden` for an address that a model must not be asked at. */
+  /** Throws `forbidden` for an address that no model may be called at. */
   admit(baseUrl: string): Promise<void>
   /** The names of all skills there are now. */
   skills(): Promise<readonly string[]>
@@ -64,7 +64,7 @@ function leaving({ manifest: { model } }: LoadedAgent, edits: ManifestEdits): Ma
     OF_PROVIDER.filter((key) => model[key] !== undefined).map((key) => [`model.${key}`, undefined]),
   )
 }
-/** What went with the old provider, for whoever moved the agent. */
+/** What was removed together with the old provider, for the caller who changed it. */
 export function leftBehind(
   { manifest: { model: before } }: LoadedAgent,
   { manifest: { model } }: LoadedAgent,
@@ -75,7 +75,7 @@ export function leftBehind(
   )
 }
 
-/** What is registered, and every change to it. A change and its audit entry are on disk before it is told to anyone. */
+/** The registered agents, and every change to them. A change and its audit entry are on disk before it is announced. */
 export class AgentService implements Agents {
   readonly #deps: AgentServiceDeps
   /** Changes of one agent follow each other, so that none is lost between its read and its write. */
@@ -165,7 +165,7 @@ export class AgentService implements Agents {
       )
     return await this.#deps.signatures.open(body.signed_manifest, body.manifest_toml)
   }
-  /** What the caller is told beside the warnings of the manifest itself. */
+  /** Warnings beside those of the manifest itself. */
   unsigned(agent: LoadedAgent): readonly string[] {
     return this.#deps.signatures.warnings(agent.row.signed_by)
   }
@@ -190,7 +190,7 @@ export class AgentService implements Agents {
     })
   }
 
-  /** Makes ready what a process that died left half made. Called once, before anyone can ask. */
+  /** Finishes agents that an earlier process left half created. Called once, before any request. */
   async recover(): Promise<void> {
     for (const agent of await this.list())
       if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
@@ -222,12 +222,12 @@ export class AgentService implements Agents {
   }
 
   /**
-   * What others keep for an agent is made while it is Initializing; it takes messages afterwards. A disabled one does
-   * not start.
+   * Other plugins create their data for an agent while it is Initializing; it accepts messages afterwards. A disabled
+   * agent does not start.
    */
   async #ready(agent: LoadedAgent): Promise<LoadedAgent> {
     await this.#deps.hooks.emit(AgentSpawned, { agent })
-    // Killed or stopped meanwhile: that stands.
+    // Killed or stopped while the change ran: that counts.
     if ((await this.find(agent.id)) === undefined) return agent
     return this.#change(agent.id, ({ state, manifest }) =>
       state === agent.state ? { state: manifest.enabled ? 'Running' : 'Stopped' } : undefined,
@@ -308,11 +308,11 @@ export class AgentService implements Agents {
   }
 
   async activate(id: string, sessionId: string): Promise<void> {
-    // A move between sessions is recorded by whoever owns the sessions.
+    // The plugin that owns the sessions records a move between them.
     await this.#change(id, (agent) => (agent.sessionId === sessionId ? undefined : { session_id: sessionId }))
   }
 
-  /** What a name stands for as the model of an agent. An address of its own may have a model of any name. */
+  /** What a name resolves to as the model of an agent. An address of its own may offer a model of any name. */
   async modelOf({ manifest: { model } }: LoadedAgent, wanted: string, provider?: string): Promise<ModelChoice> {
     if (provider !== undefined) return { provider, model: wanted }
     if (model.base_url !== undefined) return { provider: model.provider, model: wanted }
@@ -355,8 +355,8 @@ export class AgentService implements Agents {
   }
 
   /**
-   * Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is none,
-   * `conflict` for a name that is taken.
+   * Changes values inside the manifest, and of the identity. Throws `invalid_request` when the result is invalid, and
+   * `conflict` for a name in use.
    */
   edit(id: string, edits: ManifestEdits, identity?: IdentityChange): Promise<LoadedAgent> {
     return this.#change(id, async (agent) => ({
@@ -408,8 +408,8 @@ export class AgentService implements Agents {
   }
 
   /**
-   * Whether an edit adds a right to what was signed, so that the signature does not stand for it any more. Under
-   * `require` it is refused.
+   * Whether an edit adds a right to the signed manifest, so that the signature no longer covers it. Under `require` it
+   * is refused.
    */
   #widens({ name, manifest }: LoadedAgent, changed: ManifestDocument): boolean {
     const right = exceeds(manifest, changed)
@@ -427,8 +427,8 @@ export class AgentService implements Agents {
     try {
       await store.commit(statement, ...(record ? [audit.entry(record)] : []))
     } catch (error) {
-      // The unique name decides, not a look before the write: two spawns at once, or another process, may want the same
-      // one.
+      // The unique index decides, not a lookup before the write: another spawn or another process may pick the same
+      // name.
       const holder = await store.findByName(row.name)
       if (!holder || holder.id === row.id) throw error
       throw new Refusal('conflict', `an agent named "${row.name}" exists already`, {
@@ -446,7 +446,7 @@ export class AgentService implements Agents {
       try {
         await this.#deps.admit(url)
       } catch (error) {
-        // The caller can mend it, so it is not the answer for somebody who may not.
+        // Only a caller who may change the agent can act on this, so nobody else gets it as an answer.
         if (error instanceof Refusal)
           throw new Refusal('invalid_request', `${field}: ${error.message}`, { cause: error })
         throw error
@@ -477,7 +477,7 @@ function changeOf(before: AgentRow, after: AgentRow): AuditChange {
   return { before: facts(before), after: facts(after) }
 }
 
-/** Where a manifest sends conversations, beside where its providers are. */
+/** Where a manifest sends conversations, beside the addresses of its providers. */
 function addressesOf({
   model,
   fallback_models,
@@ -490,7 +490,7 @@ function addressesOf({
   ]
 }
 
-/** Throws unless the agent takes messages. */
+/** Throws unless the agent accepts messages. */
 function checkRunning({ name, state }: Agent): void {
   if (state === 'Running') return
   if (state === 'Created' || state === 'Initializing')

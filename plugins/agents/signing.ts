@@ -9,13 +9,10 @@ export interface Opened {
   readonly toml: string
   readonly signedBy: string | null
 }
-/** Whoever signs what ships with the daemon. */
+/** The signer of everything that ships with the daemon. */
 export const SHIPPED = 'svc'
 
-/**
- * What signatures are worth here: a bad one is never taken, and under `require` no manifest comes in without a good
- * one.
- */
+/** Checks signatures of manifests: an invalid one is always refused, and `require` refuses a manifest without one. */
 export class Signatures {
   readonly #config: SigningConfig
   readonly #audit: Pick<Audit, 'write'>
@@ -29,9 +26,8 @@ export class Signatures {
   }
 
   /**
-   * The text in an envelope, when it may be used. Throws `invalid_request` for what is no envelope and for a
-   * `manifest_toml` beside it that says something else, and `forbidden`, which is in the audit log then, for one that
-   * is not believed.
+   * The manifest in an envelope, when it may be used. Throws `invalid_request` for a malformed envelope and for a
+   * different `manifest_toml` beside it, and `forbidden`, with an audit entry, for a signature that is not trusted.
    */
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
     const { readTrusted, SignatureProblem, verifyManifest } = await import('./signing/envelope.ts')
@@ -60,7 +56,7 @@ export class Signatures {
     }
   }
 
-  /** Throws `forbidden` when the policy asks for a signature and there is none. */
+  /** Throws `forbidden` when the policy requires a signature and there is none. */
   admit(signedBy: string | null): void {
     if (signedBy !== null || this.#config.policy !== 'require') return
     enforced('manifest_signing')
@@ -71,9 +67,7 @@ export class Signatures {
     )
   }
 
-  /**
-   * What a caller is told of a manifest that came without a signature. Nobody is told where no one could have signed.
-   */
+  /** The warning about a manifest without a signature. There is none where nobody could have signed. */
   warnings(signedBy: string | null): readonly string[] {
     const asked = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
     return asked && signedBy === null ? ['the manifest is not signed'] : []
@@ -81,8 +75,8 @@ export class Signatures {
 }
 
 /**
- * Whether the first version comes before the second. Parts that are no numbers are equal: only what is surely older is
- * told so.
+ * Whether the first version is older than the second. Parts that are not numbers count as equal: only a version that is
+ * certainly older gives a warning.
  */
 export function isOlder(version: string, than: string): boolean {
   const [one, other] = [version, than].map((text) => (text.split(/[-+]/, 1)[0] ?? '').split('.').map(Number))

@@ -10,7 +10,7 @@ const moves: Readonly<Record<AgentState, readonly AgentState[]>> = {
   Stopped: ['Initializing'],
 }
 
-/** What an operator may ask for: where it starts from, and the states it leads through. */
+/** What an operator may request: the state it starts from, and the states it passes through. */
 const commands = {
   suspend: { from: ['Running'], through: ['Paused'] },
   resume: { from: ['Paused'], through: ['Running'] },

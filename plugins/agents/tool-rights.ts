@@ -23,7 +23,7 @@ export function mayUse(manifest: Manifest, permission: Permission, { name, risk,
   )
 }
 
-/** Whether the manifest grants any of a capability. Nobody holds one that manifests do not have. */
+/** Whether the manifest grants any of a capability. One that manifests do not have is never granted. */
 function isHeld({ capabilities }: Manifest, name: string): boolean {
   const held = new Map<string, boolean | readonly string[]>(Object.entries(capabilities)).get(name)
   return typeof held === 'object' ? held.length > 0 : held === true

@@ -16,7 +16,7 @@ function canonical(value: unknown): string {
 }
 
 const SUMMARY_CHARS = 512
-/** One line that says what will be done: the command, the file or the address, else the arguments. */
+/** One line that describes the action: the command, the file or the address, else the arguments. */
 export function summarise(tool: string, args: unknown): string {
   const text = `${tool} ${line(args)}`
   return shorten(visible(text.toWellFormed()), SUMMARY_CHARS)
@@ -24,7 +24,7 @@ export function summarise(tool: string, args: unknown): string {
 function line(args: unknown): string {
   if (typeof args !== 'object' || args === null) return JSON.stringify(args) ?? ''
   const fields = new Map<string, unknown>(Object.entries(args))
-  // Only what says all there is to say stands for the whole.
+  // An argument represents the whole call only when it is the only one that matters.
   if (fields.size === 1)
     for (const name of ['command', 'path', 'url'])
       if (typeof fields.get(name) === 'string') return String(fields.get(name))
@@ -36,7 +36,7 @@ function shorten(text: string, chars: number): string {
   return `${text.slice(0, end)}…`
 }
 
-/** Shows what would be hidden or turn the line around, so that nobody approves what they cannot see. */
+/** Makes hidden and direction-changing characters visible, so that nobody approves what they cannot see. */
 export function visible(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\u2028\u2029\u3164\uffa0]/gu,

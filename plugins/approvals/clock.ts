@@ -1,4 +1,4 @@
-/** The wall clock: how long a person has to answer must be told to people, and go on while the daemon is down. */
+/** The wall clock: people read the time they have to answer, and it goes on while the daemon is down. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number

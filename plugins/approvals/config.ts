@@ -3,7 +3,7 @@ import { fields, fileOnly } from 'svc/sdk'
 
 export const Policy = v.picklist(['always', 'risky', 'never'])
 export type Policy = v.InferOutput<typeof Policy>
-/** What a caller may ask for with one request. */
+/** Limits of a single request. */
 export const TimeoutSecs = v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(300))
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
 
@@ -27,8 +27,8 @@ export const ApprovalsConfig = fileOnly(
       {},
     ),
     /**
-     * Decision: references ask for every change of a file too. A file of an agent's own workspace is confined to it,
-     * and a question for each note it takes teaches people to say yes unread; so only deleting is on the list.
+     * Decision: comparable systems ask about every change of a file too. A file in an agent's own workspace is confined
+     * to it, and a question for each note teaches people to approve without reading; so only deleting is on the list.
      */
     require_approval: v.optional(
       v.pipe(

@@ -9,12 +9,12 @@ export interface Approval {
   readonly id: string
   readonly agentId: string
   readonly agentName: string
-  /** Empty when it was asked for over the API. */
+  /** Empty for a request over the API. */
   readonly turnId: string
   readonly sessionId: string
   readonly callId: string
   readonly tool: string
-  /** What the action is called: the tool, unless it was asked for over the API under another name. */
+  /** The name of the action: the tool, unless a request over the API gave another name. */
   readonly action: string
   readonly description: string
   /** One line for a person: what will be done. */
@@ -31,9 +31,9 @@ export interface Approval {
   /** When it counts as rejected. */
   readonly expiresAt: string
   readonly decidedAt: string | undefined
-  /** `operator`, `timeout`, or why nobody needs it any more. */
+  /** `operator`, `timeout`, or why the request was withdrawn. */
   readonly decidedBy: string | undefined
-  /** What it wants, in words that go on after "wants to". */
+  /** What the agent wants, worded to follow "wants to". */
   readonly intent: string
   /** The calls that an approval for the session would cover; `undefined` when it can be approved once only. */
   readonly standing: Standing | undefined
@@ -47,9 +47,7 @@ export interface Standing {
   readonly covers: string
 }
 
-/**
- * A standing approval: calls of one tool with one key pass in one session until it ends or somebody takes this back.
- */
+/** A standing approval: calls of one tool with one key pass in one session until it ends or the approval is revoked. */
 export interface Grant {
   readonly id: string
   readonly agentId: string
@@ -72,9 +70,9 @@ export interface Approvals {
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>
   /**
-   * Durable before it settles. What somebody gave whose credential can be taken away counts as long as it is accepted.
-   * Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden` for the scope
-   * `session` where it can be approved once only.
+   * Durable before it settles. An approval by somebody with a revocable credential counts as long as the credential is
+   * accepted. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden` for
+   * the scope `session` where it can be approved once only.
    */
   approve(id: string, by: Principal | string, scope?: Scope): Promise<Approval>
   /** As `approve`. */

@@ -100,7 +100,7 @@ export class ApprovalGate {
     })
   }
 
-  /** The request that decides about this call: one there is, or a new one. */
+  /** The request that decides this call: an existing one, or a new one. */
   async #findOrRequest(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
     const { service, store, tools } = this.#deps
     const { agent, tool, args, risk, refusal, suspicion, turnId, sessionId, callId } = attempt
@@ -146,7 +146,7 @@ export class ApprovalGate {
     const { config, tools } = this.#deps
     if (!config.session_scope || suspicion !== undefined || sessionId === '') return undefined
     const assessed = tools.find(tool)?.assess?.(args)
-    // A tool that refuses no label may still act outside, and a stranger must not choose how often.
+    // A tool that refuses no label may still act outside, and untrusted text must not decide how often.
     const foreign =
       refusal === undefined
         ? risk !== 'read' && labels.some((label) => OUTSIDE_LABELS.has(label))
@@ -174,7 +174,7 @@ export class ApprovalGate {
   }
 }
 
-/** Labels of text that a stranger may have written, as against text that is merely secret. */
+/** Labels of text from an untrusted author, as opposed to text that is merely secret. */
 const OUTSIDE_LABELS: ReadonlySet<string> = new Set(['ExternalNetwork', 'UntrustedAgent'])
 const DESCRIPTION_CHARS = 300
 function suspicionText(suspicion: string | undefined): string | undefined {

@@ -7,10 +7,9 @@ const strictness: Readonly<Record<Policy, number>> = { never: 0, risky: 1, alway
 const stricter = (a: Policy, b: Policy): Policy => (strictness[a] > strictness[b] ? a : b)
 
 /**
- * The policy for one agent: what the configuration says of it by id or name, else its manifest under `[metadata]
- * approval`, else the global one. A manifest can always ask for a stricter one. An agent that another agent made gets
- * no looser one from its manifest or its name, both of which an agent chose; only the operator can give it one, by its
- * id.
+ * The policy for one agent: what the configuration sets for its id or name, else its manifest under `[metadata]
+ * approval`, else the global one. A manifest can always choose a stricter one. An agent created by another agent gets
+ * no looser one from its manifest or its name, which an agent chose; only the operator can give it one, by its id.
  */
 export function policyOf(
   agent: Pick<Agent, 'id' | 'name' | 'manifest'>,

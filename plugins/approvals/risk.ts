@@ -2,7 +2,7 @@ import type { RiskLevel } from './contract.ts'
 
 export type Declared = 'read' | 'write' | 'execute'
 
-/** What the API facts say of single tools; the others that start programs are as bad as a shell. */
+/** Risks of single tools from the API facts; the others that start programs are as risky as a shell. */
 const known: Readonly<Record<string, RiskLevel>> = {
   shell_exec: 'critical',
   process_start: 'critical',
@@ -16,7 +16,7 @@ const known: Readonly<Record<string, RiskLevel>> = {
   agent_spawn: 'medium',
 }
 
-/** How much harm a call can do. A tool nobody knows is as risky as it says itself. */
+/** How much harm a call can do. An unknown tool has the risk that it declares. */
 export function riskOf(tool: string, declared: Declared | undefined): RiskLevel {
   if (Object.hasOwn(known, tool)) return known[tool] ?? 'critical'
   if (tool.startsWith('mcp_') || declared === 'execute') return 'high'
@@ -24,9 +24,9 @@ export function riskOf(tool: string, declared: Declared | undefined): RiskLevel 
 }
 
 /**
- * Whether `risky` asks before a call: what is critical, what reaches outside with a high risk, and what the operator
- * lists. High alone is not enough: writing a file of its own workspace is high, and an agent that asks for each is of
- * no use.
+ * Whether `risky` requires an approval: for critical calls, for calls with a high risk that reach outside, and for
+ * tools the operator lists. A high risk alone is not enough: writing a file in its own workspace is high, and an agent
+ * that needs an approval for each is useless.
  */
 export function isRisky(tool: string, declared: Declared | undefined, listed: readonly string[]): boolean {
   const risk = riskOf(tool, declared)
@@ -35,7 +35,8 @@ export function isRisky(tool: string, declared: Declared | undefined, listed: re
 }
 
 /**
- * What a turn that may have been talked into it must ask for: whatever can do lasting harm, files of its own included.
+ * Calls that need an approval in a turn that may follow injected instructions: all that can do lasting harm, even to
+ * its own files.
  */
 export function isHarmful(tool: string, declared: Declared | undefined): boolean {
   const risk = riskOf(tool, declared)

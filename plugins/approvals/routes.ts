@@ -28,7 +28,7 @@ export function approvalRoutes(
   tools: Pick<Tools, 'find'>,
   config: Pick<ApprovalsConfig, 'session_scope'>,
 ): readonly AnyRoute[] {
-  // What holds until a session ends would outlive the removal of a device or of somebody who signed in.
+  // An approval until the end of a session would outlive the removal of a device or the end of a sign-in.
   const mayStand = (principal: Principal): boolean => config.session_scope && !('id' in principal)
 
   return [

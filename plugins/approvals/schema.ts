@@ -74,9 +74,9 @@ export const ApprovalView = v.object({
   status: State,
   decided_at: v.nullable(v.string()),
   decided_by: v.nullable(v.string()),
-  /** What is wanted, to be put after "wants to". */
+  /** What is requested, worded to follow "wants to". */
   intent: v.string(),
-  /** What it can be approved for by whoever asks. */
+  /** The scopes in which the caller can approve it. */
   scopes: v.array(Scope),
   /** The calls that an approval for the session covers. */
   session_covers: v.nullable(v.string()),

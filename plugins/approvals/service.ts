@@ -31,7 +31,7 @@ export interface ApprovalServiceDeps {
   /** Called when a request could not be expired at its time. */
   readonly failed: (error: unknown) => void
 }
-/** What somebody wants to do. */
+/** A request for an approval. */
 export interface ApprovalInput {
   readonly agentId: string
   readonly agentName: string
@@ -50,7 +50,7 @@ export interface ApprovalInput {
   readonly standing?: Standing | undefined
 }
 const RECENT = 50
-/** Whoever has the API key, or works on a machine whose daemon has none (`nameOf`). */
+/** The caller with the API key, or on a machine whose daemon has none (`nameOf`). */
 const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
 const nameFor = (by: Principal | string): string => (typeof by === 'string' ? by : nameOf(by))
@@ -153,9 +153,7 @@ export class ApprovalService implements Approvals {
       for (const given of [...this.#approvers.keys()].slice(0, -MAX_APPROVERS)) this.#approvers.delete(given)
     }
   }
-  /**
-   * Whether an approval still counts. It does not when the approver is unknown, as after a restart.
-   */
+  /** Whether an approval still counts. It does not when the approver is unknown, as after a restart. */
   holds({ id, decided_by: by }: Pick<RequestRow, 'id' | 'decided_by'>): boolean {
     if (by === OPERATOR) return true
     const approver = this.#approvers.get(id)
@@ -198,7 +196,7 @@ export class ApprovalService implements Approvals {
   ): Promise<GrantRow | undefined> {
     return this.#deps.limits.sessionScope ? this.#deps.store.grantFor(agentId, sessionId, tool, key) : undefined
   }
-  /** Answers a request that a standing approval covers, as whoever gave that would. */
+  /** Answers a request that a standing approval covers, in the name of whoever gave that. */
   async #cover(id: string, grant: GrantRow): Promise<void> {
     const { store, audit, clock } = this.#deps
     const row = await store.find(id)
@@ -237,7 +235,7 @@ export class ApprovalService implements Approvals {
     if (at === undefined) throw new Refusal('conflict', 'This standing approval was revoked before')
     return toGrant({ ...row, revoked_at: at, revoked_by: by })
   }
-  /** A session or an agent is gone, and with it what was approved for it. */
+  /** Revokes all standing approvals of a session or an agent that ended. */
   async revokeAll(agentId: string, sessionId: string | undefined, why: string): Promise<void> {
     for (const row of await this.#deps.store.grants(agentId, sessionId)) await this.#revoke(row, why)
   }
@@ -288,7 +286,7 @@ export class ApprovalService implements Approvals {
     signal.addEventListener('abort', stop, { once: true })
     try {
       signal.throwIfAborted()
-      // Answered before anybody waited.
+      // Answered before the wait began.
       const known = await this.find(id)
       if (known && known.state !== 'pending') return known
       return await promise

@@ -51,7 +51,7 @@ export class ApprovalStore {
   async find(id: string): Promise<RequestRow | undefined> {
     return v.parse(v.optional(RequestRow), await this.#db.one`SELECT * FROM approvals_request WHERE id = ${id}`)
   }
-  /** Everything an agent asked for exactly this action, newest first. */
+  /** All requests of an agent for exactly this action, newest first. */
   async ofAction(agentId: string, hash: string): Promise<readonly RequestRow[]> {
     return v.parse(
       v.array(RequestRow),
@@ -118,7 +118,7 @@ export class ApprovalStore {
       AND tool_name = ${tool} AND standing_key = ${key} AND revoked_at IS NULL ORDER BY granted_at LIMIT 1`,
     )
   }
-  /** Fails with its batch when the grant was taken back in the same moment: the column refuses NULL. */
+  /** Fails with its batch when the grant was revoked at the same moment: the column refuses NULL. */
   useGrant(id: string, at: string): Statement {
     return this.#db.sql`UPDATE approvals_grant SET last_used_at = ${at},
       uses = CASE WHEN revoked_at IS NULL THEN uses + 1 END WHERE id = ${id}`

@@ -16,8 +16,8 @@ export interface Tip {
   readonly hash: string
 }
 /**
- * `unset`: there never was one. `missing`: there was, and the file is gone. `keyless`: there is one, and the key it was
- * signed with is gone.
+ * `unset`: there never was one. `missing`: there was one, and the file is missing. `keyless`: there is one, and its
+ * signing key is missing.
  */
 export type AnchorState =
   | { readonly kind: 'unset' | 'missing' | 'keyless' | 'forged' }
@@ -28,8 +28,8 @@ export const ANCHOR_FILE = 'audit.anchor'
 const KEY_NAME = 'anchor-key'
 
 /**
- * The end of the chain, kept outside the database: whoever cuts entries off the end, or writes the whole chain anew,
- * would have to change this file too, and cannot sign it without the key in the vault.
+ * The end of the chain, kept outside the database. Cutting entries off the end, or rewriting the whole chain, would
+ * need a change to this file too, and signing it needs the key in the vault.
  */
 export class AnchorFile {
   readonly #file: string
@@ -43,7 +43,7 @@ export class AnchorFile {
     const key = await this.#vault.read(KEY_NAME)
     const text = this.#text()
     if (text === undefined) return { kind: key === undefined ? 'unset' : 'missing' }
-    // The key is a row of the same database: whoever may change entries may remove it too.
+    // The key is a row of the same database: somebody who can change entries can remove it too.
     if (key === undefined) return { kind: 'keyless' }
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Anchor), text)
     if (!parsed.success) return { kind: 'forged' }
@@ -62,7 +62,7 @@ export class AnchorFile {
     }
   }
 
-  /** On disk, whole, before it settles. Makes the key when there is none. */
+  /** Complete on disk before it settles. Creates the key when there is none. */
   async write(tip: Tip): Promise<void> {
     let key = await this.#vault.read(KEY_NAME)
     if (key === undefined) {

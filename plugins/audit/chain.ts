@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 /** What the first entry has for its predecessor. */
 export const ORIGIN = '0'.repeat(64)
-/** Goes into every preimage, so that a hash of another version or purpose can never be taken for one of these. */
+/** Part of every preimage, so that a hash of another version or purpose can never match. */
 export const TAG = 'svc-audit-1'
 
 export interface Fields {
@@ -10,7 +10,7 @@ export interface Fields {
   readonly event_type: string
   readonly agent_id: string
   readonly details: string
-  /** Who asked for it; empty when nobody did. A database of an older version has none. */
+  /** Who made the request; empty when nobody did. A database of an older version has none. */
   readonly actor?: string
 }
 export interface Link extends Fields {

@@ -1,9 +1,7 @@
 const MAX_BYTES = 4_096
 const CUT = ' […]'
 
-/**
- * Shapes of keys and tokens that vendors use, and what stands behind a telling name. All linear: no nested repetition.
- */
+/** Patterns of keys and tokens that vendors use, and values after a telltale name. All linear: no nested repetition. */
 const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(-----END [A-Z ]{0,40}PRIVATE KEY-----)?/g, '[secret]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [secret]'],
@@ -20,7 +18,7 @@ const SECRETS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   ],
   [/(\/\/[^\s/:@]{1,64}:)[^\s/@]{1,256}@/g, '$1[secret]@'],
 ]
-/** Hardly any entry has one, and to look for them all at once costs a fraction of looking for each. */
+/** Hardly any entry has one, and searching for all at once costs a fraction of searching for each. */
 const ANY_SECRET = new RegExp(SECRETS.map(([{ source }]) => source).join('|'), 'i')
 const CONTROL = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 

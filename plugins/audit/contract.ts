@@ -54,14 +54,14 @@ export interface AuditRecord {
    * Values before and after: the entry names the keys that differ, with both. What is named like a secret is masked.
    */
   readonly change?: AuditChange
-  /** Instead of who asked for what runs now. */
+  /** Replaces the caller of the current request. */
   readonly actor?: Actor | undefined
 }
 export interface AuditChange {
   readonly before: Readonly<Record<string, unknown>>
   readonly after: Readonly<Record<string, unknown>>
 }
-/** An entry as it stands in the chain. */
+/** An entry as stored in the chain. */
 export interface AuditEntry {
   readonly id: number
   /** ISO 8601 UTC. */
@@ -73,7 +73,7 @@ export interface AuditEntry {
 export interface Audit {
   /** A statement for the batch of the change it describes, so that both are on disk or neither is. */
   entry(record: AuditRecord): Statement
-  /** For what has no change of its own, such as a refused key. Settles when durable. */
+  /** For events without a change of their own, such as a refused key. Settles when durable. */
   write(record: AuditRecord): Promise<void>
   /** Entries that concern an agent, newest first; `before` is the number of an entry. */
   entries(
@@ -83,7 +83,7 @@ export interface Audit {
 }
 export const Audit = defineService<Audit>()('audit')
 
-/** The trail for those who follow what happens: what stands in it is on disk together with the change it tells of. */
+/** The trail for readers that follow it: an entry is on disk together with the change it records. */
 export interface AuditFeed {
   /** Entries after a number, oldest first. */
   following(after: number, limit: number): Promise<readonly AuditEntry[]>

@@ -19,7 +19,7 @@ export const migrations: readonly Migration[] = [
     CREATE TABLE audit_origin (id INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, hash TEXT NOT NULL, key_id TEXT NOT NULL, signature TEXT NOT NULL);`,
   },
   {
-    // Empty: nobody asked for it, or it is from before this column.
+    // Empty: there was no caller, or the row is older than this column.
     id: '003-actor',
     sql: `ALTER TABLE audit_entry ADD COLUMN actor TEXT NOT NULL DEFAULT ''`,
   },

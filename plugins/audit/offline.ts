@@ -27,7 +27,7 @@ export const verifyOffline: OfflineWork = async (parts, { bare }) => {
   return { ...verdict, signatures: verdict.public_key !== undefined && verdict.checkpoint !== null }
 }
 
-/** A file may be of somebody else, or of a version that had no such table yet. */
+/** The file may belong to somebody else, or to a version without such a table. */
 async function isThere(read: () => Promise<unknown>): Promise<boolean> {
   try {
     await read()

@@ -41,7 +41,7 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
     { name: 'a forged anchor is found', passed: !(await isValid(chain, { kind: 'forged' })) },
   ]
 
-  // The anchor first: entries that are added meanwhile are newer.
+  // The anchor first: entries added in between are newer.
   const state = await anchor.read()
   const newest = await trail.store.tip()
   const from = Math.max(0, (newest?.id ?? 0) - NEWEST)
@@ -56,8 +56,7 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
   const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
   cases.push({
     name: `the trail reaches its anchor (${state.kind})`,
-    // Whoever never wrote an anchor has nothing to compare with; what was dropped for its age lies before the oldest
-    // entry.
+    // Without an anchor there is nothing to compare with; entries dropped for their age precede the oldest one.
     passed:
       state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
   })

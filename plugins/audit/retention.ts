@@ -20,9 +20,9 @@ export interface TrimParts {
 }
 
 /**
- * Drops entries from before this time, whole blocks that a checkpoint was signed for, so that their roots still stand
- * for them. Each step moves the origin, says so in the trail itself, and drops nothing that does not verify. How many
- * entries are gone.
+ * Drops entries older than this time, in whole blocks with a signed checkpoint, so that their roots still prove them.
+ * Each step moves the origin, records that in the trail itself, and drops nothing that does not verify. Returns the
+ * number of dropped entries.
  */
 export async function trim({ trail, checkpoints, audit, log, signal }: TrimParts, before: string): Promise<number> {
   let dropped = 0

@@ -128,7 +128,7 @@ export class AuditTrail implements Audit, AuditFeed {
     await this.checkpoint()
   }
 
-  /** Signs a checkpoint over what is there, if there is something new. */
+  /** Signs a checkpoint over all entries, if there are new ones. */
   async checkpoint(): Promise<void> {
     this.#uncovered = 0
     await this.checkpoints.take()
@@ -216,7 +216,7 @@ const toEntry = (link: Link): AuditEntry => ({
 })
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-/** Nearly always an id of ours, in which there is nothing to clean. */
+/** Nearly always one of our ids, which needs no cleaning. */
 function agentOf({ agentId = '' }: AuditRecord): string {
   return agentId === '' || UUID.test(agentId) ? agentId : clean(agentId, 256)
 }

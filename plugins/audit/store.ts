@@ -115,7 +115,7 @@ export class AuditStore {
         LIMIT ${limit}`
   }
 
-  /** How many there are. Without a filter that is a look at both ends, since the numbers have no gaps. */
+  /** The number of entries. Without a filter it is computed from both ends, since the ids have no gaps. */
   async count({ agentId, eventType }: Filter): Promise<number> {
     const row =
       agentId !== undefined && eventType !== undefined

@@ -11,8 +11,8 @@ import type { Checkpoint, Origin, TreeStore } from './tree/store.ts'
 
 const PAGE = 1_000
 /**
- * All roots are compared. The signature is checked of this many only, because that costs a hundred times as much; the
- * newest checkpoint vouches for the rest.
+ * All roots are compared. Only this many signatures are verified, which costs a hundred times as much; the newest
+ * checkpoint covers the rest.
  */
 const MAX_SIGNATURES = 64
 const MAX_CHECKPOINTS = 10_000
@@ -82,7 +82,7 @@ async function walkOnce(evidence: Evidence): Promise<Verdict> {
 
 interface Problem {
   readonly reason: string
-  /** Of the first entry that is wrong, where there is one. */
+  /** The first invalid entry, if there is one. */
   readonly id?: number
 }
 
@@ -194,7 +194,7 @@ function anchorProblem({ anchor }: Vouchers, { entries }: Summary): Problem | un
   return undefined
 }
 
-/** `undefined` when the stored blocks do not reach: then there is nothing the roots could be compared with. */
+/** `undefined` when the stored blocks are too few to compare the roots with. */
 async function resumed(tree: Evidence['tree'], dropped: number): Promise<Frontier | undefined> {
   const frontier = new Frontier()
   if (dropped === 0) return frontier

@@ -28,12 +28,11 @@ export class ArchiveWriter {
     this.#file = file
     const output = createWriteStream(file, { mode: 0o600, flags: 'wx' })
     this.#done = pipeline(zip.outputStream, output)
-    // Whoever adds the next file, or ends the archive, is told.
+    // Reported to the next call that adds a file or ends the archive.
     this.#done.catch((error: unknown) => {
       this.#failed = error
     })
-    // A file that is not as long as was said, and whatever else the library finds: it ends this archive and nothing
-    // else.
+    // A file of another length than announced, or any other failure in the library, ends only this archive.
     zip.on('error', (error: Error) => {
       this.#failed ??= error
       output.destroy(error)
@@ -45,11 +44,11 @@ export class ArchiveWriter {
     return new ArchiveWriter(new yazl.ZipFile(), file)
   }
 
-  /** A file that nobody else writes. Its hash is taken while it is read. */
+  /** A file that nobody else writes. It is hashed while it is read. */
   async addFile(path: string, name: string, traits?: Traits): Promise<void> {
     const { size } = await stat(path)
     const digest = createHash('sha256')
-    // Bytes flow when the archive takes them and not before: it may be busy with the file before this one.
+    // Bytes flow when the archive reads them: it may be busy with the previous file.
     const hashed = new Transform({
       transform(chunk: Buffer, _encoding, done) {
         digest.update(chunk)
@@ -60,7 +59,7 @@ export class ArchiveWriter {
     await this.#unlessFailed(pipeline(createReadStream(path), hashed))
     this.#files.push({ name, size, sha256: digest.digest('hex'), ...toEntry(traits) })
   }
-  /** The same for one that is read already. It is held until the archive has taken it. */
+  /** The same for content already in memory, which is kept until the archive has read it. */
   async addBytes(bytes: Buffer, name: string, traits: Traits): Promise<void> {
     const source = Readable.from([bytes], { objectMode: false })
     this.#zip.addReadStream(source, name, { size: bytes.length, mode: 0o100600 })

@@ -5,10 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { openConfined } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 
-/**
- * Folders of the data that belong to no backup: copies of the database are made from it, and swapped folders lie beside
- * it.
- */
+/** Folders of the data directory that are not backed up: copies of the database, and folders set aside by a restore. */
 const LEFT_OUT = new Set(['snapshots', 'reserve'])
 
 export interface Traits {
@@ -24,8 +21,7 @@ export interface Copied extends Traits {
 const SMALL_BYTES = 65_536
 
 /**
- * Names of all plain files below a folder, `/` between their parts, in order. Links and special files are told to
- * `skip`.
+ * Names of all plain files below a folder, with `/` between their parts, sorted. Links and special files go to `skip`.
  */
 export async function* plainFiles(
   root: string,
@@ -34,14 +30,14 @@ export async function* plainFiles(
   folder = '',
 ): AsyncGenerator<string> {
   const found = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
-    // An agent was killed meanwhile, and its folder went with it.
+    // An agent was killed in between, and its folder removed.
     if (folder !== '' && isGone(error)) return []
     throw error
   })
   const entries = found.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
     const name = folder === '' ? entry.name : `${folder}/${entry.name}`
-    // The database goes in as a copy of its own, and its log with it.
+    // The database is backed up as a consistent copy, which includes its log.
     if (folder === '' && (LEFT_OUT.has(name) || name === database || name.startsWith(`${database}-`))) continue
     if (entry.isDirectory()) yield* plainFiles(root, database, skip, name)
     else if (entry.isFile()) yield name
@@ -50,8 +46,8 @@ export async function* plainFiles(
 }
 
 /**
- * Copies a file of somebody who may change it meanwhile, through no link; a small one is read. `undefined` when it is
- * gone or nothing to copy.
+ * Copies a file that may change at any time, without following links; a small one is read at once. `undefined` when it
+ * is missing or not a plain file.
  */
 export async function copyPlain(root: string, name: string, target: string): Promise<Copied | undefined> {
   let handle
@@ -66,7 +62,7 @@ export async function copyPlain(root: string, name: string, target: string): Pro
     const traits = { executable: (mode & 0o100) !== 0, mtimeMs: Math.round(mtimeMs) }
     if (size <= SMALL_BYTES) {
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(size + 1), 0, size + 1, 0)
-      // It may have grown since it was looked at.
+      // It may have grown since its size was read.
       if (bytesRead <= size) return { ...traits, bytes: buffer.subarray(0, bytesRead) }
     }
     await pipeline(handle.createReadStream({ autoClose: false, start: 0 }), createWriteStream(target, { mode: 0o600 }))

@@ -20,8 +20,8 @@ export class BackupFolder {
   readonly path: string
   readonly #limits: ArchiveLimits
   /**
-   * What archives say of themselves, by path, size and time: opening one reads the names of all its files. Never more
-   * than there are.
+   * The heads of archives, by path, size and time: opening one reads the names of all its files. Never more than there
+   * are files.
    */
   #heads = new Map<string, Head>()
   constructor(path: string, limits: ArchiveLimits) {
@@ -65,7 +65,7 @@ export class BackupFolder {
       )
     return await confine(this.path, filename)
   }
-  /** Gone for good when it settles. Throws `backup_not_found`. */
+  /** Removed on disk when it settles. Throws `backup_not_found`. */
   async remove(filename: string): Promise<void> {
     await unlink(await this.find(filename))
     await syncFolder(this.path)

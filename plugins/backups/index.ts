@@ -7,7 +7,7 @@ import { backupRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
 import { Backups } from './service.ts'
 
-/** How often is looked whether a copy of the database is due. */
+/** How often to check whether a copy of the database is due. */
 const LOOK_MS = 60_000
 
 export default definePlugin({
@@ -53,7 +53,7 @@ export default definePlugin({
   },
 })
 
-/** Whether there is a database file whose copies would be of use. */
+/** Whether there is a database file that can be copied. */
 function keepable(databaseSnapshots: DatabaseSnapshots): boolean {
   try {
     return databaseSnapshots.databaseName() !== ''

@@ -33,8 +33,8 @@ export interface MadeBackup {
 }
 
 /**
- * Writes an archive while everything goes on: a consistent copy of the database, then the files as they are. Under its
- * name only when it is whole and on disk. `kind` becomes part of the name.
+ * Writes an archive while the daemon works: a consistent copy of the database, then the files as they are. It gets its
+ * name only when it is complete and on disk. `kind` becomes part of the name.
  */
 export async function makeBackup(
   { databaseSnapshots, folder, version, config, now, id }: MakingParts,

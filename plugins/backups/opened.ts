@@ -21,8 +21,8 @@ const refuse = (why: string, cause?: unknown): never => {
 }
 
 /**
- * An archive somebody handed in. Nothing is taken from it before `check` has read all of it: its table of contents says
- * nothing that is believed. Throws `invalid_request` that says why. Dispose it.
+ * An archive from outside. Nothing is used before `check` has read all of it: its table of contents is not trusted.
+ * Throws `invalid_request` with the reason. Dispose it.
  */
 export class OpenedArchive implements Disposable {
   readonly #zip: ZipFile
@@ -61,7 +61,7 @@ export class OpenedArchive implements Disposable {
     this.#zip.close()
   }
 
-  /** Who made it and when, as it says itself. */
+  /** Who made it and when, as the archive claims. */
   async head(): Promise<Head> {
     return parsed(Head, await this.#small(HEAD, SMALL_BYTES), HEAD)
   }
@@ -73,7 +73,8 @@ export class OpenedArchive implements Disposable {
   }
 
   /**
-   * Reads all of it: made by whoever has the key, every file as the manifest says, and no other. Nothing is written.
+   * Reads and verifies all of it: made by a holder of the key, every file as in the manifest, and no other. Writes
+   * nothing.
    */
   async check(key: Uint8Array, signal?: AbortSignal): Promise<Manifest> {
     const [bytes, code] = [
@@ -100,7 +101,7 @@ export class OpenedArchive implements Disposable {
     return manifest
   }
 
-  /** The content of a file of the manifest; throws at its end when it is not what the manifest says. */
+  /** The content of a file; throws at its end when it differs from the manifest. */
   async *read(file: FileEntry): AsyncGenerator<Buffer> {
     const entry = this.#entries.get(file.name)
     if (!entry) return refuse(`"${file.name}" is missing`)
@@ -140,7 +141,7 @@ export class OpenedArchive implements Disposable {
   }
 }
 
-/** The table of contents, checked by itself: what an archive of ours never has is reason enough to read no further. */
+/** The table of contents, checked separately: an entry that our archives never have ends the reading. */
 async function readEntries(zip: ZipFile, { maxFiles, maxBytes }: ArchiveLimits): Promise<ReadonlyMap<string, Entry>> {
   const entries = new Map<string, Entry>()
   let bytes = 0

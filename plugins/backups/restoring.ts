@@ -18,7 +18,7 @@ export interface RestoreOptions {
   readonly at: string
   readonly signal?: AbortSignal
 }
-/** Checked, unpacked beside the data and on disk; nothing has changed yet. */
+/** Verified, unpacked beside the data and on disk; nothing has changed yet. */
 export interface Staged {
   readonly manifest: Manifest
   readonly files: number
@@ -26,7 +26,7 @@ export interface Staged {
   discard(): Promise<void>
 }
 
-/** Checks all of an archive, then unpacks it beside the data. Throws `invalid_request` and leaves nothing behind. */
+/** Verifies an archive, then unpacks it beside the data. Throws `invalid_request` and leaves nothing behind. */
 export async function stageRestore(
   databaseSnapshots: DatabaseSnapshots,
   limits: ArchiveLimits,
@@ -108,7 +108,7 @@ async function checkDatabase(databaseSnapshots: DatabaseSnapshots, staging: stri
   for (const suffix of ['-wal', '-shm']) await rm(path + suffix, { force: true })
 }
 
-/** The renames that put the unpacked files into place. An archive without an anchor removes the one there is. */
+/** The renames that put the unpacked files into place. An archive without an anchor removes the existing one. */
 function planMoves(
   { dataDir, homeDir }: DatabaseSnapshots,
   id: string,
@@ -167,7 +167,7 @@ async function unpack(archive: OpenedArchive, file: FileEntry, root: string, nam
   }
 }
 
-/** Removes folders of restores that never came to pass, and what was set aside by earlier ones than the newest. */
+/** Removes folders of restores that never happened, and those set aside by earlier restores than the newest. */
 export async function sweepRestores(
   { dataDir, homeDir }: DatabaseSnapshots,
   pending: string | undefined,

@@ -56,7 +56,7 @@ export const FileEntry = v.object({
   mtime_ms: v.optional(size),
 })
 export type FileEntry = v.InferOutput<typeof FileEntry>
-/** What an archive must hold, no more and no less, beside itself and its code of authentication. */
+/** The exact files of an archive, beside its manifest and its authentication code. */
 export const Manifest = v.object({
   ...Head.entries,
   database: v.string(),

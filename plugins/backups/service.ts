@@ -28,8 +28,7 @@ export class Backups {
   }
 
   /**
-   * Throws `conflict` while another backup or restore runs, where there is nothing to copy, and when there are too
-   * many.
+   * Throws `conflict` while another backup or restore runs, when there is nothing to copy, and when there are too many.
    */
   create(passphrase: string | undefined, signal: AbortSignal): Promise<MadeBackup> {
     return this.#alone('a backup', async () => {
@@ -48,16 +47,15 @@ export class Backups {
     return this.#alone('a removal', async () => {
       const { folder, audit } = this.#parts
       await folder.find(filename)
-      // Said before it is done: a removal that nobody knows of would be worse than a record of one that failed.
+      // Recorded before it is done: an unrecorded removal would be worse than a record of one that failed.
       await audit.write({ event: 'backup_deleted', details: `backup ${filename} deleted` })
       await folder.remove(filename)
     })
   }
 
   /**
-   * Checks the archive, keeps what is there now as a backup of its own, and lets the daemon start anew on what was
-   * restored. Until then nothing changes. Throws `backup_not_found`, and `invalid_request` for an archive that is not
-   * what it has to be.
+   * Verifies the archive, keeps the present data as a backup, and restarts the daemon on the restored data. Nothing
+   * changes before that. Throws `backup_not_found`, and `invalid_request` for an invalid archive.
    */
   restore(
     filename: string,
@@ -91,7 +89,7 @@ export class Backups {
     })
   }
 
-  /** Tells in the trail what the last start put in place. */
+  /** Records in the trail what the last start restored. */
   async tell(): Promise<void> {
     const { databaseSnapshots, audit } = this.#parts
     const restored = databaseSnapshots.completedSwap()

@@ -15,7 +15,7 @@ export interface SnapshotLog {
   error(message: string): void
 }
 
-/** Copies of the database beside it, each checked: what is put back when the file itself is damaged. */
+/** Verified copies of the database beside it, to be restored when the file itself is damaged. */
 export class Snapshots {
   readonly #databaseSnapshots: DatabaseSnapshots
   readonly #rules: SnapshotRules
@@ -50,7 +50,7 @@ export class Snapshots {
   }
 
   /**
-   * Takes one when the newest is old enough, and drops those beyond the number that is kept. Its name, if one was
+   * Takes one when the newest is old enough, and drops those beyond the number to keep. Returns its name, if one was
    * taken.
    */
   async take(): Promise<string | undefined> {

@@ -18,7 +18,7 @@ export interface BudgetNotice {
 export const BudgetWarning = notify<BudgetNotice>('budgets:warning')
 /** Once for each limit and period: a call of a model was refused. */
 export const BudgetExceeded = notify<BudgetNotice>('budgets:exceeded')
-/** Once for each agent and day: a call costs what nobody knows, so a limit of money does not hold for it. */
+/** Once for each agent and day: the price of a call is unknown, so a limit in money does not apply to it. */
 export const BudgetUnpriced = notify<{ readonly agentId: string; readonly provider: string; readonly model: string }>(
   'budgets:unpriced',
 )

@@ -9,7 +9,7 @@ export interface SetLimits {
   readonly monthUsd: number | null
   readonly hourTokens: number | null
   readonly alertThreshold: number | null
-  /** Of all agents only: tokens in an hour of an agent whose manifest does not say. */
+  /** Only for the limits of all agents: tokens an hour for an agent whose manifest sets no limit. */
   readonly defaultHourTokens: number | null
 }
 export const unset: SetLimits = {

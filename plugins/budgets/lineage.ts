@@ -18,8 +18,7 @@ export function parentOf({
 }
 
 /**
- * Which agents spawned which. The limits of an agent hold for it and all its descendants together, also for those
- * that are gone.
+ * Which agents spawned which. The limits of an agent apply to it and all its descendants together, even removed ones.
  */
 export class AgentLineage {
   readonly #descendants = new Map<string, Set<string>>()
@@ -116,7 +115,7 @@ export async function spentTogether(spending: Spending, ids: readonly string[]):
   return sum
 }
 
-/** An agent whose limits a call has to keep beside those of the agent that makes it, or together with those it made. */
+/** An agent whose limits a call must keep: an ancestor of the caller, or the caller together with its descendants. */
 export interface Payer {
   readonly agent: Agent
   readonly limits: SpendLimits

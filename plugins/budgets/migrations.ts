@@ -3,7 +3,7 @@ import type { Migration } from 'svc/sdk'
 export const migrations: readonly Migration[] = [
   {
     id: '001-limits',
-    // The empty scope is that of all agents. NULL: as the configuration or the manifest says; 0: unlimited.
+    // The empty scope means all agents. NULL: as configured or as in the manifest; 0: unlimited.
     sql: `CREATE TABLE budgets_limit (
       scope TEXT PRIMARY KEY, hour_usd REAL, day_usd REAL, month_usd REAL, hour_tokens INTEGER, alert_threshold REAL, default_hour_tokens INTEGER
     );

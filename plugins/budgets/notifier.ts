@@ -19,7 +19,7 @@ export interface BudgetNotifierDeps {
   readonly now: () => number
   /** The accounts a call of this agent is on. */
   readonly accounts: (agent: Agent) => Promise<readonly (readonly [agent: Agent | undefined, account: Account])[]>
-  /** Runs what must end before the plugin goes; nobody waits for it. */
+  /** Runs work that must end before the plugin unloads; no caller waits for it. */
   readonly background: (work: () => Promise<void>) => void
 }
 /** Waits for the record of the call, and checks calls that end together once. */

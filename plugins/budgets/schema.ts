@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 
 /**
- * Money is counted in billionths of a dollar, of which no more can be told apart: a larger limit would be stored as
- * another one than was sent.
+ * Money is counted in billionths of a dollar and exact up to this number: a larger limit would be stored as a different
+ * one.
  */
 const MAX_USD = Math.floor(Number.MAX_SAFE_INTEGER / 1_000_000_000)
 const Usd = v.nullable(
@@ -23,7 +23,7 @@ const Tokens = v.nullable(
 )
 const optional = <S extends v.GenericSchema>(schema: S) => v.optional(schema)
 
-/** `null` leaves a limit to the configuration. Names of compatible services are taken too. */
+/** `null` leaves a limit to the configuration. The names of compatible services are accepted too. */
 export const BudgetChange = v.pipe(
   v.object({
     hourly_limit_usd: optional(Usd),
@@ -64,7 +64,7 @@ const Money = {
   status: v.picklist(['ok', 'warning', 'exceeded']),
   /** Set aside for calls that run. */
   reserved_usd: v.number(),
-  /** Calls of today whose price nobody knows: they are in no sum here. */
+  /** Calls of today without a known price; no sum here includes them. */
   unpriced_requests_today: v.number(),
   hourly: Part,
   daily: Part,

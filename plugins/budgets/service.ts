@@ -45,7 +45,10 @@ export interface Account {
   readonly threshold: number
 }
 
-/** Another call may be faster between the check and the claim. A call that loses so often is asked to come back. */
+/**
+ * How often a claim is repeated when other calls are faster between check and claim. After that the caller has to
+ * retry.
+ */
 const MAX_TRIES = 3
 const ALL = ''
 /** What another process has set holds here after so long. */
@@ -183,7 +186,7 @@ export class BudgetService implements Budgets {
     const { set } = await this.#read()
     if (set.delete(agentId)) await this.#deps.store.remove(agentId)
   }
-  /** Drops agents that are gone and spent nothing in a period that still runs: an agent may spawn others for years. */
+  /** Drops removed agents that spent nothing in a current period: an agent may spawn others for years. */
   async forgetGone(signal: AbortSignal): Promise<void> {
     const { store, agents, spending } = this.#deps
     const { lineage } = await this.#read()
@@ -232,8 +235,8 @@ export class BudgetService implements Budgets {
   }
 
   /**
-   * The agents that pay for a call together with others: those it came of, and itself when it made any. Only those
-   * with a limit.
+   * The agents whose limits apply to a call: the caller's ancestors, and the caller itself when it has descendants.
+   * Only those with a limit.
    */
   async #payers(agent: Agent, lineage: AgentLineage): Promise<readonly Payer[]> {
     const { set } = await this.#read()
@@ -300,7 +303,7 @@ function rootOf({ id, manifest }: Agent): string {
   return typeof root === 'string' && root !== '' ? root : id
 }
 
-/** What is written to a prompt cache may cost more than other input, and nobody knows beforehand what will be. */
+/** Writing to a prompt cache may cost more than other input, and how much will be written is unknown beforehand. */
 function highestPrice(price: Price | undefined): Price | undefined {
   const dear = <R extends Rates>(rates: R): R => ({ ...rates, input: Math.max(rates.input, rates.cacheWrite ?? 0) })
   return price && { ...dear(price), ...(price.long && { long: dear(price.long) }) }
@@ -335,7 +338,7 @@ function refusal(agent: Agent | undefined, line: Line, needs: number, at: number
 }
 export function dollars(nano: number): string {
   const exact = toUsd(nano).toFixed(6)
-  // Cents at least, and no more than it takes.
+  // At least two decimals, and no more than needed.
   return `$${exact.replace(/0{1,4}$/, '')}`
 }
 function unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): Refusal {

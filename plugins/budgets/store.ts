@@ -42,7 +42,7 @@ export class BudgetStore {
       ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd, month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
         alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
   }
-  /** Links stay when the agents are gone, as long as what they spent counts. */
+  /** Links outlive their agents, as long as what those spent counts. */
   ancestors(): Promise<AncestorLink[]> {
     return this.#db.all<AncestorLink>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
   }

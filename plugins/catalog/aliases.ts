@@ -1,13 +1,12 @@
-/** A model by the provider that is asked for it. */
+/** A model and its provider. */
 export interface Target {
   readonly provider: string
   readonly model: string
 }
 
 /**
- * Short names that are there from the start (API facts 2.9), as `provider/model`. They follow the newest model of a
- * family, so an
- * agent that must not move names the model itself, or is in mode Stable.
+ * Built-in short names (API facts 2.9), as `provider/model`. They follow the newest model of a family; an agent that
+ * must not change names the model itself, or is in mode Stable.
  */
 const table: Readonly<Record<string, string>> = {
   sonnet: 'anthropic/claude-sonnet-5-5',

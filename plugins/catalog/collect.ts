@@ -33,7 +33,7 @@ export function collect(version: string): Shipped {
 /** Joins what several sources know of a model; the later one wins. */
 class EntryCollector {
   readonly #entries = new Map<string, Entry>()
-  /** What the first provider of a model says of it, for those that say less. */
+  /** What the first provider of a model states, for providers that state less. */
   readonly #byBase = new Map<string, Known>()
 
   constructor(models: readonly RegistryModel[]) {
@@ -82,8 +82,8 @@ function withPrices(source: Source, priced: Provider | undefined, { id, ...model
 }
 
 /**
- * Models only the price package has, with what it knows of them: those in use, with a price for text and a window, or
- * a row of ours that has one.
+ * Models that only the price package knows: current ones with a price for text and a context window, or with a row of
+ * ours that has one.
  */
 function additions(source: Source, priced: Provider): readonly (readonly [id: string, known: Known])[] {
   return priced.models.flatMap((model): (readonly [string, Known])[] => {

@@ -12,16 +12,16 @@ export interface Rates {
 }
 /** What a call costs at this moment. */
 export interface Price extends Rates {
-  /** Holds for every token of a call whose input has more tokens than this. */
+  /** Applies to every token of a call whose input has more tokens than this. */
   readonly long?: Rates & { readonly aboveInput: number }
   /** USD for the call itself. */
   readonly request?: number
 }
 export type Tier = 'frontier' | 'smart' | 'balanced' | 'fast' | 'local' | 'custom'
 
-/** What is known of one model of one provider. `null` where nobody knows; it is never a zero. */
+/** What is known of one model of one provider. `null` means unknown, never zero. */
 export interface CatalogModel {
-  /** As the provider's API takes it; it may hold slashes. */
+  /** As the provider's API expects it; may contain slashes. */
   readonly id: string
   readonly provider: string
   readonly name: string
@@ -38,8 +38,8 @@ export interface CatalogModel {
   }
   readonly tier: Tier
   /**
-   * Where it comes from: shipped with the daemon, fetched from the remote registry, added over the API, or told by
-   * its provider.
+   * Its origin: shipped with the daemon, fetched from the remote registry, added over the API, or listed by its
+   * provider.
    */
   readonly origin: 'shipped' | 'registry' | 'custom' | 'provider'
 }
@@ -51,18 +51,18 @@ export interface CatalogModel {
 export interface Catalog {
   /** Reads the data on first use; settles at once afterwards. */
   ready(): Promise<void>
-  /** By the id a request is made with; an unknown dated form of a known id is that model. Takes a map's time. */
+  /** By the id of requests; an unknown dated form of a known id is that model. Costs a map lookup. */
   find(provider: string, model: string): CatalogModel | undefined
-  /** What short names stand for, without reading the models. */
+  /** Targets of aliases, without reading the models. */
   aliasLookup(): Promise<(name: string) => { readonly provider: string; readonly model: string } | undefined>
-  /** What a short name stands for. Names are compared without regard to case. */
+  /** The target of an alias. Names are compared case-insensitively. */
   resolveAlias(name: string): { readonly provider: string; readonly model: string } | undefined
   /** Every model, or those of one provider, in a fixed order. */
   list(provider?: string): readonly CatalogModel[]
 }
 export const Catalog = defineService<Catalog>()('catalog')
 
-/** Who can be used now, and models that only their provider knows of. Asked when models are listed. */
+/** The providers that can be used now, and models that only their provider knows. Applied when models are listed. */
 export interface ModelsListing {
   readonly usable: ReadonlySet<string>
   readonly models: readonly CatalogModel[]

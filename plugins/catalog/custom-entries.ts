@@ -22,15 +22,14 @@ export interface CustomEntriesDeps {
 /** Models and aliases that operators add and remove. */
 export class CustomEntries {
   readonly #deps: CustomEntriesDeps
-  /** Changes one after the other: what is looked up must still hold when it is written. */
+  /** One change at a time: what was looked up must still be true when it is written. */
   readonly #changes = new SerialQueue()
   constructor(deps: CustomEntriesDeps) {
     this.#deps = deps
   }
 
   /**
-   * Throws `conflict` when it is there already, `model_not_found` for a model nobody knows, `invalid_request` at the
-   * limit.
+   * Throws `conflict` when the alias exists, `model_not_found` for an unknown model, `invalid_request` at the limit.
    */
   addAlias(alias: string, modelId: string): Promise<Target> {
     return this.#changes.run(async () => {
@@ -109,8 +108,7 @@ export class CustomEntries {
     })
   }
   /**
-   * By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear
-   * which.
+   * By its id, or by `provider/id`. Throws `model_not_found`, `conflict` when without a provider it is not clear which.
    */
   removeModel(name: string, provider?: string): Promise<void> {
     return this.#changes.run(async () => {

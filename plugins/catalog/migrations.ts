@@ -3,7 +3,7 @@ import type { Migration } from 'svc/sdk'
 export const migrations: readonly Migration[] = [
   {
     id: '001-alias',
-    // Without a target the alias that is there from the start is gone.
+    // A row without a target removes the built-in alias.
     sql: `CREATE TABLE catalog_alias (
       alias TEXT PRIMARY KEY,
       provider TEXT,

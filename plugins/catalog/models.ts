@@ -12,10 +12,7 @@ export interface ModelsDeps {
   readonly now: () => Date
 }
 
-/**
- * All that is known of models: what is shipped, over it what the registry says, over that what was added. Read on
- * first use.
- */
+/** All known models: the shipped ones, overridden by the registry, overridden by custom ones. Read on first use. */
 export class Models implements Catalog {
   readonly #deps: ModelsDeps
   #reading: Promise<void> | undefined
@@ -157,9 +154,8 @@ export function undated(id: string): string {
 }
 
 /**
- * The registry is newer than what is shipped, so what it says counts. Only a list price that is the same as the
- * shipped one leaves that in
- * place, with the hours and lengths it holds for, which a registry does not tell.
+ * The registry is newer than the shipped data, so it wins. Only when its list price equals the shipped one does the
+ * shipped price stay, with hours and lengths that a registry does not have.
  */
 function merged(shipped: Entry | undefined, entry: Entry): Entry {
   if (!shipped) return entry

@@ -10,18 +10,15 @@ export function isUsableModel(source: Pick<Source, 'ids'> | undefined, id: strin
 }
 
 /**
- * A zero in a registry means free only where the offer says so; elsewhere it stands for a subscription or for nothing
- * known.
+ * A zero in a registry means free only for offers known to be free; elsewhere it means a subscription or an unknown
+ * price.
  */
 export function knownPrices(provider: string, id: string, prices: readonly TimedPrice[] | null): TimedPrice[] | null {
   const zero = prices?.every(({ input, output }) => input === 0 && output === 0) ?? true
   return prices && (!zero || local.has(provider) || id.endsWith(':free')) ? [...prices] : null
 }
 
-/**
- * What a fetched registry says of models, under our names of providers. A provider we have no name for keeps the
- * registry's.
- */
+/** The models of a fetched registry, under our names of providers. An unknown provider keeps the registry's name. */
 export function toEntries(sections: readonly RegistrySection[]): readonly Entry[] {
   return sections.flatMap(({ id: section, models }) => {
     const source = sources.find((one) => one.models.includes(section) || one.registry?.includes(section))

@@ -1,8 +1,8 @@
 import type { Entry, TimedPrice } from './data.ts'
 
 /**
- * A row of ours replaces what the packages say, or stands where they say nothing. What a row leaves out the packages
- * say, or nobody does.
+ * Our rows override the packages, and fill in what they lack. Fields that a row leaves out come from the packages, or
+ * are unknown.
  */
 export type OwnRow = Pick<Entry, 'provider' | 'id'> &
   Partial<Entry> & {
@@ -303,7 +303,8 @@ export const own: readonly OwnRow[] = [
 ]
 
 /**
- * What holds for every model of a family, by the last part of its id; for models the packages know only the price of.
+ * What is true of every model of a family, by the last part of its id; for models of which the packages know only the
+ * price.
  */
 export const families: readonly {
   readonly ids: RegExp

@@ -18,7 +18,7 @@ const Model = v.object({
   limit: v.optional(v.object({ context: v.optional(limit), output: v.optional(limit) })),
 })
 const Section = v.object({ id: text, name: v.optional(text), models: v.record(v.string(), Model) })
-/** The format of models.dev: sections by the registry's own names of providers. Fields it may add are not looked at. */
+/** The format of models.dev: sections by the registry's own names of providers. Unknown fields are ignored. */
 const Registry = v.record(v.string(), Section)
 
 export type RegistryModel = Omit<Entry, 'provider' | 'tier'>

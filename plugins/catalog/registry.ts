@@ -28,7 +28,7 @@ export interface Updated {
 }
 const SYSTEM = 'catalog registry'
 
-/** The remote registry of models, in the format of models.dev. What it sends is taken whole or not at all. */
+/** The remote registry of models, in the format of models.dev. An update is applied as a whole or not at all. */
 export class RemoteRegistry {
   readonly #deps: RegistryDeps
   #running: Promise<Updated> | undefined
@@ -49,9 +49,7 @@ export class RemoteRegistry {
     return this.#deps.store.registryState()
   }
 
-  /**
-   * Fetches and stores. Throws `UpstreamFailure` with everything as it was. Asked for twice at once it is done once.
-   */
+  /** Fetches and stores. Throws `UpstreamFailure` and changes nothing on failure. Concurrent calls share one fetch. */
   update(): Promise<Updated> {
     return (this.#running ??= this.#update().finally(() => {
       this.#running = undefined

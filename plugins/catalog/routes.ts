@@ -24,13 +24,13 @@ import {
 } from './schema.ts'
 import type { ModelRow } from './schema.ts'
 
-/** What is assumed of a model whose window nobody knows. */
+/** The window that is assumed for a model without a known one. */
 const CONTEXT_WINDOW = 128_000
 
 export interface RouteDeps {
   readonly models: Models
   readonly custom: () => Promise<CustomEntries>
-  readonly registry: RemoteRegistry
+  readonly registry: () => Promise<RemoteRegistry>
   readonly shippedVersion: () => Promise<string>
   readonly hooks: Hooks
 }
@@ -245,7 +245,7 @@ function updateCatalogRoute({ registry }: RouteDeps): AnyRoute {
       'What the registry sends is checked whole. When it cannot be taken, the answer says why and the catalog ' +
       'stays as it was.',
     async handle() {
-      const { state, changed } = await registry.update()
+      const { state, changed } = await (await registry()).update()
       return {
         status: 'ok' as const,
         changed,
@@ -270,22 +270,23 @@ function statusRoute({ models, registry, shippedVersion }: RouteDeps): AnyRoute 
     returns: CatalogStatus,
     description: '`updates_available` is looked up in the registry with `check=true`, and `null` without.',
     async handle({ query: { check }, signal }) {
+      const remote = await registry()
       const [state, shipped, updates] = await Promise.all([
-        registry.state(),
+        remote.state(),
         shippedVersion(),
-        check ? registry.differs(signal) : null,
+        check ? remote.differs(signal) : null,
         models.ready(),
       ])
       return {
         version: state?.version ?? shipped,
         shipped_version: shipped,
-        registry_url: registry.url,
+        registry_url: remote.url,
         last_sync: state?.fetched_at ?? null,
         last_update: state?.fetched_at ?? null,
         models_count: models.list().length,
         providers_count: models.providers(),
         updates_available: updates,
-        last_error: registry.failure ?? null,
+        last_error: remote.failure ?? null,
       }
     },
   })

@@ -12,9 +12,8 @@ const text = (most: number) =>
 export const Tier = v.picklist(['frontier', 'smart', 'balanced', 'fast', 'local', 'custom'])
 
 /**
- * What nobody knows is told as clients compute with it: a price as 0 with `pricing_known` false, a capability as
- * `false`, a window as the one
- * that is assumed. Fields that the interface does not name are `null` then.
+ * Unknown values are shown as clients compute with them: a price as 0 with `pricing_known` false, a capability as
+ * `false`, a window as the assumed one. Fields outside the interface are `null` then.
  */
 export const ModelRow = v.object({
   id: v.string(),

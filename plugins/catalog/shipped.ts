@@ -14,7 +14,7 @@ const FILE = 'models.json'
 const Contents = v.object({ version: v.string(), entries: v.custom<readonly Entry[]>((value) => Array.isArray(value)) })
 export type Contents = v.InferOutput<typeof Contents>
 
-/** The models that come with the daemon: beside the source of this plugin, or in `catalog/` of what was built. */
+/** The models shipped with the daemon: beside the source of this plugin, or in `catalog/` of the build. */
 export async function readShipped(moduleUrl: string): Promise<Contents> {
   let folder = dirname(fileURLToPath(moduleUrl))
   for (;;) {

@@ -9,7 +9,7 @@ export interface Source {
   readonly prices?: string
   /** What of the ids counts; all when absent. */
   readonly ids?: RegExp
-  /** The ids the vendor's API takes for one of the price package; the same when absent. */
+  /** The ids of the vendor's API for one of the price package; the same when absent. */
   readonly forms?: (id: string) => readonly string[]
 }
 

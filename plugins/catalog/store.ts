@@ -4,7 +4,7 @@ import type { Target } from './aliases.ts'
 import { Entry } from './data.ts'
 import { readOwnJson } from 'svc/internal'
 
-/** There is one registry; the column is there for the day there are more. */
+/** There is one registry; the column allows for more. */
 const REGISTRY = 'registry'
 const AliasRow = v.pipe(
   v.object({ alias: v.string(), provider: v.nullable(v.string()), model: v.nullable(v.string()) }),

@@ -5,9 +5,9 @@ export const local: ReadonlySet<string> = new Set(['builtin', 'ollama', 'vllm', 
 const small = /(^|[^a-z])(mini|nano|micro|lite|flash|small|tiny|haiku|instant|fast|[1-9]b)([^a-z]|$)/
 
 /**
- * Decision: neither package tells tiers, so they follow the price of a million tokens of output, which separates a
- * vendor's large models from
- * its small ones: 20 USD and more frontier, 8 smart, 2 balanced, below fast. Without a price the name decides.
+ * Decision: neither package has tiers, so they follow the price of a million output tokens, which separates a vendor's
+ * large models from its small ones: from 20 USD frontier, from 8 smart, from 2 balanced, below that fast. Without a
+ * price the name decides.
  */
 export function tierOf(provider: string, id: string, outputUsd: number | undefined): Tier {
   if (local.has(provider)) return 'local'

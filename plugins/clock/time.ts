@@ -10,7 +10,7 @@ export interface TimeReading {
   readonly weekday: string
 }
 
-/** Throws `invalid_request` for a time zone nobody knows. */
+/** Throws `invalid_request` for an unknown time zone. */
 export function readTime(now: Date, timezone: string): TimeReading {
   const part = partsOf(now, timezone)
   const offset = (part('timeZoneName').replace('GMT', '') || '+00:00').replace('\u2212', '-')

@@ -18,7 +18,7 @@ export function clockTools(timezone: string | undefined): readonly AnyTool[] {
       ),
     }),
     run({ tz }) {
-      // Asked each time: the zone of the process follows the TZ variable.
+      // Read each time: the zone of the process follows the TZ variable.
       return Promise.resolve(
         JSON.stringify(readTime(new Date(), tz ?? timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone)),
       )

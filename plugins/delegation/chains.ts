@@ -7,14 +7,14 @@ interface Sending {
 }
 
 /**
- * Who waits for whom, so that no agent ends up waiting for itself. Covers this process only: a turn that an agent asked
- * for ends with it.
+ * Which agent waits for which, so that no agent ends up waiting for itself. Only within this process: a turn requested
+ * by an agent ends with the process.
  */
 export class Chains {
   /** By the turn that answers, in the order in which they were sent. */
   readonly #sendings = new Map<string, Sending>()
 
-  /** The agents that wait for this turn, the first one first; empty when a person or a program asked. */
+  /** The agents that wait for this turn, the first one first; empty when a person or a program sent the message. */
   of(turnId: string): readonly string[] {
     return this.#sendings.get(turnId)?.chain ?? []
   }

@@ -31,7 +31,7 @@ export default definePlugin({
     const chains = new Chains()
     tools.add(...delegationTools({ ...services, chains, maxDepth: config.max_depth }, config.send_timeout_secs))
     if (!config.intersect_rights) return {}
-    // Security facts 1.12: asking a mightier agent gives nobody more than it has.
+    // Security facts 1.12: sending to a more privileged agent gives nobody more rights than it has.
     hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
       const found = tools.find(tool) ?? { name: tool, risk: 'execute' as const }
       for (const id of chains.of(turnId)) {

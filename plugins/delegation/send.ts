@@ -20,8 +20,8 @@ export interface SendParts {
 }
 
 /**
- * Asks another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict`, worded for the
- * model.
+ * Sends a message to another agent and waits for its answer. Throws `forbidden`, `agent_not_found` and `conflict`,
+ * worded for the model.
  */
 export async function send(
   { agents, chat, audit, chains, maxDepth }: SendParts,
@@ -54,7 +54,7 @@ export async function send(
       `Agents ask agents ${maxDepth} deep already (plugins.delegation.max_depth). Answer with what you know.`,
     )
   await agents.requireRunning(target.id)
-  // Each pair of agents has conversations of its own: nothing of them is seen in the target's other sessions.
+  // Each pair of agents has its own conversations, invisible in the target's other sessions.
   const sessionId = conversation(from.id, target.id, key)
   if (chains.deadlocks(call.turnId, sessionId))
     throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
@@ -101,7 +101,7 @@ export async function resolveAgent(agents: Agents, to: string): Promise<Agent> {
   return found
 }
 
-/** By name or id; `*` at an end of a pattern stands for any characters. */
+/** By name or id; `*` at an end of a pattern matches any characters. */
 function maySend(from: Agent, target: Agent): boolean {
   return from.manifest.capabilities.agent_message.some((pattern) =>
     [target.name, target.id].some(

@@ -9,8 +9,10 @@ export interface PublishedEvent {
   readonly agentId: string
   /** ISO 8601 UTC. */
   readonly at: string
-  /** What the payload may come from, such as `ExternalNetwork`: whoever makes a prompt of it labels that. */
+  /**
+   * Where the payload may come from, such as `ExternalNetwork`: a plugin that makes a prompt of it adds these labels.
+   */
   readonly labels: readonly string[]
 }
-/** An agent told everybody that something happened. It is in the audit trail already. */
+/** An agent published an event. It is in the audit trail already. */
 export const EventPublished = notify<PublishedEvent>('events:published')

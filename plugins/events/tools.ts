@@ -23,7 +23,7 @@ const EventType = v.pipe(
 export function eventTools({ audit, hooks, config, now }: EventToolDeps): readonly AnyTool[] {
   return [
     defineTool({
-      // What is published reaches whoever listens, in this daemon and beyond it.
+      // A published event reaches every listener, in this daemon and beyond it.
       name: 'event_publish',
       risk: 'write',
       refuses: ['Secret'],

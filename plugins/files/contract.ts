@@ -12,10 +12,9 @@ export interface WorkspaceFile {
 }
 
 /**
- * The folder of files each agent has, `<data_dir>/workspaces/<agent id>`. Every name is confined to it:
- * `invalid_request` for a name that is none, `forbidden` for one that leads out, through a link or to a hard-linked
- * file. Whose workspace it is decides the id alone, so the caller passes the id of the agent that acts, never one that
- * came with the arguments of a tool.
+ * The folder of each agent's files, `<data_dir>/workspaces/<agent id>`. Every name is confined to it: `invalid_request`
+ * for an invalid name, `forbidden` for one that leads out, through a link or to a hard-linked file. The id alone
+ * decides whose workspace it is, so pass the id of the acting agent, never one from the arguments of a tool.
  */
 export interface Workspaces {
   /**
@@ -50,14 +49,14 @@ export interface Workspaces {
 }
 export const Workspaces = defineService<Workspaces>()('workspaces')
 
-/** A file that was sent for an agent. It stands in the agent's workspace, where the agent may change or remove it. */
+/** A file uploaded for an agent, in the agent's workspace, where the agent may change or remove it. */
 export interface Upload {
   readonly id: string
   readonly agentId: string
   readonly filename: string
   /** In the workspace. */
   readonly path: string
-  /** What its bytes were when it came, whatever the sender said. */
+  /** By its bytes at the upload, whatever the sender declared. */
   readonly contentType: string
   readonly sizeBytes: number
 }

@@ -48,7 +48,7 @@ export class Folders {
 
   async #make(agent: Agent, path: string): Promise<void> {
     await mkdir(this.#base, { recursive: true, mode: 0o700 })
-    // Filled beside its place, so that a folder that is there is whole.
+    // Filled under a temporary name, so that an existing folder is always complete.
     const part = join(this.#base, `.${agent.id}.${randomUUID()}.part`)
     try {
       await mkdir(part, { mode: 0o700 })
@@ -74,7 +74,7 @@ export class Folders {
     try {
       handle = await openConfined(source, name, 'read')
     } catch (error) {
-      // Not there, or no plain file: then it has none that could be taken over.
+      // Missing, or not a plain file: there is nothing to keep.
       if (error instanceof Refusal || hasCode(error, 'ENOENT')) return undefined
       throw error
     }

@@ -1,4 +1,4 @@
-/** The files of every new workspace (API facts 2.1), with what stands in them until someone writes there. */
+/** The files of every new workspace (API facts 2.1), with their initial content. */
 export const identityFiles: ReadonlyMap<string, string> = new Map([
   ['SOUL.md', '# Soul\n\nHow this agent thinks, decides and speaks.\n'],
   ['IDENTITY.md', '# Identity\n\nWho this agent is and how it presents itself.\n'],

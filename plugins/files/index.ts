@@ -45,7 +45,7 @@ export default definePlugin({
         await folders.open(agent)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        // It is made when the first file is asked for.
+        // Created with the first file.
         log.warn(`the workspace of agent "${agent.name}" could not be made: ${error.message}`)
       }
     })

@@ -2,9 +2,7 @@ import { mediaTypeOf } from 'svc/internal'
 
 const TEXT = 'text/plain; charset=utf-8'
 const UNKNOWN = 'application/octet-stream'
-/**
- * Texts that are served as what their sender says they are: no browser runs them. By type, and by the end of the name.
- */
+/** Text types that are served as declared: no browser executes them. By type, and by file extension. */
 const texts: Readonly<Record<string, string>> = {
   'text/csv': 'text/csv; charset=utf-8',
   csv: 'text/csv; charset=utf-8',
@@ -15,8 +13,8 @@ const texts: Readonly<Record<string, string>> = {
 }
 
 /**
- * The type to store and serve a file as, by its bytes. The sender's word and the name only tell one kind of text from
- * another. `undefined` when it is said to be a picture and is none.
+ * The type to store and serve a file as, from its bytes. The declared type and the name only distinguish kinds of text.
+ * `undefined` when a declared picture is not one.
  */
 export async function storedType(
   content: Uint8Array,

@@ -78,7 +78,7 @@ function readHunks(lines: readonly string[], first: number): Hunk[] {
   const hunks: { after: string | undefined; lines: Line[] }[] = []
   for (const [index, line] of lines.entries()) {
     if (line.startsWith('@@')) {
-      // The line numbers of a diff are not believed: text is found by itself.
+      // The line numbers of a diff are ignored: the text is searched.
       const after = line
         .replace(/^@@ -\d[\d,]* \+\d[\d,]* @@/, '@@')
         .slice(2)
@@ -132,7 +132,7 @@ function readUnified(lines: readonly string[]): Edit[] {
 export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): string {
   const crlf = text.includes('\r\n')
   const lines = (crlf ? text.replaceAll('\r\n', '\n') : text).split('\n')
-  // A file that ends in a line break has no last line of its own.
+  // A file that ends in a line break has no further last line.
   const ends = lines.at(-1) === ''
   if (ends) lines.pop()
   let cursor = 0
@@ -145,7 +145,7 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
     const before = change.filter(({ sign }) => sign !== '+').map((line) => line.text)
     const at = before.length === 0 ? (after === undefined ? lines.length : cursor) : find(lines, before, cursor)
     if (at < 0) throw notFound(path, before)
-    // Lines that stay are taken from the file: they may differ in trailing space.
+    // Context lines are taken from the file: they may differ in trailing spaces.
     let old = at
     const next = change.flatMap(({ sign, text: line }) => {
       if (sign === '+') return [line]

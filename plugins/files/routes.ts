@@ -48,7 +48,7 @@ function listRoute(workspaces: WorkspaceService): AnyRoute {
     returns: FileList,
     errors: ['agent_not_found'],
     async handle({ params, query: { limit } }) {
-      // One more than wanted tells whether there are more.
+      // One more than requested shows whether there are more.
       const found = await workspaces.list(params.id, undefined, limit + 1)
       const truncated = found.length > limit
       const byName = new Map(found.slice(0, limit).map((file) => [file.name, file]))
@@ -119,7 +119,7 @@ function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, 
       const agent = await agents.require(id)
       const content = contentOf(body, header('content-type'))
       const size = content.byteLength
-      // All that can be refused is refused before the audit log tells of it.
+      // Everything that can be refused is refused before the audit entry.
       await workspaces.resolve(agent.id, filename)
       workspaces.checkSize(filename, size)
       await audit.write({ event: 'file_access', agentId: agent.id, details: `write "${filename}" (${size} bytes)` })

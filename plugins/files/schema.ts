@@ -53,7 +53,7 @@ export const FileList = v.object({
       problem: v.exactOptional(v.string()),
     }),
   ),
-  /** There are more than were asked for. */
+  /** There are more than requested. */
   truncated: v.boolean(),
 })
 const Encoding = v.picklist(['utf-8', 'base64'])

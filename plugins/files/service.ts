@@ -127,8 +127,8 @@ export class WorkspaceService implements Workspaces {
   }
 
   /**
-   * Runs work that makes files. Throws `agent_not_found` and removes the folder again when the agent is killed
-   * meanwhile.
+   * Runs work that creates files. Throws `agent_not_found` and removes the folder again when the agent is killed during
+   * it.
    */
   async #whileAlive<T>(agentId: string, work: () => Promise<T>): Promise<T> {
     const gone = async (): Promise<void> => {
@@ -176,7 +176,7 @@ async function readFolder(
   return { files, folders }
 }
 
-/** `undefined` for a file that was removed meanwhile, and for a hard link. */
+/** `undefined` for a file that was removed in between, and for a hard link. */
 async function statFile(path: string, name: string): Promise<WorkspaceFile | undefined> {
   try {
     const stats = await lstat(path)

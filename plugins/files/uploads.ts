@@ -21,10 +21,7 @@ interface UploadedFile {
   readonly content: Uint8Array
 }
 
-/**
- * Files sent for an agent. Each stands in a folder of its own in the workspace, so that none takes the place of
- * another.
- */
+/** Files uploaded for an agent. Each has its own folder in the workspace, so that none replaces another. */
 export class UploadService implements Uploads {
   readonly #deps: UploadServiceDeps
   constructor(deps: UploadServiceDeps) {
@@ -48,7 +45,7 @@ export class UploadService implements Uploads {
     )
   }
   async read(upload: Upload): Promise<Uint8Array> {
-    // The agent may have made it larger meanwhile.
+    // The agent may have made it larger in between.
     return this.#deps.workspaces.read(upload.agentId, upload.path, {
       maxBytes: Math.max(this.#deps.maxBytes, upload.sizeBytes),
     })
@@ -104,7 +101,7 @@ export class UploadService implements Uploads {
       await workspaces.remove(agent, row.path)
       throw error
     }
-    // Killed while it was written: nobody would forget it any more.
+    // Killed while it was written: nothing would remove it later.
     if (!(await this.#deps.agents.find(agent))) {
       await this.clear(agent)
       throw new Refusal('agent_not_found', `No agent ${agent}`)

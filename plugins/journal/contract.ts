@@ -3,7 +3,7 @@ import type { ErrorCode, Statement } from 'svc/sdk'
 
 /** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its entry point. */
 export type TurnState = 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled' | 'interrupted'
-/** Where a turn came in. */
+/** The entry point of a turn. */
 export type EntryPoint =
   | 'rest'
   | 'sse'
@@ -18,12 +18,12 @@ export type EntryPoint =
   | 'hook'
   | 'a2a'
 
-/** What a caller is told of a turn that failed. `retryable`: the same message may be answered later. */
+/** The failure of a turn, as shown to callers. `retryable`: the same message may be answered later. */
 export interface TurnFailure {
   readonly code: ErrorCode
   readonly message: string
   readonly retryable: boolean
-  /** When a later try makes sense, as the caller was told. */
+  /** When a retry makes sense, as shown to the caller. */
   readonly retryAfterSecs?: number | undefined
 }
 export interface Turn {
@@ -32,7 +32,7 @@ export interface Turn {
   readonly sessionId: string
   readonly entryPoint: EntryPoint
   readonly state: TurnState
-  /** After a crash: go on from the last recorded step, or mark as interrupted because nobody waits any more. */
+  /** After a crash: resume from the last recorded step, or mark as interrupted because no caller waits any more. */
   readonly onCrash: 'resume' | 'interrupt'
   /** Parameters the turn runs with, as JSON. */
   readonly options: string
@@ -82,7 +82,7 @@ export interface Trace {
   readonly tokens?: { readonly input: number; readonly output: number } | undefined
   /** Arguments as JSON, cut; empty for a model. */
   readonly input: string
-  /** The beginning of what came out, or why it failed. */
+  /** The beginning of the output, or why it failed. */
   readonly output: string
 }
 
@@ -132,8 +132,8 @@ export interface Journal {
   /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
   release(turnId: string): Statement
   /**
-   * Turns that never ended and that nobody alive works on: those of an earlier process and released ones, oldest first.
-   * Claims them for this process; their effects that are still `intent` become `unknown`.
+   * Turns that never ended and that no live process works on: those of an earlier process and released ones, oldest
+   * first. Claims them for this process; their effects that are still `intent` become `unknown`.
    */
   orphans(): Promise<readonly Turn[]>
 }

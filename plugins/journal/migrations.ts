@@ -18,7 +18,7 @@ export const migrations: readonly Migration[] = [
     )`,
   },
   {
-    // Holds only what has not ended, so that a boot after years of turns looks at a handful.
+    // Covers only open turns, so that a boot after years of turns reads a handful of rows.
     id: '002-open-turns',
     sql: `CREATE INDEX journal_turn_open ON journal_turn (created_at) WHERE state IN ('queued', 'running', 'waiting')`,
   },
@@ -62,8 +62,8 @@ export const migrations: readonly Migration[] = [
   { id: '006-turn-agent', sql: 'CREATE INDEX journal_turn_agent ON journal_turn (agent_id, created_at)' },
   // Of all effects only those that left the daemon.
   { id: '007-effect-send', sql: `CREATE INDEX journal_effect_send ON journal_effect (created_at) WHERE kind = 'send'` },
-  // Of the last step of a turn, as JSON: most turns have no other, and a row of its own costs a third of what the end
-  // of a turn writes.
+  // The last step of a turn, as JSON: most turns have no other, and a separate row costs a third of what the end of a
+  // turn writes.
   { id: '008-turn-traces', sql: 'ALTER TABLE journal_turn ADD COLUMN traces TEXT' },
   // JSON, with the code a repeated request is answered by.
   { id: '009-turn-failure', sql: 'ALTER TABLE journal_turn ADD COLUMN failure TEXT' },

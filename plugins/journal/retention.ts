@@ -3,7 +3,7 @@ import type { JournalStore } from './store.ts'
 const SLICE = 200
 const DAY = 86_400_000
 
-/** Keeps the journal from growing for ever. In slices, so that turns which run meanwhile do not wait for it. */
+/** Keeps the journal from growing forever. Works in slices, so that running turns do not wait for it. */
 export class Retention {
   readonly #store: JournalStore
   readonly #keep: { readonly days: number; readonly traces: number }
@@ -36,7 +36,7 @@ export class Retention {
       await this.#store.trimTraces(agentId, this.#keep.traces)
     }
   }
-  /** Trims all who wrote, too: who is gone, or writes little, must not be counted for ever. */
+  /** Also trims every agent that wrote: removed ones, and those that write little, must not be counted forever. */
   async dropOld(signal: AbortSignal): Promise<void> {
     await this.trim(signal, 1)
     if (this.#keep.days === 0) return

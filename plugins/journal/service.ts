@@ -93,8 +93,8 @@ export class JournalService implements Journal {
     }))
   }
 
-  // Decision: a turn of another owner is taken to be dead. That holds because the lock on the home lets one process in
-  // at a time; daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.
+  // Decision: a turn of another owner counts as dead. That is right because the lock on the home admits one process at
+  // a time; daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.
   async orphans(): Promise<readonly Turn[]> {
     const rows = await this.#store.abandoned(this.#owner)
     await this.#store.commit(rows.flatMap((row) => [this.#store.own(row.id, this.#owner), this.#store.doubt(row.id)]))
@@ -116,7 +116,7 @@ function toTurn(row: TurnRow): Turn {
     failure: row.failure ?? undefined,
   }
 }
-/** Without what the turn's row says already. */
+/** Without the fields that are columns of the turn. */
 function kept({
   agentId: _agent,
   sessionId: _session,

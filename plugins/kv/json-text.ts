@@ -25,8 +25,8 @@ export function readValue(body: Uint8Array, key: string, maxDepth: number): stri
 }
 
 /**
- * The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is
- * none.
+ * The members of a JSON object as JSON text, the last one of each name. Throws `invalid_request` for a body that is not
+ * an object.
  */
 export function readMembers(body: Uint8Array, maxDepth: number): ReadonlyMap<string, string> {
   const text = readJson(body, 'body')

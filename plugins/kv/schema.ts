@@ -46,7 +46,7 @@ export const Pairs = v.object({ kv_pairs: v.array(Pair) })
 export const Stored = v.object({ status: v.literal('stored'), key: v.string() })
 export const Deleted = v.object({ status: v.literal('deleted'), key: v.string() })
 
-/** What an export holds and an import takes: every key of an agent with its value. */
+/** The format of export and import: every key of an agent with its value. */
 export const Export = v.object({ agent_id: v.string(), version: v.literal(1), kv: v.record(v.string(), v.unknown()) })
 export const NewImport = v.object({
   kv: v.record(v.string(), v.unknown()),

@@ -54,7 +54,7 @@ export class PairService implements KeyValue {
     try {
       await this.#store.commit(
         this.#store.put(id, key, text, new Date().toISOString(), maxKeys),
-        // The value is the agent's memory and may be private: the trail says which key, not what it holds.
+        // The value is the agent's memory and may be private: the trail names the key, not the value.
         this.#audit.entry(access(id, `set key "${key}" (${bytes} bytes)`)),
       )
     } catch (error) {
@@ -65,7 +65,7 @@ export class PairService implements KeyValue {
         { details: { limit_keys: maxKeys }, cause: error },
       )
     }
-    // Killed while the write was under way: nobody would remove the key any more.
+    // Killed during the write: nothing would remove the key later.
     if (!(await this.#agents.find(id))) {
       await this.clear(id)
       throw new Refusal('agent_not_found', `No agent ${id}`)
@@ -82,8 +82,8 @@ export class PairService implements KeyValue {
   }
 
   /**
-   * Writes many keys at once: all that can be kept, or on a failure none. Says which cannot and why. `texts` must be
-   * JSON. Throws `invalid_request` when there would be too many.
+   * Writes many keys at once: all valid ones, or none on a failure. Returns which ones are invalid and why. `texts`
+   * must be JSON. Throws `invalid_request` when there would be too many.
    */
   async import(
     agentId: string,

@@ -33,8 +33,8 @@ export class PairStore {
   }
 
   /**
-   * The limit is part of the statement: over it the value becomes NULL, which the column refuses, so that the whole
-   * batch fails and no audit entry tells of a write that never was.
+   * The limit is part of the statement: above it the value becomes NULL, which the column refuses, so that the whole
+   * batch fails and no audit entry records a write that never happened.
    */
   put(agentId: string, key: string, value: string, at: string, limit: number): Statement {
     return this.#db.sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key},

@@ -43,7 +43,7 @@ export class NoteService {
         { cause: error },
       )
     }
-    // Killed while the write was under way: nobody would remove the note any more.
+    // Killed during the write: nothing would remove the note later.
     if (!(await this.#agents.find(agentId))) await this.clear(agentId)
   }
 

@@ -90,7 +90,7 @@ export class Conversations {
   async #claim(agent: Agent, digest: string): Promise<string | undefined> {
     const { store, sessions, now } = this.#deps
     const id = await store.claim(agent.id, digest, now())
-    // The session may have been deleted meanwhile.
+    // The session may have been deleted in between.
     return id !== undefined && (await sessions.find(id)) ? id : undefined
   }
 

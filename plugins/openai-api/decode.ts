@@ -34,8 +34,8 @@ export interface Conversation {
 const DATA_URL = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
 
 /**
- * The same with the bytes of each picture, fetched where the message has an address. Throws `invalid_request` for a
- * picture that no model takes, that cannot be fetched, or that the configuration does not let it fetch.
+ * The conversation with the bytes of each picture, fetched where a message has an address. Throws `invalid_request` for
+ * an unsupported picture, one that cannot be fetched, and one that the configuration does not allow to fetch.
  */
 export async function loadImages(
   conversation: RawConversation,

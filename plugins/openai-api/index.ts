@@ -3,7 +3,7 @@ import { definePlugin, fields, fileOnly, settable } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
-import { Conversations } from './conversations.ts'
+import type { Conversations } from './conversations.ts'
 import { migrations } from './migrations.ts'
 import { openAiRoutes } from './routes.ts'
 import { ConversationStore } from './store.ts'
@@ -46,19 +46,20 @@ export default definePlugin({
   requires: { agents: Agents, chat: Chat, turns: Turns, sessions: Sessions },
   migrations,
   setup({ config, db, fetch, jobs, routes, services }) {
-    const conversations = new Conversations({
-      store: new ConversationStore(db),
-      sessions: services.sessions,
-      now: () => new Date().toISOString(),
-    })
+    const store = new ConversationStore(db)
+    const conversations = async (): Promise<Conversations> => {
+      const { Conversations } = await import('./conversations.ts')
+      return new Conversations({ store, sessions: services.sessions, now: () => new Date().toISOString() })
+    }
     const fetchImage = async (url: URL, signal: AbortSignal): Promise<Uint8Array> => {
       const images = await import('./fetch-image.ts')
       return images.fetchImage(fetch, url, { signal, ...config })
     }
     routes.add(...openAiRoutes({ ...services, conversations, ...(config.fetch_images ? { fetchImage } : {}) }))
-    jobs.every('conversations', HOUR_MS, () =>
-      conversations.cleanup(new Date(Date.now() - config.conversation_hours * HOUR_MS).toISOString()),
-    )
+    jobs.every('conversations', HOUR_MS, async () => {
+      const before = new Date(Date.now() - config.conversation_hours * HOUR_MS)
+      await (await conversations()).cleanup(before.toISOString())
+    })
     return {}
   },
 })

@@ -2,7 +2,7 @@ import type { Migration } from 'svc/sdk'
 
 export const migrations: readonly Migration[] = [
   {
-    // `digest` is of all that was said in the session; null while a turn works in it, or when one did not end well.
+    // `digest` covers the whole content of the session; null while a turn works in it, or after one failed.
     id: '001-conversation',
     sql: `CREATE TABLE openai_api_conversation (
       session_id TEXT NOT NULL PRIMARY KEY,

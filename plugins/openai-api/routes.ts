@@ -15,7 +15,7 @@ export interface OpenAiDeps {
   readonly agents: Agents
   readonly chat: Chat
   readonly turns: Turns
-  readonly conversations: Conversations
+  readonly conversations: () => Promise<Conversations>
   /** Absent when images are not fetched from their addresses. */
   readonly fetchImage?: (url: URL, signal: AbortSignal) => Promise<Uint8Array>
 }
@@ -134,7 +134,7 @@ async function accept({ agents, chat, conversations, fetchImage }: OpenAiDeps, r
   const warnings = decodeUnused(body)
   const agent = await selectAgent(agents, body.model)
   const names = { session: header('x-svc-session')?.trim() || undefined, user: body.user?.trim() || undefined }
-  const place = await conversations.place(agent, names, input)
+  const place = await (await conversations()).place(agent, names, input)
   const turn = await chat.accept({
     agentId: agent.id,
     sessionId: place.sessionId,

@@ -7,7 +7,7 @@ export class ConversationStore {
     this.#db = db
   }
 
-  /** Takes the session whose content has this digest; nobody else gets it until it is settled. */
+  /** Claims the session whose content has this digest; nobody else gets it until it is settled. */
   async claim(agentId: string, digest: string, at: string): Promise<string | undefined> {
     const row = await this.#db.one<{
       session_id: string

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
-/** 32 characters that are not taken for each other: none of 0, 1, I and O. Six of them are 30 bits. */
+/** 32 characters that are not confused with each other: without 0, 1, I and O. Six of them are 30 bits. */
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
 const CHARACTERS = 6
 
@@ -12,8 +12,8 @@ export function makeCode(random: (bytes: number) => Uint8Array = randomBytes): s
 }
 
 /**
- * What is stored of a code: 30 bits could be found from a plain hash in a second, so it takes a key that is not in the
- * same place.
+ * The stored form of a code: 30 bits could be found from a plain hash in a second, so it needs a key that is stored
+ * elsewhere.
  */
 export function digestCode(code: string, key: string): string {
   return createHmac('sha256', Buffer.from(key, 'hex'))

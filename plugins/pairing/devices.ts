@@ -12,7 +12,7 @@ interface CachedDevice {
   written: string
 }
 
-/** The paired devices: rows, and a copy of them in memory, which every request with a key of theirs asks. */
+/** The paired devices: rows, and a copy in memory for the check of every request. */
 export class Devices {
   readonly #store: PairingStore
   readonly #audit: Audit
@@ -39,7 +39,7 @@ export class Devices {
     return known?.holder
   }
 
-  /** Takes over what is stored: another process may have paired or removed one. */
+  /** Reloads the rows: another process may have paired or removed a device. */
   async read(): Promise<void> {
     let changes: number
     let rows: readonly DeviceRow[]
@@ -95,7 +95,7 @@ export class Devices {
     change()
   }
 
-  /** Writes down when devices were last seen: not at every request, and nothing when there was none. */
+  /** Stores when devices were last seen: not at every request, and not when there was none. */
   async note(): Promise<void> {
     const seen = [...this.#byDigest.values()].filter(({ lastSeen, written }) => lastSeen > written)
     if (seen.length === 0) return

@@ -14,8 +14,8 @@ export interface PushDeps {
 }
 
 /**
- * One message to the service that all devices are subscribed to: it is taken for all of them or for none. Throws
- * `service_unavailable` when the configuration names no service.
+ * One message to the service that all devices subscribe to: accepted for all of them or for none. Throws
+ * `service_unavailable` when no service is configured.
  */
 export async function push(
   { title, message }: v.InferOutput<typeof Notification>,

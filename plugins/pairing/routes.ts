@@ -9,7 +9,7 @@ import type { Pairing } from './service.ts'
 export interface PairingRoutesDeps {
   readonly settings: Settings
   readonly devices: Devices
-  /** Made when somebody pairs a device. */
+  /** Created with the first pairing. */
   readonly pairing: () => Promise<Pairing>
   readonly audit: Audit
   readonly fetch: Fetch
@@ -29,8 +29,8 @@ const code = {
 }
 
 /**
- * While pairing is off every row needs the API key and says so; only while it is on one of them is public (security
- * facts 3.1).
+ * While pairing is off every route requires the API key and its documentation says so; only while it is on one of them
+ * is public (security facts 3.1).
  */
 export function pairingRoutes(deps: PairingRoutesDeps): readonly AnyRoute[] {
   return [requestRoute(deps), completeRoute(deps), notifyRoute(deps), listRoute(deps), removeRoute(deps)]

@@ -24,8 +24,8 @@ export const Completion = v.pipe(
     token: code,
     display_name: v.optional(line(128), 'device'),
     platform: v.optional(line(64), 'unknown'),
-    // Decision: taken and not kept. Neither ntfy nor gotify knows devices by such a token, and a secret without a use
-    // is a risk.
+    // Decision: accepted and not stored. Neither ntfy nor gotify uses such device tokens, and a secret without a use is
+    // a risk.
     push_token: v.optional(secret(v.pipe(v.string(), v.maxLength(4096)))),
   }),
   v.check(

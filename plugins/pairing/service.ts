@@ -36,7 +36,7 @@ export class Pairing {
     this.#deps = deps
   }
 
-  /** Throws `conflict` when there is no place for one more device, and `invalid_request` when too many codes wait. */
+  /** Throws `conflict` when there are too many devices, and `invalid_request` when too many codes are pending. */
   async request(
     by: Pick<RequestFacts, 'principal' | 'clientAddress'>,
   ): Promise<{ readonly code: string; readonly expiresAt: string }> {

@@ -2,9 +2,7 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import { CodeRow, DeviceRow } from './schema.ts'
 
-/**
- * Over a limit, or for a code that is gone, the id becomes NULL, which the column refuses: the batch fails as a whole.
- */
+/** Over a limit, or for a missing code, the id becomes NULL, which the column refuses: the batch fails as a whole. */
 export class PairingStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -19,7 +17,7 @@ export class PairingStore {
     return this.#db.sql`INSERT INTO pairing_code (id, digest, expires_at, attempts)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_code) < ${most} THEN ${id} END, ${digest}, ${expiresAt}, 0)`
   }
-  /** Every code that waits counts it: whom a wrong code was meant for, nobody knows. */
+  /** A wrong code counts against every pending code: which one was meant is unknown. */
   countAttempt(now: string): Statement {
     return this.#db.sql`UPDATE pairing_code SET attempts = attempts + 1 WHERE expires_at > ${now}`
   }

@@ -4,7 +4,7 @@ import { isSame, LinkRefusal, mac } from './mac.ts'
 export const OPEN_BYTES = 65_536
 export const LINK_BYTES = 16 * 1024 * 1024
 const LENGTH_BYTES = 4
-/** The code stands behind the body as hexadecimal digits; the length counts both (API facts, appendix C). */
+/** The code follows the body as hexadecimal digits; the length covers both (API facts, appendix C). */
 const MAC_CHARS = 64
 
 /** One direction of a link: numbers its frames, so that none can be left out, repeated or put elsewhere. */
@@ -23,7 +23,7 @@ export class FrameSeal {
     return frame(Buffer.concat([body, Buffer.from(this.#next(body).toString('hex'), 'latin1')]))
   }
 
-  /** The body of what stands in a frame. Throws when it is not the next one of this link, or was changed. */
+  /** The body of a frame. Throws when the frame is not the next one of this link, or was changed. */
   open(content: Buffer): Buffer {
     const body = content.subarray(0, Math.max(0, content.byteLength - MAC_CHARS))
     const given = content.subarray(body.byteLength).toString('latin1')

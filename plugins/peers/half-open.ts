@@ -2,7 +2,9 @@ import { HANDSHAKE_MS } from './handshake.ts'
 
 const MOST = 32
 
-/** Connections that have proven nothing yet: so many at once and so long each, or a stranger could hold all of them. */
+/**
+ * Connections that have proven nothing yet, limited in number and time, so that a stranger cannot use up all of them.
+ */
 export class HalfOpen {
   readonly #since = new Map<symbol, number>()
   readonly #most: number
@@ -13,7 +15,7 @@ export class HalfOpen {
     this.#most = most
   }
 
-  /** A place, to be given back when the handshake has ended either way; `undefined` when all are taken. */
+  /** A slot, to be released when the handshake ends; `undefined` when all are in use. */
   enter(): (() => void) | undefined {
     const now = this.#now()
     for (const [place, since] of this.#since) if (now - since > HANDSHAKE_MS) this.#since.delete(place)

@@ -15,7 +15,7 @@ const hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 const nodeId = v.pipe(v.string(), v.regex(/^[\w.:-]{1,128}$/))
 const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 const greeting = { version: whole, from: nodeId, to: nodeId, nonce: hex, sent_at: whole, mac: hex }
-/** The first message: who calls whom, when, with a nonce, proven with the secret. */
+/** The first message: caller, target, time and nonce, authenticated with the secret. */
 export const Hello = v.strictObject({ type: v.literal('hello'), ...greeting })
 export type Hello = v.InferOutput<typeof Hello>
 /** The answer, bound to the nonce it answers. */
@@ -42,7 +42,7 @@ export interface Side {
   nonce?(): Buffer
 }
 
-/** Calls `peer`. `accept` takes its answer once and gives the proof to send. Throws `LinkRefusal`. */
+/** Calls `peer`. `accept` reads its answer once and returns the proof to send. Throws `LinkRefusal`. */
 export function call(
   side: Side,
   peer: string,
@@ -79,7 +79,7 @@ export function call(
 }
 
 /**
- * Answers a call. `accept` takes the proof once. `replays` is shared by all calls of this node. Throws `LinkRefusal`.
+ * Answers a call. `accept` reads the proof once. `replays` is shared by all calls of this node. Throws `LinkRefusal`.
  */
 export function answer(
   side: Side,
@@ -128,7 +128,7 @@ export function answer(
 type Names = readonly [initiator: string, responder: string]
 type Nonces = readonly [initiator: string, responder: string]
 const version = String(VERSION)
-// Each message has a tag of its own: none can be sent back as another.
+// Each message has its own tag: none can be sent back as another.
 const first = (secret: Buffer, names: Names, nonce: string, at: number): Buffer =>
   mac(secret, 'svc-ofp-hs1', version, ...names, nonce, String(at))
 const second = (secret: Buffer, names: Names, nonces: Nonces, at: number): Buffer =>
@@ -175,7 +175,7 @@ function checkTime(sentAt: number, now: number): void {
     throw new LinkRefusal(403, `The clocks differ by more than ${WINDOW_MS / 1000} s`)
 }
 
-/** What is refused is seen by the operator. */
+/** The operator sees refusals. */
 function counted<A extends readonly unknown[], T>(work: (...given: A) => T): (...given: A) => T {
   return (...given) => {
     try {

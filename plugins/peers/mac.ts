@@ -16,7 +16,7 @@ export class LinkRefusal extends Error {
   }
 }
 
-/** The shared secret as bytes. Throws when it is too short to be one: a guess must not be worth a try. */
+/** The shared secret as bytes. Throws when it is short enough to be guessed. */
 export function secretOf(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.byteLength < SECRET_BYTES)
@@ -41,7 +41,7 @@ export function isSame(expected: Buffer, given: Uint8Array): boolean {
   return given.byteLength === MAC_BYTES && timingSafeEqual(expected, given)
 }
 
-/** HKDF-SHA256: a key of its own for each session and direction. */
+/** HKDF-SHA256: a separate key for each session and direction. */
 export function derive(secret: Buffer, salt: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, salt, purpose, MAC_BYTES))
 }

@@ -2,7 +2,7 @@
 export const WINDOW_MS = 300_000
 const MOST = 100_000
 
-/** Nonces used within the clock window. Only proven nonces are stored, so a stranger cannot fill the memory. */
+/** Nonces used within the clock window. Only authenticated nonces are stored, so a stranger cannot fill the memory. */
 export class Replays {
   readonly #until = new Map<string, number>()
   readonly #most: number
@@ -14,7 +14,7 @@ export class Replays {
     return this.#until.size
   }
 
-  /** Whether the nonce is new; it is not from then on. `false` too when there is no room left to remember it. */
+  /** Whether the nonce is new, and marks it used. `false` too when there is no room to remember it. */
   take(nonce: string, sentAt: number, now: number): boolean {
     // In the order of arrival the first ones end first, give or take the difference of the clocks.
     for (const [known, until] of this.#until) {

@@ -5,10 +5,9 @@ export interface BackOff {
 }
 
 /**
- * Milliseconds to wait before the next try. `failed` is the number of tries that failed, `random` in [0, 1). What
- * the provider asked
- * for counts; without that a random part of a span that doubles with each failure, so that many callers do not come
- * back at once.
+ * Milliseconds to wait before the next try. `failed` is the number of tries that failed, `random` in [0, 1). The
+ * provider's own wish counts; without one it is a random part of a span that doubles with each failure, so that many
+ * callers do not retry at the same time.
  */
 export function pause(failed: number, retryAfterSecs: number | undefined, limits: BackOff, random: number): number {
   if (retryAfterSecs !== undefined) return Math.min(Math.max(0, retryAfterSecs * 1000), limits.retryAfterMaxMs)

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
-/** Circuits that nobody used for long make room for new ones. */
+/** Unused circuits are dropped for new ones above this number. */
 const MAX_CIRCUITS = 1000
 
 interface Circuit {
@@ -49,7 +49,7 @@ export class Breaker {
     return circuit !== undefined && circuit.openUntil > 0 && (this.#clock.now() < circuit.openUntil || circuit.trial)
   }
 
-  /** Lets a call through, or returns the milliseconds until it is worth asking again. */
+  /** Admits a call, or returns the milliseconds until a call may be admitted. */
   admit(name: string): Admission | number {
     const circuit = this.#circuit(name)
     const now = this.#clock.now()

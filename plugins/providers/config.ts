@@ -23,8 +23,8 @@ const Prices = v.pipe(
 )
 
 /**
- * One `[providers.<name>]` section. What a driver asks for beside this, such as a project or a region, its own schema
- * checks.
+ * One `[providers.<name>]` section. Further fields of a driver, such as a project or a region, are checked by its own
+ * schema.
  */
 export const Section = v.pipe(
   v.objectWithRest(

@@ -12,7 +12,7 @@ import type { DriverEntry, DriverRegistry } from './registry.ts'
 const GENERIC = 'openai-compatible'
 const MAX_ORIGINS = 500
 
-/** What is asked for: a provider by name and what a manifest overrides of it. */
+/** A provider by name, with what a manifest overrides. */
 export interface Choice {
   readonly provider: string
   readonly baseUrl?: string | undefined
@@ -30,7 +30,7 @@ export interface Connection {
   readonly circuit: string
   /** Of all its keys, this one among them. */
   readonly circuits: readonly string[]
-  /** All keys rest; this one may be used after so long. */
+  /** All keys are suspended; milliseconds until this one may be used. */
   readonly waitMs: number
 }
 
@@ -64,7 +64,7 @@ export class Connections {
   section(name: string): Section | undefined {
     return this.#sections[name]
   }
-  /** Names of everything that can be asked for: loaded drivers and sections that use one under another name. */
+  /** All names that can be used: loaded drivers, and sections that use one under another name. */
   names(): readonly string[] {
     const names = new Set(
       this.#registry
@@ -88,7 +88,7 @@ export class Connections {
     const driver = this.driver(name)?.driver.name
     return driver === undefined || driver === GENERIC ? name : driver
   }
-  /** Where requests for a provider go when the manifest says nothing. */
+  /** The address of a provider when the manifest has none. */
   baseUrl(name: string): string | undefined {
     return this.#addresses.get(name) ?? this.#own(name)
   }
@@ -102,7 +102,7 @@ export class Connections {
   /** The address that the driver makes of the fields of the section, such as that of a region. */
   #made(name: string, driver: ProviderDriver | undefined): string | undefined {
     const options = driver?.address ? v.safeParse(driver.config, this.#options(name, driver)) : undefined
-    // A section that is wrong is told of when the provider is called; a list of all of them is no place for it.
+    // A wrong section is reported when the provider is called, not in a list of all providers.
     return options?.success ? driver?.address?.(options.output) : undefined
   }
   /** What is missing on this machine for a driver that runs a program; `undefined` for a driver that runs none. */
@@ -112,10 +112,7 @@ export class Connections {
     const options = v.safeParse(driver.config, this.#options(name, driver))
     return { lacks: options.success ? driver.missingRequirement(options.output) : undefined }
   }
-  /**
-   * Where a provider is at home. A vendor whose customers each have their own address is at home where the operator
-   * says it is.
-   */
+  /** The provider's own address. Where each customer of a vendor has one, it is the configured address. */
   #home(name: string): string | undefined {
     const driver = this.driver(name, true)?.driver
     return (
@@ -142,7 +139,7 @@ export class Connections {
     if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
     const home = this.#home(provider)
     const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
-    // All of them come from one place, so what holds for one holds for all.
+    // All of them come from one place, so the check of the first covers all.
     const [firstKey] = keys
     if (driver.envVar !== undefined && firstKey === undefined && this.#sameOrigin(baseUrl, home))
       throw missingKey(provider, apiKeyEnv ?? driver.envVar)
@@ -208,7 +205,7 @@ export class Connections {
     throw new Refusal('service_unavailable', `Provider ${provider} has no address: set ${ways.join(' or ')}.`)
   }
 
-  /** What the driver asks for in the section, checked. Throws `service_unavailable` with the field that is wrong. */
+  /** The driver's fields of the section, checked. Throws `service_unavailable` with the field that is wrong. */
   #config(provider: string, driver: ProviderDriver): Record<string, unknown> {
     const read = v.safeParse(driver.config, this.#options(provider, driver))
     if (read.success) return read.output
@@ -216,7 +213,7 @@ export class Connections {
     throw new Refusal('service_unavailable', `[providers.${provider}] ${v.getDotPath(issue) ?? ''}: ${issue.message}`)
   }
 
-  /** The section, with what the driver's variables hold where the section says nothing. */
+  /** The section, with missing fields filled from the driver's variables. */
   #options(provider: string, { configVars }: ProviderDriver): Readonly<Record<string, unknown>> {
     const section: Readonly<Record<string, unknown>> = this.#sections[provider] ?? {}
     if (!configVars) return section
@@ -232,9 +229,8 @@ export class Connections {
 
   /**
    * Whether a key may go to an address: to the provider's own origin, to those named in `key_origins`, and to the
-   * one that stands beside
-   * it in its section or was in force when it was stored. Without this an address in a manifest or over the API
-   * could collect keys.
+   * address beside it in its section or in force when it was stored. Without this check an address in a manifest or
+   * over the API could collect keys.
    */
   #mayReceive(key: Key | undefined, provider: string, home: string | undefined, baseUrl: string): boolean {
     const section = this.#sections[provider]

@@ -5,11 +5,11 @@ import type { CompletionEvent, CompletionRequest, Embeddings, Price } from 'svc/
 export interface ResolvedModel {
   readonly provider: string
   readonly model: string
-  /** USD per million tokens; `undefined` when nobody knows. */
+  /** USD per million tokens; `undefined` when unknown. */
   readonly price: Price | undefined
   /** Tokens. */
   readonly contextWindow: number
-  /** Tokens an answer may have at most; absent when nobody knows. */
+  /** Limit of an answer in tokens; absent when unknown. */
   readonly maxOutputTokens?: number
   /** What the manifest overrides, as `resolve` was given it. */
   readonly baseUrl?: string
@@ -47,15 +47,14 @@ export interface CallPhase {
   /** Number of the try that comes next. */
   readonly attempt: number
 }
-/** What a driver says, and between its tries what is waited for. */
+/** The events of a driver, and between attempts what is waited for. */
 export type InferenceEvent = CompletionEvent | CallPhase
 
-/** Calls models, whoever provides them. Retries and time limits live here and nowhere else. */
+/** Calls models of any provider. Retries and time limits live here and nowhere else. */
 export interface Inference {
   /**
-   * `default` as provider or model means what the daemon is configured to use, else the first provider with a key,
-   * else a
-   * local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot
+   * `default` as provider or model means what the daemon is configured to use, else the first provider with a key, else
+   * a local Ollama, else the embedded model. Throws `service_unavailable` with what to do when a named provider cannot
    * be used.
    */
   resolve(choice: {
@@ -65,19 +64,17 @@ export interface Inference {
     readonly apiKeyEnv?: string
   }): Promise<ResolvedModel>
   /**
-   * The provider and model a name stands for when an agent of provider `own` is asked for it: a model that provider
-   * lists, else
-   * an alias, else `provider/model`, else a model of that provider that nobody knows.
+   * The provider and model that a name resolves to for an agent of provider `own`: a model that provider lists, else an
+   * alias, else `provider/model`, else an unknown model of that provider.
    */
   choose(wanted: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
-  /** Throws `forbidden` for an address that no provider may be called at, whoever sets it. Sends nothing. */
+  /** Throws `forbidden` for an address that no provider may be called at, whatever its source. Sends nothing. */
   admit(baseUrl: string): Promise<void>
-  /** One sentence on why there may be no such model; `undefined` when it is known, or nobody can tell. */
+  /** A warning that there may be no such model; `undefined` when it is known, or cannot be checked. */
   doubt(choice: { readonly provider: string; readonly model: string }): Promise<string | undefined>
   /**
-   * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is
-   * less than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end`
-   * comes last.
+   * Retries with back-off, but never after the first event; `withinMs` is what all of it may take, where that is less
+   * than configured. Throws `UpstreamFailure`, or the signal's reason. Exactly one `end` comes last.
    */
   complete(
     model: ResolvedModel,
@@ -87,11 +84,9 @@ export interface Inference {
   ): AsyncIterable<InferenceEvent>
   /**
    * One vector for each text, in their order, all of one length; any number of texts, in as many requests as the
-   * provider needs. `default`
-   * as provider means the one that `[plugins.providers] embedding` names, else the embedded one, which needs no
-   * network. Retries as
-   * `complete` does and throws what it throws; `invalid_request` when the provider cannot embed. What it costs is
-   * for the caller to record.
+   * provider needs. `default` as provider means the one that `[plugins.providers] embedding` names, else the embedded
+   * one, which needs no network. Retries as `complete` does and throws what it throws; `invalid_request` when the
+   * provider cannot embed. What it costs is for the caller to record.
    */
   embed(
     choice: {
@@ -114,7 +109,7 @@ export interface Inference {
   }[]
   /** Why the default cannot be used as it is configured; `undefined` when it can. */
   defaultProblem(): Promise<string | undefined>
-  /** What `default` stands for at this moment. */
+  /** What `default` resolves to now. */
   defaultModel(): Promise<{ readonly provider: string; readonly model: string }>
 }
 export const Inference = defineService<Inference>()('inference')

@@ -15,7 +15,7 @@ export class DefaultModelLog {
   #cancel: () => void = () => {}
   #closed = false
 
-  /** `problem` says why the default cannot be used as it is configured. */
+  /** `problem` returns why the configured default cannot be used. */
   constructor(defaults: DefaultModel, problem: () => Promise<string | undefined>, clock: Clock, log: Logger) {
     this.#defaults = defaults
     this.#problem = problem

@@ -3,7 +3,7 @@ import { variablesOf } from './keys.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
 
-/** Which provider is taken when several have a key. Those not named follow in alphabetical order. */
+/** The order of preference when several providers have a key. Others follow in alphabetical order. */
 export const PREFERENCE = [
   'openai',
   'anthropic',
@@ -48,8 +48,8 @@ export const isDefault = (name: string | undefined): boolean =>
   name === undefined || name === '' || name === 'default' || name === 'auto'
 
 /**
- * Decides what `default` stands for: the configuration, else the first provider with a key, else a local Ollama, else
- * the offline model.
+ * Resolves `default`: the configuration, else the first provider with a key, else a local Ollama, else the offline
+ * model.
  */
 export class DefaultModel {
   readonly #connections: Connections
@@ -115,7 +115,7 @@ export class DefaultModel {
       if (first !== undefined) this.#firstModels.set(address, first)
       return first ?? UNKNOWN
     } catch {
-      // The call itself will say what is wrong with the provider.
+      // The call itself will report the problem.
       return UNKNOWN
     }
   }

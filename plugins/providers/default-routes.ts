@@ -38,7 +38,7 @@ function setDefaultRoute(deps: ProviderRouteDeps): AnyRoute {
       'Written into config.toml; it holds at once, for agents that name none. Without `model` the one the ' +
       'provider suggests.',
     body: DefaultBody,
-    // What is sent is set, also when it is what the daemon chose by itself.
+    // A value that is sent is set, even when it equals what the daemon chose by itself.
     async shown() {
       const { provider: _provider, model: _model, ...fixed } = await readDefault(deps.inference)
       return { fields: fixed }

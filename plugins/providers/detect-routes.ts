@@ -5,7 +5,7 @@ import type { Connections } from './connection.ts'
 import type { Ollama } from './ollama.ts'
 import { Detection, ProviderParams } from './schema.ts'
 
-/** Servers of models on this machine, looked for where they usually are (Interface 4.6). */
+/** Detects model servers on this machine at their usual addresses (Interface 4.6). */
 export function detectRoutes({
   connections,
   ollama,

@@ -6,9 +6,8 @@ const OPTIONAL_COUNTS = ['cachedInput', 'cacheWrite', 'thinking'] as const
 const STOPS: ReadonlySet<unknown> = new Set(['done', 'length', 'calls', 'refused'])
 
 /**
- * An event as a driver gave it, checked field by field: drivers come from plugins, and the types of a plugin hold
- * nothing at run time.
- * Throws a failure that names the provider and the field. Whether figures can be believed is not looked at.
+ * An event of a driver, checked field by field: drivers come from plugins, whose types are not enforced at run time.
+ * Throws a failure that names the provider and the field. Does not check whether figures are plausible.
  */
 export function checkEvent(provider: string, event: unknown): CompletionEvent {
   const require = (ok: boolean, field: string, expected: string, value: unknown): void => {

@@ -5,16 +5,13 @@ import type { Embedded, Inference, ResolvedModel, InferenceEvent } from './contr
 import { isDefault } from './default-model.ts'
 import { checkEmbeddings } from './driver-events.ts'
 
-/** What one request holds where a driver does not say. */
+/** The size of one request where a driver does not state it. */
 const USUAL: Omit<Embedding, 'model'> = { texts: 16, chars: 60_000 }
 /** Texts of one call. */
 const MAX_TEXTS = 10_000
 const NOTHING = { system: '', turns: [], tools: [] } satisfies Omit<CompletionRequest, 'model'>
 
-/**
- * The calls of a provider with all that is done when they fail. `through` stands between that and the driver's
- * client.
- */
+/** Calls of a provider with retries, keys and time limits. `wrapClient` stands between them and the driver's client. */
 export type Calls = (
   model: ResolvedModel,
   request: Omit<CompletionRequest, 'model'>,
@@ -91,8 +88,7 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderD
 }
 
 /**
- * As many texts as one request holds. A text that is too long by itself goes by itself, for the provider to cut or to
- * refuse.
+ * As many texts as fit into one request. A text that is too long is sent alone, for the provider to cut or to refuse.
  */
 function* parts(texts: readonly string[], most: number, chars: number): Generator<readonly string[]> {
   let part: string[] = []

@@ -5,9 +5,8 @@ const MAX_KEYS = 1000
 type Reason = 'refused' | 'rate_limit'
 
 /**
- * Chooses the next of a provider's keys. Calls take them in turn; one that was refused or used too often is
- * suspended for a while. A key is
- * named by its circuit, so that none is kept here. The only key of a provider is never suspended.
+ * Chooses the next of a provider's keys. Calls take them in turn; one that was refused or used too often is suspended
+ * for a while. A key is named by its circuit, so that none is kept here. The only key of a provider is never suspended.
  */
 export class KeyRotation {
   readonly #clock: Clock
@@ -33,10 +32,9 @@ export class KeyRotation {
   }
 
   /**
-   * The number of the next key; `blocked` says which ones are out for other reasons. When all rest, the one that was
-   * only used too often
-   * and may be used first, with the milliseconds until then; one that was refused is tried again at once, so that
-   * the caller is told why.
+   * The index of the next key; `blocked` tells which ones cannot be used for other reasons. When all are suspended, it
+   * is the rate-limited one that is free first, with the milliseconds until then; a refused key is tried again at once,
+   * so that the caller gets the reason.
    */
   next(
     names: readonly string[],

@@ -5,7 +5,7 @@ import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
 
-/** A key and where it came from: what a key of the environment may be sent to is limited. */
+/** A key and its source: keys of the environment may only be sent to certain addresses. */
 export interface Key {
   readonly value: string
   readonly source: 'stored' | 'config' | 'environment'
@@ -14,14 +14,14 @@ export interface Key {
   /** The address it was stored for. */
   readonly address?: string
 }
-/** Reads a variable of the environment: vendors' keys are where their own tools look for them. */
+/** Reads a variable of the environment: vendors' keys are in the variables of their own tools. */
 export type Environment = (variable: string) => string | undefined
 
-/** Some providers say the key back that they refuse: nothing they said is shown or kept with it. */
+/** Some providers repeat the key that they refuse: their words are neither shown nor stored with it. */
 export const withoutKey = (text: string, key: Key | undefined): string =>
   key === undefined || key.value === '' ? text : text.replaceAll(key.value, '***')
 
-/** The variables a driver's key may be in, in the order they are looked at. */
+/** The variables that may hold a driver's key, in order of precedence. */
 export const variablesOf = ({
   envVar,
   otherEnvVars = [],
@@ -39,11 +39,9 @@ const StoredKeys = v.union([
 export const MAX_KEYS = 50
 
 /**
- * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places
- * that has any gives all
- * of them: `api_key` and `api_keys`, or a variable and those that are numbered after it (`OPENAI_API_KEY`,
- * `OPENAI_API_KEY_2` and so on).
- * Never keeps one.
+ * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places that
+ * has any gives all of them: `api_key` and `api_keys`, or a variable and those that are numbered after it
+ * (`OPENAI_API_KEY`, `OPENAI_API_KEY_2` and so on). Never keeps one.
  */
 export class Keys {
   readonly #vault: Vault
@@ -51,7 +49,7 @@ export class Keys {
   readonly #sections: Readonly<Record<string, Section>>
   /** Names only. Spares a read of the vault for each call of a provider that has no stored key. */
   readonly #stored: Set<string>
-  /** A key that joins others must not push out one that came meanwhile. */
+  /** A key that is added must not replace one that was stored in between. */
   readonly #changes = new SerialQueue()
 
   static async open(
@@ -106,9 +104,8 @@ export class Keys {
   }
 
   /**
-   * Durable before it settles, together with the statements. `address` is where the provider's requests go now: no
-   * key that was stored
-   * for another one stays beside it. Throws `invalid_request` for too many.
+   * Durable before it settles, together with the statements. `address` is the provider's present address: keys stored
+   * for another one are dropped. Throws `invalid_request` for too many.
    */
   store(
     provider: string,

@@ -28,8 +28,8 @@ export async function addUsableModels(
       for (const id of installed) models.push(own(state, id, section?.context_window))
       continue
     }
-    // Nobody can tell without asking whether another local server runs: it counts when somebody configured it. What
-    // has no address is here.
+    // Whether another local server runs cannot be known without a request: it counts when it is configured. A provider
+    // without an address runs in this process.
     if (
       authStatus === 'missing' ||
       (authStatus === 'no_key_needed' && state.baseUrl !== undefined && section === undefined)

@@ -12,7 +12,7 @@ import type { DriverEntry } from './registry.ts'
 
 export const BUILTIN = 'builtin'
 const GENERIC = 'openai-compatible'
-/** What is assumed of a model whose window nobody knows. */
+/** The window that is assumed for a model without a known one. */
 const CONTEXT_WINDOW = 128_000
 /** How many other providers of a model a warning names. */
 const MAX_OTHERS = 3
@@ -28,10 +28,10 @@ interface Choice {
   readonly model: string
 }
 
-/** What names a model in a manifest: an address or a variable of its own may stand beside it. */
+/** How a manifest names a model: with an optional address and key variable. */
 type ModelChoice = Parameters<Inference['resolve']>[0]
 
-/** Decides what a model's name stands for, wherever somebody names one, so that one name means one model. */
+/** Resolves the names of models everywhere, so that one name means one model. */
 export class ModelNaming {
   readonly #connections: Connections
   readonly #defaults: DefaultModel
@@ -45,7 +45,7 @@ export class ModelNaming {
     this.#catalog = catalog
   }
 
-  /** The provider and model a name stands for when an agent of provider `own` names it. */
+  /** The provider and model that a name resolves to when an agent of provider `own` uses it. */
   async choose(name: string, own: string): Promise<Choice> {
     if (isDefault(name)) return { provider: own, model: name }
     const provider = isDefault(own) ? (await this.#defaults.find()).provider : own
@@ -64,7 +64,7 @@ export class ModelNaming {
       : { provider: prefix, model: rest }
   }
 
-  /** The provider and model that a choice stands for, with what is known of that model. Throws when it has no key. */
+  /** The provider and model that a choice resolves to, and what is known of that model. Throws when it has no key. */
   async resolve(choice: ModelChoice): Promise<ResolvedModel> {
     const { baseUrl, apiKeyEnv } = choice
     let { provider, model } = choice
@@ -102,7 +102,7 @@ export class ModelNaming {
     return { provider: other ?? usual.provider, model }
   }
 
-  /** One sentence on why there may be no such model; `undefined` when it is known, or nobody can tell. */
+  /** A warning that there may be no such model; `undefined` when it is known, or cannot be checked. */
   async doubt(choice: Choice): Promise<string | undefined> {
     if (isDefault(choice.model)) return isDefault(choice.provider) ? undefined : this.#noProvider(choice.provider)
     const { provider, model } = isDefault(choice.provider) ? await this.place(choice.model) : choice
@@ -139,8 +139,8 @@ export class ModelNaming {
     baseUrl: string | undefined,
   ): ResolvedModel['price'] {
     const isLocal = driver.envVar === undefined && driver.name !== GENERIC
-    // Decision: a vendor's price holds wherever its requests are sent; what a gateway charges is said in `prices` of
-    // the section. What a program on this machine calls is paid for elsewhere, and nobody here knows how much.
+    // Decision: a vendor's price applies wherever its requests are sent; set a gateway's prices in `prices` of the
+    // section. The calls of a local program are billed elsewhere, at an unknown price.
     if (!isLocal || found?.origin === 'custom' || driver.missingRequirement) return found?.price ?? undefined
     // What needs no key costs nothing: it runs on this machine.
     const atHome = driver.baseUrl === this.#connections.baseUrl(provider) && baseUrl === undefined

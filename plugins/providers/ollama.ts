@@ -31,16 +31,16 @@ export class Ollama {
     this.#deps = deps
   }
 
-  /** The last answer; asks when there is none, and again in the background when it is old. */
+  /** The last result; detects when there is none, and again in the background when it is old. */
   async detected(): Promise<Detected> {
     if (!this.#last) return this.detect()
     const { clock, limits } = this.#deps
-    // A detection never rejects, so nobody has to wait for this one.
+    // A detection never rejects, so it need not be awaited.
     if (clock.now() - this.#last.at >= limits.againMs) void this.detect()
     return this.#last.detected
   }
 
-  /** Asks now. Calls at the same time share one request. */
+  /** Detects now. Concurrent calls share one request. */
   detect(): Promise<Detected> {
     if (this.#detecting) return this.#detecting
     const detecting = this.#request().then((detected) => {
@@ -58,8 +58,7 @@ export class Ollama {
   }
 
   /**
-   * Forgets the answer, also one on its way, after a call failed or the address changed: the next question asks
-   * again.
+   * Discards the result, even a pending one, after a call failed or the address changed: the next call detects again.
    */
   forget(): void {
     this.#last = undefined

@@ -2,9 +2,9 @@ import { UpstreamFailure } from 'svc/sdk'
 import type { ProviderClient, ProviderDriver, ProviderLink, ProviderRegistry } from 'svc/providers'
 import type { Clock } from './clock.ts'
 
-/** A driver that goes may be on its way back with new code, which takes milliseconds: calls wait for it this long. */
+/** A removed driver may be reloading, which takes milliseconds: calls wait this long for it. */
 const RETURN_MS = 1000
-/** A driver that does not end its calls after an abort is given up on after this long, so that unloading goes on. */
+/** A driver that does not end its calls after an abort is abandoned after this long, so that unloading goes on. */
 const SETTLE_MS = 5000
 /** Connections differ by section and address; far more than anyone configures. */
 const MAX_CLIENTS = 200
@@ -71,7 +71,7 @@ export class DriverEntry {
     }
   }
 
-  /** Takes no new calls. Those that run end on this code; `idle` is called when the last one has. */
+  /** Accepts no new calls. Running ones end on this code; `idle` is called after the last one. */
   retire(idle: () => void): void {
     this.open = false
     this.#idle = idle

@@ -35,7 +35,7 @@ export interface ProviderRouteDeps {
   readonly fetch: Fetch
   readonly addresses: Addresses
   readonly configuration: Configuration
-  /** How long a local server may take to answer when it is looked for. */
+  /** How long a local server may take to answer its detection. */
   readonly detectMs: number
   /** Writes the audit entry of a change to the configuration file, before the change. */
   readonly auditChange: (details: string) => Promise<void>
@@ -243,7 +243,7 @@ async function toRow(deps: ProviderRouteDeps, state: ProviderState): Promise<Pro
   }
 }
 
-/** Whether anything answers there. Throws `invalid_request` for an address that may not be called at all. */
+/** Whether anything answers at the address. Throws `invalid_request` for an address that may not be called. */
 async function isReachable(fetch: Fetch, url: string, signal: AbortSignal): Promise<boolean> {
   const limits = { headersTimeoutMs: REACH_MS, totalTimeoutMs: REACH_MS, maxBytes: 65_536 }
   try {

@@ -8,7 +8,7 @@ export const ProviderRow = v.object({
   env_var: v.optional(v.string()),
   /** What is missing and how to get it, for a provider that is a program on this machine. */
   error: v.optional(v.string()),
-  /** Empty when there is none: it runs in this process or as a program, or its address is not set yet. */
+  /** Empty when it runs in this process or as a program, or its address is not set yet. */
   base_url: v.string(),
   default_model: v.string(),
   model_count: v.number(),

@@ -4,11 +4,11 @@ import { readJson, Refusal, shortened, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { DeviceSignIn } from 'svc/providers'
 
-/** Sign-ins that nobody ended; the oldest makes room. */
+/** Abandoned sign-ins; the oldest is dropped for a new one. */
 const MAX_FLOWS = 20
 const ANSWER_MS = 20_000
 const MAX_BYTES = 65_536
-/** What RFC 8628 takes for granted, and by how much it is slowed down. In seconds. */
+/** Defaults of RFC 8628, and the increase on `slow_down`. In seconds. */
 const INTERVAL = 5
 const SLOWER = 5
 const LONGEST = 3600
@@ -49,9 +49,8 @@ export interface Started {
 }
 
 /**
- * Sign-ins with a device code that are under way (RFC 8628). The vendor's code never leaves: who polls has an id of
- * ours. They live as long
- * as the process; after a restart one signs in anew.
+ * Pending sign-ins with a device code (RFC 8628). The vendor's code never leaves this process: clients poll with an id
+ * of ours. They end with the process; after a restart a sign-in begins again.
  */
 export class SignIns {
   readonly #fetch: Fetch
@@ -70,7 +69,7 @@ export class SignIns {
     this.#granted = parts.granted
   }
 
-  /** Asks the vendor for a code. Throws `UpstreamFailure` when it gives none. */
+  /** Requests a code from the vendor. Throws `UpstreamFailure` when it returns none. */
   async start(provider: string, at: DeviceSignIn, signal: AbortSignal): Promise<Started> {
     const data = await this.#post(provider, at.codeUrl, { client_id: at.clientId, scope: at.scope }, signal)
     const read = v.safeParse(Code, data)
@@ -110,8 +109,8 @@ export class SignIns {
   }
 
   /**
-   * How it stands. Asks the vendor at most as often as the vendor wants to be asked; calls in between learn what was
-   * last known.
+   * The state of a sign-in. Polls the vendor at most as often as the vendor allows; calls in between get the last known
+   * state.
    */
   async poll(provider: string, id: string): Promise<SignInState & { readonly interval: number }> {
     const flow = this.#flows.get(id)
@@ -132,8 +131,8 @@ export class SignIns {
 
   async #ask(flow: Flow): Promise<void> {
     flow.next = this.#now() + flow.interval * 1000
-    // Its own limit of time, not the caller's: a token that is given out once must not be lost because somebody hung
-    // up.
+    // With a time-out of its own, not the caller's signal: a token that is issued once must not be lost because the
+    // caller hung up.
     const data = await this.#post(
       flow.provider,
       flow.at.tokenUrl,
@@ -176,7 +175,7 @@ export class SignIns {
     }
   }
 
-  /** OAuth tells its problems in a body, with 200 or 400. */
+  /** OAuth reports problems in a body, with 200 or 400. */
   async #post(
     provider: string,
     url: string,

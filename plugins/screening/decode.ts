@@ -7,12 +7,12 @@ const base64: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) =>
   /[A-Za-z0-9+/_-]/.test(String.fromCharCode(code)) ? 1 : 0,
 )
 
-/** What stands in base64, hexadecimal or percent signs in a text, one layer deep, as far as it is text again. */
+/** Text hidden in base64, hexadecimal or percent encoding, one layer deep. */
 export function decoded(text: string): string {
   const parts: string[] = []
   let bytes = 0
   let from = -1
-  // Each character is looked at once: a pattern would begin anew behind each.
+  // One pass over the characters: a pattern would start again after each.
   for (let at = 0; at <= text.length && parts.length < RUNS && bytes < BYTES; at++) {
     if ((base64[text.charCodeAt(at)] ?? 0) === 1) {
       if (from < 0) from = at

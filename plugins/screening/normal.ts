@@ -69,17 +69,17 @@ const alike: ReadonlyMap<string, string> = new Map(
   }),
 )
 export interface Normal {
-  /** Lower-case ASCII where letters can be told, one form of each character, nothing hidden. */
+  /** Lower-case ASCII where possible, one form of each character, nothing hidden. */
   readonly text: string
-  /** What stood in tag characters, in plain letters. */
+  /** Text hidden in tag characters, in plain letters. */
   readonly tagged: string
-  /** Characters that were taken out because nobody can see them. */
+  /** Invisible characters that were removed. */
   readonly hidden: number
 }
 
 /** Maps text that reads the same to one form: compatibility forms, look-alikes, hidden characters, hyphenated words. */
 export function normalise(text: string): Normal {
-  // Nearly all text has nothing of this, and is done with one look.
+  // Nearly all text has nothing of this, and one test settles it.
   if (/^[\0-\x7f]*$/.test(text)) return { text: joined(text).toLowerCase(), tagged: '', hidden: 0 }
   let tagged = ''
   const untagged = text.replaceAll(tags, (sign) => {

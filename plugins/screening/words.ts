@@ -68,7 +68,7 @@ class Scan {
   readonly #roles: string[] = []
   /** How many words were read. */
   #wordCount = 0
-  /** The last word index at which a rule that has begun can end. */
+  /** The last word index at which a started rule can end. */
   #ruleEnd = -1
   /** Single letters in a row. */
   #letterRun = ''

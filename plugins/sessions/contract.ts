@@ -5,21 +5,21 @@ import type { Statement } from 'svc/sdk'
 export const LABELS = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'] as const
 export type Label = (typeof LABELS)[number]
 
-/** A picture in a message; one that was uploaded before says which file it is. */
+/** A picture in a message; a formerly uploaded one has the id of its file. */
 export interface SentImage {
   readonly mime: string
   readonly base64: string
   readonly fileId?: string | undefined
   readonly filename?: string | undefined
 }
-/** A piece of a message. Tool calls and results are blocks, so that a message says all that happened. */
+/** A piece of a message. Tool calls and results are blocks, so that a message records everything. */
 export type Block =
   | { readonly type: 'text'; readonly text: string; readonly labels?: readonly Label[] | undefined }
-  /** What the model thought before it said or did the rest of its message. For people: no model is given it again. */
+  /** The model's reasoning before the rest of its message. For people: no model gets it again. */
   | { readonly type: 'reasoning'; readonly text: string }
   | ({ readonly type: 'image' } & SentImage)
   /**
-   * `replay` is the data that the provider wants back with these calls. Only the first call of a message has it, and
+   * `replay` is data that the provider requires back with these calls. Only the first call of a message has it, and
    * only chat reads it.
    */
   | {
@@ -45,8 +45,8 @@ export interface TurnFailure {
   readonly retryable: boolean
 }
 /**
- * `tool` holds results only. `mark` tells that the model did not finish the text. `failure` is on the message that
- * opened a failed turn: models do not get that turn again.
+ * `tool` holds results only. `mark`: the model did not finish the text. `failure` is on the message that opened a
+ * failed turn: models do not get that turn again.
  */
 export interface Message {
   readonly id: string
@@ -62,7 +62,7 @@ export interface Session {
   readonly id: string
   readonly agentId: string
   readonly label: string | null
-  /** The label, otherwise how the first message of the user begins; empty while there is neither. */
+  /** The label, otherwise the beginning of the first message of the user; empty without either. */
   readonly title: string
   readonly messageCount: number
   readonly createdAt: string
@@ -76,11 +76,11 @@ export interface Summary {
   readonly id: string
   readonly sessionId: string
   readonly text: string
-  /** All labels of what it stands for. */
+  /** All labels of the summarized messages. */
   readonly labels: readonly Label[]
   readonly firstMessageId: string
   readonly lastMessageId: string
-  /** Messages it stands for, those of the summaries before it included. */
+  /** Number of summarized messages, those of earlier summaries included. */
   readonly messageCount: number
   readonly createdAt: string
 }
@@ -93,17 +93,17 @@ export interface Sessions {
   ensure(sessionId: string, agentId: string): readonly Statement[]
   /**
    * Statements that append a message. Rows are append only. The messages of one turn stay together, however many turns
-   * were queued meanwhile: the first message fixes the place of its turn. They write nothing when the session is gone.
-   * `opens`: the turn has no message yet, so none is looked up.
+   * were queued in between: the first message fixes the position of its turn. They write nothing when the session was
+   * removed. `opens`: the turn has no message yet, so none is looked up.
    */
   append(sessionId: string, message: Message, options?: { readonly opens?: boolean }): readonly Statement[]
   /** Statements that keep a turn which failed from every later one; its messages are still shown, with the failure. */
   fail(sessionId: string, turnId: string, failure: TurnFailure): readonly Statement[]
   /** Statements that hide a turn that was retried or dropped. Its rows stay in the database, for examination. */
   hide(sessionId: string, turnId: string, because: 'retried' | 'dropped'): readonly Statement[]
-  /** The newest turn of a session that failed and was neither asked again nor dropped. */
+  /** The newest turn of a session that failed and was neither retried nor dropped. */
   lastFailed(sessionId: string): Promise<string | undefined>
-  /** Whether a turn was asked again or dropped. */
+  /** Whether a turn was retried or dropped. */
   isHidden(sessionId: string, turnId: string): Promise<boolean>
   /**
    * The messages that the model gets for a turn: at most `limit`, oldest first, starting with one of the user. Without
@@ -129,16 +129,17 @@ export interface Sessions {
     options: { readonly limit: number; readonly before?: string },
   ): Promise<{ readonly messages: readonly Message[]; readonly total: number; readonly rested: number }>
   /**
-   * Stores a summary together with related statements. Returns `false` and stores nothing when the messages are gone.
+   * Stores a summary together with related statements. Returns `false` and stores nothing when the messages were
+   * removed.
    */
   summarise(summary: Summary, statements: readonly Statement[]): Promise<boolean>
-  /** Takes the newest summary back; which one it was. */
+  /** Revokes the newest summary and returns its id. */
   restore(sessionId: string): Promise<Summary | undefined>
   /** The session of an agent with that label. */
   findByLabel(agentId: string, label: string): Promise<Session | undefined>
   /** Deletes a session with its messages; a turn that works in it is cancelled. */
   remove(session: Pick<Session, 'id' | 'agentId'>): Promise<void>
-  /** Gives the agent a new, empty, active session and says its id. Throws `agent_not_found`. */
+  /** Gives the agent a new, empty, active session and returns its id. Throws `agent_not_found`. */
   reset(agentId: string): Promise<string>
   /** Makes a session of the agent the active one. Throws `agent_not_found`. */
   activate(agentId: string, sessionId: string): Promise<void>
@@ -151,17 +152,17 @@ export const SessionReset = notify<{
   readonly sessionId: string
   readonly previousId: string
 }>('sessions:reset')
-/** The messages are gone, so a turn that still runs there has nobody to answer. */
+/** The messages were removed, so a turn that still runs there has nobody to answer. */
 export const SessionCleared = notify<{ readonly agentId: string; readonly sessionId: string }>('sessions:cleared')
 
-/** Asked before old sessions are removed: whoever works in this one says so. */
+/** Applied before old sessions are removed: a plugin that uses this one keeps it. */
 export const SessionRemoving = transform<{ readonly sessionId: string; readonly busy: boolean }>('sessions:removing')
-/** What the session is shown to take of the model's window; whoever knows the model counts it. */
+/** The part of the model's window that a session uses; the plugin that knows the model computes it. */
 export interface SessionContext {
   readonly agentId: string
   readonly sessionId: string
   readonly tokens: number
-  /** What of the window goes where, in tokens, and in words how full it is. */
+  /** How the window is used, in tokens, with a description of how full it is. */
   readonly use?: {
     readonly window: number
     readonly system: number
@@ -173,5 +174,5 @@ export interface SessionContext {
     readonly pressure: string
   }
 }
-/** Somebody looks at a session: whoever knows the model adds how much of its window the session takes. */
+/** A session is shown: the plugin that knows the model adds the part of its window that the session uses. */
 export const SessionMeasured = transform<SessionContext>('sessions:measured')

@@ -17,7 +17,7 @@ export const migrations: readonly Migration[] = [
   },
   { id: '002-session-agent', sql: 'CREATE INDEX sessions_session_agent ON sessions_session (agent_id, created_at)' },
   {
-    // A message is ordered by its turn, then by itself: `turn_seq` is the number of the turn's first message, `seq` its
+    // Messages are ordered by turn, then by message: `turn_seq` is the number of the turn's first message, `seq` its
     // own.
     id: '003-message',
     sql: `CREATE TABLE sessions_message (
@@ -37,7 +37,7 @@ export const migrations: readonly Migration[] = [
   // Without the session: turns are numbered by time, so all that is written now lies at the end of this index.
   { id: '004-message-turn', sql: 'CREATE INDEX sessions_message_turn ON sessions_message (turn_id, seq)' },
   {
-    // Ordered by the last message a summary stands for. One that was taken back stays, marked.
+    // Ordered by the last summarized message. A revoked summary stays, marked.
     id: '005-summary',
     sql: `CREATE TABLE sessions_summary (
       session_id TEXT NOT NULL,

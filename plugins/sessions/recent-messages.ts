@@ -22,7 +22,7 @@ const MAX_SESSIONS = 500
 /** Of all sessions together, and of one. */
 const MAX_CHARS = 16_000_000
 const MAX_CHARS_EACH = 600_000
-/** What a message takes beside its text, measured: many short ones fill the memory as a few long ones do. */
+/** The memory of a message beside its text, as measured: many short ones need as much as a few long ones. */
 const ROW_CHARS = 600
 
 /** Below 2^48, so that the next step of the fingerprint is exact in a double as well as in SQL. */
@@ -47,7 +47,7 @@ export class RecentMessageCache {
     return this.#recent.has(sessionId)
   }
 
-  /** Where a turn stands, when a message of it is known to be stored. */
+  /** The position of a turn, when one of its messages is known to be stored. */
   placeOf(sessionId: string, turnId: string): number | undefined {
     const tail = this.#recent.get(sessionId)
     return tail?.kept[endOf(tail, turnId) - 1]?.row.turn_seq
@@ -70,13 +70,13 @@ export class RecentMessageCache {
     this.#makeRoom()
   }
 
-  /** Drops a copy that is not of what the session's row says. */
+  /** Drops a copy that differs from the session's row. */
   check(sessionId: string, mark: Mark | undefined): void {
     const own = this.#recent.get(sessionId)?.mark
     if (own?.appended !== mark?.appended || own?.fingerprint !== mark?.fingerprint) this.drop(sessionId)
   }
 
-  /** At most `limit` messages up to the end of a turn, newest first. `undefined`: the database has to be asked. */
+  /** At most `limit` messages up to the end of a turn, newest first. `undefined`: read the database. */
   take(sessionId: string, turnId: string, limit: number): readonly MessageRow[] | undefined {
     const tail = this.#recent.get(sessionId)
     if (!tail) return undefined
@@ -93,7 +93,7 @@ export class RecentMessageCache {
     return rows
   }
 
-  /** Newest first, of those after one place and before a turn. `undefined`: the database has to be asked. */
+  /** Newest first, of the messages after one position and before a turn. `undefined`: read the database. */
   between(
     sessionId: string,
     after: Place,
@@ -156,7 +156,7 @@ type Place = Pick<MessageRow, 'turn_seq' | 'seq'>
 function isAfter(row: Place, place: Place): boolean {
   return row.turn_seq > place.turn_seq || (row.turn_seq === place.turn_seq && row.seq > place.seq)
 }
-/** Behind the last message of a turn; 0 when there is none. */
+/** Position after the last message of a turn; 0 when there is none. */
 function endOf({ kept }: Tail, turnId: string): number {
   let end = kept.length
   while (end > 0 && kept[end - 1]?.row.turn_id !== turnId) end--

@@ -40,7 +40,7 @@ export const MessageRow = v.object({
   blocks: v.pipe(v.string(), v.parseJson(), v.array(Block)),
   mark: v.nullable(v.picklist(['cancelled', 'interrupted', 'cut'])),
   created_at: v.string(),
-  /** Asked for only where messages are shown. */
+  /** Selected only where messages are shown. */
   turn_state: v.optional(v.nullable(v.string())),
   error_code: v.optional(v.nullable(v.string())),
   error: v.optional(v.nullable(v.string())),
@@ -52,7 +52,7 @@ export type MessageRow = Omit<v.InferOutput<typeof MessageRow>, 'blocks'> & {
   message?: Message
 }
 
-/** What a session's row says of what is stored. */
+/** What a session's row records of the stored messages. */
 export const MarkRow = v.object({ appended: v.number(), fingerprint: v.number() })
 
 export const SummaryRow = v.object({
@@ -104,7 +104,7 @@ export const PageQuery = v.object({
 export const Label = line(200)
 export const NewSession = v.optional(v.object({ label: v.optional(v.nullable(Label), null) }), {})
 export const LabelParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid agent ID')), label: Label })
-/** Without the field, nothing says whether the label is to be kept or taken away. */
+/** Without the field it is unclear whether to keep or to remove the label. */
 export const NewLabel = v.object({ label: v.nullable(Label) })
 export const Labelled = v.object({
   status: v.literal('updated'),

@@ -92,7 +92,7 @@ export class SessionService implements Sessions {
       if (asked || summary !== undefined) messages.push(toMessage(row))
     }
     if (asked) return messages
-    // The turn alone is longer than the limit: without the question there is nothing to answer.
+    // The turn alone exceeds the limit: without the question there is nothing to answer.
     const own = await this.turn(sessionId, turnId)
     return summary === undefined || own.length === 0 ? own : [toNote(summary), ...own]
   }
@@ -150,7 +150,7 @@ export class SessionService implements Sessions {
       rows = place ? await this.#store.before(sessionId, place, options.limit) : []
     }
     const page = [...rows]
-    // A page never begins between a call and its results, or neither page could show what came of the call.
+    // A page never begins between a call and its results, or neither page could show the result of the call.
     for (let oldest = page.at(-1); oldest?.role === 'tool'; oldest = page.at(-1)) {
       const [earlier] = await this.#store.before(sessionId, oldest, 1)
       if (!earlier) break
@@ -167,7 +167,7 @@ export class SessionService implements Sessions {
     return this.#store.chars(sessionId, messages)
   }
 
-  // Decision: the old session stays readable under its id. The interface asks for a new, empty one, and a deleted
+  // Decision: the old session stays readable under its id. The interface requires a new, empty one, and a deleted
   // transcript cannot be restored. `DELETE …/history` and `DELETE /api/sessions/{id}` delete.
   async reset(agentId: string): Promise<string> {
     const agent = await this.#agents.require(agentId)
@@ -211,8 +211,8 @@ export class SessionService implements Sessions {
       })
   }
   /**
-   * Removes the sessions of agents that are gone, and those that the rules make old. Keeps active sessions and those
-   * with an open turn. Returns the number of removed sessions.
+   * Removes the sessions of removed agents, and those that the rules consider old. Keeps active sessions and those with
+   * an open turn. Returns the number of removed sessions.
    */
   async cleanup({ retentionDays, maxPerAgent }: CleanupRules): Promise<number> {
     const agents = new Map((await this.#agents.list()).map((agent) => [agent.id, agent.sessionId]))
@@ -258,14 +258,14 @@ export class SessionService implements Sessions {
     this.#summaries.forget(id)
     await this.#hooks.emit(SessionCleared, { agentId, sessionId: id })
   }
-  /** Everything of an agent that is gone; its removal is in the audit trail already. */
+  /** Everything of a removed agent; the removal is in the audit trail already. */
   async forget(agentId: string): Promise<void> {
     await this.#store.commit([this.#summaries.removeOfAgent(agentId), ...this.#store.removeOfAgent(agentId)])
     this.#summaries.forgetAll()
   }
 }
 
-/** A model can be told of it first: a note of the daemon is told as words of the user. */
+/** The first message that a model can get: a note of the daemon is given as a message of the user. */
 const opensTurn = ({ role }: MessageRow): boolean => role === 'user' || role === 'system'
 
 function toSession(row: SessionRow): Session {

@@ -6,7 +6,7 @@ import type { Message, TurnFailure } from './contract.ts'
 import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
 import { MODULUS, numberOf, RecentMessageCache } from './recent-messages.ts'
 
-/** Counted so that the tokens in the window can be told without reading the texts. */
+/** Counted so that the tokens in the window are known without reading the texts. */
 const CHARS_PER_MESSAGE = 16
 /** Greater than the number of every turn, and small enough for every database. */
 const MAX_TURN_SEQ = 2_147_483_647
@@ -108,7 +108,7 @@ export class SessionStore {
     ]
   }
 
-  /** Drops the copy of the session's messages now and again when the statement runs: it may be made anew in between. */
+  /** Drops the copy of the session's messages now and again when the statement runs: it may be rebuilt in between. */
   #forgetting(id: string, statement: Statement): Statement {
     this.#recent.drop(id)
     return { ...statement, written: () => this.#recent.drop(id) }
@@ -116,14 +116,14 @@ export class SessionStore {
 
   /**
    * A turn belongs to one session, so its id is enough. Selecting from the session itself keeps messages out of a
-   * session that was removed meanwhile; its counter spares a look-up of the last message.
+   * removed session; its counter saves a lookup of the last message.
    */
   append(sessionId: string, message: Message, opens: boolean): readonly Statement[] {
     if (this.#closed) throw new Refusal('service_unavailable', 'The sessions were unloaded', { retryAfterSecs: 1 })
     const { id, turnId, role, createdAt, mark = null } = message
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
-    // A place that is known is put in: a selection from the table that is written goes through a temporary one.
+    // A known position is inserted as a value: a selection from the table being written would need a temporary one.
     const place = opens ? undefined : this.#recent.placeOf(sessionId, turnId)
     const insert = opens
       ? this.#db.sql`INSERT INTO sessions_message
@@ -155,7 +155,7 @@ export class SessionStore {
     ]
   }
 
-  /** From now on no model is given the turn, and what is shown of it says why. */
+  /** From now on no model gets the turn, and its message shows the reason. */
   fail(sessionId: string, turnId: string, { code, message, retryable }: TurnFailure): readonly Statement[] {
     return [
       this.#changed(sessionId, turnId),
@@ -273,7 +273,7 @@ export class SessionStore {
     }>`SELECT turn_seq FROM sessions_message WHERE turn_id = ${turnId} LIMIT 1`
     return row === undefined ? MAX_TURN_SEQ : Number(row.turn_seq)
   }
-  /** Newest first, of those a model is told. */
+  /** Newest first, of those that a model gets. */
   async newestTold(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
     return toMessages(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
@@ -289,7 +289,7 @@ export class SessionStore {
       ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
     )
   }
-  /** Newest first, of those that are shown and stand before this place. */
+  /** Newest first, of those that are shown before this position. */
   async before(
     sessionId: string,
     place: { readonly turn_seq: number; readonly seq: number },

@@ -32,7 +32,7 @@ function readRoute(configuration: Configuration, daemon: Daemon, inference: () =
     returns: Config,
     async handle() {
       const { dataDir, listenAddr, apiKeySet } = daemon.config()
-      // What holds, as in the status: it is chosen from the keys there are when nobody named one.
+      // The value in force, as in the status: it is derived from the available keys when none is set.
       const chosen = await inference()?.defaultModel()
       return {
         data_dir: dataDir,
@@ -91,7 +91,7 @@ function setRoute(configuration: Configuration, audit: Audit): AnyRoute {
           details: { issues: [{ path: 'value', message: 'is missing' }] },
         })
       await configuration.check(key, body.value)
-      // Before the file: a change nobody can trace must not happen. The value may be a secret; the key says enough.
+      // Before the file: an untraceable change must not happen. The value may be a secret; the key is enough.
       await audit.write({
         event: 'config_change',
         details: `configuration: setting ${key} asked for`,

@@ -106,9 +106,7 @@ function admission({ agents, audit }: CommandDeps, agentId: string, program: str
   }
 }
 
-/**
- * Passes text that needs a shell to a shell, if the manifest names one; everything else runs without a shell.
- */
+/** Passes text that needs a shell to a shell, if the manifest names one; everything else runs without a shell. */
 async function wordsOf(
   command: string,
   patterns: readonly string[],

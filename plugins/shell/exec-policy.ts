@@ -30,7 +30,7 @@ const ExecPolicy = v.object({
 })
 
 export interface ExecLimits {
-  /** Whether it may run programs at all, beside what its patterns say. */
+  /** Whether it may run programs at all, whatever its patterns. */
   permits(names: readonly string[]): boolean
   readonly timeoutSecs: number
   readonly silenceSecs: number

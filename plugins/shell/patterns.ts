@@ -1,7 +1,7 @@
 import { matchesWildcard } from 'svc/internal'
 import { splitWords } from './words.ts'
 
-/** One entry of `capabilities.shell`: `*`, or words of a command in which `*` stands for any characters of a word. */
+/** One entry of `capabilities.shell`: `*`, or the words of a command in which `*` matches any characters of a word. */
 interface Pattern {
   readonly all: boolean
   readonly words: readonly string[]
@@ -12,7 +12,7 @@ function readPattern(text: string): Pattern | undefined {
   const trimmed = text.trim()
   if (trimmed === '*') return { all: true, words: [], open: true }
   const split = splitWords(trimmed, '*?[]{}~#$&|;<>()')
-  // A pattern nobody can read grants nothing.
+  // An invalid pattern grants nothing.
   if (split.kind !== 'words') return undefined
   return { all: false, words: split.words, open: split.words.at(-1)?.endsWith('*') ?? false }
 }
@@ -88,7 +88,7 @@ const shells: ReadonlySet<string> = new Set([
   'nawk',
   'sed',
 ])
-/** Interpreters, and the options after which code stands. */
+/** Interpreters, and the options that are followed by code. */
 const interpreters: readonly (readonly [name: RegExp, inline: RegExp])[] = [
   [/^python[\d.]*$|^pypy[\d.]*$/, /^-[a-zA-Z]*[cmi]|^-$/],
   [
@@ -107,14 +107,14 @@ const interpreters: readonly (readonly [name: RegExp, inline: RegExp])[] = [
 ]
 
 /**
- * What makes a command run code of its own, as the last word that must stand in the pattern; `undefined` for an
- * ordinary one.
+ * The word that makes a command run inline code, which must be the last literal word of the pattern; `undefined` for an
+ * ordinary command.
  */
 export function shellDepth(words: readonly string[], names: readonly string[]): number | undefined {
   if (names.some((name) => shells.has(name))) return 0
   for (const [name, inline] of interpreters) {
     if (!names.some((each) => name.test(each))) continue
-    // Without a file it reads code from its input: only a pattern of this one word says that.
+    // Without a file it reads code from its input: only a pattern of this one word allows that.
     if (words.length === 1) return names.some((each) => /^(find|git|tar)$/.test(each)) ? undefined : 1
     const at = words.findIndex((word, index) => index > 0 && inline.test(word))
     if (at > 0) return at
@@ -123,9 +123,9 @@ export function shellDepth(words: readonly string[], names: readonly string[]): 
 }
 
 /**
- * Whether the patterns allow a command, given as its words. `names` are what the program goes by: a link to a shell is
- * a shell. Shells, programs that start others and interpreters with code on the line need `*`, or a pattern that says
- * so word for word.
+ * Whether the patterns allow a command, given as its words. `names` are all names of the program: a link to a shell is
+ * a shell. Shells, programs that start others and interpreters with inline code need `*`, or a pattern with exactly
+ * these words.
  */
 export function allows(patterns: readonly string[], words: readonly string[], names: readonly string[]): boolean {
   const depth = shellDepth(words, names)
@@ -137,7 +137,7 @@ export function allows(patterns: readonly string[], words: readonly string[], na
     if (depth === undefined) return true
     if (words.length === depth) return pattern.words.length === 1 && pattern.words[0] === words[0]
     const literal = pattern.words.slice(0, depth + 1)
-    // The name that was written must itself say that it is one: whoever allowed "./run" did not see a link to bash.
+    // The name as written must be that of a shell: a pattern for "./run" was not meant for a link to bash.
     return (
       literal.length > depth &&
       literal.every((word, index) => word === words[index]) &&

@@ -26,8 +26,8 @@ export interface ProcessView {
 }
 
 /**
- * Programs that go on between calls. Each belongs to one agent and ends with it, when nobody asks for it any more, or
- * with the plugin.
+ * Programs that run across calls. Each belongs to one agent and ends with it, when it is not read for long, or with the
+ * plugin.
  */
 export class Processes {
   readonly #limits: ProcessLimits
@@ -70,7 +70,7 @@ export class Processes {
     return toView(held)
   }
 
-  /** What it wrote since the last time. The last words of one that has ended are told once, then it is forgotten. */
+  /** Its output since the last call. The last output of an ended program is returned once, then it is forgotten. */
   poll(agentId: string, id: string): ProcessView & { readonly output: string; readonly dropped_bytes: number } {
     const held = this.#require(agentId, id)
     const { text, droppedBytes } = held.child.read()
@@ -95,7 +95,7 @@ export class Processes {
     return this.#of(agentId).map(toView)
   }
 
-  /** The agent is gone. */
+  /** The agent was removed. */
   async clear(agentId: string): Promise<void> {
     const own = this.#of(agentId)
     for (const held of own) this.#drop(held)

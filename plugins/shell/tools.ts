@@ -106,7 +106,7 @@ function startTool({ commandDeps, running, processes, limits }: ShellToolsDeps):
       command: v.pipe(command, v.description('The program, or a whole command when there are no args')),
       args: v.optional(v.pipe(v.array(v.string()), v.maxLength(1000)), []),
     }),
-    // It goes on running and can be written to, which no look at its words tells.
+    // It goes on running and can be written to, which an assessment of its words does not cover.
     assess: (input) => {
       const { intent, harm } = assessCommand(input.command, input.args)
       return { intent: `${intent} in the background`, harm: harm === 'critical' ? harm : 'high', standing: 'once' }

@@ -116,7 +116,7 @@ function introspectRoute({ sessions, credentials, sessionOf }: AccountContext): 
     },
     handle({ body, principal, clientAddress, requestId }) {
       credentials.checkAttempts(clientAddress)
-      // Everything is looked up before anything is decided, so the time does not depend on the token.
+      // Everything is looked up before a decision, so the time does not depend on the token.
       const found = sessions?.byToken(body.token)
       const own = sessionOf(principal)
       const visible =

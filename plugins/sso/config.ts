@@ -11,12 +11,12 @@ export interface Provider {
   readonly clientSecret: string | undefined
   readonly redirectUrl: string
   readonly scopes: readonly string[]
-  /** Lower-case; `*` stands for all. */
+  /** Lower-case; `*` matches all. */
   readonly allowedDomains: readonly string[]
   readonly allowedEmails: readonly string[]
   readonly requireEmailVerified: boolean
   readonly formPost: boolean
-  /** Instead of what the discovery document says. */
+  /** Overrides the discovery document. */
   readonly endpoints:
     | { readonly auth: string; readonly token: string; readonly jwks: string; readonly userinfo: string | undefined }
     | undefined
@@ -26,8 +26,8 @@ export interface Provider {
 const OWN = 'oidc'
 
 /**
- * The providers of the configuration, or what is wrong with it: then nobody signs in. `listenAddr` is where the daemon
- * listens, `variable` reads one variable of the environment.
+ * The providers of the configuration, or what is wrong with it, which switches sign-in off. `listenAddr` is the address
+ * of the daemon, `variable` reads one variable of the environment.
  */
 export function readProviders(
   settings: Settings,
@@ -142,12 +142,12 @@ export function isProtected(address: string): boolean {
   )
 }
 
-/** The domain of an e-mail address in lower case; `undefined` when it is none, or could be read in two ways. */
+/** The domain of an e-mail address in lower case; `undefined` when it is invalid or ambiguous. */
 export function domainOf(email: string): string | undefined {
   return /^[^@\s"<>,;]+@([a-z0-9-]+(?:\.[a-z0-9-]+)*)$/.exec(email.toLowerCase())?.[1]
 }
 
-/** What the provider says about a person, and who that is to us. */
+/** The claims of a provider about a person, and the identity they have here. */
 export interface Identity {
   readonly provider: string
   readonly issuer: string

@@ -6,8 +6,8 @@ import { isProtected } from './config.ts'
 import type { Identity, Provider } from './config.ts'
 
 /**
- * Signatures that are believed: made with a private key. Neither `none` nor what is made with a secret, which a public
- * key could be taken for.
+ * Accepted signature algorithms, all with a private key. Neither `none` nor those with a shared secret, for which a
+ * public key could be misused.
  */
 const ALGORITHMS = new Set([
   'RS256',
@@ -26,7 +26,7 @@ const ALGORITHMS = new Set([
 const MAX_BYTES = 262_144
 const METADATA_MS = 300_000
 
-/** What is remembered between sending somebody to the provider and their return. */
+/** The state between the redirect to the provider and the return. */
 export interface Secrets {
   readonly state: string
   readonly nonce: string
@@ -52,8 +52,8 @@ const Claims = v.object({
 })
 
 /**
- * OpenID Connect with one provider: authorization code, PKCE, state, nonce. The library checks; all requests take the
- * door of the daemon.
+ * OpenID Connect with one provider: authorization code, PKCE, state, nonce. The library checks; all requests go through
+ * the daemon's `fetch`.
  */
 export class Protocol {
   readonly #provider: Provider
@@ -99,7 +99,7 @@ export class Protocol {
     return { url: url.href, secrets }
   }
 
-  /** Who came back. Throws what the library found wrong, or what asking the provider failed by. */
+  /** The person who came back. Throws what the library rejected, or why a request to the provider failed. */
   async complete(answer: URLSearchParams, secrets: Secrets): Promise<Identity> {
     const provider = this.#provider
     // A copy: the library keeps the keys of a provider with this object, and new ones must count at once.
@@ -154,8 +154,8 @@ export class Protocol {
   }
 
   /**
-   * What the provider says about itself, or the configuration instead of it. Asked for once by all who wait for it, and
-   * again after some minutes.
+   * The provider's discovery document, or the configuration instead of it. Concurrent callers share one request; it is
+   * repeated after some minutes.
    */
   #server(): Promise<oauth.AuthorizationServer> {
     if (this.#metadata !== undefined && this.#metadata.until > this.#now()) return this.#metadata.found
@@ -199,8 +199,7 @@ export class Protocol {
       maxBytes: MAX_BYTES,
       totalTimeoutMs: this.#timeoutMs,
       headersTimeoutMs: this.#timeoutMs,
-      // Where a provider answers is what it said in its document, or what the configuration says: nothing it redirects
-      // to.
+      // The endpoints come from the discovery document or the configuration: redirects are not followed.
       check: (url) => {
         if (url.href !== new URL(address).href)
           throw new Error(`${new URL(address).origin} redirected, which a provider may not`)

@@ -18,7 +18,7 @@ const TOKEN_DESCRIPTION =
   'Answers the token of a sign-in, which is sent as `Authorization: Bearer` like the API key. ' +
   'A sign-in that the chat page began ends at the page instead, which fetches the token.'
 
-/** Where else a browser is sent, and what is said of a provider that did not do its part. */
+/** The other redirects of a browser, and the message about a provider that failed. */
 const otherAnswers = {
   303: { description: 'Back to the chat page' },
   502: { description: 'The provider could not be asked, or answered something that cannot be used', json: Failed },

@@ -17,7 +17,7 @@ export const LoginParams = v.object({ provider: v.string() })
 export const LoginQuery = v.object({ to: v.optional(v.picklist(['page'])), moved: v.optional(v.literal('1')) })
 
 const parameter = v.optional(v.pipe(v.string(), v.maxLength(8192)))
-/** What a provider answers (RFC 6749, 4.1.2; RFC 9207). It may say more. */
+/** The answer of a provider (RFC 6749, 4.1.2; RFC 9207). It may have more fields. */
 export const Callback = v.looseObject({
   code: parameter,
   state: parameter,
@@ -52,7 +52,7 @@ export const SignInParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid si
 
 export const UserInfo = v.object({
   auth_method: v.picklist(['external_oauth', 'api_key', 'device', 'none']),
-  /** Empty where nobody signed in. */
+  /** Empty when nobody is signed in. */
   issuer: v.string(),
   provider: v.optional(v.string()),
   sub: v.optional(v.string()),
@@ -98,7 +98,7 @@ export const Session = v.object({
   created_at: v.string(),
   expires_at: v.string(),
 })
-/** Somebody who is signed in. */
+/** A person who is signed in. */
 export type Session = v.InferOutput<typeof Session>
 export const Failed = v.object({
   error: v.object({

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { fields } from 'svc/sdk'
 
-/** One OpenID provider. What it does not say of these is what `[external_auth]` says. */
+/** One OpenID provider. Missing fields come from `[external_auth]`. */
 const signInProvider = {
   issuer_url: fields.webAddress(
     'Issuer of the OpenID provider, such as https://accounts.example.org. Plain http only on this machine.',

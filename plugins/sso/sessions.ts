@@ -23,9 +23,8 @@ interface CachedSession {
 const digestOf = (token: string): string => hash('sha256', token, 'hex')
 
 /**
- * Who is signed in: rows, and a copy of them in memory, which every request with a token of theirs asks. A token is 256
- * random bits, so a plain digest of it tells nothing about it, and finding one by its digest takes as long whether or
- * not it is there.
+ * The sign-ins: rows, and a copy in memory for the check of every request. A token is 256 random bits, so a plain
+ * digest reveals nothing about it, and a lookup by digest takes the same time whether or not it exists.
  */
 export class Sessions {
   readonly #deps: SessionsDeps
@@ -43,9 +42,7 @@ export class Sessions {
     this.#accepted = credentials.accept({ name: 'sso', find: (digest) => this.#find(digest)?.holder })
   }
 
-  /**
-   * Takes over what is stored, as far as the rules of today let those people in. Another process may have changed it.
-   */
+  /** Loads the stored sign-ins that the current rules still allow. Another process may have changed them. */
   async read(): Promise<void> {
     let rows: Session[]
     let changes: number
@@ -78,9 +75,7 @@ export class Sessions {
     return this.#find(digestOf(token))?.session
   }
 
-  /**
-   * Signs somebody in: the token is returned and kept nowhere. Throws `service_unavailable` when there are too many.
-   */
+  /** Signs a person in: the token is returned and not stored. Throws `service_unavailable` when there are too many. */
   async create(
     identity: Identity,
     clientAddress: string,
@@ -134,10 +129,7 @@ export class Sessions {
     )
   }
 
-  /**
-   * Forgets what has expired; without this the connections opened with it would stay as long as nothing is said on
-   * them.
-   */
+  /** Drops expired sign-ins; otherwise the connections opened with them would stay as long as they are idle. */
   async sweep(): Promise<void> {
     const now = this.#deps.now()
     const expired = [...this.#byDigest.values()].filter(({ until }) => until <= now)

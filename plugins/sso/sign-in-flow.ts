@@ -23,7 +23,7 @@ type Facts = Pick<RequestFacts, 'clientAddress' | 'requestId' | 'header'>
 
 const PATH = '/api/auth/callback'
 
-/** What the sign-in routes do: the flow, said in redirects, cookies and answers. */
+/** The sign-in routes' redirects, cookies and answers. */
 export class SignInFlow {
   readonly #deps: SignInFlowDeps
   constructor(deps: SignInFlowDeps) {
@@ -102,8 +102,8 @@ export class SignInFlow {
   }
 
   /**
-   * Counted as a wrong key is, and told: to the page by a word, to others by their status. What the provider did wrong
-   * is for the log.
+   * Counts like a wrong key, and is reported: to the page by a code, to others by their status. Faults of the provider
+   * go to the log.
    */
   #failed(error: unknown, request: Facts): Reply {
     if (!(error instanceof SignInFailed)) throw error
@@ -111,7 +111,7 @@ export class SignInFlow {
     const { failure, message, cause } = error
     const reason = cause instanceof Error ? reasonOf(cause) : undefined
     if (failure === 'failed') warn(message, { reason, requestId: request.requestId })
-    // Without the cookie nothing was tried, as without a key: pages of others can cause such requests, and must not
+    // Without the cookie nothing was attempted, as without a key: foreign pages can cause such requests, and must not
     // lock anybody out with them.
     if (cookiesFor(redirectUrl).read(request.header('cookie')) !== undefined)
       credentials.failed({
@@ -122,7 +122,7 @@ export class SignInFlow {
         what: `a sign-in: ${message}${reason === undefined ? '' : ` (${reason})`}`,
       })
     const cookie = cookiesFor(redirectUrl).clear()
-    // Somebody at a browser, who is helped by the page and not by JSON.
+    // A person at a browser, who needs the page and not JSON.
     if (error.page || request.header('accept')?.includes('text/html') === true)
       return redirect(`/#sso-problem=${failure}`, 303, cookie)
     if (failure === 'expired') throw new Refusal('invalid_request', message)
@@ -140,7 +140,7 @@ const ProviderError = v.object({ error: v.string(), error_description: v.optiona
 /** What went wrong, with the words the provider had for it: they are for the log and the audit trail only. */
 function reasonOf(error: Error): string {
   const { cause } = error
-  // In a body (RFC 6749, 5.2), or in a header where it wants other credentials of ours.
+  // In a body (RFC 6749, 5.2), or in a header when it requires other client credentials.
   const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: ProviderError })], v.unknown()), cause)
   const said = challenge.success
     ? challenge.output[0].parameters

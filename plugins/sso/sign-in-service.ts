@@ -23,11 +23,11 @@ export interface SignInServiceDeps {
 export interface SignInService {
   readonly providers: readonly Provider[]
   readonly sessions: Sessions
-  /** What lets people in; made when somebody signs in. */
+  /** The sign-in service; created with the first sign-in. */
   readonly flow: () => Promise<SignInFlow>
 }
 
-/** From here on tokens of those who signed in are taken. A text says why nobody can sign in. */
+/** From here on tokens of sign-ins are accepted. A text is the reason why sign-in is off. */
 export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService | string> {
   const { audit, credentials, db, fetch, jobs, warn } = deps
   const { section: settings } = deps

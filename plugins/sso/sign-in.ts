@@ -9,7 +9,7 @@ import { unknownProvider } from './answers.ts'
 import { Protocol } from './protocol.ts'
 import { SealedCookie } from './sealed-cookie.ts'
 
-/** How long somebody may take at the provider, and their page to fetch the token afterwards. */
+/** How long a person may take at the provider, and their page to fetch the token afterwards. */
 const SIGN_IN_MS = 600_000,
   HANDOVER_MS = 60_000
 const MAX_USED_STATES = 10_000,
@@ -25,12 +25,12 @@ const Pending = v.object({
 })
 type Pending = v.InferOutput<typeof Pending>
 
-/** Why nobody is signed in; the page has a sentence for each. */
+/** Why a sign-in failed; the page has a sentence for each. */
 export type Failure = 'expired' | 'cancelled' | 'denied' | 'failed'
 export class SignInFailed extends Error {
   override readonly name = 'SignInFailed'
   readonly failure: Failure
-  /** Whether it was begun by the chat page. */
+  /** Whether the chat page began it. */
   readonly page: boolean
   constructor(failure: Failure, page: boolean, message: string, options: { readonly cause?: unknown } = {}) {
     super(message, options)
@@ -44,9 +44,9 @@ export class SignIn {
   readonly #protocols: ReadonlyMap<string, { readonly provider: Provider; readonly protocol: Protocol }>
   readonly #now: () => number
   readonly #sealed = new SealedCookie()
-  /** States that came back, until they would have expired: each counts once. */
+  /** Used states, until their expiry: each is accepted once. */
   #used = new Map<string, number>()
-  /** Those who came back and whose page has not fetched its token yet, by a digest of what it has to bring. */
+  /** Identities whose page has not fetched its token yet, by a digest of the code that it must send. */
   #handovers = new Map<string, { readonly identity: Identity; readonly until: number }>()
 
   constructor(
@@ -59,7 +59,7 @@ export class SignIn {
     this.#now = parts.now
   }
 
-  /** Where to send the browser, and the cookie it keeps meanwhile. */
+  /** The address to send the browser to, and its cookie for the meantime. */
   async begin(id: string, page: boolean): Promise<{ readonly url: string; readonly cookie: string }> {
     const { provider, protocol } = this.#find(id)
     try {
@@ -74,7 +74,7 @@ export class SignIn {
     }
   }
 
-  /** Who came back with this answer. The state it brings is used up, whatever comes of it. */
+  /** The person who came back with this answer. Its state is used up, whatever the result. */
   async complete(
     answer: URLSearchParams,
     sealed: string | undefined,
@@ -86,7 +86,7 @@ export class SignIn {
     try {
       identity = await protocol.complete(answer, pending)
     } catch (cause) {
-      // What the provider says in `error_description` is for its own page: here it could be anybody's text.
+      // The provider's `error_description` is for its own page: here it could be anybody's text.
       if (cause instanceof AuthorizationResponseError)
         throw new SignInFailed('cancelled', page, `The provider refused: ${readErrorCode(cause.error)}`)
       throw new SignInFailed('failed', page, `The answer of the provider "${provider.displayName}" could not be used`, {
@@ -110,7 +110,7 @@ export class SignIn {
     this.#handovers.set(keyOf(code, binding), { identity, until: now + HANDOVER_MS })
     return { code, cookie: cookiesFor(redirectUrl).set(binding, 'strict', HANDOVER_MS / 1000) }
   }
-  /** Whom the page signs in, once. */
+  /** The identity for the page to sign in, once. */
   take(code: string, binding: string | undefined): Identity | undefined {
     const key = keyOf(code, binding ?? '')
     const found = this.#handovers.get(key)
@@ -128,8 +128,8 @@ export class SignIn {
         'This sign-in was begun too long ago, in another browser, or is over: begin again at /api/auth/login',
       )
     const now = this.#now()
-    // The state is not secret from whoever has the cookie, which is what is checked here: no time is told by comparing
-    // it.
+    // A holder of the cookie knows the state, and the cookie is checked here: comparing in constant time would gain
+    // nothing.
     if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state))
       throw expired()
     for (const [state, until] of this.#used)

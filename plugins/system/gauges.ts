@@ -22,8 +22,8 @@ export function createGauges(
   ])
   const active = metrics.gauge('svc_agents_active', 'Agents in state Running.')
   const registered = metrics.gauge('svc_agents', 'Agents that exist.')
-  // Decision: a name that ends in _total belongs to a counter, so this one counts and `svc_agents` tells how many there
-  // are.
+  // Decision: a name that ends in _total belongs to a counter, so this one counts, and `svc_agents` is the number of
+  // agents.
   const total = metrics.counter('svc_agents_total', 'Agents that existed when first asked and those spawned since.')
   const panics = metrics.counter('svc_panics_total', 'Defects since the daemon was started.')
   const restarts = metrics.counter('svc_restarts_total', 'Restarts asked for since the home was made.')

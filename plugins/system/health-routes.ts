@@ -10,12 +10,12 @@ import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
 
 export interface SystemServices {
   readonly daemon: Daemon
-  /** Asked each time: both may be reloaded, or missing. */
+  /** Read each time: both may be reloaded, or missing. */
   agents(): Agents | undefined
   inference(): Inference | undefined
 }
 
-/** What the daemon says about itself (Interface 4.5 and 9). */
+/** The health and version of the daemon (Interface 4.5 and 9). */
 export function healthRoutes({ daemon, agents, inference }: SystemServices): readonly AnyRoute[] {
   return [
     healthRoute(daemon),
@@ -124,7 +124,7 @@ function versionRoute(daemon: Daemon): AnyRoute {
         version: number,
         build_date: buildDate,
         git_sha: gitSha,
-        // The interface asks for a compiler this implementation does not have.
+        // The interface has a field for a compiler, which this implementation does not have.
         rust_version: `none (node ${process.versions.node})`,
         ...machine(),
       }

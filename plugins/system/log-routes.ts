@@ -4,7 +4,7 @@ import type { AnyRoute, ServerSentEvent } from 'svc/sdk'
 import * as v from 'valibot'
 import { LogEvent, LogQuery } from './schema.ts'
 
-/** Lines a slow reader may be behind; then the oldest are left out, and it is told how many. */
+/** How many lines a slow reader may be behind; then the oldest are dropped, and it gets their number. */
 const MAX_QUEUED_LINES = 1_000
 const ranks = { fatal: 0, error: 0, warn: 1, info: 2, debug: 3, trace: 4 } as const
 

@@ -84,8 +84,7 @@ function reloadRoute(
       await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload asked for` })
       const done = daemon.reload(name)
       if (name === self || upstream(daemon.plugins(), self).has(name)) {
-        // The host waits for this very answer. By the time it fails nobody listens any more; the status of the plugin
-        // says why.
+        // The host waits for this very answer. When the unload fails later, the status of the plugin has the reason.
         done.catch((error: unknown) => log.warn(`plugin "${name}" was not reloaded`, error))
         return reply(JSON.stringify({ status: 'reloading', name }), { 'content-type': 'application/json' }, 202)
       }

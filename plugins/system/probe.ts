@@ -5,7 +5,7 @@ import { readOwnJson } from 'svc/internal'
 
 const keys = 'panic_count,restart_count,status,uptime_seconds'
 
-/** The public health over the open port, as a stranger sees it, and the projection it is made with. */
+/** The public health over the open port, without a key, and the projection that makes it. */
 export async function probe(daemon: Daemon): Promise<Finding> {
   const canary = { ...daemon.health(), version: 'canary-version', dataDir: 'canary-folder', agents: ['canary-agent'] }
   const cases: ProbeCase[] = [

@@ -1,6 +1,6 @@
 import type { PluginStatus } from 'svc/internal'
 
-/** The plugins whose going takes `name` down: everything it requires, and what that requires. */
+/** The plugins whose unloading unloads `name` too: everything it requires, recursively. */
 export function upstream(
   plugins: readonly Pick<PluginStatus, 'name' | 'requires' | 'provides'>[],
   name: string,

@@ -29,7 +29,7 @@ export class Tasks {
     this.#now = now
   }
 
-  /** Throws `agent_not_found` for an assignee nobody knows, and `rate_limit` when too many tasks are open. */
+  /** Throws `agent_not_found` for an unknown assignee, and `rate_limit` when too many tasks are open. */
   async post({ title, description, assignedTo, createdBy }: NewTask): Promise<string> {
     const id = crypto.randomUUID()
     const assignee = assignedTo === undefined || assignedTo === '' ? undefined : await this.#resolve(assignedTo)
@@ -65,7 +65,7 @@ export class Tasks {
         this.#iso(now + this.#limits.claim_ttl_secs * 1000),
       )
       if (task) return task
-      // Another process may have taken what was found while others wait: then there still is one.
+      // Another process may have claimed the found task while others are open: then look again.
       const waiting = (await this.#store.list('pending', 1000, 0)).some(
         ({ assigned_to: to }) => to === null || to === agentId,
       )
@@ -117,7 +117,7 @@ export class Tasks {
       failed: counts.get('failed') ?? 0,
     }
   }
-  /** Throws `task_not_found`. Whoever works on it cannot complete it any more. */
+  /** Throws `task_not_found`. Its worker cannot complete it any more. */
   remove(id: string): Promise<void> {
     return this.#operations.run(async () => {
       const { title } = await this.require(id)
@@ -127,7 +127,7 @@ export class Tasks {
       )
     })
   }
-  /** Throws `task_not_found`, for one that has not failed too. Of an agent that is gone anybody may take it. */
+  /** Throws `task_not_found`, also for one that has not failed. Anybody may retry the task of a removed agent. */
   retry(id: string): Promise<void> {
     return this.#operations.run(async () => {
       const { status, title, assigned_to: assignee } = await this.require(id)

@@ -44,8 +44,8 @@ export class TaskStore {
         ${task.description}, 'pending', ${task.assigned_to}, ${task.created_by}, 0, ${task.created_at})`
   }
   /**
-   * Takes the oldest task that waits for this agent or for anyone; whether there was one. The condition stands twice:
-   * another process may have taken the row that was found.
+   * Claims the oldest open task for this agent or for anyone; returns whether there was one. The condition is repeated:
+   * another process may have claimed the row in between.
    */
   async claim(agentId: string, claimId: string, now: string, leaseUntil: string): Promise<TaskRow | undefined> {
     const { changes } = await this.#db
@@ -75,8 +75,8 @@ export class TaskStore {
   }
 
   /**
-   * Gives back what nobody finished in time; what was given back too often has failed. Then forgets what ended before
-   * `before`.
+   * Reopens tasks that were not finished in time; one that was reopened too often fails. Then deletes those that ended
+   * before `before`.
    */
   sweep(now: string, maxAttempts: number, before: string | undefined): Promise<readonly Changes[]> {
     return this.#db.batch([
@@ -90,7 +90,7 @@ export class TaskStore {
         : [this.#db.sql`DELETE FROM tasks_task WHERE status IN ('completed', 'failed') AND completed_at < ${before}`]),
     ])
   }
-  /** The agent is gone: what it worked on waits again, and what only it could do has failed. */
+  /** An agent was removed: its claimed tasks are open again, and those assigned to it have failed. */
   async release(agentId: string, now: string): Promise<void> {
     await this.#db.batch([
       this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,

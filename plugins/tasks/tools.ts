@@ -4,7 +4,7 @@ import type { AnyTool } from 'svc/sdk'
 import { Statuses } from './schema.ts'
 import type { Tasks } from './service.ts'
 
-/** Security facts 1.2: what a task says, another agent wrote, from wherever it had it; and all agents read it. */
+/** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and all agents read it. */
 const written = { refuses: ['Secret'] } as const
 const read = { labels: ['UntrustedAgent', 'ExternalNetwork'] } as const
 const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(64))

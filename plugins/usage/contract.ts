@@ -46,9 +46,8 @@ export interface UsageLedger {
 export const Usage = defineService<UsageLedger>()('usage')
 
 /**
- * What was used since the hour, the day and the month (UTC) began, and what is set aside for calls that run. Money
- * is in billionths of a
- * dollar, whole, so that sums are exact.
+ * What was used since the hour, the day and the month (UTC) began, and what is set aside for calls that run. Money is
+ * in billionths of a dollar, whole, so that sums are exact.
  */
 export interface Spent {
   readonly hourNano: number
@@ -58,7 +57,7 @@ export interface Spent {
   readonly hourTokens: number
   readonly heldNano: number
   readonly heldTokens: number
-  /** Calls of today whose price nobody knows; they are in no sum of money. */
+  /** Calls of today without a known price; no sum of money includes them. */
   readonly unpricedToday: number
 }
 /** Absent: unlimited. Billionths of a dollar, and tokens. */
@@ -73,7 +72,7 @@ export interface Claim {
   readonly agentId: string
   readonly nano: number
   readonly tokens: number
-  /** What nobody gives back, because its process died, counts until then. ISO 8601 UTC. */
+  /** A claim that nobody releases, because its process died, counts until then. ISO 8601 UTC. */
   readonly expiresAt: string
 }
 export interface SpendRank {
@@ -102,13 +101,10 @@ export interface Spending {
   total(agentId: string): Promise<number>
   /** Every agent that used something, who spent most first. */
   ranking(): Promise<readonly SpendRank[]>
-  /** What agents that are gone were called, by id. */
+  /** Names of removed agents, by id. */
   formerNames(): Promise<ReadonlyMap<string, string>>
 }
 export const Spending = defineService<Spending>()('spending')
 
-/**
- * The summary of usage asks for the tokens that all agents together may use in an hour; `null` while nobody limits
- * them.
- */
+/** The summary of usage collects the tokens that all agents together may use in an hour; `null` without a limit. */
 export const ResolveHourlyQuota = transform<{ readonly tokens: number | null }>('usage:hourly-quota-asked')

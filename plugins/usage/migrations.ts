@@ -14,9 +14,8 @@ export const migrations: readonly Migration[] = [
   { id: '002-agent', sql: 'CREATE INDEX usage_record_agent ON usage_record (agent_id, session_id)' },
   {
     id: '003-spending',
-    // Sums of the records up to to_id; those after from_id are being added. By agent and, under the empty name, of
-    // all; by hour, day and
-    // month as their time begins, and, under the empty one, for ever.
+    // Sums of the records up to to_id; those after from_id are being added. By agent and, under the empty name, of all;
+    // by hour, day and month as their time begins, and, under the empty one, for ever.
     sql: `CREATE TABLE usage_tally (
       scope TEXT NOT NULL, period TEXT NOT NULL, nano INTEGER NOT NULL, tokens INTEGER NOT NULL, calls INTEGER NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (scope, period)
     );
@@ -26,7 +25,7 @@ export const migrations: readonly Migration[] = [
   },
   {
     id: '004-name',
-    // What an agent that is gone was called.
+    // Name of a removed agent.
     sql: 'CREATE TABLE usage_name (agent_id TEXT PRIMARY KEY, name TEXT NOT NULL)',
   },
 ]

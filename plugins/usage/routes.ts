@@ -11,7 +11,7 @@ export interface UsageRouteDeps {
   readonly store: Pick<UsageStore, 'firstDay' | 'formerNames'>
   readonly sums: UsageSums
   readonly now: () => number
-  /** What an agent is called, `null` when it is gone. */
+  /** Name of an agent, `undefined` when it was removed. */
   /** Of an agent that is there. */
   readonly nameOf: (agentId: string) => Promise<string | undefined>
   /** Tokens that may be used in an hour, `null` without a limit. */

@@ -2,8 +2,8 @@ import type { UsageLedger, UsageRecord } from './contract.ts'
 import type { UsageStore } from './store.ts'
 
 /**
- * Whatever a provider claims, the ledger holds numbers that can be summed: a count that is none is 0, a cost that is
- * none is unknown.
+ * Whatever a provider reports, the ledger holds numbers that can be summed: an invalid count is 0, an invalid cost is
+ * unknown.
  */
 export function usageLedger(store: UsageStore, now: () => number): UsageLedger {
   return {

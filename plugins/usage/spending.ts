@@ -1,13 +1,12 @@
 import type { Claim, SpendLimits, Spending, Spent } from './contract.ts'
 import type { UsageStore } from './store.ts'
 
-/** Records of one addition to the sums, so that the first one on an old database stops nobody for long. */
+/** Records of one addition to the sums, so that the first one on an old database does not block for long. */
 const SLICE = 20_000
 
 /**
- * The sums follow the records: each claim adds what came since the last one and takes its place in the same
- * transaction, so writing a
- * record costs nothing more, and a claim looks at a handful of sums however many records there are.
+ * The sums follow the records: each claim adds the records since the last one, in its own transaction, so writing a
+ * record costs nothing more, and a claim reads a handful of sums however many records there are.
  */
 export function createSpending(store: UsageStore, now: () => number): Spending {
   const iso = (): string => new Date(now()).toISOString()

@@ -2,7 +2,7 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Claim, SpendLimits, SpendRank, Spent, UsageRecord } from './contract.ts'
 import type { Sums } from './sums/store.ts'
 
-/** Later than any commit that was begun then. */
+/** Later than any commit that began then. */
 const SETTLED_MS = 15_000
 /** No limit: more than anyone can spend, and still exact. */
 const NONE = Number.MAX_SAFE_INTEGER
@@ -47,7 +47,7 @@ export class UsageStore {
     return this.#db
       .sql`INSERT INTO usage_name (agent_id, name) VALUES (${agentId}, ${name}) ON CONFLICT (agent_id) DO UPDATE SET name = excluded.name`
   }
-  /** What agents that are gone were called. */
+  /** Names of removed agents. */
   async formerNames(): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#db.all<{ id: string; name: string }>`SELECT agent_id AS id, name FROM usage_name
       WHERE agent_id IN (SELECT agent_id FROM usage_record)`

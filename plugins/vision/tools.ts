@@ -111,7 +111,7 @@ interface ImageCall {
   readonly request: ImageRequest
 }
 
-/** Asks whether the call may start, as for any other model call: a budget may reserve tokens for it. */
+/** Applies the hook of every model call: a budget may reserve tokens for it. */
 async function reserve({ hooks }: VisionDeps, { agent, call, model, request }: ImageCall): Promise<Release> {
   let releases: Release[] = []
   await hooks.check(ModelCallStarting, {

@@ -48,7 +48,7 @@ export class Reader {
       if (read === 5) throw new ModuleProblem('a number is too long')
     }
   }
-  /** A count of things, each of which takes a byte at least. */
+  /** A count of items, each of which has at least one byte. */
   count(most: number, what: string): number {
     const value = this.u32()
     if (value > most) throw new ModuleProblem(`${value} ${what} are more than ${most}`)

@@ -39,7 +39,7 @@ export async function probe(runner: WasmRunner, signal: AbortSignal): Promise<Fi
   // Sequential: each guest is a thread with its own heap.
   const sum = await run(adder)
   const sumAgain = await run(adder)
-  // The deadline of a guest that should run out of fuel first; longer on a machine where a sum takes long.
+  // The deadline of a guest that should run out of fuel first; longer on a slow machine.
   const deadlineMs = Math.min(10_000, Math.max(1500, 20 * Math.max(sum.durationMs, sumAgain.durationMs)))
   const outOfFuel = await run(endless, { deadlineMs })
   const outOfTime = await run(endless, { fuel: 2n ** 62n, deadlineMs: 150 })

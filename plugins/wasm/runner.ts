@@ -47,7 +47,7 @@ function workerFile(): URL {
   return found
 }
 
-/** One guest in its thread, until it ends by itself or by a limit. */
+/** One guest in its thread, until it ends or exceeds a limit. */
 class GuestThread {
   readonly result: Promise<GuestResult>
   readonly #request: GuestRequest

@@ -7,7 +7,7 @@ import { brave, searxng, tavily } from './search.ts'
 import type { Key, SearchProvider } from './search.ts'
 import { webTools } from './tools.ts'
 
-/** Where a key is sent is for the owner of the machine to say. */
+/** Only the operator decides where a key is sent. */
 const url = (description: string) =>
   fileOnly('says where keys of searches are sent', v.pipe(v.string(), v.url(), v.description(description)))
 const key = (description: string) => v.optional(secret(v.pipe(v.string(), v.minLength(1), v.description(description))))

@@ -46,7 +46,7 @@ const blocks: ReadonlySet<string> = new Set([
 const TAG_CHARS = 1024
 const MAX_DEPTH = 8
 
-/** Text without character references. Soft hyphens and characters that do not exist say nothing to a reader. */
+/** Text without character references. Soft hyphens and invalid characters are dropped. */
 function decodeEntities(text: string): string {
   if (!text.includes('&')) return text
   return decodeHTML(text).replaceAll(/[\u00ad\ufffd]/g, '')
@@ -60,11 +60,10 @@ interface Tag {
 }
 
 /**
- * The readable part of a page as Markdown, with its links made absolute.
- *
- * Decision: our own reader, because a hostile page must not hold up the daemon. It reads the text once, from start to
- * end. turndown 7.2 and node-html-markdown 2.0 build a tree: 100,000 nested elements end in a stack overflow or take
- * minutes, and a megabyte of paragraphs takes 4 s and more than 15 s.
+ * The readable part of a page as Markdown, with its links made absolute.  Decision: our own reader, because a hostile
+ * page must not hold up the daemon. It reads the text once, from start to end. turndown 7.2 and node-html-markdown 2.0
+ * build a tree: 100,000 nested elements end in a stack overflow or take minutes, and a megabyte of paragraphs takes 4 s
+ * and more than 15 s.
  */
 export function toMarkdown(html: string, base: string): { readonly title: string; readonly text: string } {
   const lower = html.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
@@ -258,7 +257,7 @@ class Page {
   }
   #style(sign: string, closing: boolean): void {
     if (!closing) return this.#mark(sign)
-    // Nothing stood between: the sign that opened goes again.
+    // Nothing in between: the opening mark is removed again.
     if (this.#out.at(-1) === sign) this.#out.pop()
     else this.#out.push(sign)
   }

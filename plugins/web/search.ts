@@ -12,7 +12,7 @@ export interface SearchProvider {
   /** At most `limit` results, the best first. Throws `UpstreamFailure`. */
   search(query: string, limit: number, signal: AbortSignal): Promise<readonly SearchResult[]>
 }
-/** The key at this moment. Asked before each request and never kept. */
+/** The current key. Read before each request and never cached. */
 export type Key = () => Promise<string | undefined>
 
 const text = v.optional(

@@ -21,7 +21,7 @@ export type Asset = v.InferOutput<typeof Asset>
 export const AssetList = v.object({ assets: v.array(Asset) })
 export const listName = 'assets.json'
 
-/** The folder of the built page: beside the built plugin, or in `dist` of the repository this source runs in. */
+/** The folder of the built page: beside the built plugin, or in `dist` of the repository of this source. */
 export function findPage(moduleUrl: string): string | undefined {
   let folder = dirname(fileURLToPath(moduleUrl))
   for (;;) {
@@ -35,7 +35,8 @@ export function findPage(moduleUrl: string): string | undefined {
 }
 
 /**
- * The built page. Files are read when first asked for and again after a new build; only names the build listed exist.
+ * The built page. Files are read on their first request and again after a new build; only files listed by the build
+ * exist.
  */
 export class Page {
   readonly #folder: () => string | undefined

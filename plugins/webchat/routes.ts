@@ -83,7 +83,7 @@ async function serve(page: Page, asset: Asset, caching: string, request: Request
   return reply(body, { ...headers, 'content-type': asset.type, ...(encoding ? { 'content-encoding': encoding } : {}) })
 }
 
-/** The smallest stored form the client takes: one named, or covered by `*`, and not weighted 0. */
+/** The smallest stored form that the client accepts: named, or matched by `*`, and not weighted 0. */
 export function chooseEncoding(header: string | undefined, asset: Pick<Asset, 'encodings'>): Encoding | undefined {
   const weights = new Map<string, number>()
   for (const part of (header ?? '').split(',')) {

@@ -86,7 +86,7 @@ export class AuditFollower {
     return statements
   }
 
-  /** Adds what a receiver would otherwise have to look up. What is gone by now is left out. */
+  /** Adds details that a receiver would otherwise have to look up. Removed objects are left out. */
   async #describe({ agentId, turnId, event, data }: WebhookEvent): Promise<Record<string, unknown>> {
     const { agents, turns } = this.#deps
     const agent = agentId === '' ? undefined : await agents.find(agentId)

@@ -10,7 +10,7 @@ import type { SendResult } from './send.ts'
 import { Webhooks } from './service.ts'
 import { WebhookStore } from './store.ts'
 
-/** How long the answer "nobody is subscribed" or "somebody is" holds: another process may share the database. */
+/** How long "no subscriptions" or "some" is cached: another process may share the database. */
 const UNSUBSCRIBED_CHECK_MS = 30_000
 const SUBSCRIBED_CHECK_MS = 5_000
 const DAY_MS = 86_400_000
@@ -26,7 +26,7 @@ export interface DeliveryPipelineDeps extends Pick<
   readonly background: (work: () => Promise<void>) => void
 }
 
-/** Brings entries of the audit trail to the receivers of webhooks. Idle while nobody is subscribed. */
+/** Delivers entries of the audit trail to the receivers of webhooks. Idle without subscriptions. */
 export class DeliveryPipeline {
   readonly webhooks: Webhooks
   readonly #deps: DeliveryPipelineDeps
@@ -43,7 +43,7 @@ export class DeliveryPipeline {
     const { config, db, vault, admit, audit, feed, metrics } = deps
     this.#deps = deps
     this.#store = new WebhookStore(db)
-    // The first pass may still run while the plugin unloads, which takes no metric any more.
+    // The first pass may still run while the plugin unloads, which accepts no metric any more.
     this.#deliveries = metrics.counter(
       'svc_webhook_deliveries_total',
       'Attempts to deliver an event to a webhook, by outcome',
@@ -82,7 +82,7 @@ export class DeliveryPipeline {
     return { follower, dispatcher }
   }
 
-  /** Goes on with what an earlier run left. */
+  /** Continues what an earlier run left. */
   async begin(): Promise<void> {
     if (this.#deps.db.dialect === 'sqlite') await this.#store.releaseAll()
     this.#checkedAt = -Infinity

@@ -38,7 +38,7 @@ export class Dispatcher {
     this.#now = deps.now ?? Date.now
   }
 
-  /** Starts on every target that has something due. Settles when all have begun. */
+  /** Starts on every target with a due delivery. Settles when all have started. */
   async dispatch(): Promise<void> {
     const { store, settings, run, signal } = this.#deps
     for (const target of await store.enabled()) {

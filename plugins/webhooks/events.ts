@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { omitUndefined } from 'svc/sdk'
 import type { AuditEntry } from '../audit/contract.ts'
 
-/** The events a webhook can subscribe to. Those of compatible services come first; `all` stands for every one. */
+/** The events a webhook can subscribe to. Those of compatible services come first; `all` means every one. */
 export const eventNames = [
   'agent_spawned',
   'agent_stopped',

@@ -24,10 +24,7 @@ export function toMessage(
   return { id, body: `${head.slice(0, -1)},"data":${data}}` }
 }
 
-/**
- * One attempt. Never rejects for what the receiver does. Redirects are not followed: nobody subscribed the address they
- * lead to.
- */
+/** One attempt. Never rejects because of the receiver. Redirects are not followed: nobody subscribed their target. */
 export async function send(
   fetch: Fetch,
   target: Pick<Target, 'url'>,

@@ -191,7 +191,7 @@ function originOf(url: string): string {
 function toAuditFields({ name, url, events, enabled, has_secret: secret }: Target) {
   return { name, url: originOf(url), events, enabled, ...(secret ? { secret: 'set' } : {}) }
 }
-/** Says also that a hidden part is another one now. */
+/** Includes changes of hidden parts. */
 function toChangedAuditFields(before: Target, after: Target, secret: string | undefined) {
   const origin = originOf(after.url)
   const hasOtherPath = before.url !== after.url && originOf(before.url) === origin

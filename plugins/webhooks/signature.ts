@@ -1,11 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Bytes of a decoded base64 secret; the specification asks for at least 24. */
+/** Bytes of a decoded base64 secret; the specification recommends at least 24. */
 const MIN_KEY_BYTES = 24
 
 /**
- * `X-Webhook-Signature: sha256=<hex>` over the raw body, as compatible services send it. The body holds id and time, so
- * that a receiver which remembers ids takes nothing twice.
+ * `X-Webhook-Signature: sha256=<hex>` over the raw body, as compatible services send it. The body has id and time, so
+ * that a receiver can drop ids it has seen.
  */
 export function bodySignature(secret: string, body: Uint8Array | string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`

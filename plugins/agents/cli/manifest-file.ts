@@ -22,9 +22,7 @@ export async function readExactly(file: string): Promise<string> {
   return text
 }
 
-/**
- * Name and version of a manifest, with the defaults it gets when it says nothing. Throws `Failure` that names the file.
- */
+/** Name and version of a manifest, with the defaults for missing ones. Throws `Failure` with the name of the file. */
 export function readHead(file: string, toml: string): { readonly name: string; readonly version: string } {
   const { name, version } = readToml(file, toml)
   return {

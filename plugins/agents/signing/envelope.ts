@@ -96,7 +96,7 @@ export function signManifest(
   return { ...unsigned, signature: sign(null, messageOf(unsigned), key).toString('hex') }
 }
 
-/** The keys of a trust list as bytes. Throws for an invalid entry: a partly valid list is not used at all. */
+/** The keys of a trust list as bytes. Throws for an invalid entry: a partly valid list is not used. */
 export function readTrusted(list: readonly string[]): readonly Buffer[] {
   return list.map((entry, index) => {
     const key = /^[0-9a-f]{64}$/i.test(entry.trim()) ? Buffer.from(entry.trim(), 'hex') : undefined
@@ -137,7 +137,7 @@ function checkEnvelope(envelope: unknown, trusted: readonly Buffer[]): SignedMan
   if (malformed !== undefined) throw new SignatureProblem('forged', `the signature ${malformed}`)
   if (!verify(null, messageOf(signed), publicKeyOf(key), signature))
     throw new SignatureProblem('forged', 'the signature does not belong to this manifest, name, version and signer')
-  // Checked last: a key that came with the envelope proves nothing by itself.
+  // Checked last: a key that came with the envelope proves nothing.
   if (!trusted.some((each) => each.equals(key)))
     throw new SignatureProblem(
       'untrusted',

@@ -81,7 +81,7 @@ export function linesOf({ tool_name: tool, payload, action_summary: summary }: A
     : lines
 }
 
-/** What is asked, in one sentence, and below it what would be done. */
+/** The question in one sentence, and below it the action. */
 export function renderQuestion(approval: Approval, bold: (text: string) => string): string {
   const { agent_name: agent, intent, tool_name: tool, description } = approval
   return [

@@ -19,7 +19,9 @@ interface ApprovalFeedDeps {
 export class ApprovalFeed {
   readonly #deps: ApprovalFeedDeps
   #pending = new Map<string, Approval>()
-  /** A list of the daemon may be older than the answer that was given here. */
+  /**
+   * Patterns of keys and tokens that vendors use, and values after a telltale name. All linear: no nested repetition.
+   */
   readonly #settled = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #generation = 0

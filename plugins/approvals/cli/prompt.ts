@@ -15,11 +15,11 @@ interface ApprovalPromptDeps {
   readonly onLost: (error: unknown) => void
   /** A question was answered; `tool` runs now. */
   readonly onAnswered: (tool: string | undefined) => void
-  /** Gets each approval instead of a question, where nobody types letters. */
+  /** Called with each approval instead of asking, where no input is possible. */
   readonly notify?: ((approval: Approval) => void) | undefined
 }
 
-/** Asks for what agents want to do, one after the other, and takes one letter for an answer. */
+/** Asks about the pending approvals one after the other; one letter answers. */
 export class ApprovalPrompt {
   readonly #deps: ApprovalPromptDeps
   readonly #feed: ApprovalFeed
@@ -48,7 +48,7 @@ export class ApprovalPrompt {
   start(): void {
     this.#feed.start()
   }
-  /** What waited is over: somebody else answered, or nobody did in time. */
+  /** The pending approval is settled: somebody else answered it, or it expired. */
   stop(): void {
     const open = this.#current
     this.drop()
@@ -61,8 +61,8 @@ export class ApprovalPrompt {
   }
 
   /**
-   * Whether the line is an answer. A letter counts only when its line was begun after the question was shown: what was
-   * typed for something else must not approve anything.
+   * Whether the line answers the question. A letter counts only when its line was started after the question was shown:
+   * text typed for something else must not approve anything.
    */
   takes(line: string, begunAt: number): boolean {
     const { view } = this.#deps

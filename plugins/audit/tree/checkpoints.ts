@@ -7,7 +7,7 @@ import type { Checkpoint, TreeStore } from './store.ts'
 
 /** Rows hashed before other work gets its turn: about a millisecond. */
 const PAGE = 256
-/** A checkpoint stands for all entries before it, so old ones are of use only to who kept their signature. */
+/** A checkpoint covers all entries before it, so old ones are only of use to somebody who kept their signature. */
 const KEEP = 10_000
 const pause = (): Promise<void> =>
   new Promise((resolve) => {

@@ -100,7 +100,9 @@ function largestPowerBelow(count: number): number {
   return power
 }
 
-/** The root that a proof leads to: compared with that of a signed checkpoint it says whether the entry was in it. */
+/**
+ * The root that a proof leads to: equal to that of a signed checkpoint, it proves that the checkpoint covers the entry.
+ */
 export function rootFrom(position: number, size: number, leaf: Buffer, path: readonly Buffer[]): Buffer | undefined {
   if (position >= size) return undefined
   let [node, last, current] = [position, size - 1, leaf]

@@ -4,7 +4,7 @@ import type { Vault } from 'svc/sdk'
 
 const NAME = 'checkpoint-key'
 
-/** What is signed: a text with a tag of its own for each purpose. */
+/** The signed text, with a different tag for each purpose. */
 export interface Signed {
   readonly key_id: string
   readonly signature: string
@@ -22,7 +22,7 @@ export class Signer {
     return { key_id: idOf(key), signature: sign(null, Buffer.from(text), key).toString('base64') }
   }
 
-  /** What checks signatures of this key; `undefined` when there is no key. */
+  /** Verifies signatures of this key; `undefined` when there is no key. */
   async verifier(): Promise<Verifier | undefined> {
     const key = await this.#find()
     return key && new Verifier(key)
@@ -49,7 +49,7 @@ export class Verifier {
     this.#key = createPublicKey(key)
     this.id = idOf(key)
   }
-  /** SPKI in PEM, for who wants to check without this daemon. */
+  /** SPKI in PEM, for verification without this daemon. */
   get pem(): string {
     return this.#key.export({ format: 'pem', type: 'spki' }).toString()
   }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 
 const whole = v.pipe(v.union([v.number(), v.string()]), v.transform(Number), v.integer(), v.minValue(0))
-// Any text: rows that somebody changed are for the walk to find, and not a failure of reading them.
+// Any text: rows that were tampered with are for the walk to find, and must not fail to parse.
 const Block = v.object({ position: whole, root: v.string() })
 const CheckpointRow = v.object({
   size: whole,
@@ -23,7 +23,7 @@ export const checkpointText = ({ size, root, timestamp }: Pick<Checkpoint, 'size
 export const originText = ({ entry_id, hash }: Pick<Origin, 'entry_id' | 'hash'>): string =>
   `svc-audit-origin-1:${entry_id}:${hash}`
 
-/** What is kept of the tree beside its leaves. */
+/** The stored part of the tree beside its leaves. */
 export class TreeStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {

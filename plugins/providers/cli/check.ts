@@ -27,7 +27,7 @@ const Status = v.looseObject({
 })
 type Status = v.InferOutput<typeof Status>
 
-/** Whether a model can answer. A running daemon is asked: only it knows the keys that are stored. */
+/** Whether a model can answer. Asks a running daemon: only it knows the stored keys. */
 const check: Check = async (context) => {
   const status = context.daemon && (await readStatus(context.daemon))
   if (status?.default_problem)

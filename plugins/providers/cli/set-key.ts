@@ -27,7 +27,7 @@ export default defineCommand({
   async run(args) {
     const connection = await connect(args)
     const path = `/api/providers/${encodeURIComponent(args.provider)}`
-    // Before anybody types a key for nothing.
+    // Before anybody types a key in vain.
     await callDaemon(connection, (client) => client.call('GET', path, v.looseObject({ name: v.string() })))
     const key = await readSecret(`Key of ${args.provider} (not shown): `)
     if (key === '') throw new Failure(exits.usage, 'no key was given', 'nothing was changed')

@@ -3,7 +3,7 @@ import { Refusal } from 'svc/sdk'
 import type { Finding } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 
-/** Addresses that a request made for somebody else must not reach (security facts 1.11). */
+/** Addresses that a request on behalf of somebody else must not reach (security facts 1.11). */
 const forbidden: readonly string[] = [
   '0.0.0.0',
   '0.1.2.3',
@@ -73,10 +73,7 @@ const open: readonly string[] = [
   '2a00:1450:4001::1',
   '::ffff:8.8.8.8',
 ]
-/**
- * Never permitted, whatever stands on the allow list, so the installed client can be asked without a request going
- * anywhere.
- */
+/** Never permitted, whatever the allow list holds, so the installed client can be tested without sending a request. */
 const never: readonly string[] = [
   'http://169.254.169.254/',
   'http://[::ffff:169.254.169.254]/',

@@ -57,7 +57,10 @@ const legal: readonly string[] = [
 ]
 const outside = 'outside stays as it is'
 
-/** Names through the one resolver, in a folder of its own: every hostile one is refused, every legal one accepted. */
+/**
+ * Names through the resolver of the daemon, in a temporary folder: every hostile one is refused, every legal one
+ * accepted.
+ */
 export async function probe(): Promise<Finding> {
   const base = await mkdtemp(join(tmpdir(), 'svc-probe-'))
   try {

@@ -5,10 +5,7 @@ import type { ProbeTools } from '../probes.ts'
 const TOKENS = 5
 const WINDOW_MS = 60_000
 
-/**
- * A limiter of the daemon's own making with a clock of ours; then the one that is installed, which a real request must
- * reach.
- */
+/** A limiter as the daemon creates it, with a manual clock; then the installed one, which a real request must reach. */
 export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
   let now = 0
   const limiter = createLimiter({ tokens: TOKENS, windowMs: WINDOW_MS, maxKeys: 4, now: () => now })
@@ -32,7 +29,7 @@ export async function probe({ ownPort }: ProbeTools): Promise<Finding> {
   const host = ownPort.host()
   if (host === undefined)
     return { cases, evidence: 'no port is open: the installed limiter was not reached', skipped: true }
-  // A path that does not exist is charged before anything else is looked at.
+  // A path that does not exist is charged before anything else is checked.
   const ask = (): ReturnType<typeof ownPort.exchange> =>
     ownPort.exchange(`GET /no/such/path HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
   const address = (await ask())?.from ?? ''

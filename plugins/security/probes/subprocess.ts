@@ -242,7 +242,7 @@ async function hasOwnPidNamespace(namespace: string | undefined): Promise<boolea
   return process.platform === 'linux' && namespace !== undefined && namespace !== (await readlink('/proc/self/ns/pid'))
 }
 
-/** Whether no process has this argument. Only Linux can tell. Yields to other work after every 25 processes. */
+/** Whether no process has this argument. Only Linux can answer that. Yields to other work after every 25 processes. */
 async function isGone(argument: string): Promise<boolean> {
   if (process.platform !== 'linux') return true
   const buffer = Buffer.allocUnsafe(4096)

@@ -38,8 +38,8 @@ export async function listSessions(client: DaemonClient, agentId: string): Promi
 }
 
 /**
- * A session of an agent by its id, its label, its number or the beginning of its id. Throws a `Failure` that says what
- * there is.
+ * A session of an agent by its id, its label, its number or the beginning of its id. Throws a `Failure` that lists the
+ * sessions.
  */
 export async function requireSession(
   client: DaemonClient,

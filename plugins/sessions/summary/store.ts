@@ -3,7 +3,9 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Summary } from '../contract.ts'
 import { SummaryRow } from '../schema.ts'
 
-/** Sessions whose summary is remembered, so that a turn need not look for the one that most sessions do not have. */
+/**
+ * How many sessions keep their summary in memory, so that a turn need not look for one that most sessions do not have.
+ */
 const REMEMBERED = 1000
 
 export class SummaryStore {
@@ -36,7 +38,7 @@ export class SummaryStore {
       ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
     )
   }
-  /** Returns `false`, and stores nothing, when the last message of the summary is gone. */
+  /** Returns `false`, and stores nothing, when the last message of the summary was removed. */
   async add(summary: Summary, statements: readonly Statement[]): Promise<boolean> {
     const { id, sessionId, text, labels, firstMessageId, lastMessageId, messageCount, createdAt } = summary
     const [inserted] = await this.#db.batch([

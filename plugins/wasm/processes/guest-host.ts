@@ -1,7 +1,7 @@
 import type { FromHost, ToHost } from '../guest-process.ts'
 import { GuestRunner } from '../runner.ts'
 
-/** The process guests run in, each in a thread. It takes with it what they leave in memory and what they break. */
+/** The process of all guests, each in a thread. What they leak in memory and break ends with it. */
 const runner = new GuestRunner()
 const running = new Map<number, AbortController>()
 const questions = new Map<

@@ -4,7 +4,7 @@ import type { GuestOutcome } from '../contract.ts'
 import type { GuestData, GuestMessage } from '../guest.ts'
 import { FUEL, HOST, meter, REFUSED } from '../meter.ts'
 
-/** What a call of the host costs beside a unit for each byte that is moved. */
+/** The cost of a host call beside one unit for each byte moved. */
 const CALL_COST = 100n
 const LOG_CHARS = 65_536
 
@@ -137,7 +137,7 @@ function outcomeOf(error: unknown): GuestOutcome {
 }
 
 function end(outcome: GuestOutcome, output: Uint8Array, message: string): void {
-  // Below zero it is all that there was: by how much the last stretch would have gone over is of no interest.
+  // Below zero all of it was used: by how much the last block would have exceeded it does not matter.
   const left = guest ? guest.fuel : data.fuel
   port?.postMessage({
     type: 'end',

@@ -32,7 +32,7 @@ import type { AgentSummary, ServerFrame, SessionItem, SessionMessage, SessionVie
 
 export type History = 'loading' | 'loaded' | { readonly problem: string }
 
-/** Turns that are looked up when a conversation is opened. */
+/** How many turns are looked up when a conversation is opened. */
 const maxTurnLookups = 20
 const recordedDelaysMs = [1000, 1000, 2000, 3000, 5000, 8000, 13_000, 21_000]
 
@@ -47,14 +47,14 @@ export class AgentChat {
   readonly turnStatus: TurnStatus
   /** The conversations with this agent, the newest first. */
   readonly sessions = new Observable<readonly SessionItem[]>([])
-  /** The one in view, and the one the agent is in: what is sent goes to the latter. */
+  /** The conversation in view, and the agent's active one, which messages are sent to. */
   readonly place = new Observable<{ readonly shown: string | undefined; readonly active: string | undefined }>({
     shown: undefined,
     active: undefined,
   })
   /** Messages that wait here, each for its conversation. */
   readonly queue: Queue
-  /** Whether it is known what runs in the session: until then nothing is said of a message without an answer. */
+  /** Whether it is known what runs in the session: until then an unanswered message shows no state. */
   readonly known = new Observable(false)
   readonly #follower: SessionFollower
   /** The turns whose answers come over the socket, or over a request of this page. */
@@ -63,15 +63,15 @@ export class AgentChat {
   readonly #onAgents: (agents: readonly AgentSummary[]) => void
   readonly #onApproval: () => void
   #streaming: AbortController | undefined
-  /** Messages older than the newest page, when they were asked for. */
+  /** Messages older than the newest page, once they were loaded. */
   #earlier: readonly SessionMessage[] = []
   #newest: SessionView | undefined
-  /** Something was sent before the session was read: what came before is still to be shown. */
+  /** Something was sent before the session was read: earlier messages are still to be shown. */
   #unread = false
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
-  /** Turns that were looked up. */
+  /** Turns that have been looked up. */
   readonly #asked = new Set<string>()
 
   constructor(
@@ -124,7 +124,7 @@ export class AgentChat {
     this.transcript.watch(() => this.#sendQueued())
   }
 
-  /** Whether what is sent goes to the conversation in view. */
+  /** Whether messages are sent to the conversation in view. */
   get here(): boolean {
     const { shown, active } = this.place.value
     return shown === undefined || active === undefined || shown === active
@@ -158,7 +158,7 @@ export class AgentChat {
     this.#follower.close()
     this.connection.close()
   }
-  /** Whoever used the page signed out: nothing of theirs stays. */
+  /** The user signed out: none of their data stays. */
   close(): void {
     this.#follower.close()
     this.connection.close()
@@ -192,13 +192,13 @@ export class AgentChat {
     this.#earlier = [...view.messages, ...this.#earlier]
     const messages = [...this.#earlier, ...this.#newest.messages]
     this.more.set(view.messages.length > 0)
-    // Entries are told apart by their place, and every place has moved.
+    // Entries are identified by their position, and every position has changed.
     this.transcript.update((known) => fromRecord(messages, { entries: [], nextId: known.nextId }))
     this.#asked.clear()
     void this.#readTurns()
   }
 
-  /** What is sent during an answer waits here and can be taken back. */
+  /** Messages sent during an answer wait here and can be withdrawn. */
   send(text: string): void {
     if (text.trim() === '') return
     if (this.busy || this.waitingHere.length > 0) {
@@ -217,7 +217,7 @@ export class AgentChat {
     const { shown } = this.place.value
     return this.queue.value.filter(({ session }) => session === undefined || session === shown)
   }
-  /** After a failed answer, and after a reload, nothing is sent by itself. */
+  /** After a failed answer, and after a reload, nothing is sent automatically. */
   sendNext(): void {
     const [first] = this.waitingHere
     if (!first || this.busy || !this.here) return
@@ -229,7 +229,7 @@ export class AgentChat {
     if (this.busy || this.waitingHere[0]?.held !== false) return
     const last = this.transcript.value.entries.at(-1)
     if (last?.kind === 'answer' && last.state !== 'done' && last.state !== 'stopped') return
-    // Not within the change that ended the answer: others are still to be told of it.
+    // Not during the update that ended the answer: other watchers have yet to be notified of it.
     queueMicrotask(() => {
       if (!this.busy && this.waitingHere[0]?.held === false) this.sendNext()
     })
@@ -253,14 +253,14 @@ export class AgentChat {
     try {
       await this.#api.retryTurn(turnId)
     } catch (error) {
-      // Somebody else asked again or dropped it: what is shown now is what is there.
+      // Somebody else retried or dropped it: show the present state.
       if (!(error instanceof ApiError && error.status === 409)) throw error
     }
     // The stream of the session may already show the new turn, and nothing is read while one is open.
     this.transcript.update((transcript) => withoutTurn(transcript, turnId))
     await this.#readAgain()
   }
-  /** Takes such a message out of the conversation. Throws what the daemon refused. */
+  /** Drops a failed message from the conversation. Throws the daemon's refusal. */
   async dropTurn(turnId: string): Promise<void> {
     await this.#api.dropTurn(turnId)
     await this.#readAgain()
@@ -307,7 +307,7 @@ export class AgentChat {
     }
     await this.listSessions()
   }
-  /** The conversation in view is left; what ran in it goes on at the daemon. */
+  /** The conversation in view is left; its turn goes on in the daemon. */
   #forgetShown(sessionId: string | undefined): void {
     this.#era++
     this.#follower.close()
@@ -320,7 +320,7 @@ export class AgentChat {
     this.place.update(({ active }) => ({ shown: sessionId, active: sessionId === undefined ? undefined : active }))
     this.transcript.set({ ...emptyTranscript, nextId: this.transcript.value.nextId })
     this.history.set('loading')
-    // What the socket still says belongs to the conversation that was left.
+    // Events still arriving on the socket belong to the previous conversation.
     if (this.#shown) {
       this.connection.close()
       this.connection.start()
@@ -381,7 +381,7 @@ export class AgentChat {
   }
   #joined(turn: Extract<Followed, { type: 'message' }> | Parameters<typeof join>[1]): void {
     const { value } = this.transcript
-    // Sent by this page a moment ago, which the socket is about to say as well.
+    // Sent by this page a moment ago, and about to arrive on the socket as well.
     const mine = unnamed(value)
     if (mine && questionOf(value, mine)?.text.trim() === turn.content.trim()) {
       this.#own.add(turn.turn_id)
@@ -445,7 +445,7 @@ export class AgentChat {
     }
   }
 
-  /** The messages to show: those of a session read anew, behind the earlier ones that were asked for. */
+  /** The messages to show: those of a reloaded session, after the earlier ones that were loaded. */
   #recorded(view: SessionView): readonly SessionMessage[] {
     const first = view.messages[0]?.id
     const sameSession = this.#newest?.session_id === view.session_id
@@ -481,7 +481,7 @@ export class AgentChat {
       void this.#moved()
     }
     if (!this.#shown) return this.connection.close()
-    // Whether the message that failed can be asked again.
+    // Whether the failed message can be retried.
     if (frame.type === 'error') void this.load()
     // Where a call's result did not travel with the answer, the session has it.
     if (frame.type === 'response' && (this.#unread || lacksResults(this.transcript.value))) void this.load()
@@ -520,7 +520,7 @@ export class AgentChat {
     try {
       const { content, turn_id: turnId } = await this.#api.command(this.agentId, text, this.place.value.shown)
       this.#receive({ type: 'response', content, input_tokens: 0, output_tokens: 0 })
-      // What was asked again is a turn of the session.
+      // A retry is a turn of the session.
       if (turnId !== undefined) await this.#readAgain()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
@@ -528,7 +528,7 @@ export class AgentChat {
     }
   }
 
-  /** Who gave the newest recorded answers, what they cost, and why there is none. */
+  /** The model, the cost and the failure of the newest recorded answers. */
   async #readTurns(): Promise<void> {
     for (const turnId of unaccounted(this.transcript.value)
       .filter((id) => !this.#asked.has(id))
@@ -546,8 +546,8 @@ export class AgentChat {
   }
 
   /**
-   * A turn runs to its end on the daemon whoever listens: an answer this page lost is read from the session when it is
-   * there.
+   * A turn runs to its end in the daemon without listeners: an answer this page lost is read from the session once it
+   * is there.
    */
   async #waitForRecord(): Promise<void> {
     const era = this.#era

@@ -20,7 +20,7 @@ import type { AgentSummary, Approval, Grant, PluginPage, ServerFrame, SessionIte
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
 
-/** What the daemon refused, or `unreachable` when it did not answer at all. */
+/** A refusal of the daemon, or `unreachable` when it did not answer. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: string
@@ -38,11 +38,11 @@ export class ApiError extends Error {
 export const pageMessages = 100
 
 /**
- * The daemon this page came from: paths are relative to the page's own origin, and no address is ever taken from the
+ * The daemon that served this page: paths are relative to the page's own origin, and no address is ever taken from the
  * URL.
  */
 export class Api {
-  /** In memory; on this device only where whoever entered it asked for that (`remembered.ts`). */
+  /** In memory; stored on this device only at the user's request (`remembered.ts`). */
   #key: string | undefined
   readonly #onRefused: () => void
   constructor(onRefused: () => void) {
@@ -104,7 +104,7 @@ export class Api {
   async dropTurn(turnId: string): Promise<void> {
     await this.#json('POST', `/api/turns/${encodeURIComponent(turnId)}/drop`, v.unknown(), {})
   }
-  /** The newest messages to an agent and where they stand, the newest one first. */
+  /** The newest messages to an agent with their state, the newest one first. */
   async turns(agentId: string): Promise<readonly Turn[]> {
     return (await this.#json('GET', `/api/agents/${encodeURIComponent(agentId)}/turns?limit=20`, TurnPage)).turns
   }
@@ -166,8 +166,8 @@ export class Api {
   }
 
   /**
-   * An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket stands in
-   * for it.
+   * An open attempt at the agent's socket. A browser cannot send the key with an upgrade, so a one-use ticket replaces
+   * it.
    */
   async socket(agentId: string): Promise<WebSocket> {
     const url = new URL(`/api/agents/${encodeURIComponent(agentId)}/ws`, location.origin)

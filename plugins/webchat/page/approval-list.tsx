@@ -9,7 +9,7 @@ import { useValue } from './observable.ts'
 import { FieldProblem, ProblemBanner } from './problem.tsx'
 import type { Approval } from './wire.ts'
 
-/** A click within this time was meant for what stood there before the button appeared. */
+/** A click within this time was meant for what was there before the button appeared. */
 const CLICK_GUARD_MS = 400
 
 type Verb = 'once' | 'session' | 'reject'
@@ -63,7 +63,7 @@ export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
 const hasFocus = ({ current }: RefObject<HTMLElement | null>): boolean =>
   current?.contains(document.activeElement) ?? false
 
-/** The button that had the focus is gone. */
+/** The button that had the focus was removed. */
 function focusNext({ current }: RefObject<HTMLElement | null>): void {
   const next = current?.querySelector<HTMLElement>('button:not(:disabled)')
   if (next) next.focus()

@@ -3,16 +3,16 @@ import type { Api } from './api.ts'
 import { Observable } from './observable.ts'
 import type { Approval, Grant } from './wire.ts'
 
-/** An agent asks while it answers, so that is when the page looks often, should no socket tell it. */
+/** An agent requests approvals while it answers, so the page polls fast then, in case no socket reports them. */
 const busyMs = 3000
 const idleMs = 10_000
-/** A daemon without approvals is asked again in case they are switched on. */
+/** A daemon without approvals is polled again in case they are switched on. */
 const absentMs = 120_000
 
-/** What agents want to do and wait for an answer to. */
+/** The pending approvals. */
 export class PendingApprovals {
   readonly pending = new Observable<readonly Approval[]>([])
-  /** Why the last answer was not taken. */
+  /** Why the last answer was refused. */
   readonly problem = new Observable<string | undefined>(undefined)
   /** What passes without a question. */
   readonly grants = new Observable<readonly Grant[]>([])
@@ -41,7 +41,7 @@ export class PendingApprovals {
     this.#started = false
     clearTimeout(this.#timer)
   }
-  /** Looks now, and from then on at the usual pace. */
+  /** Polls now, and from then on at the usual pace. */
   refresh(): Promise<void> {
     this.#asking ??= this.#look().finally(() => {
       this.#asking = undefined
@@ -49,10 +49,10 @@ export class PendingApprovals {
     })
     return this.#asking
   }
-  /** The socket says that something changed, or a turn began. */
+  /** The socket reported a change, or a turn began. */
   hurry(): void {
     if (!this.#started || this.#absent) return
-    // What is being read now may be older than what there is to see.
+    // The answer on its way may be outdated already.
     void (this.#asking ?? Promise.resolve()).then(() => this.refresh())
     if (this.grants.value.length > 0) void this.listGrants()
   }
@@ -95,7 +95,7 @@ export class PendingApprovals {
     clearTimeout(this.#timer)
     if (!this.#started) return
     const delayMs = this.#absent ? absentMs : this.#busy() || this.pending.value.length > 0 ? busyMs : idleMs
-    // Nobody sees a page in the background; it looks at once when it is shown again.
+    // A page in the background does not poll; it polls at once when it is shown again.
     this.#timer = setTimeout(() => {
       if (document.hidden) this.#wait()
       else void this.refresh()

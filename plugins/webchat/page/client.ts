@@ -8,7 +8,7 @@ import { comeBack, listProviders } from './sign-in.ts'
 import type { SignInProvider } from './sign-in.ts'
 import type { AgentSummary, PluginPage, SlashCommand, Status } from './wire.ts'
 
-/** `key`: the daemon wants one, or a sign-in; `problem` when what was given is wrong. */
+/** `key`: the daemon requires a key or a sign-in; `problem` when the given one was refused. */
 export type Gate =
   | { readonly state: 'checking' | 'ready' }
   | { readonly state: 'key'; readonly problem: string | undefined; readonly providers: readonly SignInProvider[] }
@@ -25,7 +25,7 @@ export class Client {
   readonly signedIn = new Observable<string | undefined>(undefined)
   /** Whether what opens the daemon is kept on this device. */
   readonly kept = new Observable(false)
-  /** What the daemon says of itself, as far as the page tells. */
+  /** The daemon's health, as far as the page shows it. */
   readonly status = new Observable<Status | undefined>(undefined)
   /** The commands that can be typed into the message box. */
   readonly commands = new Observable<readonly SlashCommand[]>([])
@@ -34,7 +34,7 @@ export class Client {
   readonly approvals: PendingApprovals
   readonly api: Api
   #chats = new Map<string, AgentChat>()
-  /** The ways to sign in are being read, to ask for a key. */
+  /** The ways to sign in are being loaded, to ask for a key. */
   #asking = false
   /** Why the way back from a sign-in ended here without one. */
   #returned: string | undefined
@@ -96,7 +96,7 @@ export class Client {
     }
   }
 
-  /** `keep`: on this device, until somebody signs out. Nothing is kept before the daemon took the key. */
+  /** `keep`: on this device, until the user signs out. Nothing is stored before the daemon accepted the key. */
   async enter(key: string, keep: boolean): Promise<void> {
     this.api.useKey(key)
     await this.start()
@@ -105,7 +105,7 @@ export class Client {
 
   /** Ends the sign-in at the daemon too, so that nothing is left of it that could be used. */
   async signOut(): Promise<void> {
-    // First, or they would find out by themselves and ask for what they have no right to any more.
+    // First, or they would still send requests without a valid key.
     this.#close()
     const withKey = this.signedIn.value === undefined
     forget()
@@ -130,7 +130,7 @@ export class Client {
     if (this.gate.value.state === 'ready') chat.show()
   }
 
-  /** Whether the daemon answers. Throws when it wants a key. */
+  /** Whether the daemon answers. Throws when it requires a key. */
   async refresh(): Promise<boolean> {
     try {
       this.#take(await this.api.agents())
@@ -188,7 +188,7 @@ export class Client {
   }
 
   async #askForKey(): Promise<void> {
-    // Requests that were on their way are refused as well, and have nothing to add to what the first one said.
+    // Requests on their way are refused as well, and add nothing to the first refusal.
     const known = this.#asking || this.gate.value.state === 'key'
     if (known && this.signedIn.value === undefined && !this.api.hasKey) return
     const problem =

@@ -4,7 +4,7 @@ export async function copyText(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    // No clipboard on a page that came over plain HTTP from another machine: the old way still works there.
+    // A page loaded over plain HTTP from another machine has no clipboard API: the old way still works there.
     return copySelected(text)
   }
 }

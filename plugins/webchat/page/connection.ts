@@ -2,14 +2,14 @@ import { Observable } from './observable.ts'
 import { parseFrame } from './wire.ts'
 import type { ServerFrame } from './wire.ts'
 
-/** `http`: the socket cannot be opened, though the daemon answers; messages go over server-sent events meanwhile. */
+/** `http`: the socket cannot be opened, though the daemon answers; messages use server-sent events until it can. */
 export type Link =
   | { readonly state: 'closed' | 'connecting' | 'open' | 'http' }
   | { readonly state: 'lost'; readonly retryAtMs: number }
 
 export interface ConnectionDeps {
   open(): Promise<WebSocket>
-  /** Whether the daemon answers at all; throws when this page must stop trying, such as for a missing key. */
+  /** Whether the daemon answers; throws when this page must stop trying, for example for a missing key. */
   reachable(): Promise<boolean>
   onFrame(frame: ServerFrame): void
   /** After every opening but the first. */

@@ -1,13 +1,13 @@
 import type { Done, Job } from './markdown-worker.ts'
 
-/** A text that takes longer is shown as it is written: no answer may make the page wait. */
+/** A text that takes longer is shown unformatted: no answer may block the page. */
 const mostMs = 4000
 
 interface Waiting extends Job {
   readonly done: (result: Done | undefined) => void
 }
 
-/** Turns Markdown into HTML beside the page. One text at a time; who wants another meanwhile waits. */
+/** Converts Markdown into HTML in a worker. One text at a time; others wait. */
 class Converter {
   #worker: Worker | undefined
   #queue: Waiting[] = []

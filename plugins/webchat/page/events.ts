@@ -10,7 +10,7 @@ const Data = v.looseObject({
   message: v.optional(v.string()),
 })
 
-/** What a session tells whoever follows it. */
+/** The events of a session's stream. */
 export type Followed =
   | {
       readonly type: 'snapshot'
@@ -75,7 +75,7 @@ function toTurnFrame(event: string, data: unknown): { turnId: string; frame: Ser
   return of.success && frame ? { turnId: of.output.turn_id, frame } : undefined
 }
 
-/** `undefined` for a comment, which says that the stream is alive. */
+/** `undefined` for a comment, which only keeps the stream alive. */
 async function* parsed(response: Response): AsyncGenerator<{ event: string; data: unknown } | undefined> {
   if (!response.body) return
   const events: ({ event: string; data: unknown } | undefined)[] = []

@@ -4,7 +4,7 @@ import type { PendingApprovals } from './approvals.ts'
 import { WarningIcon } from './icons.tsx'
 import { useValue } from './observable.ts'
 
-/** What the agent in view may do without being asked about, and the way to end that. */
+/** The standing approvals of the agent in view, and a way to revoke them. */
 export function GrantList({
   approvals,
   agentId,

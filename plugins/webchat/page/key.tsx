@@ -12,7 +12,7 @@ interface KeyPromptProps {
 
 /**
  * Asks for the API key, or for a sign-in where one is configured. The key stays in memory, so a reload asks again,
- * unless the person has it remembered on this device.
+ * unless the user has it stored on this device.
  */
 export function KeyPrompt({ problem, providers, onKey }: KeyPromptProps) {
   const [key, setKey] = useState('')

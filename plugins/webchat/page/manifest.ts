@@ -1,4 +1,4 @@
-/** The manifest of a new agent (Interface 2.1). `tools`: whether it may use every tool there is, or none. */
+/** The manifest of a new agent (Interface 2.1). `tools`: whether it may use all tools, or none. */
 export function manifestToml(agent: {
   readonly name: string
   readonly systemPrompt: string
@@ -19,8 +19,8 @@ memory_write = ["self.*"]
 `
 }
 
-// A JSON string is a TOML basic string but for DEL, which TOML wants escaped, and halves of surrogate pairs, which it
-// refuses.
+// A JSON string is a valid TOML basic string, except for DEL, which TOML requires escaped, and lone surrogates, which
+// it refuses.
 function tomlString(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll('\u007f', '\\u007F')
 }

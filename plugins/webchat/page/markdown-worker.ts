@@ -1,6 +1,6 @@
 import { toHtml } from './to-html.ts'
 
-/** What each text on the page was the last time, so that only what changed goes back. */
+/** The last version of each text on the page, so that only changes are sent back. */
 const known = new Map<number, readonly string[]>()
 
 export interface Job {
@@ -21,7 +21,7 @@ self.addEventListener('message', ({ data: { id, markdown } }: MessageEvent<Job>)
   let from = 0
   while (from < before.length && from < pieces.length && before[from] === pieces[from]) from++
   known.set(id, pieces)
-  // More than anybody scrolls back to: what is forgotten is sent whole again.
+  // More than anybody scrolls back to: a dropped text is sent as a whole again.
   if (known.size > 50) known.delete(known.keys().next().value ?? id)
   postMessage({ id, from, pieces: pieces.slice(from), total: pieces.length } satisfies Done, {})
 })

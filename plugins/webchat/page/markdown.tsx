@@ -78,14 +78,14 @@ export function Markdown({ text, growing }: { readonly text: string; readonly gr
   )
 }
 
-/** What is short and tame is there at once; everything else is worked out beside the page. */
+/** Short and simple text is converted at once; everything else in the worker. */
 function usePieces(text: string): readonly Piece[] {
   const id = useRef(0)
   const [converted, setConverted] = useState<readonly Piece[]>([])
   const wanted = useRef<string | undefined>(undefined)
   const working = useRef(false)
   const gone = useRef(false)
-  /** What the worker made of it last, which its next answer goes on from. */
+  /** The worker's last result, which its next one extends. */
   const made = useRef<readonly Piece[]>([])
   const tame = useMemo(() => (isTame(text) ? toHtml(text) : undefined), [text])
   useEffect(
@@ -100,12 +100,12 @@ function usePieces(text: string): readonly Piece[] {
     working.current = true
     id.current ||= nextId++
     const work = async (): Promise<void> => {
-      // What grew meanwhile is done at once, in one go.
+      // Text that arrived in between is converted at once, together.
       for (let next = wanted.current; next !== undefined && !gone.current; next = wanted.current) {
         wanted.current = undefined
         const done = await converter.convert(id.current, next)
         made.current = done ? [...made.current.slice(0, done.from), ...done.pieces] : plain(next)
-        // Where it took too long, the worker was started anew and knows nothing of what it sent before.
+        // After a time-out the worker was restarted and has lost its state.
         if (!done) id.current = nextId++
         if (!gone.current) setConverted(made.current)
       }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** A value that tells those who watch it when it was replaced. */
+/** A value that notifies its watchers when it is replaced. */
 export class Observable<T> {
   #value: T
   #watchers = new Set<() => void>()
@@ -14,7 +14,7 @@ export class Observable<T> {
   set(value: T): void {
     if (Object.is(value, this.#value)) return
     this.#value = value
-    // Watchers that join while others are told saw the new value already.
+    // Watchers that join during a notification have the new value already.
     for (const watcher of Array.from(this.#watchers)) watcher()
   }
   update(change: (value: T) => T): void {
@@ -32,7 +32,7 @@ export function useValue<T>(observable: Observable<T>): T {
   const drawn = observable.value
   useEffect(() => {
     const unwatch = observable.watch(() => draw((n) => n + 1))
-    // An effect runs some time after the drawing: what was replaced until now nobody heard of.
+    // An effect runs some time after rendering: replacements until then were not observed.
     if (!Object.is(drawn, observable.value)) draw((n) => n + 1)
     return unwatch
   }, [observable])

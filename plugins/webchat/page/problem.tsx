@@ -21,7 +21,7 @@ export function ProblemBanner({
   )
 }
 
-/** A failure inside a form or a list; nothing while there is none. */
+/** A failure inside a form or a list; nothing without one. */
 export function FieldProblem({ id, problem }: { readonly id?: string; readonly problem: string | undefined }) {
   if (problem === undefined) return null
   return (

@@ -7,7 +7,7 @@ export interface Queued {
   readonly text: string
   /** The conversation it was written in; `undefined` before that was known. */
   readonly session: string | undefined
-  /** It was there when the page was loaded: it is sent by whoever wrote it, since another tab may hold the same. */
+  /** Loaded with the page: the user sends it, since another tab may hold the same. */
   readonly held: boolean
 }
 const Stored = v.array(v.object({ text: v.string(), session: v.optional(v.string()) }))
@@ -16,8 +16,8 @@ const prefix = 'svc.queue.'
 const maxKept = 50
 
 /**
- * Messages that wait here, kept with the tab: a reload loses none, and what was taken out to be sent is gone from there
- * first.
+ * Waiting messages, stored with the tab: a reload loses none, and a message is removed from the store before it is
+ * sent.
  */
 export class Queue extends Observable<readonly Queued[]> {
   readonly #place: string
@@ -54,7 +54,7 @@ export class Queue extends Observable<readonly Queued[]> {
   }
 }
 
-/** Whoever used the page signed out: nothing of theirs stays in this tab. */
+/** The user signed out: none of their data stays in this tab. */
 export function forgetQueues(): void {
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(prefix)) sessionStorage.removeItem(name)

@@ -1,9 +1,6 @@
 import * as v from 'valibot'
 
-/**
- * What opens the daemon on this device: only where whoever entered it asked for that. Scripts of this page alone can
- * read it.
- */
+/** The credential stored on this device, only at the user's request. Only scripts of this page can read it. */
 const place = 'svc.remembered'
 const Remembered = v.object({ key: v.string(), name: v.optional(v.string()) })
 export type Remembered = v.InferOutput<typeof Remembered>

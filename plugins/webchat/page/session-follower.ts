@@ -42,7 +42,7 @@ export class SessionFollower {
     this.#sessionId = undefined
     this.#leave()
   }
-  /** Another stream, whose snapshot says how things are. */
+  /** A new stream, whose snapshot has the present state. */
   restart(): void {
     if (this.#sessionId === undefined) return
     this.#leave()
@@ -107,7 +107,7 @@ export class SessionFollower {
       }
     } catch (error) {
       if (signal.aborted) return opened
-      // A key that is missing, or a session that is gone, will not come back by asking again.
+      // A missing key or a removed session will not come back by retrying.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403 || error.status === 404))
         throw error
     } finally {

@@ -68,7 +68,7 @@ interface SessionChange {
   readonly session: SessionItem
 }
 
-/** Leaves out empty conversations that nobody is in: there is nothing to go back to. */
+/** Leaves out empty conversations that are not active: there is nothing to go back to. */
 function useListedSessions(chat: AgentChat): readonly SessionItem[] {
   const { shown, active } = useValue(chat.place)
   return useValue(chat.sessions).filter(

@@ -15,7 +15,7 @@ const SignedIn = v.object({
 /** A system that people of this daemon can sign in with. */
 export type SignInProvider = v.InferOutput<typeof Providers>['providers'][number]
 /**
- * The token stands for the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is no
+ * The token replaces the key, and like it is kept in memory only: see `plugins/sso/cookie.ts` for why it is not a
  * cookie.
  */
 export interface SignedIn {
@@ -23,7 +23,7 @@ export interface SignedIn {
   readonly name: string
 }
 
-/** What the daemon says by a word in the address; no text comes from there. */
+/** The daemon's message, by a code in the address; no text is taken from there. */
 const problems = new Map([
   ['expired', 'That took too long, or was begun in another window. Sign in again.'],
   ['cancelled', 'You were not signed in: the provider refused, or you left.'],
@@ -35,7 +35,7 @@ const problems = new Map([
   ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
 ])
 
-/** None when that is not configured, or the daemon does not answer: the key is still asked for. */
+/** None when that is not configured, or the daemon does not answer: the page still asks for the key. */
 export async function listProviders(): Promise<readonly SignInProvider[]> {
   const answer = v.safeParse(Providers, await ask('/api/auth/providers'))
   return answer.success ? answer.output.providers : []
@@ -46,7 +46,10 @@ export function leaveFor(provider: SignInProvider): void {
   location.assign(`/api/auth/login/${encodeURIComponent(provider.id)}?to=page`)
 }
 
-/** Takes what the way back left in the address, which must not stay there. `undefined`: nobody is coming back. */
+/**
+ * Reads the result of a sign-in from the address and removes it there. `undefined`: this is not a return from a
+ * provider.
+ */
 export async function comeBack(): Promise<SignedIn | { readonly problem: string } | undefined> {
   const [code, problem] = ['#sso=', '#sso-problem='].map((start) =>
     location.hash.startsWith(start) ? location.hash.slice(start.length) : undefined,

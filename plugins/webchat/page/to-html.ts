@@ -1,12 +1,12 @@
 import { Marked } from 'marked'
 import type { Token, Tokens } from 'marked'
 
-// The first of two walls: the renderer makes no raw HTML, no foreign image and no odd link in the first place. The
-// sanitiser of the page is the second. An answer may carry anything a web page or a file told the model to say.
+// The first of two defences: the renderer makes no raw HTML, no foreign image and no unusual link. The sanitiser of the
+// page is the second. An answer may contain anything that a web page or a file made the model write.
 
 const harmlessTag = /^<\/?(?:b|br|code|del|em|i|ins|kbd|mark|s|strong|sub|sup|u)\s*\/?>$/i
 const embedded = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z0-9+/=\s]+$/i
-/** Lists and quotes within each other. Nobody reads a deeper one, and every level makes the whole slower to draw. */
+/** Nesting of lists and quotes. Nobody reads deeper ones, and every level slows rendering down. */
 const deepest = 12
 /** Pieces that are kept as they come. */
 const mostPieces = 200
@@ -36,7 +36,7 @@ const marked = new Marked({
       const url = linkTarget(href)
       return url ? `<a href="${escapeHtml(url.href)}" title="${escapeHtml(url.href)}">${label}</a>` : label
     },
-    // Loading a foreign image would tell its server what the agent was made to put into the address.
+    // Loading a foreign image would send its server whatever the agent was made to put into the address.
     image({ href, text }) {
       if (embedded.test(href)) return `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}">`
       const url = linkTarget(href)
@@ -80,7 +80,7 @@ export function isTame(markdown: string): boolean {
 }
 
 /**
- * Takes away what nests deeper than is drawn, line by line: indentation, and markers of lists and quotes before the
+ * Removes nesting deeper than what is rendered, line by line: indentation, and markers of lists and quotes before the
  * text. Fenced code stays as it is.
  */
 export function flatten(markdown: string): string {
@@ -135,7 +135,7 @@ function sliced(block: Token): Token[] {
     const { text } = block
     const pieces: Token[] = []
     for (let at = 0; at < text.length;) {
-      // At the end of a line, where there is one.
+      // At the end of a line, if there is one.
       const cut = at + sliceCode >= text.length ? text.length : text.lastIndexOf('\n', at + sliceCode)
       const end = cut <= at ? Math.min(text.length, at + sliceCode) : cut
       pieces.push({ ...block, text: text.slice(at, end) })

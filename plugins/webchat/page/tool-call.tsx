@@ -9,7 +9,7 @@ const states: Readonly<Record<Call['state'], string>> = {
   unknown: '',
 }
 
-/** One call of a tool, closed until someone wants to see what went in and what came out. */
+/** One call of a tool, collapsed until the user opens it to see its input and output. */
 export function ToolCall({ call }: { readonly call: Call }) {
   const input = call.input === undefined ? undefined : show(call.input)
   return (

@@ -21,7 +21,7 @@ export interface Question {
   readonly kind: 'question'
   readonly id: number
   readonly text: string
-  /** Where it came in, when that was not this page. */
+  /** The entry point, when that was not this page. */
   readonly from?: string | undefined
 }
 /** What an answer waits for, as the daemon reports it. */
@@ -118,7 +118,7 @@ const entryPoints: Readonly<Record<string, string>> = {
   a2a: 'another agent',
   openai: 'the OpenAI API',
 }
-/** The daemon says which turn an answer of this page is. */
+/** The daemon reported the turn of an answer of this page. */
 export function name(transcript: Transcript, answer: Answer, turnId: string): Transcript {
   return replace(transcript, { ...answer, turnId })
 }
@@ -216,7 +216,7 @@ export function withoutTurn(transcript: Transcript, turnId: string): Transcript 
   return { ...transcript, entries: transcript.entries.filter((entry) => entry !== answer && entry !== question) }
 }
 
-/** Takes a question and what followed it out again, so that it can be asked anew. */
+/** Removes a question and its answer, so that it can be asked again. */
 export function withoutLastExchange(transcript: Transcript): Transcript {
   const at = transcript.entries.findLastIndex((entry) => entry.kind === 'question')
   return at < 0 ? transcript : { ...transcript, entries: transcript.entries.slice(0, at) }
@@ -227,8 +227,8 @@ export function lastQuestion(transcript: Transcript): Question | undefined {
 }
 
 /**
- * The recorded messages as entries. Entries keep their ids, and answers the figures this page saw, so that nothing on
- * screen is drawn anew.
+ * The recorded messages as entries. Entries keep their ids, and answers the figures this page received, so that nothing
+ * on screen is rendered again.
  */
 export function fromRecord(messages: readonly SessionMessage[], known: Transcript): Transcript {
   const reader = new RecordReader(known)
@@ -327,9 +327,7 @@ class RecordReader {
   }
 }
 
-/**
- * Turns of which this page knows neither what they cost nor why they failed, the newest first: the messages do not say.
- */
+/** Turns whose cost and failure this page does not know, newest first: messages do not contain them. */
 export function unaccounted({ entries }: Transcript): readonly string[] {
   return entries
     .flatMap((entry) =>

@@ -1,24 +1,24 @@
 import { Observable } from './observable.ts'
 import type { Turn } from './wire.ts'
 
-/** Nothing was heard for so long: then the daemon is asked, and again after as long. */
+/** After this long without an event the daemon is polled, and again after the same time. */
 const slowMs = 3000
 
-/** "Where is my message?": while an answer is slow, what the daemon says of the message. */
+/** The daemon's view of a message whose answer is slow. */
 export class TurnStatus {
   readonly text = new Observable<string | undefined>(undefined)
   readonly #findTurn: () => Promise<Turn | undefined>
   #timer: ReturnType<typeof setTimeout> | undefined
   #quietSinceMs = 0
-  /** Counts what was heard, so that an answer to an older question says nothing. */
+  /** Counts events, so that the answer to an older poll is ignored. */
   #heard = 0
 
-  /** `findTurn` throws when the daemon cannot be asked. */
+  /** `findTurn` throws when the daemon cannot be reached. */
   constructor(findTurn: () => Promise<Turn | undefined>) {
     this.#findTurn = findTurn
   }
 
-  /** The message was sent, or something of the answer came. */
+  /** The message was sent, or a part of the answer arrived. */
   heard(): void {
     this.end()
     this.#quietSinceMs = Date.now()

@@ -146,7 +146,7 @@ const Response = v.object({
 })
 const Failure = v.object({ type: v.literal('error'), content: v.string(), code: v.optional(v.string()) })
 const AgentsUpdated = v.object({ type: v.literal('agents_updated'), agents: AgentList })
-/** Beyond Interface 6.1: something is asked for, or was answered. The page reads the rest over HTTP. */
+/** Beyond Interface 6.1: an approval was requested or answered. The page reads the rest over HTTP. */
 const ApprovalChanged = v.object({ type: v.literal('approval') })
 const Pong = v.object({ type: v.literal('pong') })
 

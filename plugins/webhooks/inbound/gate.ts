@@ -34,7 +34,7 @@ export interface InboundGateDeps {
 export class InboundGate {
   readonly #deps: InboundGateDeps
   readonly #nowMs: () => number
-  /** Stands in for the token when none is usable: no caller can present it. */
+  /** Replaces the token when none is usable: no caller can present it. */
   readonly #unusableToken = randomBytes(32).toString('hex')
   constructor(deps: InboundGateDeps) {
     this.#deps = deps

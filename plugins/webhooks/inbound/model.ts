@@ -8,8 +8,8 @@ export interface ModelChoice {
 }
 
 /**
- * The model a caller names for one turn, as `Inference.choose` takes it. Throws `conflict` for an agent whose model is
- * pinned, `invalid_request` for an unknown model, and `service_unavailable` for one that cannot be used now.
+ * The model a caller names for one turn, as `Inference.choose` accepts it. Throws `conflict` for an agent whose model
+ * is pinned, `invalid_request` for an unknown model, and `service_unavailable` for one that cannot be used now.
  */
 export async function chooseModel(models: Inference | undefined, agent: Agent, name: string): Promise<ModelChoice> {
   if (agent.mode === 'Stable')

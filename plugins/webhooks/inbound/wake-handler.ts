@@ -8,7 +8,7 @@ import type { AdmittedRequest } from './gate.ts'
 import type { InboundStore } from './store.ts'
 
 const BATCH_SIZE = 100
-/** After so many heartbeats a wake is given up: no agent takes messages. */
+/** After so many heartbeats a wake is dropped: no agent accepts messages. */
 const MAX_ATTEMPTS = 20
 /** Joined wakes stay below the length limit of one message. */
 const MAX_JOINED_CHARS = 32_000
@@ -57,7 +57,8 @@ export class WakeHandler {
   }
 
   /**
-   * Stores a wake once, however often its request is delivered. Throws `agent_not_found`: no later answer could say so.
+   * Stores a wake once, however often its request is delivered. Throws `agent_not_found`, which no later answer could
+   * report.
    */
   receive({ effectId, isRepeat }: AdmittedRequest, wake: WakeRequest): Promise<'accepted' | 'duplicate'> {
     return this.#deliveries.run(effectId, async () => {
