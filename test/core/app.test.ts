@@ -10,10 +10,17 @@ async function temporaryHome(): Promise<{ readonly path: string } & AsyncDisposa
   const path = await mkdtemp(join(tmpdir(), 'svc-home-'))
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }
+/** The member of a plugin "one" with so many migrations, each of which makes a table. */
+function migrationsText(count: number): string {
+  const each = (at: number): string => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`
+  return `migrations: [${Array.from({ length: count }, (_, at) => each(at)).join(', ')}],`
+}
 const controlling = pluginText('control', {
   before: `import { Daemon } from 'svc/internal'`,
   members: 'requires: { daemon: Daemon },',
-  setup: `for (const kind of ['shutdown', 'restart']) ctx.routes.add(defineRoute({ method: 'POST', path: '/api/' + kind, summary: 'x', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({ stopping: v.string() }),
+  setup: `const post = { method: 'POST', summary: 'x', auth: 'public', effect: 'conversation', cost: 1 }
+    const returns = v.object({ stopping: v.string() })
+    for (const kind of ['shutdown', 'restart']) ctx.routes.add(defineRoute({ ...post, path: '/api/' + kind, returns,
       handle() { ctx.services.daemon[kind]('asked by a test'); return { stopping: ctx.services.daemon.stopping } } }))
     return {}`,
 })
@@ -66,9 +73,8 @@ describe('the daemon', () => {
     const gate = Promise.withResolvers<void>()
     const entered = Promise.withResolvers<void>()
     Object.assign(globalThis, { closeGate: { entered: () => entered.resolve(), open: gate.promise } })
-    const slow = pluginText('slow', {
-      setup: `${routeText('/api/slow', 'done', '(globalThis as any).closeGate.entered(); await (globalThis as any).closeGate.open')}; return {}`,
-    })
+    const before = `const { closeGate } = globalThis as any; closeGate.entered(); await closeGate.open`
+    const slow = pluginText('slow', { setup: `${routeText('/api/slow', 'done', before)}; return {}` })
     const host = await startHost({ plugins: [await writePlugin(join(folder.path, 'slow'), slow)], memory: true })
     const answer = host.json('GET', '/api/slow')
     await entered.promise
@@ -123,10 +129,7 @@ describe('the daemon', () => {
   it('copies the database before it changes the tables of a home that is in use', async () => {
     await using home = await temporaryHome()
     await using folder = await temporaryFolder()
-    const withTables = (count: number) =>
-      pluginText('one', {
-        members: `migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],`,
-      })
+    const withTables = (count: number) => pluginText('one', { members: migrationsText(count) })
     const plugin = await writePlugin(join(folder.path, 'one'), withTables(1))
     const snapshots = () => readdir(join(home.path, 'data', 'snapshots')).catch(() => [])
     for (let start = 0; start < 2; start++) {
@@ -141,13 +144,11 @@ describe('the daemon', () => {
     expect(await snapshots()).toEqual([expect.stringMatching(/^before-migration-.*\.db$/)])
   })
 
-  it('copies the sidecar files that plugins declare with the database, and refuses a start when it is lost', async () => {
+  it('copies the sidecar files of plugins with the database, and refuses a start when it is lost', async () => {
     await using home = await temporaryHome()
     await using folder = await temporaryFolder()
     const withTables = (count: number) =>
-      pluginText('one', {
-        members: `databaseSidecars: ['one.proof'], migrations: [${Array.from({ length: count }, (_, at) => `{ id: '${at}', sql: 'CREATE TABLE one_t${at} (x INTEGER)' }`).join(', ')}],`,
-      })
+      pluginText('one', { members: `databaseSidecars: ['one.proof'], ${migrationsText(count)}` })
     // Built-in plugins are imported once for each path.
     const restart = async (tables: number) => {
       const plugin = await writePlugin(join(folder.path, String(tables), 'one'), withTables(tables))

@@ -242,7 +242,7 @@ describe('models', () => {
 
 describe('what is sent', () => {
   for (const model of [OLDER, 'claude-opus-4-6', 'claude-haiku-5-5', 'claude-sonnet-5-5', 'claude-opus-5-5']) {
-    it(`${model} takes a request with thinking on, off and unsaid, with a temperature and without a limit`, async () => {
+    it(`${model} takes a request with and without thinking, a temperature and a limit`, async () => {
       for (const thinking of [true, false, undefined]) {
         await ask({ model, temperature: 2, ...(thinking !== undefined && { thinking }) })
         expect(sent()['max_tokens']).toBeGreaterThan(1000)
@@ -271,7 +271,7 @@ describe('what is sent', () => {
       output_config: { effort: 'max' },
     })
   })
-  it('the tools, the system prompt and the last two messages of the user are marked for the cache, and nothing when it is off', async () => {
+  it('tools, system prompt and the last two messages are marked for the cache, unless it is off', async () => {
     const turns = [
       user('one'),
       { role: 'assistant', text: 'two', calls: [] },
@@ -359,7 +359,7 @@ describe('what is sent', () => {
     expect(isSupportedSchema({ type: 'array', items: { type: 'object', properties: {} } })).toBe(false)
     expect(isSupportedSchema({ anyOf: [schema, { type: 'null' }] })).toBe(true)
   })
-  it('further fields pass and do not replace what is said, betas are a header, and /v1 may stand in the address', async () => {
+  it('further fields pass and replace nothing, betas are a header, and /v1 may stand in the address', async () => {
     client = anthropic.connect({
       name: 'mine',
       config: parse(anthropic.config, { betas: ['a-1', 'b-2'] }),
@@ -389,7 +389,7 @@ describe('what comes back', () => {
       expect((await ask()).at(-1)).toMatchObject({ type: 'end', stop: expected })
     }
   })
-  it('what was thought is given out with calls only, in the order it was thought, and not when it is not this answer', async () => {
+  it('what was thought is given out in its order, with calls of this answer only', async () => {
     fake.script({ thinking: ['hm'], text: ['I look.'], calls: [{ name: 'add' }] })
     const events = await ask({ thinking: true })
     const end = events.at(-1)

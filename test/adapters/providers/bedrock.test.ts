@@ -219,8 +219,10 @@ describe('keys', () => {
       collect(elsewhere, { ...request('x'), model: 'arn:aws:bedrock:x:1:inference-profile/a' }),
     ).rejects.toThrow('stop')
     expect(asked).toEqual([
-      'https://bedrock.ap-south-1.amazonaws.com/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT ap-south-1',
-      'https://bedrock-runtime.ap-south-1.amazonaws.com/model/arn%3Aaws%3Abedrock%3Ax%3A1%3Ainference-profile%2Fa/converse-stream ap-south-1',
+      'https://bedrock.ap-south-1.amazonaws.com/foundation-models' +
+        '?byInferenceType=ON_DEMAND&byOutputModality=TEXT ap-south-1',
+      'https://bedrock-runtime.ap-south-1.amazonaws.com/model/' +
+        'arn%3Aaws%3Abedrock%3Ax%3A1%3Ainference-profile%2Fa/converse-stream ap-south-1',
     ])
   })
 })
@@ -232,7 +234,7 @@ describe('what is sent', () => {
     'amazon.nova-lite-v1:0',
     'meta.llama3-3-70b-instruct-v1:0',
   ]) {
-    it(`${model} takes a request with thinking on, off and unsaid, with a temperature and without a limit`, async () => {
+    it(`${model} takes a request with and without thinking, a temperature and a limit`, async () => {
       for (const thinking of [true, false, undefined])
         await ask({ model, temperature: 2, ...(thinking !== undefined && { thinking }) })
       expect(fake.calls).toHaveLength(3)

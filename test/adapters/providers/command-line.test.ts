@@ -44,9 +44,8 @@ describe('a program that answers', () => {
       }),
     )
     expect(given[0]?.[0]).toMatch(/--setting-sources {2}--strict-mcp-config .*--tools {2}--model fake-1/)
-    expect(given[1]?.[0]).toMatch(
-      /--ephemeral --ignore-user-config --ignore-rules .*--sandbox read-only -c features.shell_tool=false .*--model fake-1 -$/,
-    )
+    expect(given[1]?.[0]).toMatch(/--ephemeral --ignore-user-config --ignore-rules .*--sandbox read-only /)
+    expect(given[1]?.[0]).toMatch(/--sandbox read-only -c features.shell_tool=false .*--model fake-1 -$/)
     expect(given[2]).toEqual([
       expect.stringMatching(/--approval-mode default --extensions none/),
       expect.objectContaining({ tools: { core: ['none'] } }),

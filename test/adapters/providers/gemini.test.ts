@@ -79,7 +79,7 @@ describe('what is sent', () => {
     expect(body.safetySettings).toHaveLength(1)
     expect(body.generationConfig).toEqual({ topK: 3, maxOutputTokens: 5 })
   })
-  it('the calls of a turn that another model began carry what stands for a signature; those of older turns do not', () => {
+  it('only calls of this turn that another model began carry what stands for a signature', () => {
     const called = (id: string): CompletionRequest['turns'] => [
       {
         role: 'assistant',
@@ -293,7 +293,8 @@ describe('a project of Google Cloud', () => {
         .catch(() => {})
     expect(urls).toEqual([
       expect.stringContaining(
-        'https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west4/publishers/google/models/gemini-2.5-flash:countTokens',
+        'https://europe-west4-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west4/' +
+          'publishers/google/models/gemini-2.5-flash:countTokens',
       ),
       expect.stringContaining('https://aiplatform.eu.rep.googleapis.com/'),
       expect.stringMatching(

@@ -57,7 +57,12 @@ const streams: readonly (readonly [string, () => Decoding, string])[] = [
   [
     'openai',
     () => new OpenAi('x', request('hi'), { replay: 'reasoning_details' }),
-    `${data(openai({ reasoning: 'r', reasoning_details: [{ text: 'r' }] }), openai({ content: 'Grüße 😀' }), openai({ tool_calls: [{ index: 0, id: 'c', function: { name: 'add', arguments: '{"a":1}' } }] }), openai({}, 'tool_calls'))}data: [DONE]\n\n`,
+    data(
+      openai({ reasoning: 'r', reasoning_details: [{ text: 'r' }] }),
+      openai({ content: 'Grüße 😀' }),
+      openai({ tool_calls: [{ index: 0, id: 'c', function: { name: 'add', arguments: '{"a":1}' } }] }),
+      openai({}, 'tool_calls'),
+    ) + 'data: [DONE]\n\n',
   ],
   [
     'replicate',

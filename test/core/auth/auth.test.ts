@@ -146,7 +146,15 @@ test('what a foreign page embeds is refused without a key, following a link is n
     (
       await raw(
         port,
-        `GET /api/secret HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: ${mode}\r\nConnection: close\r\n\r\n`,
+        [
+          `GET /api/secret HTTP/1.1`,
+          `Host: localhost`,
+          `Sec-Fetch-Site: cross-site`,
+          `Sec-Fetch-Mode: ${mode}`,
+          `Connection: close`,
+          ``,
+          ``,
+        ].join('\r\n'),
       )
     ).status
   expect([await get('no-cors'), await get('navigate')]).toEqual([403, 200])

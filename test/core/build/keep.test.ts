@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keepChunks } from '../../../core/build/keep.ts'
 
-test('chunks that a running daemon may still import outlive a new build for a week, and nothing else of the old one does', async () => {
+test('only chunks that a running daemon may still import outlive a new build, for a week', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-keep-'))
   const [old, fresh] = [join(folder, 'old'), join(folder, 'fresh')]
   const write = async (root: string, file: string, daysAgo = 0): Promise<void> => {

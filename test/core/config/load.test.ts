@@ -306,8 +306,15 @@ describe('what is wrong', () => {
     expect((await failure({ toml: `${key} = ["${value}"]\n` })).expected).toContain(expected)
   })
   it('takes what does fit', async () => {
-    const toml =
-      '[outbound]\nallow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]\n[http]\ntrusted_proxies = ["127.0.0.1", "fd00::/8"]\nallowed_hosts = ["svc.example.org", "localhost:8080", "[::1]:8080"]\nallowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]\n'
+    const toml = [
+      '[outbound]',
+      'allow = ["10.0.0.0/8", "ollama.lan", "::1", "fd00::/8", "bücher.example"]',
+      '[http]',
+      'trusted_proxies = ["127.0.0.1", "fd00::/8"]',
+      'allowed_hosts = ["svc.example.org", "localhost:8080", "[::1]:8080"]',
+      'allowed_origins = ["https://app.example.org:8443", "chrome-extension://abc"]',
+      '',
+    ].join('\n')
     expect((await load({ toml })).config.outbound.allow).toHaveLength(5)
   })
   it('refuses a database of another kind', async () => {
@@ -326,7 +333,16 @@ describe('what is wrong', () => {
 describe('sections of plugins and providers', () => {
   it('passes them through as they are', async () => {
     const { config, warnings } = await load({
-      toml: '[plugins.hello]\ngreeting = "hi"\n[plugins.hello.deep]\nx = [1, 2]\n[providers.acme]\nbase_url = "http://127.0.0.1:1/v1"\nregion = "eu"\n',
+      toml: [
+        '[plugins.hello]',
+        'greeting = "hi"',
+        '[plugins.hello.deep]',
+        'x = [1, 2]',
+        '[providers.acme]',
+        'base_url = "http://127.0.0.1:1/v1"',
+        'region = "eu"',
+        '',
+      ].join('\n'),
     })
     expect(config.plugins['hello']).toEqual({ greeting: 'hi', deep: { x: [1, 2] } })
     expect(config['providers']).toMatchObject({ acme: { base_url: 'http://127.0.0.1:1/v1', region: 'eu' } })

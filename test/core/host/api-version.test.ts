@@ -54,7 +54,8 @@ describe('the apiVersion of a plugin', () => {
 
   it('another one is refused, and both are named', async () => {
     expect(await load(`'^2.1.0'`)).toContain(
-      `apiVersion: the plugin "aged" is written for version ^2.1.0 of the plugin interface, and this daemon has ${API_VERSION}`,
+      'apiVersion: the plugin "aged" is written for version ^2.1.0 of the plugin interface, ' +
+        `and this daemon has ${API_VERSION}`,
     )
   })
 

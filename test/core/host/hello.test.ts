@@ -44,7 +44,8 @@ describe('the plugin of a third party, outside the repository', () => {
       members: 'requires: { agents: Agents },',
       setup: `let spawned = 0
     ctx.hooks.on(AgentSpawned, () => { spawned++ })
-    ctx.routes.add(defineRoute({ method: 'GET', path: '/api/census', summary: 'x', auth: 'bearer', effect: 'read', cost: 1,
+    ctx.routes.add(defineRoute({
+      method: 'GET', path: '/api/census', summary: 'x', auth: 'bearer', effect: 'read', cost: 1,
       returns: v.object({ listed: v.number(), spawned: v.number() }),
       handle: async () => ({ listed: (await ctx.services.agents.list()).length, spawned }) }))
     return {}`,

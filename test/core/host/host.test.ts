@@ -33,12 +33,17 @@ const providing = (name: string, value: string) =>
     members: 'provides: { it: Token },',
     setup: `return { it: { value: () => '${value}' } }`,
   })
+/** A route that answers `{ text }` with what the expression is worth. */
+const getRoute = (name: string, expression: string): string => `ctx.routes.add(defineRoute({
+      method: 'GET', path: '/api/${name}', summary: 'A test', auth: 'public', effect: 'read', cost: 1,
+      returns: v.object({ text: v.string() }), handle: () => ({ text: ${expression} }) }))`
 const needing = (name: string, needs: string, setup = '') =>
   pluginText(name, {
-    before: `const Needed = defineService<{ value(): string }>()('${needs}'); const Own = defineService<{ value(): string }>()('${name}')`,
+    before: `const Needed = defineService<{ value(): string }>()('${needs}')
+const Own = defineService<{ value(): string }>()('${name}')`,
     members: 'requires: { needed: Needed }, provides: { own: Own },',
     setup: `${setup}
-    ctx.routes.add(defineRoute({ method: 'GET', path: '/api/${name}', summary: 'A test', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.services.needed.value() }) }))
+    ${getRoute(name, 'ctx.services.needed.value()')}
     return { own: { value: () => '${name} of ' + ctx.services.needed.value() } }`,
   })
 
@@ -114,7 +119,8 @@ describe('loading a plugin', () => {
     const text = pluginText('one', {
       before: `import { writeFileSync } from 'node:fs'`,
       setup: `${routeText('/api/one', 'x')}
-        ctx.tools.add(defineTool({ name: 'one', description: 'x', risk: 'read', input: v.object({}), run: async () => '' }))
+        const tool = { name: 'one', description: 'x', risk: 'read', input: v.object({}), run: async () => '' }
+        ctx.tools.add(defineTool(tool))
         ctx.hooks.on(notify('x:happened'), () => {})
         ctx.own('thing', () => writeFileSync(${JSON.stringify(undone)}, ''))
         throw new Error('no luck')`,
@@ -278,7 +284,7 @@ describe('reloading a plugin', () => {
       'one',
       pluginText('one', {
         before: `import { text } from './text.ts'`,
-        setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/one', summary: 'x', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text }) })); return {}`,
+        setup: `${getRoute('one', 'text')}; return {}`,
       }),
     )
     await writePlugin(folder, `export const text: string = 'old'\n`, 'text.ts')
@@ -392,8 +398,14 @@ describe('reloading a plugin', () => {
     const text = pluginText('one', {
       before: `import { Daemon } from 'svc/internal'`,
       members: 'requires: { daemon: Daemon },',
-      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, status: 202, returns: v.object({ state: v.string() }),
-        handle() { ctx.services.daemon.reload('one'); return { state: ctx.services.daemon.plugins()[0].state } } })); return {}`,
+      setup: `ctx.routes.add(defineRoute({
+        method: 'POST', path: '/api/one/reload', summary: 'x', auth: 'public', effect: 'conversation', cost: 1,
+        status: 202, returns: v.object({ state: v.string() }),
+        handle() {
+          ctx.services.daemon.reload('one')
+          return { state: ctx.services.daemon.plugins()[0].state }
+        } }))
+      return {}`,
     })
     await it.host.app.host.load(await it.write('one', text))
     expect(await it.host.json('POST', '/api/one/reload')).toMatchObject({ status: 202, body: { state: 'loaded' } })
@@ -405,7 +417,9 @@ describe('reloading a plugin', () => {
     const admin = pluginText('admin', {
       before: `import { Daemon } from 'svc/internal'`,
       members: 'requires: { daemon: Daemon },',
-      setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({ done: v.boolean() }),
+      setup: `ctx.routes.add(defineRoute({
+        method: 'POST', path: '/api/admin', summary: 'x', auth: 'public', effect: 'conversation', cost: 1,
+        returns: v.object({ done: v.boolean() }),
         async handle() { await ctx.services.daemon.reload('one'); return { done: true } } })); return {}`,
     })
     await it.host.app.host.load(await it.write('admin', admin))
@@ -427,9 +441,10 @@ describe('reloading a plugin', () => {
 
   it('applies the migrations that came with the new code', async () => {
     await using it = await bench()
+    const migration = (index: number): string => `{ id: '${index}', sql: 'CREATE TABLE one_t${index} (x INTEGER)' }`
     const withTables = (count: number) =>
       pluginText('one', {
-        members: `migrations: [${Array.from({ length: count }, (_, index) => `{ id: '${index}', sql: 'CREATE TABLE one_t${index} (x INTEGER)' }`).join(', ')}],`,
+        members: `migrations: [${Array.from({ length: count }, (_, index) => migration(index)).join(', ')}],`,
         setup: `await ctx.db.all\`SELECT x FROM one_t${count - 1}\`; return {}`,
       })
     await it.host.app.host.load(await it.write('one', withTables(1)))
@@ -445,7 +460,7 @@ describe('a service that may come and go', () => {
     const asking = pluginText('asking', {
       before: `const Maybe = defineService<{ value(): string }>()('base')`,
       members: 'optional: { maybe: Maybe },',
-      setup: `ctx.routes.add(defineRoute({ method: 'GET', path: '/api/asking', summary: 'x', auth: 'public', effect: 'read', cost: 1, returns: v.object({ text: v.string() }), handle: () => ({ text: ctx.optional('maybe')?.value() ?? 'none' }) })); return {}`,
+      setup: `${getRoute('asking', "ctx.optional('maybe')?.value() ?? 'none'")}; return {}`,
     })
     await it.host.app.host.load(await it.write('asking', asking))
     expect((await it.host.json('GET', '/api/asking')).body).toEqual({ text: 'none' })

@@ -10,7 +10,11 @@ import { createLog } from '../../../core/log/log.ts'
 const plugin = `import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 export default definePlugin({ name: 'mine', version: '1.0.0', setup: () => ({}),
-  config: v.object({ greeting: v.optional(v.pipe(v.string(), v.minLength(1)), 'Hello'), times: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1), inner: v.optional(v.object({ deep: v.optional(v.boolean(), false) }), {}) }) })
+  config: v.object({
+    greeting: v.optional(v.pipe(v.string(), v.minLength(1)), 'Hello'),
+    times: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 1),
+    inner: v.optional(v.object({ deep: v.optional(v.boolean(), false) }), {}),
+  }) })
 `
 let home: string
 let toml: string
@@ -41,7 +45,7 @@ async function start(text: string, strict = true): Promise<{ app: App; lines: re
   return { app, lines, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-it('a wrong value in the section of a plugin refuses the start with file, line, key and what was expected', async () => {
+it('a wrong value in the section of a plugin refuses the start with its place and what was expected', async () => {
   await expect(start('[plugins.mine]\ngreeting = "Hi"\ntimes = "often"\n')).rejects.toThrow(
     `${toml}:3: plugins.mine.times: expected a whole number of at least 1, found the text "often"`,
   )
@@ -54,9 +58,18 @@ it('the same costs only that plugin when the daemon starts anew', async () => {
   ])
 })
 
-it('keys and sections nothing knows, switched off plugins and folders that are not there are told, with their place and the nearest name', async () => {
-  const text =
-    '[plugins]\ndisabled = ["nobody"]\npaths = ["./nowhere"]\n[plugins.mine]\ngreting = "Hi"\ninner.deeep = true\n[plugins.mime]\nx = 1\n'
+it('unknown keys, sections, plugins and folders are told with their place and the nearest name', async () => {
+  const text = [
+    '[plugins]',
+    'disabled = ["nobody"]',
+    'paths = ["./nowhere"]',
+    '[plugins.mine]',
+    'greting = "Hi"',
+    'inner.deeep = true',
+    '[plugins.mime]',
+    'x = 1',
+    '',
+  ].join('\n')
   await using it = await start(text)
   const told = [
     `${toml}:5: unknown key "plugins.mine.greting" is ignored; did you mean "plugins.mine.greeting"?`,

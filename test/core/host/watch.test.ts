@@ -133,7 +133,7 @@ describe('a watched folder of plugins', () => {
     await host.plugin('one', 'loaded')
   })
 
-  it('keeps the old code and shows where the error is when an edit does not parse, and recovers with the next edit', async () => {
+  it('keeps the old code and shows the error of an edit that does not parse, until the next edit', async () => {
     await using host = await watching()
     const folder = join(host.home, 'plugins', 'one')
     await writePlugin(folder, says('good'))

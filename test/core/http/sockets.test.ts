@@ -359,7 +359,16 @@ test('a client that does not read is closed with 1013, and drained() waits for o
   const { port } = await open([], { sockets: [echoSocket(seen)], settings: { socketBufferBytes: 200_000 } })
   const socket = connect(port, '127.0.0.1')
   socket.write(
-    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+    [
+      `GET ${path} HTTP/1.1`,
+      `Host: localhost`,
+      `Connection: Upgrade`,
+      `Upgrade: websocket`,
+      `Sec-WebSocket-Version: 13`,
+      `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`,
+      ``,
+      ``,
+    ].join('\r\n'),
   )
   await once(socket, 'data')
   socket.pause()
@@ -403,7 +412,16 @@ test('a drain does not wait for a client that never answers the close', async ()
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
   socket.write(
-    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+    [
+      `GET ${path} HTTP/1.1`,
+      `Host: localhost`,
+      `Connection: Upgrade`,
+      `Upgrade: websocket`,
+      `Sec-WebSocket-Version: 13`,
+      `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`,
+      ``,
+      ``,
+    ].join('\r\n'),
   )
   await once(socket, 'data')
   await http.drain(1_000)
@@ -415,7 +433,16 @@ test('a silent client that does not answer pings is cut', async () => {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => socket.destroy())
   socket.write(
-    `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+    [
+      `GET ${path} HTTP/1.1`,
+      `Host: localhost`,
+      `Connection: Upgrade`,
+      `Upgrade: websocket`,
+      `Sec-WebSocket-Version: 13`,
+      `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`,
+      ``,
+      ``,
+    ].join('\r\n'),
   )
   await once(socket, 'data')
   socket.resume()

@@ -40,7 +40,16 @@ test('TLS with a certificate of its own serves requests, upgrades and errors wit
     return parseAnswer(data.toString())
   }
   const upgraded = await speak(
-    'GET /api/ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    [
+      'GET /api/ws HTTP/1.1',
+      'Host: localhost',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      '',
+      '',
+    ].join('\r\n'),
   )
   expect([upgraded.status, missingHeaders(upgraded.headers)]).toEqual([101, []])
   for (const text of [

@@ -405,7 +405,7 @@ describe('ending', () => {
     await ended
     await expect(out.fetch('http://example.test/')).rejects.toBeInstanceOf(UpstreamFailure)
   })
-  it('a refused connection and a broken name are failures of the network, an address that is not allowed a refusal', async () => {
+  it('a refused connection and a broken name are failures, an address that is not allowed a refusal', async () => {
     const { port } = await serve(ok()).then(async (server) => {
       await server[Symbol.asyncDispose]()
       return server

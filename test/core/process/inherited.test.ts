@@ -68,7 +68,8 @@ describe.runIf(process.platform === 'linux')('the environment a daemon was start
   it('gives its secrets to a configuration that is read again, and to the next start in the same process', async () => {
     await writeFile(
       join(home, 'svc.config.mjs'),
-      `export default { providers: { groq: { api_key: process.env.KEY_FOR_GROQ }, mistral: { api_key_env: 'WHAT_MISTRAL_GOT' } } }`,
+      `const groq = { api_key: process.env.KEY_FOR_GROQ }
+export default { providers: { groq, mistral: { api_key_env: 'WHAT_MISTRAL_GOT' } } }`,
     )
     await using daemon = await startDaemon(home, {
       args: ['--config', join(home, 'svc.config.mjs')],
@@ -102,14 +103,9 @@ describe.runIf(process.platform === 'linux')('the environment a daemon was start
   it('shows no secret to another program of the same user', async () => {
     await using daemon = await startDaemon(home, { env: { SVC_API_KEY: key, OPENAI_API_KEY: 'sk-canary-one' } })
     // What a child would do, from outside any space: as this user, about the daemon.
-    const look = spawn(
-      'sh',
-      [
-        '-c',
-        `cat /proc/${daemon.pid}/environ /proc/${daemon.pid}/task/*/environ /proc/${daemon.pid}/cmdline | tr '\\0' '\\n'`,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
+    const look = spawn('sh', ['-c', `cd /proc/${daemon.pid} && cat environ task/*/environ cmdline | tr '\\0' '\\n'`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     let text = ''
     for await (const piece of look.stdout) text += String(piece)
     expect(text).toContain('OPENAI_API_KEY=')

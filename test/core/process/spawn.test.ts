@@ -140,7 +140,11 @@ describe('the files of the daemon', () => {
       command: 'sh',
       args: [
         '-c',
-        `cat mine; echo; cat ${home}/vault.key ../b/theirs; umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key; echo made > new; id -u; pwd`,
+        [
+          `cat mine; echo; cat ${home}/vault.key ../b/theirs`,
+          `umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key`,
+          'echo made > new; id -u; pwd',
+        ].join('; '),
       ],
       cwd: own,
     })

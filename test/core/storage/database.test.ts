@@ -88,7 +88,8 @@ describe.each(engines)('SQL on %s', (engine) => {
       changes: 0,
     })
     expect(
-      await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'y') ON CONFLICT (id) DO UPDATE SET title = excluded.title`,
+      await db.run`INSERT INTO shelf_book (id, title) VALUES (2, 'y')
+        ON CONFLICT (id) DO UPDATE SET title = excluded.title`,
     ).toEqual({ changes: 1 })
     expect(
       await db.batch([db.sql`DELETE FROM shelf_book WHERE id < 10`, db.sql`DELETE FROM shelf_book`]),
@@ -150,7 +151,8 @@ describe.each(engines)('SQL on %s', (engine) => {
 
   it('integers up to 2^53, counts and sums come back as numbers, null as null, bytes as bytes', async () => {
     const { db } = await start(engine)
-    await db.run`INSERT INTO shelf_book (id, title, price, cover) VALUES (${Number.MAX_SAFE_INTEGER}, ${'x'}, ${null}, ${new Uint8Array([0, 255, 7])})`
+    await db.run`INSERT INTO shelf_book (id, title, price, cover)
+      VALUES (${Number.MAX_SAFE_INTEGER}, ${'x'}, ${null}, ${new Uint8Array([0, 255, 7])})`
     await db.run`INSERT INTO shelf_book (id, title, price) VALUES (${3n}, ${'Ünïcode 👋 ?'}, ${0.1})`
     expect(await db.one`SELECT id, title, price FROM shelf_book WHERE id > 5`).toEqual({
       id: Number.MAX_SAFE_INTEGER,

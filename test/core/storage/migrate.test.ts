@@ -5,7 +5,8 @@ import { closing, engines, open, pglite, recorder } from './engines.ts'
 
 const first = {
   id: '001-cup',
-  sql: 'CREATE TABLE bar_cup (id INTEGER PRIMARY KEY, size REAL NOT NULL); CREATE INDEX bar_cup_size ON bar_cup (size);',
+  sql: `CREATE TABLE bar_cup (id INTEGER PRIMARY KEY, size REAL NOT NULL);
+    CREATE INDEX bar_cup_size ON bar_cup (size);`,
 }
 const second = { id: '002-handle', sql: "ALTER TABLE bar_cup ADD COLUMN handle TEXT NOT NULL DEFAULT 'left; or right'" }
 

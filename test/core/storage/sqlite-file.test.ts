@@ -42,7 +42,8 @@ describe('the file', () => {
       ...table,
       {
         id: '2',
-        sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)',
+        sql: `CREATE TABLE file_child (id INTEGER PRIMARY KEY,
+          row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)`,
       },
     ])
     await expect(database.sql.run`INSERT INTO file_child (id, row) VALUES (1, 99)`).rejects.toThrow(/FOREIGN KEY/)
@@ -77,7 +78,8 @@ describe('the file', () => {
       ...table,
       {
         id: '2',
-        sql: 'CREATE TABLE file_child (id INTEGER PRIMARY KEY, row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)',
+        sql: `CREATE TABLE file_child (id INTEGER PRIMARY KEY,
+          row INTEGER NOT NULL REFERENCES file_row (id) DEFERRABLE INITIALLY DEFERRED)`,
       },
     ])
     const results = await Promise.allSettled(
@@ -216,7 +218,8 @@ describe('a snapshot', () => {
     const counts = await again.sql.one<{
       base: number
       more: number
-    }>`SELECT sum(CASE WHEN id < 10000 THEN 1 ELSE 0 END) AS base, sum(CASE WHEN id >= 10000 THEN 1 ELSE 0 END) AS more FROM file_row`
+    }>`SELECT sum(CASE WHEN id < 10000 THEN 1 ELSE 0 END) AS base,
+        sum(CASE WHEN id >= 10000 THEN 1 ELSE 0 END) AS more FROM file_row`
     expect(counts?.base).toBe(3_000)
     expect((counts?.more ?? 1) % 2).toBe(0)
   })
@@ -232,7 +235,7 @@ describe('a snapshot', () => {
 })
 
 describe('faults', () => {
-  it('while another process holds the lock, reads go on, the loop is not held up, writes are refused in time and work again after', async () => {
+  it('while another process holds the lock reads go on, and writes are refused in time and work after it', async () => {
     const { database, file } = await open('sqlite')
     await database.migrate('file', table)
     const other = new Sqlite(file)
@@ -260,7 +263,7 @@ describe('faults', () => {
     expect(await database.sql.all`SELECT id FROM file_row`).toEqual([{ id: 2 }])
   })
 
-  it('on a full disk writes are refused as unavailable, reads go on, nothing acknowledged is missing, and it mends itself', async () => {
+  it('on a full disk writes are refused, reads go on, nothing acknowledged is missing, and it recovers', async () => {
     const dir = await folder()
     const file = join(dir, 'svc.db')
     const child = start('limited', [`sqlite:${file}`], ['prlimit', '--fsize=3000000:unlimited', '--'])

@@ -90,7 +90,14 @@ describe('parsing a manifest', () => {
     const warnings = (toml: string): readonly string[] => parseManifest(toml).warnings
     expect(
       warnings(
-        'priority = "High"\nchannels = ["telegram"]\n[resources]\nmax_memory_bytes = 1000\n[tools.web_fetch]\nlimit = 1',
+        [
+          'priority = "High"',
+          'channels = ["telegram"]',
+          '[resources]',
+          'max_memory_bytes = 1000',
+          '[tools.web_fetch]',
+          'limit = 1',
+        ].join('\n'),
       ),
     ).toEqual(
       ['priority', 'channels', 'tools', 'resources.max_memory_bytes'].map(
@@ -106,7 +113,16 @@ describe('parsing a manifest', () => {
     expect(warnings('[autonomous]\nquiet_hours = "22:00 - 6:30"')).toEqual([])
     expect(
       warnings(
-        'priority = "Normal"\nchannels = []\nschedule = "reactive"\nauto_evolve = false\n[resources]\nmax_memory_bytes = 268435456\n[autonomous]\nmax_restarts = 10',
+        [
+          'priority = "Normal"',
+          'channels = []',
+          'schedule = "reactive"',
+          'auto_evolve = false',
+          '[resources]',
+          'max_memory_bytes = 268435456',
+          '[autonomous]',
+          'max_restarts = 10',
+        ].join('\n'),
       ),
     ).toEqual([])
   })

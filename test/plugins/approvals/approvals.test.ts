@@ -222,7 +222,7 @@ describe('an action of high risk', () => {
     })
   })
 
-  it('does not wait where the policy of the agent is never, and waits for anything where its manifest says always', async () => {
+  it('does not wait where the policy of the agent is never, and always does where that is always', async () => {
     await using host = await boot({ agents: { free: 'never' } })
     expect(
       (
@@ -473,7 +473,8 @@ describe('a restart', () => {
       await gone
       const db = new Sqlite(join(home, 'data', 'svc.db'))
       db.prepare(
-        "UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator' WHERE id = ?",
+        `UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator'
+          WHERE id = ?`,
       ).run(id)
       db.close()
     }

@@ -579,7 +579,7 @@ describe.each(engines)('the gate on %s', (engine) => {
         expect(await service.grants()).toHaveLength(1)
       })
 
-      it('cannot have an approved call repeated by a page it read, whether its tool refuses such words or not', async () => {
+      it('cannot have an approved call repeated by a page it read, whatever its tool refuses', async () => {
         const page = { labels: ['UserInput', 'ExternalNetwork'] }
         for (const labels of [page.labels, ['UntrustedAgent']]) {
           const all = await start(engine, { policy: 'always' })

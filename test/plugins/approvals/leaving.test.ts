@@ -45,7 +45,7 @@ async function states(host: TestHost, agent: string): Promise<readonly string[]>
     .sort()
 }
 
-it('a daemon that stops lets go of a turn that waits for a person at once, and goes on with it when it is back', async () => {
+it('a daemon that stops leaves a turn that waits for a person, and goes on with it when it is back', async () => {
   const host = await boot()
   const { agent, approval, first, second } = await waiting(host)
   await host.stop()

@@ -46,7 +46,15 @@ describe('the trail', () => {
 
   it('masks what is named like a secret, and shortens what is long', async () => {
     const agent = await spawn('masked')
-    const toml = `name = "masked"\nauthor = "${'a'.repeat(1_000)}"\n[model]\nprovider = "builtin"\n[tools.web_search]\napi_key = "hunter2-hunter2"\n`
+    const toml = [
+      `name = "masked"`,
+      `author = "${'a'.repeat(1_000)}"`,
+      `[model]`,
+      `provider = "builtin"`,
+      `[tools.web_search]`,
+      `api_key = "hunter2-hunter2"`,
+      ``,
+    ].join('\n')
     expect((await call('PATCH', `/api/agents/${agent}`, { manifest_toml: toml })).status).toBe(200)
     const details = (await newest('agent_updated'))?.details ?? ''
     expect(details).toContain('tools.web_search.api_key from unset to ***')
@@ -180,7 +188,10 @@ describe('the trail', () => {
 
   it('has a row also for a route that records nothing itself, as one of somebody else may', async () => {
     await using folder = await temporaryFolder()
-    const route = `ctx.routes.add({ method: 'POST', path: '/api/careless', summary: 'Forgets', auth: 'bearer', cost: 1, returns: v.object({}), handle: () => ({}) })`
+    const route = `ctx.routes.add({
+      method: 'POST', path: '/api/careless', summary: 'Forgets', auth: 'bearer', cost: 1,
+      returns: v.object({}), handle: () => ({}),
+    })`
     await writePlugin(folder.path, pluginText('careless', { setup: `${route}; return {}` }))
     await host.app.host.load(folder.path)
     expect((await call('POST', '/api/careless')).status).toBe(200)

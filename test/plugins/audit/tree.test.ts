@@ -50,7 +50,8 @@ async function rewrite(
   for (const link of await trail.store.after(from - 1, 10_000)) {
     const changed = { ...link, details: `${link.details}, or so` }
     const next = hashOf(link.id, prev, bodyOf(changed))
-    await db.run`UPDATE audit_entry SET details = ${changed.details}, prev_hash = ${prev}, hash = ${next} WHERE id = ${link.id}`
+    await db.run`UPDATE audit_entry SET details = ${changed.details}, prev_hash = ${prev}, hash = ${next}
+      WHERE id = ${link.id}`
     prev = next
   }
 }
@@ -236,7 +237,8 @@ describe('retention', () => {
     const last = await trail.store.find(BLOCK)
     await db.batch([
       db.sql`DELETE FROM audit_entry WHERE id <= ${BLOCK}`,
-      db.sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature) VALUES (1, ${BLOCK}, ${last?.hash ?? ''}, 'aaaa', 'bbbb')`,
+      db.sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature)
+        VALUES (1, ${BLOCK}, ${last?.hash ?? ''}, 'aaaa', 'bbbb')`,
     ])
     expect(await trail.verify()).toMatchObject({
       status: 'invalid',

@@ -140,7 +140,7 @@ describe('the budget of all agents', () => {
     await put({ daily_limit_usd: spent + 1 })
     expect((await send(id)).status).toBe(200)
   })
-  it('Budget bypass: it is never passed by fifty turns at once, and what is spent is what the provider counted', async () => {
+  it('Budget bypass: fifty turns at once never pass it, and it counts what the provider counted', async () => {
     const agents = await Promise.all(Array.from({ length: 50 }, () => agent()))
     const { today_spent_usd: before } = await budget()
     const limit = before + 0.5
@@ -374,7 +374,9 @@ describe('who listens', () => {
   it('hears of each limit once: when much of it is used, when it is used up, and of a price nobody knows', async () => {
     await using folder = await temporaryFolder()
     const hear = (name: string): string =>
-      `ctx.hooks.on(notify('budgets:${name}'), (notice: unknown) => { ctx.log.info('HEARD ${name} ' + JSON.stringify(notice)) })`
+      `ctx.hooks.on(notify('budgets:${name}'), (notice: unknown) => {
+        ctx.log.info('HEARD ${name} ' + JSON.stringify(notice))
+      })`
     await writePlugin(
       folder.path,
       pluginText('listener', { setup: `${['warning', 'exceeded', 'unpriced'].map(hear).join('\n')}\nreturn {}` }),

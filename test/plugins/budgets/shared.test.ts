@@ -6,7 +6,7 @@ import { migrations as usageMigrations } from '../../../plugins/usage/migrations
 import { open } from '../../core/storage/engines.ts'
 import { openBudgetService } from './budget-service.ts'
 
-it('two processes on one database share what is left, and what one sets holds in the other after a moment', async () => {
+it('two processes on one database share what is left, and soon what one of them sets', async () => {
   const {
     database: { sql },
     database,

@@ -14,7 +14,7 @@ async function turns(agent: string): Promise<readonly { turn_id: string; state: 
   return (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns
 }
 
-it('an agent answers as many sessions at a time as its manifest lets it, and says behind what the others wait', async () => {
+it('an agent answers as many sessions at a time as its manifest says, and tells why others wait', async () => {
   const agent = await stage.spawn('one-at-a-time', [], 'max_concurrent_invocations = 1')
   const sessions: string[] = []
   for (const label of ['first', 'second'])
@@ -67,7 +67,14 @@ it('what the manifest puts into a conversation reaches the model and is not stor
   const agent = await stage.spawn(
     'briefed',
     [],
-    '[[context_injection]]\nname = "rules"\ncontent = "Be brief."\n[[context_injection]]\ncontent = "It is Monday."\nposition = "before_user"',
+    [
+      '[[context_injection]]',
+      'name = "rules"',
+      'content = "Be brief."',
+      '[[context_injection]]',
+      'content = "It is Monday."',
+      'position = "before_user"',
+    ].join('\n'),
   )
   const asked = stage.fake.requests.length
   expect((await stage.post(`/api/agents/${agent}/message`, { message: 'hello' })).status).toBe(200)

@@ -8,7 +8,7 @@ describe('ids by time', () => {
     vi.useRealTimers()
   })
 
-  it('are UUIDs of version 7, all different and in order, also within a millisecond and when the clock goes back', () => {
+  it('are different UUIDv7 in order, also within a millisecond and when the clock goes back', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const at = (time: number): string => {
       vi.setSystemTime(time)

@@ -15,7 +15,9 @@ let serial = 0
 const EXTRA = pluginText('extra', {
   members: `requires: { chat: defineService()('chat') },`,
   setup: `
-    const tool = (name, more, run) => ctx.tools.add(defineTool({ name, description: 'For a test', input: v.object({ n: v.optional(v.number()) }), risk: 'read', ...more, run }))
+    const input = v.object({ n: v.optional(v.number()) })
+    const tool = (name, more, run) =>
+      ctx.tools.add(defineTool({ name, description: 'For a test', input, risk: 'read', ...more, run }))
     tool('fetch_page', { labels: ['ExternalNetwork'] }, async () => 'a page')
     tool('run_command', { refuses: ['ExternalNetwork'], risk: 'write' }, async () => 'ran')
     tool('huge', {}, async () => 'x'.repeat(40_000))
@@ -25,11 +27,15 @@ const EXTRA = pluginText('extra', {
     ctx.hooks.on(gate('tools:call-starting'), async ({ tool, signal }) => {
       if (tool === 'unchecked') throw new Error('the checker broke')
       if (tool !== 'gated') return
-      await Promise.race([open.promise, new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))])
+      const aborted = new Promise((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+      await Promise.race([open.promise, aborted])
     })
-    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/open', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, returns: v.object({}),
+    const post = { method: 'POST', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1 }
+    ctx.routes.add(defineRoute({ ...post, path: '/test/open', returns: v.object({}),
       async handle() { open.resolve(); open = Promise.withResolvers(); return {} } }))
-    ctx.routes.add(defineRoute({ method: 'POST', path: '/test/enter', summary: 'A test', auth: 'public', effect: 'conversation', cost: 1, body: v.object({ agentId: v.string(), entryPoint: v.string(), text: v.string() }), returns: v.any(),
+    ctx.routes.add(defineRoute({ ...post, path: '/test/enter', returns: v.any(),
+      body: v.object({ agentId: v.string(), entryPoint: v.string(), text: v.string() }),
       async handle({ body }) { return { ...await (await ctx.services.chat.accept(body)).result() } } }))
     return {}`,
 })
@@ -326,7 +332,12 @@ describe('a model that thinks', () => {
 describe('further parameters of a manifest', () => {
   it('reach the provider as they are, and replace nothing', async () => {
     const agent = await spawn(
-      '[model]\ntemperature = 0.25\nextra_params = { top_p = 0.5, temperature = 9, model = "another", stream = false }\n',
+      [
+        '[model]',
+        'temperature = 0.25',
+        'extra_params = { top_p = 0.5, temperature = 9, model = "another", stream = false }',
+        '',
+      ].join('\n'),
     )
     stage.fake.script({ text: 'ok' })
     expect((await ask(agent)).body.response).toBe('ok')

@@ -47,11 +47,14 @@ function die(facts: {
     .pluck()
     .get(session)
   const message = db.prepare(
-    'INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, chars, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 10, ?)',
+    `INSERT INTO sessions_message (session_id, turn_seq, seq, id, turn_id, role, blocks, chars, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, 10, ?)`,
   )
   message.run(session, seq, 1, `${turn}-1`, turn, 'user', JSON.stringify([{ type: 'text', text: 'set it' }]), at)
   db.prepare(
-    "INSERT INTO journal_turn (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at, updated_at) VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)",
+    `INSERT INTO journal_turn
+        (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at, updated_at)
+      VALUES (?, ?, ?, ?, 'running', ?, '{}', 'dead', ?, ?)`,
   ).run(turn, agent, session, entryPoint, onCrash, at, at)
   if (calls.length > 0) {
     message.run(
@@ -65,7 +68,8 @@ function die(facts: {
       at,
     )
     const effect = db.prepare(
-      'INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     for (const { id, tool, args, receipt } of calls)
       effect.run(
@@ -80,7 +84,10 @@ function die(facts: {
       )
   }
   db.prepare(
-    'UPDATE sessions_session SET appended = (SELECT max(turn_seq) + 1 FROM sessions_message WHERE session_id = ?) + appended, fingerprint = fingerprint + 1 WHERE id = ?',
+    `UPDATE sessions_session SET
+        appended = (SELECT max(turn_seq) + 1 FROM sessions_message WHERE session_id = ?) + appended,
+        fingerprint = fingerprint + 1
+      WHERE id = ?`,
   ).run(session, session)
   db.close()
 }

@@ -29,7 +29,17 @@ const open = (): Promise<TestHost> =>
     },
   })
 async function spawn(host: TestHost, more = ''): Promise<string> {
-  const manifest_toml = `name = "thinker"\n${more}\n[model]\nmax_tokens = 4000\n[thinking]\nenabled = true\n[capabilities]\ntools = ["*"]\n`
+  const manifest_toml = [
+    `name = "thinker"`,
+    `${more}`,
+    `[model]`,
+    `max_tokens = 4000`,
+    `[thinking]`,
+    `enabled = true`,
+    `[capabilities]`,
+    `tools = ["*"]`,
+    ``,
+  ].join('\n')
   const { status, body } = await host.json('POST', '/api/agents', { manifest_toml })
   if (status !== 201) throw new Error(JSON.stringify(body))
   return body.agent_id

@@ -16,22 +16,35 @@ const counted: readonly (readonly [
   [
     'prose',
     { gpt: 39, claude: 39, llama: 39 },
-    'The daemon keeps every message it has accepted, even when the connection breaks in the middle of an answer. When you come back, the answer is waiting for you, and nothing was said twice.',
+    'The daemon keeps every message it has accepted, even when the connection breaks in the middle of an answer. ' +
+      'When you come back, the answer is waiting for you, and nothing was said twice.',
   ],
   [
     'german',
     { gpt: 31, claude: 54, llama: 42 },
-    'Die Nachricht wird gespeichert, bevor jemand daran arbeitet. Wenn die Verbindung abbricht, geht nichts verloren, und die Antwort liegt später in der Sitzung bereit.',
+    'Die Nachricht wird gespeichert, bevor jemand daran arbeitet. ' +
+      'Wenn die Verbindung abbricht, geht nichts verloren, und die Antwort liegt später in der Sitzung bereit.',
   ],
   [
     'code',
     { gpt: 73, claude: 76, llama: 71 },
-    'export function countTokens(text: string, family: Family): number {\n  let tokens = 0\n  for (let at = 0; at < text.length; at++) {\n    const code = text.charCodeAt(at)\n    if (code < 0x80) tokens += family.latin\n  }\n  return Math.ceil(tokens)\n}\n',
+    [
+      'export function countTokens(text: string, family: Family): number {',
+      '  let tokens = 0',
+      '  for (let at = 0; at < text.length; at++) {',
+      '    const code = text.charCodeAt(at)',
+      '    if (code < 0x80) tokens += family.latin',
+      '  }',
+      '  return Math.ceil(tokens)',
+      '}',
+      '',
+    ].join('\n'),
   ],
   [
     'json',
     { gpt: 93, claude: 94, llama: 92 },
-    '{"id":"3f2b8c1e-5d47-4a6b-9c0e-1f2a3b4c5d6e","name":"weather","args":{"city":"Berlin","days":7,"units":"metric"},"created_at":"2026-11-20T21:47:11.123Z","ok":true,"items":[1,2,3,4,5]}',
+    '{"id":"3f2b8c1e-5d47-4a6b-9c0e-1f2a3b4c5d6e","name":"weather",' +
+      '"args":{"city":"Berlin","days":7,"units":"metric"},"created_at":"2026-11-20T21:47:11.123Z","ok":true,"items":[1,2,3,4,5]}',
   ],
   [
     'numbers',
@@ -56,7 +69,8 @@ const counted: readonly (readonly [
   [
     'russian',
     { gpt: 30, claude: 62, llama: 39 },
-    'Служба сохраняет каждое принятое сообщение. Даже если связь прервётся посреди ответа, он будет ждать вас в сеансе.',
+    'Служба сохраняет каждое принятое сообщение. ' +
+      'Даже если связь прервётся посреди ответа, он будет ждать вас в сеансе.',
   ],
   [
     'arabic',
@@ -72,12 +86,24 @@ const counted: readonly (readonly [
   [
     'markdown',
     { gpt: 41, claude: 42, llama: 40 },
-    '## Results\n\n| figure | value |\n|---|---|\n| start | 135 ms |\n| memory | 73 MB |\n\n- **fast**: yes\n- *small*: `mostly`\n',
+    [
+      '## Results',
+      '',
+      '| figure | value |',
+      '|---|---|',
+      '| start | 135 ms |',
+      '| memory | 73 MB |',
+      '',
+      '- **fast**: yes',
+      '- *small*: `mostly`',
+      '',
+    ].join('\n'),
   ],
   [
     'shell',
     { gpt: 54, claude: 53, llama: 53 },
-    'curl -s localhost:4545/api/agents | sed \'s/.*"id":"\\([^"]*\\)".*/\\1/\' && docker run --rm -it -v "$PWD:/work" node:24 npm test -- --reporter=dot',
+    'curl -s localhost:4545/api/agents | sed \'s/.*"id":"\\([^"]*\\)".*/\\1/\' ' +
+      '&& docker run --rm -it -v "$PWD:/work" node:24 npm test -- --reporter=dot',
   ],
 ]
 const models = { gpt: 'gpt-4o', claude: 'claude-sonnet', llama: 'llama-3.3-70b' } as const

@@ -83,7 +83,15 @@ describe('agent_spawn', () => {
     const parent = await spawn(
       'thrifty',
       spawner,
-      'tool_blocklist = ["system_time"]\n[model]\nmax_tokens = 100\n[resources]\nmax_cost_per_day_usd = 2.5\n[exec_policy]\nmode = "deny"',
+      [
+        'tool_blocklist = ["system_time"]',
+        '[model]',
+        'max_tokens = 100',
+        '[resources]',
+        'max_cost_per_day_usd = 2.5',
+        '[exec_policy]',
+        'mode = "deny"',
+      ].join('\n'),
     )
     const { agent_id: id } = await callToolJson(test, parent, 'agent_spawn', {
       manifest_toml: 'name = "thrifty-child"\n[capabilities]\ntools = ["*"]',

@@ -17,7 +17,8 @@ beforeAll(async () => {
   const listener = pluginText('listener', {
     before: `import { appendFileSync } from 'node:fs'
 import { EventPublished } from ${JSON.stringify(contract)}
-const record = (event) => appendFileSync(${JSON.stringify(join(folder.path, 'heard.log'))}, JSON.stringify(event) + '\\n')`,
+const file = ${JSON.stringify(join(folder.path, 'heard.log'))}
+const record = (event) => appendFileSync(file, JSON.stringify(event) + '\\n')`,
     setup: 'ctx.hooks.on(EventPublished, record); return {}',
   })
   test = await startPlugin({

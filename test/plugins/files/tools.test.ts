@@ -107,8 +107,18 @@ describe('apply_patch', () => {
   it('changes several files', async () => {
     await call('file_write', { path: 'p/one', content: 'a\nb\n' })
     await call('file_write', { path: 'p/two', content: 'x\n' })
-    const patch =
-      '*** Begin Patch\n*** Update File: p/one\n@@\n a\n-b\n+c\n*** Delete File: p/two\n*** Add File: p/three\n+new\n*** End Patch'
+    const patch = [
+      '*** Begin Patch',
+      '*** Update File: p/one',
+      '@@',
+      ' a',
+      '-b',
+      '+c',
+      '*** Delete File: p/two',
+      '*** Add File: p/three',
+      '+new',
+      '*** End Patch',
+    ].join('\n')
     expect((await call('apply_patch', { patch })).text).toBe('Done: changed "p/one", deleted "p/two", added "p/three".')
     expect((await call('file_read', { path: 'p/one' })).text).toBe('a\nc\n')
     expect(

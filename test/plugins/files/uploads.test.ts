@@ -195,7 +195,15 @@ describe('POST /api/agents/{id}/upload', () => {
     [
       'an encoded part',
       'multipart/form-data; boundary=b',
-      '--b\r\nContent-Disposition: form-data; name="f"; filename="a.txt"\r\nContent-Transfer-Encoding: base64\r\n\r\nabc\r\n--b--\r\n',
+      [
+        '--b',
+        'Content-Disposition: form-data; name="f"; filename="a.txt"',
+        'Content-Transfer-Encoding: base64',
+        '',
+        'abc',
+        '--b--',
+        '',
+      ].join('\r\n'),
     ],
     [
       'a thousand parts',
@@ -258,7 +266,15 @@ describe('POST /api/agents/{id}/upload', () => {
   it('a file that looks like its boundary over and over is stored as it was sent', async () => {
     const near = '\r\n--boundar'.repeat(9000)
     const { status, body } = await send(
-      `--boundary\r\nContent-Disposition: form-data; name="f"; filename="near.txt"\r\nContent-Type: text/plain\r\n\r\n${near}\r\n--boundary--\r\n`,
+      [
+        `--boundary`,
+        `Content-Disposition: form-data; name="f"; filename="near.txt"`,
+        `Content-Type: text/plain`,
+        ``,
+        `${near}`,
+        `--boundary--`,
+        ``,
+      ].join('\r\n'),
       { 'content-type': 'multipart/form-data; boundary=boundary' },
     )
     expect([status, body.size]).toEqual([201, near.length])

@@ -112,7 +112,7 @@ describe('a notification', () => {
     })
   })
 
-  it('to a service that never answers is given up after push_timeout_ms, which the answer and the audit log name', async () => {
+  it('to a service that never answers ends after push_timeout_ms, as the answer and the audit log say', async () => {
     await using host = await start({ push_provider: 'ntfy', ntfy_url: url, ntfy_topic: 'svc', push_timeout_ms: 150 })
     await pair(host)
     answer = () => {}

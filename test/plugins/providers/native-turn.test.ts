@@ -15,7 +15,7 @@ const calls = {
   thinking: ['let me look'],
 }
 
-it('an agent on Gemini uses tools over several steps: every step is signed while the turn lasts, and none of it is kept', async () => {
+it('an agent on Gemini signs every step of a turn with tools, and none of it is kept', async () => {
   await using vendor = await openGemini('gemini-3-flash-preview')
   await using stage = await openChat({
     config: {

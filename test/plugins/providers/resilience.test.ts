@@ -192,7 +192,7 @@ describe('time limits', () => {
 })
 
 describe('the breaker', () => {
-  it('stops calling after five failures, lets one trial through after the pause and closes when that succeeds', async () => {
+  it('stops calling after five failures, tries once after the pause, and closes when that succeeds', async () => {
     await using part = await rig({ config: { tries: 1 } })
     fake.script(...Array.from({ length: 5 }, () => failing(500)))
     for (let call = 0; call < 5; call++) await expect(part.ask()).rejects.toMatchObject({ reason: 'server_error' })

@@ -267,7 +267,7 @@ describe('which key goes where', () => {
       /\[providers\.bedrock\] region: expected a region/,
     )
   })
-  it('none goes to an address of a manifest, neither from the environment nor from the section nor the vault', async () => {
+  it('none goes to an address of a manifest, from the environment, the section or the vault', async () => {
     await using part = await createRig({
       env: { OPENAI_API_KEY: 'CANARY', OTHER_SECRET: 'CANARY' },
       config: { providers: { groq: { api_key: 'CANARY' } } },
@@ -348,7 +348,7 @@ describe('drivers that come and go', () => {
       probe: async () => ({ model: 'x' }),
     }),
   })
-  it('a call that runs when its driver goes ends on the old code, and the next one is answered by the new', async () => {
+  it('a call that runs when its driver goes ends on the old code, and the next one gets the new', async () => {
     await using part = await createRig({ drivers: [] })
     const gate = Promise.withResolvers<void>()
     const remove = part.registry.add(gated('acme', gate.promise))

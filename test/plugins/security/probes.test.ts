@@ -18,7 +18,7 @@ const withoutPort = { host: () => undefined } as Partial<ProbeTools['ownPort']> 
 const protectedFolders: Spawn['protectedFolders'] = () => ({ code: [process.cwd()], hidden: ['/root'] })
 
 describe('a probe', () => {
-  it('sees an audit entry that was changed in the file of the live database, and the daemon is not well then', async () => {
+  it('sees an audit entry that was changed in the live database, and the daemon is not well then', async () => {
     await using host = await startHost({
       plugins: ['audit', 'agents', 'security', 'system'],
       config: { plugins: { security: { on_demand_ms: 0, probe_timeout_ms: 20_000 } } },
@@ -75,7 +75,7 @@ describe('a probe', () => {
     await scope.close(0)
   })
 
-  it('says which secret is left in the environment of the daemon: a failure, or a weaker form where the system lets nobody overwrite it', async () => {
+  it('says which secret is left in the environment: a failure where the system lets it be overwritten', async () => {
     const scope = new Scope('probe-test')
     const tried = (exposed: ReturnType<Spawn['exposed']>) =>
       trySubprocess(

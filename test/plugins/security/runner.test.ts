@@ -158,7 +158,7 @@ describe('a run of the probes', () => {
     ])
   })
 
-  it('that is cut off leaves what was known, also of the probe that failed of it, and nothing runs after it', async () => {
+  it('that is cut off leaves what was known, also of the probe that failed of it, and ends', async () => {
     const stop = new AbortController()
     const { runner, changed, status } = stage(
       {

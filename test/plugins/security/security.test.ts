@@ -98,7 +98,7 @@ describe('GET /api/security', () => {
     )
   })
 
-  it('is not disturbed by the end of the daemon: what a probe could not try then is neither failed nor in the audit log', async () => {
+  it('does not count or audit what a probe could not try because the daemon ended', async () => {
     const home = await mkdtemp(join(tmpdir(), 'svc-probes-'))
     try {
       const first = await startHost({ home })

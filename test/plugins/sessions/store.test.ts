@@ -104,7 +104,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(await sessions.tail('s', 'ghost', 10)).toEqual([])
   })
 
-  it('the tail is what is stored, whatever was written, refused, cleared or changed behind its back since the last look', async () => {
+  it('the tail is what is stored, whatever was written, refused, cleared or changed elsewhere since', async () => {
     const { sessions, store, say, db } = await start(engine)
     const fresh = () => new SessionService({ ...partsOf(db), store: new SessionStore(db) })
     const same = async (turnId: string, limit = 6): Promise<void> => {
@@ -255,7 +255,8 @@ describe.each(engines)('sessions on %s', (engine) => {
       const plan = await db.all<{
         detail: string
       }>`EXPLAIN QUERY PLAN SELECT id FROM sessions_message WHERE session_id = ${'s'} AND turn_seq <= (
-        SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${'t1'} LIMIT 1) ORDER BY turn_seq DESC, seq DESC LIMIT ${10}`
+        SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${'t1'} LIMIT 1)
+        ORDER BY turn_seq DESC, seq DESC LIMIT ${10}`
       expect(plan.map(({ detail }) => detail).join('; ')).not.toMatch(/SCAN|TEMP B-TREE/)
     }
     expect(await sessions.chars('s', 10)).toBe(17)

@@ -32,7 +32,7 @@ describe('what only the file sets', () => {
     expect(keys.filter(({ node }) => node['reason'] === undecided.reason).map(({ key }) => key)).toEqual([])
   })
 
-  it('is refused over the API for every such key, with the file and the key; every other key is looked at', async () => {
+  it('is refused over the API for every such key, with the file and the key, and for no other', async () => {
     for (const { key, node } of keys) {
       const { status, body } = await set(key, { no: 'such value' })
       const { message } = body.error

@@ -231,7 +231,11 @@ describe('what the configuration says holds', () => {
     await mkdir(folder)
     await writeFile(
       join(folder, 'index.ts'),
-      "import * as v from 'valibot'\nimport { definePlugin } from 'svc/sdk'\nexport default definePlugin({ name: 'second', version: '1.0.0', sections: { manifest_signing: v.optional(v.object({}), {}) }, config: v.object({}), setup: () => ({}) })\n",
+      `import * as v from 'valibot'
+import { definePlugin } from 'svc/sdk'
+const sections = { manifest_signing: v.optional(v.object({}), {}) }
+export default definePlugin({ name: 'second', version: '1.0.0', sections, config: v.object({}), setup: () => ({}) })
+`,
     )
     await using host = await startHost({ home, config: {}, plugins: ['audit', 'settings', 'agents', folder] })
     expect(host.app.daemon.plugins().find(({ name }) => name === 'second')).toMatchObject({

@@ -32,7 +32,15 @@ describe('reading the configuration', () => {
   it('shows the fields of the interface and everything else without secrets', async () => {
     await writeFile(
       file(),
-      'api_key = "very-secret-key"\ndefault_provider = "openai"\n[providers.openai]\napi_key = "sk-canary"\n[plugins.mcp]\nservers = [{ name = "files" }]\n',
+      [
+        'api_key = "very-secret-key"',
+        'default_provider = "openai"',
+        '[providers.openai]',
+        'api_key = "sk-canary"',
+        '[plugins.mcp]',
+        'servers = [{ name = "files" }]',
+        '',
+      ].join('\n'),
     )
     await using host = await start()
     const { status, body } = await host.json('GET', '/api/config', undefined, {
@@ -66,7 +74,8 @@ describe('reading the configuration', () => {
 
 describe('what is shown in place of a secret', () => {
   const config = `settable('a test', v.object({
-    bot_token: v.optional(v.string()), pin: v.optional(secret(v.string())), upstream: v.optional(v.record(v.string(), v.unknown())),
+    bot_token: v.optional(v.string()), pin: v.optional(secret(v.string())),
+    upstream: v.optional(v.record(v.string(), v.unknown())),
     servers: v.optional(v.array(v.record(v.string(), v.unknown()))), proxy: v.optional(v.string()) }))`
   /** With a plugin that marks one of its secrets and only names the others. */
   async function keeping(): Promise<TestHost> {
@@ -75,7 +84,15 @@ describe('what is shown in place of a secret', () => {
     await writePlugin(folder, text.replace('config: v.object({})', `config: ${config}`))
     await writeFile(
       file(),
-      `[plugins.keeper]\nbot_token = "canary-1"\npin = "canary-2"\nproxy = "http://me:canary-3@127.0.0.1:9"\nupstream = { password = "canary-4", nested = { api_key = "canary-5" } }\nservers = [{ token = "canary-6" }]\n`,
+      [
+        `[plugins.keeper]`,
+        `bot_token = "canary-1"`,
+        `pin = "canary-2"`,
+        `proxy = "http://me:canary-3@127.0.0.1:9"`,
+        `upstream = { password = "canary-4", nested = { api_key = "canary-5" } }`,
+        `servers = [{ token = "canary-6" }]`,
+        ``,
+      ].join('\n'),
     )
     const host = await start()
     await host.app.host.load(folder)

@@ -189,8 +189,10 @@ it('a command sees nothing of the daemon, nor of other agents, but its own works
   const [agent, other] = [await stage.spawn('looker', 'shell = ["*"]'), await stage.spawn('hidden-one', '')]
   await stage.call(other, 'file_write', { path: 'private.txt', content: 'private words' })
   await stage.call(agent, 'file_write', { path: 'own.txt', content: 'own words' })
+  const { home } = stage.host
+  const foreign = join(home, 'data', 'workspaces', other, 'private.txt')
   const { text } = await stage.call(agent, 'shell_exec', {
-    command: `cat own.txt; ls ${stage.host.home}; cat ${stage.host.home}/vault.key ${join(stage.host.home, 'data', 'workspaces', other)}/private.txt`,
+    command: `cat own.txt; ls ${home}; cat ${home}/vault.key ${foreign}`,
   })
   expect(text).toContain('own words')
   // Where the system offers no such space the names are there, and only the policy stands before them.

@@ -42,7 +42,7 @@ test('somebody signs in at a real provider and uses the daemon with the token', 
   })
 })
 
-test('a provider that answers with a form is understood: the browser keeps its cookie back until it is sent on to ourselves', async () => {
+test('a provider may answer with a form, which the browser sends on with its cookie', async () => {
   const { host } = await withOpenId({ response_mode: 'form_post' })
   const visitor = new Visitor()
   const page = await (await visitor.go(`${host.url}/api/auth/login`)).text()
@@ -338,7 +338,7 @@ test('without a key on the daemon everything is open as it is, and a sign-in cha
   expect((await host.json('GET', '/api/auth/userinfo')).status).toBe(200)
 })
 
-test('a changed configuration holds at once: the rule that let somebody in, and whether anybody may sign in', async () => {
+test('a changed rule of who is let in, or whether anybody is, holds at once', async () => {
   const { host } = await withForger({}, {}, { plugins: ['audit', 'sso', 'settings', 'system', 'activity'] })
   const token = await tokenOf(host)
   const stream = await host.fetch('/api/logs/stream', { headers: bearer(token) })
@@ -356,7 +356,7 @@ test('a changed configuration holds at once: the rule that let somebody in, and 
   expect((await host.fetch('/api/auth/providers')).status).toBe(401)
 })
 
-test('who signed in uses agents, and what changes the daemon itself, lets others in or ends it takes the key', async () => {
+test('who signed in uses agents, and needs the key to change or end the daemon or let others in', async () => {
   const { host } = await withForger({}, {}, { plugins: await builtInFolders() })
   const token = await tokenOf(host)
   const owners = host.app

@@ -137,9 +137,13 @@ it('sums of many records are exact, also of many at one moment, and others get t
   await database.migrate('usage', migrations)
   const { sql } = database
   // Sixty thousand over a month, and among them six thousand of one millisecond.
-  await sql.run`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+  await sql.run`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model,
+      input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
     WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 59999)
-    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', '2026-03-01', '+' || (CASE WHEN i BETWEEN 20000 AND 25999 THEN 20000 ELSE i END * 43) || ' seconds'), 'agent-' || (i % 7), 's', 't', 'p' || (i % 2), 'm' || (i % 5), i, 1, 0, CASE WHEN i % 3 = 0 THEN NULL ELSE 0.1 END, i % 2 FROM n`
+    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', '2026-03-01',
+        '+' || (CASE WHEN i BETWEEN 20000 AND 25999 THEN 20000 ELSE i END * 43) || ' seconds'),
+      'agent-' || (i % 7), 's', 't', 'p' || (i % 2), 'm' || (i % 5), i, 1, 0,
+      CASE WHEN i % 3 = 0 THEN NULL ELSE 0.1 END, i % 2 FROM n`
   const sums = new UsageSums(sql)
   let turns = 0
   let watching = true

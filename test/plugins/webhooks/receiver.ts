@@ -39,8 +39,10 @@ export async function startReceiver(secret: string, port = 0): Promise<Receiver>
     request.on('end', () => {
       const raw = Buffer.concat(chunks)
       const { headers } = request
-      const plain = `sha256=${createHmac('sha256', secret).update(raw).digest('hex')}`
-      const standard = `v1,${createHmac('sha256', secret).update(`${headers['webhook-id']}.${headers['webhook-timestamp']}.`).update(raw).digest('base64')}`
+      const hmac = () => createHmac('sha256', secret)
+      const signedHeaders = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`
+      const plain = `sha256=${hmac().update(raw).digest('hex')}`
+      const standard = `v1,${hmac().update(signedHeaders).update(raw).digest('base64')}`
       const body: unknown = JSON.parse(raw.toString('utf8'))
       const one: Received = {
         path: request.url ?? '',

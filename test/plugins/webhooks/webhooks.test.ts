@@ -413,7 +413,7 @@ describe('outbound webhook forging / replay', () => {
     })
   })
 
-  it('a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again', async () => {
+  it('what a slow or redirecting receiver did not take is a dead letter that can be sent again', async () => {
     await open({ ...allowed, plugins: { webhooks: { ...quick.webhooks, max_attempts: 2, timeout_ms: 100 } } })
     const { id } = await subscribe(['agent_spawned'])
     let fail = true
