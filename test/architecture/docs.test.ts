@@ -49,6 +49,27 @@ describe('the documents', () => {
     expect(broken).toEqual([])
   })
 
+  it('are all reached from the README', () => {
+    const reached = new Set(['README.md'])
+    for (const page of reached)
+      for (const [, path = ''] of read(page).matchAll(/\]\(([^)#\s:]+\.md)/g)) reached.add(join(dirname(page), path))
+    expect(pages.filter((page) => !reached.has(page))).toEqual([])
+  })
+
+  it('name only routes that exist', () => {
+    const pattern = /\b(GET|POST|PUT|PATCH|DELETE)\s+(\/(?:api|v1)\/[\w{}/.-]*\w}?)/g
+    const routesIn = (page: string): readonly string[] =>
+      [...read(page).matchAll(pattern)].map(([, method, path = '']) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
+    // The page is made from the routes; sockets are not on it.
+    const existing = new Set([...routesIn('docs/authority.md'), 'GET /api/agents/{}/ws'])
+    const unknown = pages.flatMap((page) =>
+      routesIn(page)
+        .filter((route) => !existing.has(route))
+        .map((route) => `${page}: ${route}`),
+    )
+    expect(unknown).toEqual([])
+  })
+
   it('have lines of prose that fit a screen', () => {
     const long = pages
       .filter((page) => !/(?:authority|configuration|cli|sdk|hooks)\.md$/.test(page))
