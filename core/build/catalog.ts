@@ -21,7 +21,8 @@ export async function catalogText(): Promise<string> {
     }),
   )
   const { version, entries } = collect(versions.join(', '))
-  return `{"version":${JSON.stringify(version)},"entries":[\n${entries.map((entry) => JSON.stringify(entry)).join(',\n')}\n]}\n`
+  const lines = entries.map((entry) => JSON.stringify(entry)).join(',\n')
+  return `{"version":${JSON.stringify(version)},"entries":[\n${lines}\n]}\n`
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -30,8 +30,8 @@ export interface ServeOptions {
 /** Serves until something asks for the end, through as many restarts as are asked for; returns the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { location } = options
-  // Most of what a start allocates stays. The young generation would grow to eight times its size over it, and keep that
-  // memory for nothing.
+  // Most of what a start allocates stays. Without this the young generation would grow to eight times its size and
+  // keep that memory for nothing.
   setEngineOption('--semi-space-growth-factor=1')
   prepareHome(location.home)
   let settings = await readSettings(options)

@@ -111,7 +111,8 @@ export class HookBus {
     const other = others[0]
     if (other && other.kind !== registered.kind)
       throw new Error(
-        `hook "${id}" is a ${other.kind} for plugin "${other.plugin}" and a ${registered.kind} for "${registered.plugin}"`,
+        `hook "${id}" is a ${other.kind} for plugin "${other.plugin}" ` +
+          `and a ${registered.kind} for "${registered.plugin}"`,
       )
     this.#publish(
       id,

@@ -41,8 +41,8 @@ export class Host {
   }
 
   /**
-   * Loads the first plugins, from absolute paths. One that cannot be loaded is reported and stops nobody but those that require it. Throws
-   * `ConfigError` where sections are strict.
+   * Loads the first plugins, from absolute paths. One that cannot be loaded is reported, and only the plugins that
+   * require it fail too. Throws `ConfigError` where sections are strict.
    */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(
@@ -410,7 +410,7 @@ export class Host {
     } satisfies Partial<Slot>)
   }
 
-  /** Closes the running copy. What it left undone is reported and returned; the plugin is gone all the same. */
+  /** Closes the running copy. Returns, and logs, what could not be closed; the plugin is unloaded in any case. */
   async #takeDown(slot: Slot): Promise<string | undefined> {
     const { instance } = slot
     if (!instance) return undefined
@@ -419,7 +419,8 @@ export class Host {
       await instance.scope.close(this.#deps.drainMs())
       return undefined
     } catch (error) {
-      const reason = `did not unload cleanly: ${(error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]).join('; ')}`
+      const reasons = error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]
+      const reason = `did not unload cleanly: ${reasons.join('; ')}`
       this.#deps.log.error(`plugin "${slot.name}" ${reason}`)
       return reason
     } finally {

@@ -21,8 +21,8 @@ export function checkApiVersion(exported: unknown, file: string): void {
   }
   if (isSupported) return
   throw new PluginProblem(
-    `${file} is not loaded: apiVersion: the plugin "${String(name)}" is written for version ${range} of the plugin interface, ` +
-      `and this daemon has ${API_VERSION}; install a version of the plugin or of svc that fits`,
+    `${file} is not loaded: apiVersion: the plugin "${String(name)}" is written for version ${range} of the plugin ` +
+      `interface, and this daemon has ${API_VERSION}; install a version of the plugin or of svc that fits`,
   )
 }
 

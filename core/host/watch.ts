@@ -22,7 +22,7 @@ export interface WatchOptions {
   readonly settleMs?: number
 }
 
-/** A folder without its entry may be in the middle of a save or a checkout: it is checked this often before it counts. */
+/** How often a folder without its entry is checked again: it may be in the middle of a save or a checkout. */
 const MAX_MISSES = 4
 
 /** Keeps the host in step with its plugin folders until disposed. */

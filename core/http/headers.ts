@@ -7,8 +7,8 @@ export const contentSecurityPolicy =
   "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
 /**
- * On every answer (Interface 8). The policy and the caching rule stand last, because an answer may tighten the one
- * and set the other.
+ * Headers of every answer (Interface 8). The policy and the cache rule come last, because an answer may tighten the
+ * former and set the latter.
  */
 const fixed = [
   'X-Frame-Options',
@@ -24,14 +24,14 @@ const fixed = [
   'Cross-Origin-Opener-Policy',
   'same-origin',
 ] as const
-const usual: readonly string[] = [
+const defaults: readonly string[] = [
   ...fixed,
   'Content-Security-Policy',
   contentSecurityPolicy,
   'Cache-Control',
   'no-store',
 ]
-/** Names an answer cannot set itself. */
+/** Headers that an answer cannot set itself. */
 const kept = new Set([
   ...fixed.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()),
   'x-request-id',
@@ -40,22 +40,22 @@ const kept = new Set([
 ])
 
 /**
- * The complete header list of an answer: ours, its own, and what CORS asks for. All lists are flat: name, value,
- * name, value.
+ * The complete header list of an answer: the fixed headers, its own, and those of CORS. All lists are flat: name,
+ * value, name, value.
  */
 export function answerHeaders(
   requestId: string,
   own: readonly string[],
   cors: readonly string[] | undefined,
 ): string[] {
-  const all = usual.slice()
+  const all = defaults.slice()
   const policyAt = fixed.length + 1
   for (let at = 0; at < own.length; at += 2) {
     const name = own[at] ?? ''
     const value = own[at + 1] ?? ''
     const lower = name.toLowerCase()
     if (lower === 'cache-control') all[policyAt + 2] = value
-    // Two policies in one header are both enforced by the union of their directives: an answer can only tighten.
+    // Browsers enforce all directives of a combined policy, so an answer can only tighten it.
     else if (lower === 'content-security-policy') all[policyAt] = `${contentSecurityPolicy}; ${value}`
     else if (!kept.has(lower)) all.push(name, value)
   }
@@ -71,9 +71,9 @@ export function toHeaders(flat: readonly string[]): Headers {
   return headers
 }
 
-/** The response class of our server: every head it writes carries the headers, whoever answers (also Node itself). */
+/** The response class of the server: every answer has the fixed headers, also those of Node itself. */
 export class GuardedResponse extends ServerResponse {
-  /** Set by the pipeline when it made the id that the body names. */
+  /** Set by the pipeline to the id that the body contains. */
   requestId: string | undefined
   cors: readonly string[] | undefined
 
@@ -88,7 +88,7 @@ export class GuardedResponse extends ServerResponse {
     return super.writeHead(status, answerHeaders(this.requestId, own, this.cors))
   }
 }
-/** The same for a response of a server we could not give the class to (listhen makes its own). */
+/** Guards a response of a server that was not created with the class: listhen creates its own. */
 export function guardResponse(response: ServerResponse<IncomingMessage>): GuardedResponse {
   return Object.setPrototypeOf(
     Object.assign(response, { requestId: undefined, cors: undefined }),
@@ -103,8 +103,8 @@ function flatten(headers: OutgoingHttpHeaders): string[] {
 }
 
 /**
- * A complete answer for a bare socket: parser errors and refused upgrades have no response object. The connection
- * ends with it.
+ * A complete answer for a raw socket: parser errors and refused upgrades have no response object. The connection is
+ * closed after it.
  */
 export function rawAnswer(
   status: number,
@@ -114,8 +114,15 @@ export function rawAnswer(
   cors?: readonly string[],
 ): string {
   const headers = answerHeaders(requestId, own, cors)
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nDate: ${new Date().toUTCString()}\r\n${lines(headers)}`
-  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`,
+    `Date: ${new Date().toUTCString()}\r\n`,
+    lines(headers),
+    'Content-Type: application/json\r\n',
+    `Content-Length: ${Buffer.byteLength(body)}\r\n`,
+    'Connection: close\r\n',
+  ]
+  return `${head.join('')}\r\n${body}`
 }
 
 function lines(headers: readonly string[]): string {

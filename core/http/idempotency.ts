@@ -1,4 +1,5 @@
-import { hash, randomBytes } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors/error.ts'
 import type { OnDefect } from '../errors/defect.ts'
 import type { Place, Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
@@ -255,10 +256,7 @@ function sorted(value: unknown): unknown {
   )
 }
 
-/** A UUID of version 7: it begins with the time, so that rows named by it lie together. */
+/** A UUIDv7 starts with the time, so that rows with such ids are stored in order. */
 function effectId(now: number): string {
-  const random = randomBytes(10)
-  const hex = random.toString('hex')
-  const time = now.toString(16).padStart(12, '0')
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${hex.slice(0, 3)}-${(8 + ((random[9] ?? 0) & 3)).toString(16)}${hex.slice(3, 6)}-${hex.slice(6, 18)}`
+  return uuidv7({ msecs: now })
 }

@@ -30,13 +30,15 @@ export interface ListenOptions {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
-/** Opens the port. Throws when it is taken, or when anyone on the network could use a daemon that asks for no key. */
+/** Opens the port. Throws if it is in use, or if the daemon would serve the network without an API key. */
 export async function openListener(options: ListenOptions): Promise<Listener> {
   const { settings } = options
   const keySet = (settings.apiKey?.trim() ?? '') !== ''
   if (!keySet && settings.allowNoAuth !== true && (settings.public === true || !isLoopback(settings.host))) {
+    const where = settings.public === true ? 'all network interfaces' : settings.host
     throw new Error(
-      `refusing to listen on ${settings.public === true ? 'all network interfaces' : settings.host} without an API key: set api_key, or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it`,
+      `refusing to listen on ${where} without an API key: set api_key, ` +
+        'or SVC_ALLOW_NO_AUTH=1 to accept that anyone may use it',
     )
   }
   if (settings.tls !== undefined || settings.open === true || settings.public === true) return openWithListhen(options)

@@ -30,11 +30,16 @@ export function compilePattern(path: string): Pattern {
     if (at !== parts.length - 1) throw new Error(`route path "${path}": **:${name} must be the last part`)
     return { kind: 'rest', name }
   })
-  const shape = `/${segments.map((segment) => (segment.kind === 'text' ? segment.text : segment.kind === 'one' ? ':' : '**')).join('/')}`
+  const shape = `/${segments.map(shapeOf).join('/')}`
   return { path, segments, shape }
 }
 
 /** The raw, still encoded parameters when the path fits. */
+function shapeOf(segment: Segment): string {
+  if (segment.kind === 'text') return segment.text
+  return segment.kind === 'one' ? ':' : '**'
+}
+
 export function matchPattern(pattern: Pattern, path: string): Record<string, string> | undefined {
   const parts = path === '/' ? [] : (path.endsWith('/') ? path.slice(1, -1) : path.slice(1)).split('/')
   const params: Record<string, string> = {}

@@ -50,7 +50,8 @@ export class RouteTable {
     const taken = this.#entries.get(key)
     if (taken)
       throw new Error(
-        `route ${route.method} ${route.path} of plugin "${scope.name}" is taken by "${taken.scope.name}" (${taken.route.path})`,
+        `route ${route.method} ${route.path} of plugin "${scope.name}" is taken by ` +
+          `"${taken.scope.name}" (${taken.route.path})`,
       )
     this.#entries.set(key, { route, scope, pattern })
     this.#changed()

@@ -68,8 +68,8 @@ export interface HttpServer extends AsyncDisposable {
   /** Throws if the address is in use, or not loopback while neither a key nor `allowNoAuth` is set. */
   listen(): Promise<Address>
   /**
-   * Stops accepting connections, answers new requests on open ones with 503, waits up to `drainMs` for running ones, and
-   * closes sockets with 1001.
+   * Stops accepting connections, answers new requests on open ones with 503, waits up to `drainMs` for running ones,
+   * and closes sockets with 1001.
    */
   drain(drainMs: number): Promise<void>
   routes(): readonly AnyRoute[]

@@ -52,7 +52,8 @@ export class Tickets {
       path: '/api/auth/ws-ticket',
       summary: 'Get a ticket for one WebSocket connection',
       description:
-        'For browsers, which cannot send the Authorization header with an upgrade: offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
+        'For browsers, which cannot send the Authorization header with an upgrade: ' +
+        'offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
       auth: 'bearer',
       effect: 'own',
       cost: 1,

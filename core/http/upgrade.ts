@@ -34,7 +34,7 @@ export interface UpgradeDeps {
 type OnLeave = (listener: () => void) => void
 type FoundSocket = NonNullable<ReturnType<RouteTable['findSocket']>>
 
-/** Turns upgrade requests into sockets, by the same steps in the same order as a request. A refusal is an HTTP answer. */
+/** Turns upgrade requests into sockets, by the same steps as a request. A refusal is an HTTP answer. */
 export class Upgrades {
   readonly #deps: UpgradeDeps
   #adapter: Promise<NodeAdapter> | undefined

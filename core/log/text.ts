@@ -45,7 +45,8 @@ export function formatText(line: LogLine, colored: boolean, lineChars: number): 
       : Object.entries(line.fields)
           .map(([key, value]) => ` ${paint(90, `${escapeControls(key)}=`)}${formatField(value)}`)
           .join('')
-  const head = `${time} ${level} ${tag}${shorten(escapeControls(line.message), lineChars)}${fields === '' ? '' : shorten(fields, lineChars)}`
+  const message = shorten(escapeControls(line.message), lineChars)
+  const head = `${time} ${level} ${tag}${message}${fields === '' ? '' : shorten(fields, lineChars)}`
   const stacks = line.errors.map((error) =>
     shorten(escapeControls(formatStack(error), true), lineChars)
       .split('\n')
@@ -84,6 +85,12 @@ export function formatJson(line: LogLine, lineChars: number): string {
   }
   const text = JSON.stringify(body)
   if (text.length <= lineChars * 2) return `${text}\n`
-  // Cut fields make a line that is still valid JSON.
-  return `${JSON.stringify({ ...body, msg: shorten(line.message, lineChars / 4), fields: { cut: shorten(JSON.stringify(line.fields ?? {}), lineChars / 4) }, errors: line.errors.map((error) => shorten(JSON.stringify(error) ?? '', lineChars / 4)).slice(0, 4) })}\n`
+  // Shortens each field, so that the line stays valid JSON.
+  const shortened = {
+    ...body,
+    msg: shorten(line.message, lineChars / 4),
+    fields: { cut: shorten(JSON.stringify(line.fields ?? {}), lineChars / 4) },
+    errors: line.errors.map((error) => shorten(JSON.stringify(error) ?? '', lineChars / 4)).slice(0, 4),
+  }
+  return `${JSON.stringify(shortened)}\n`
 }

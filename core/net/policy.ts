@@ -75,9 +75,7 @@ export class Policy {
       throw itself(host)
     if (isIP(host) !== 0) this.checkAddress(host, host, portOf(url))
     if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
-      throw refusal(
-        `Requests to port ${url.port} are refused: it belongs to another protocol. To permit it, add "${host}" to [outbound] allow in config.toml`,
-      )
+      throw refusal(`Requests to port ${url.port} are refused: it belongs to another protocol. ${permission(host)}`)
     }
     return host
   }
@@ -154,6 +152,9 @@ function refusal(message: string): Refusal {
   return new Refusal('forbidden', message)
 }
 
+function permission(host: string): string {
+  return `To permit it, add "${host}" to [outbound] allow in config.toml`
+}
 function itself(host: string): Refusal {
   return refusal(`Requests to ${host} are refused: the daemon itself listens there, and nothing may permit that`)
 }
@@ -162,6 +163,6 @@ function forbidden(host: string, kind: AddressKind): Refusal {
   return refusal(
     kind === 'metadata'
       ? `Requests to ${host} are refused: it is a cloud metadata service, which is never permitted`
-      : `Requests to ${host} are refused: it is ${KINDS[kind]}. To permit it, add "${host}" to [outbound] allow in config.toml`,
+      : `Requests to ${host} are refused: it is ${KINDS[kind]}. ${permission(host)}`,
   )
 }

@@ -16,8 +16,15 @@ export const safePath: readonly string[] =
       ]
 
 /** Variables that make a loader, an interpreter, a shell or git run other code, or name a socket with credentials. */
-const forbiddenVariables =
-  /^(LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*|NODE_OPTIONS|NODE_PATH|NODE_EXTRA_CA_CERTS|PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|PERL5OPT|PERL5LIB|RUBYOPT|BASH_ENV|ENV|PROMPT_COMMAND|IFS|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|GIT_CONFIG_.*|PAGER|EDITOR|JAVA_TOOL_OPTIONS|NPM_CONFIG_.*|SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|.*_PROXY)$/i
+const forbiddenPatterns = [
+  'LD_PRELOAD|LD_LIBRARY_PATH|LD_AUDIT|DYLD_.*',
+  'NODE_OPTIONS|NODE_PATH|NODE_EXTRA_CA_CERTS|NPM_CONFIG_.*',
+  'PYTHONPATH|PYTHONSTARTUP|PYTHONHOME|PERL5OPT|PERL5LIB|RUBYOPT|JAVA_TOOL_OPTIONS',
+  'BASH_ENV|ENV|PROMPT_COMMAND|IFS|PAGER|EDITOR',
+  'GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|GIT_CONFIG_.*',
+  'SSH_AUTH_SOCK|DBUS_SESSION_BUS_ADDRESS|.*_PROXY',
+]
+const forbiddenVariables = new RegExp(`^(?:${forbiddenPatterns.join('|')})$`, 'i')
 /** Names of variables that usually hold a secret. Passed only when approved by name. */
 export const secretive = /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE|DSN|CONNECTION_STRING/i
 /** Set here only. */

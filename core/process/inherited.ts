@@ -15,7 +15,7 @@ const pathName = /_(?:FILE|PATH|DIR|SOCK)$|PASSFILE$|^XAUTHORITY$/i
 /** A URL with a password. */
 const credentials = /:\/\/[^/\s:@]*:[^/\s@]+@/
 
-/** Whether a variable is a secret: by its name, with the rule for environments of programs, or by a password in a URL. */
+/** Whether a variable is a secret: by its name, as for the environment of programs, or by a password in a URL. */
 function isSecret(name: string, value: string): boolean {
   return (secretive.test(name) && !pathName.test(name)) || credentials.test(value)
 }
@@ -51,7 +51,8 @@ let readers = 0
 
 /**
  * Takes every secret and every variable in `named` out of the environment. Afterwards only `readVariable` returns
- * them: neither this process nor a program it starts finds them. `exposedVariables` lists what could not be overwritten.
+ * them: neither this process nor a program it starts finds them. `exposedVariables` lists what could not be
+ * overwritten.
  */
 export function takeSecrets(named: ReadonlySet<string> = new Set()): void {
   const names = new Set<string>()

@@ -52,9 +52,7 @@ export interface Launch {
 /** Prefixes a command with programs that take rights away from it. */
 export interface Launcher {
   readonly isolation: Isolation
-  /**
-   * Whether the command expects pipes at `INFO_FD` and `END_FD`, and for an untrusted program the filter at `FILTER_FD`.
-   */
+  /** Whether the command expects pipes at `INFO_FD`, `END_FD` and `FILTER_FD`. */
   readonly pipes: boolean
   /** What is written to `FILTER_FD`. */
   readonly filter: Uint8Array | undefined

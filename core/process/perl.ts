@@ -21,7 +21,8 @@ export const enterLandlock = `
 my $n = shift; my @rules = splice @ARGV, 0, 2 * $n; my ($closed, $call, $filter, $place) = splice @ARGV, 0, 4;
 if ($place eq "first") {
 my $pid = fork; exit 126 unless defined $pid;
-if ($pid) { while (1) { my $ended = wait; next if $ended > 0 && $ended != $pid; exit 126 if $ended < 0; exit($? & 127 ? 128 + ($? & 127) : $? >> 8) } }
+if ($pid) { while (1) { my $ended = wait; next if $ended > 0 && $ended != $pid; exit 126 if $ended < 0;
+exit($? & 127 ? 128 + ($? & 127) : $? >> 8) } }
 }
 my $abi = syscall(444, 0, 0, 1); exit 126 if $abi < 1;
 my $fs = (0, 0x1fff, 0x3fff, 0x7fff, 0x7fff)[$abi] || 0xffff;
@@ -37,7 +38,8 @@ $rights &= 0xc007 unless -d $path;
 syscall(445, $set, 1, pack("Ql", $rights & $fs, fileno $file), 0) == 0 or exit 126;
 }
 syscall(446, $set, 0) == 0 or exit 126;
-if ($call) { my $code = pack "H*", $filter; syscall($call, 1, 0, pack("Sx6P", length($code) / 8, $code)) == 0 or exit 126; }
+if ($call) { my $code = pack "H*", $filter;
+syscall($call, 1, 0, pack("Sx6P", length($code) / 8, $code)) == 0 or exit 126; }
 exec { $ARGV[0] } @ARGV; exit 127
 `
 

@@ -44,5 +44,10 @@ const LABELS: Readonly<Record<string, string>> = {
 
 /** One line: `sign-in "Ann" (0f6a…) at 192.0.2.1`. */
 export function describeActor({ kind, label, id, name, address }: Actor): string {
-  return `${label ?? LABELS[kind] ?? kind}${name === undefined ? '' : ` "${name}"`}${id === undefined ? '' : ` (${id})`}${address === undefined ? '' : ` at ${address}`}`
+  const details = [
+    name === undefined ? '' : ` "${name}"`,
+    id === undefined ? '' : ` (${id})`,
+    address === undefined ? '' : ` at ${address}`,
+  ]
+  return `${label ?? LABELS[kind] ?? kind}${details.join('')}`
 }

@@ -13,7 +13,8 @@ export class HomeInUse extends Error {
   readonly address: string | undefined
   constructor(home: string, pid: number, address: string | undefined) {
     super(
-      `another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; stop it or choose another home with --home`,
+      `another svc (process ${pid}${address ? `, ${address}` : ''}) already uses ${home}; ` +
+        'stop it or choose another home with --home',
     )
     this.pid = pid
     this.address = address

@@ -25,13 +25,14 @@ export class Migrations {
     this.#log = log
   }
 
-  /** Makes the table of records when it is not there. */
+  /** Creates the table of applied migrations if it is missing. */
   async prepare(): Promise<void> {
     if (await this.#exists()) return
     await this.#db.batch([
       {
         sql: toDialect(
-          'CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL, PRIMARY KEY (plugin, id))',
+          'CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, ' +
+            'checksum TEXT NOT NULL, applied_at TEXT NOT NULL, PRIMARY KEY (plugin, id))',
           this.#db.dialect,
         ),
         values: [],
@@ -55,17 +56,17 @@ export class Migrations {
     try {
       await this.#db.batch(this.#statements(plugin, migration))
     } catch (error) {
-      throw new Error(
-        `migration "${migration.id}" of plugin "${plugin}" failed and left nothing behind: ${error instanceof Error ? error.message : String(error)}`,
-        { cause: error },
-      )
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and changed nothing: ${reason}`, {
+        cause: error,
+      })
     }
   }
   #statements(plugin: string, migration: Migration): Statement[] {
     return [
       ...splitStatements(migration.sql).map((sql) => ({ sql: toDialect(sql, this.#db.dialect), values: [] })),
-      this.#db
-        .sql`INSERT INTO core_migration (plugin, id, checksum, applied_at) VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
+      this.#db.sql`INSERT INTO core_migration (plugin, id, checksum, applied_at)
+        VALUES (${plugin}, ${migration.id}, ${checksumOf(migration)}, ${new Date().toISOString()})`,
     ]
   }
 
@@ -73,7 +74,7 @@ export class Migrations {
     plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
   ): Promise<boolean> {
     const rows = await this.#db.all<Applied & { plugin: string }>`SELECT plugin, id, checksum FROM core_migration`
-    // What is wrong with a plugin's list is told when it is applied: it is no reason to stop the others.
+    // A problem with the list of one plugin is reported when it is applied, and does not stop the others.
     const known = new Set(rows.map((row) => `${row.plugin} ${row.id}`))
     return plugins.some(({ name, migrations }) => migrations.some(({ id }) => !known.has(`${name} ${id}`)))
   }
@@ -85,27 +86,30 @@ export class Migrations {
     strict: boolean,
   ): Migration[] {
     const known = new Map(applied.map((row) => [row.id, row.checksum]))
-    const seen = new Set<string>()
+    const ids = new Set<string>()
     const missing: Migration[] = []
     for (const migration of migrations) {
-      if (seen.has(migration.id)) throw new Error(`plugin "${plugin}" has two migrations with the id "${migration.id}"`)
-      seen.add(migration.id)
+      if (ids.has(migration.id)) throw new Error(`plugin "${plugin}" has two migrations with the id "${migration.id}"`)
+      ids.add(migration.id)
       const checksum = known.get(migration.id)
       if (checksum === undefined) missing.push(migration)
       else if (checksum !== checksumOf(migration)) {
         throw new Error(
-          `migration "${migration.id}" of plugin "${plugin}" was edited after it had been applied to this database. Put its text back as it was and add what is new as another migration with a new id.`,
+          `migration "${migration.id}" of plugin "${plugin}" was edited after it had been applied to this database. ` +
+            'Restore its original text and add the change as another migration with a new id.',
         )
       }
     }
-    const newer = applied.filter((row) => !seen.has(row.id)).map((row) => row.id)
+    const newer = applied.filter((row) => !ids.has(row.id)).map((row) => row.id)
     if (newer.length > 0 && strict)
       throw new NewerDatabase(
-        `the database was used with a newer version of plugin "${plugin}", which made ${newer.join(', ')}. Nothing was changed. Start that version again, or restore the copy from before it`,
+        `the database was used with a newer version of plugin "${plugin}", which applied ${newer.join(', ')}. ` +
+          'Nothing was changed. Start that version again, or restore the copy from before it',
       )
     if (newer.length > 0)
       this.#log.warn(
-        `the database has migrations of plugin "${plugin}" that this version does not know; it was used with a newer version`,
+        `the database has migrations of plugin "${plugin}" that this version does not know; ` +
+          'it was used with a newer version',
         { plugin, migrations: newer },
       )
     return missing
@@ -118,8 +122,8 @@ export class Migrations {
     const found =
       this.#db.dialect === 'sqlite'
         ? await this.#db.one`SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'core_migration'`
-        : await this.#db
-            .one`SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'core_migration'`
+        : await this.#db.one`SELECT table_name FROM information_schema.tables
+            WHERE table_schema = current_schema() AND table_name = 'core_migration'`
     return found !== undefined
   }
 }

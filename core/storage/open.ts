@@ -25,21 +25,29 @@ const CORE: readonly Migration[] = [
   { id: '001-check', sql: 'CREATE TABLE core_check (id INTEGER PRIMARY KEY, mark TEXT NOT NULL)' },
   {
     id: '002-storage',
-    sql: 'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))',
+    sql:
+      'CREATE TABLE core_storage (plugin TEXT NOT NULL, key TEXT NOT NULL, text TEXT, bytes BLOB, ' +
+      'changed_at TEXT NOT NULL, PRIMARY KEY (plugin, key))',
   },
   {
     id: '003-vault',
-    sql: 'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))',
+    sql:
+      'CREATE TABLE core_vault (plugin TEXT NOT NULL, name TEXT NOT NULL, nonce BLOB NOT NULL, ' +
+      'sealed BLOB NOT NULL, PRIMARY KEY (plugin, name))',
   },
   {
     id: '004-idempotency',
-    sql: `CREATE TABLE core_idempotency (
-      scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, effect_id TEXT NOT NULL, owner TEXT NOT NULL, state TEXT NOT NULL,
-      status INTEGER, type TEXT, body TEXT, created_at TEXT NOT NULL, PRIMARY KEY (scope, key)
-    );
-    CREATE INDEX core_idempotency_time ON core_idempotency (created_at);`,
+    // The checksum of a migration covers its whitespace.
+    sql: [
+      'CREATE TABLE core_idempotency (',
+      '      scope TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, effect_id TEXT NOT NULL, ' +
+        'owner TEXT NOT NULL, state TEXT NOT NULL,',
+      '      status INTEGER, type TEXT, body TEXT, created_at TEXT NOT NULL, PRIMARY KEY (scope, key)',
+      '    );',
+      '    CREATE INDEX core_idempotency_time ON core_idempotency (created_at);',
+    ].join('\n'),
   },
-  // Seconds, as the header said.
+  // Seconds, as in the Retry-After header.
   { id: '005-idempotency-retry-after', sql: 'ALTER TABLE core_idempotency ADD COLUMN retry_after INTEGER' },
 ]
 
@@ -101,13 +109,14 @@ async function openPostgres({ url: address, password, log, connector }: Database
   const sql = new PostgresDatabase(writer, reader, log)
   await sql.batch([
     {
-      sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
+      sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
+        AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
       values: [],
     },
   ])
   return ready(sql, log, {
     forget() {
-      /* The server plans anew by itself. */
+      /* The server updates its plans itself. */
     },
     async snapshot() {
       throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump')
@@ -150,7 +159,8 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
     async check() {
       const mark = `${process.pid}-${++checks}`
       try {
-        await sql.run`INSERT INTO core_check (id, mark) VALUES (1, ${mark}) ON CONFLICT (id) DO UPDATE SET mark = excluded.mark`
+        await sql.run`INSERT INTO core_check (id, mark) VALUES (1, ${mark})
+          ON CONFLICT (id) DO UPDATE SET mark = excluded.mark`
         return (await sql.one<{ mark: string }>`SELECT mark FROM core_check WHERE id = 1`) !== undefined
       } catch (error) {
         log.debug('the database check failed', {

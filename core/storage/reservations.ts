@@ -56,11 +56,12 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
     async reserve({ scope, key }, { fingerprint, effectId, owner }) {
       const { changes } =
         await db.run`INSERT INTO core_idempotency (scope, key, fingerprint, effect_id, owner, state, created_at)
-        VALUES (${scope}, ${key}, ${fingerprint}, ${effectId}, ${owner}, 'open', ${now()}) ON CONFLICT (scope, key) DO NOTHING`
+        VALUES (${scope}, ${key}, ${fingerprint}, ${effectId}, ${owner}, 'open', ${now()})
+        ON CONFLICT (scope, key) DO NOTHING`
       if (changes === 1) return { fingerprint, effectId, owner, answer: undefined, made: true }
-      const row =
-        await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body, retry_after FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
-      // Released between the two statements: the caller's next try makes it.
+      const row = await db.one<Row>`SELECT fingerprint, effect_id, owner, state, status, type, body, retry_after
+          FROM core_idempotency WHERE scope = ${scope} AND key = ${key}`
+      // Released between the two statements: the caller tries again.
       if (!row) return { fingerprint, effectId, owner: '', answer: undefined, made: false }
       return {
         fingerprint: row.fingerprint,
@@ -71,16 +72,16 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
       }
     },
     async takeOver({ scope, key }, from, to) {
-      const { changes } =
-        await db.run`UPDATE core_idempotency SET owner = ${to} WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`
+      const { changes } = await db.run`UPDATE core_idempotency SET owner = ${to}
+          WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`
       return changes === 1
     },
     async settle({ scope, key }, answer) {
       if (answer === 'recall')
         await db.run`UPDATE core_idempotency SET state = 'recall' WHERE scope = ${scope} AND key = ${key}`
       else
-        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type}, body = ${answer.body},
-          retry_after = ${answer.retryAfter ?? null} WHERE scope = ${scope} AND key = ${key}`
+        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type},
+          body = ${answer.body}, retry_after = ${answer.retryAfter ?? null} WHERE scope = ${scope} AND key = ${key}`
     },
     async release({ scope, key }) {
       await db.run`DELETE FROM core_idempotency WHERE scope = ${scope} AND key = ${key} AND state = 'open'`

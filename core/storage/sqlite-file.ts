@@ -41,7 +41,9 @@ export class DatabaseRefused extends Error {
   readonly path: string
   constructor(path: string, problem: string, options: ErrorOptions = {}) {
     super(
-      `The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its -wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; with no file there svc starts empty.`,
+      `The database ${path} ${problem}. It was left as it is. To go on, stop svc, move it aside together with its ` +
+        `-wal and -shm files, and copy the newest good file from ${snapshotFolder(path)} to ${path}; ` +
+        'with no file there svc starts empty.',
       options,
     )
     this.path = path

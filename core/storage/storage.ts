@@ -59,8 +59,10 @@ function rowsDriver(db: PluginDatabase, plugin: string): Driver {
   async function put(key: string, value: unknown): Promise<void> {
     const bytes = toBytes(value) ?? null
     const text = bytes ? null : typeof value === 'string' ? value : JSON.stringify(value)
-    await db.run`INSERT INTO core_storage (plugin, key, text, bytes, changed_at) VALUES (${plugin}, ${key}, ${text}, ${bytes}, ${new Date().toISOString()})
-      ON CONFLICT (plugin, key) DO UPDATE SET text = excluded.text, bytes = excluded.bytes, changed_at = excluded.changed_at`
+    await db.run`INSERT INTO core_storage (plugin, key, text, bytes, changed_at)
+      VALUES (${plugin}, ${key}, ${text}, ${bytes}, ${new Date().toISOString()})
+      ON CONFLICT (plugin, key)
+      DO UPDATE SET text = excluded.text, bytes = excluded.bytes, changed_at = excluded.changed_at`
   }
   const find = (key: string): Promise<{ text: string | null; bytes: Uint8Array | null } | undefined> =>
     db.one`SELECT text, bytes FROM core_storage WHERE plugin = ${plugin} AND key = ${key}`
@@ -91,7 +93,8 @@ function rowsDriver(db: PluginDatabase, plugin: string): Driver {
     async getKeys(base = '') {
       const rows = await db.all<{
         key: string
-      }>`SELECT key FROM core_storage WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base} ORDER BY key`
+      }>`SELECT key FROM core_storage
+        WHERE plugin = ${plugin} AND substr(key, 1, ${charsOf(base)}) = ${base} ORDER BY key`
       return rows.map((row) => row.key)
     },
   }

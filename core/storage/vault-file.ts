@@ -24,10 +24,9 @@ export interface VaultFile {
 }
 
 /**
- * Secrets in the database, sealed with a key that is not: `keyFile`, 32 random bytes as hex, mode 0600, made at the
- * first write.
- * A key file that others may read is tightened with a warning; one that is gone or damaged while secrets exist is an
- * error.
+ * Secrets in the database, encrypted with a key outside it: `keyFile` holds 32 random bytes as hex, has mode 0600, and
+ * is created by the first write. If others may read it, its mode is corrected with a warning; if it is missing or
+ * damaged while secrets exist, that is an error.
  */
 export async function openVault(
   database: Pick<Database, 'sql' | 'scrub'>,
@@ -43,16 +42,17 @@ export async function openVault(
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
     if (!make || (kept && kept.count > 0))
       throw new Error(
-        `the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: put it back, or remove the secrets and enter them again`,
+        `the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: ` +
+          'put it back, or remove the secrets and enter them again',
       )
-    // Two first writes at once must not seal with two keys.
+    // Two concurrent first writes must not encrypt with two keys.
     making ??= makeKey(keyFile, log).finally(() => {
       making = undefined
     })
     key = await making
     return key
   }
-  // A wrong mode is to be seen at the start, not at the first secret.
+  // Reports a wrong mode at the start, not with the first secret.
   key = readKey(keyFile, log)
 
   return {
@@ -89,7 +89,7 @@ export async function openVault(
   }
 }
 
-// Bound to the record, so that a sealed value moved to another name does not open.
+// Additional authenticated data: a value that was moved to another name does not decrypt.
 const label = (plugin: string, name: string): Buffer => Buffer.from(JSON.stringify(['svc-vault-1', plugin, name]))
 
 function seal(key: KeyObject, aad: Buffer, secret: string): Sealed {
@@ -120,7 +120,7 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
   }
 }
 
-/** At once: a few bytes, read at every start, for which the asynchronous module would have to be loaded first. */
+/** Synchronous: it reads a few bytes at every start. */
 export function readKey(file: string, log: ConsolaInstance | undefined): KeyObject | undefined {
   const stat = lstatSync(file, { throwIfNoEntry: false })
   if (!stat) return undefined
@@ -130,7 +130,8 @@ export function readKey(file: string, log: ConsolaInstance | undefined): KeyObje
   if ((stat.mode & 0o077) !== 0) {
     chmodSync(file, 0o600)
     log?.warn(
-      'the key file of the vault could be read by others; its mode is 0600 now. If anyone else uses this machine, enter the secrets again with a new key',
+      'the key file of the vault could be read by others; its mode is 0600 now. ' +
+        'If anyone else uses this machine, enter the secrets again with a new key',
       { file, mode: (stat.mode & 0o777).toString(8) },
     )
   }

@@ -206,7 +206,7 @@ it('a daemon starts without the plugin whose applied migration was edited, and s
   await using host = await start()
   expect(host.app.daemon.plugins().find(({ name }) => name === 'edited')).toMatchObject({
     state: 'failed',
-    error: expect.stringContaining('Put its text back'),
+    error: expect.stringContaining('Restore its original text'),
   })
   expect((await host.fetch('/api/health')).status).toBe(200)
 })

@@ -76,7 +76,7 @@ it('a database that a newer version changed is refused, and nothing in it is tou
     const kv = host.app.daemon.plugins().find(({ name }) => name === 'kv')
     expect(kv).toMatchObject({
       state: 'failed',
-      error: expect.stringMatching(/newer version of plugin "kv", which made 999-of-tomorrow.*svc restore/),
+      error: expect.stringMatching(/newer version of plugin "kv", which applied 999-of-tomorrow.*svc restore/),
     })
     expect((await host.json('GET', `/api/memory/agents/${landed.first}/kv`)).status).toBe(404)
   } finally {

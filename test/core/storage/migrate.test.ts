@@ -36,7 +36,7 @@ describe.each(engines)('migrations on %s', (engine) => {
     await database.migrate('bar', [first])
     const edited = { ...first, sql: first.sql.replace('REAL', 'TEXT') }
     await expect(database.migrate('bar', [edited])).rejects.toThrow(
-      /"001-cup" of plugin "bar" was edited.*Put its text back.*another migration/s,
+      /"001-cup" of plugin "bar" was edited.*Restore its original text.*another migration/s,
     )
     expect(await database.pending([{ name: 'bar', migrations: [edited] }])).toBe(false)
   })
@@ -54,7 +54,7 @@ describe.each(engines)('migrations on %s', (engine) => {
       database.migrate('bar', [
         { id: '1', sql: 'CREATE TABLE bar_a (id INTEGER PRIMARY KEY); CREATE TABLE bar_b (oops' },
       ]),
-    ).rejects.toThrow(/"1" of plugin "bar" failed and left nothing behind/)
+    ).rejects.toThrow(/"1" of plugin "bar" failed and changed nothing/)
     expect(await database.migrate('bar', [{ id: '1', sql: 'CREATE TABLE bar_a (id INTEGER PRIMARY KEY)' }])).toBe(1)
   })
 
