@@ -761,7 +761,7 @@ describe('threats: the network of programs', () => {
   })
 
   it('a program of an agent adds no plugin to a folder of plugins, and no configuration makes that folder writable', async () => {
-    const plugins = await realpath(await mkdtemp(join(tmpdir(), 'svc-plugins-')))
+    const plugins = await realpath(await mkdtemp(join('/var/tmp', 'svc-plugins-')))
     {
       await using tools = await openTools(['shell'], { config: { plugins: { paths: [plugins] } } })
       const agent = await tools.spawn('installer', 'shell = ["*"]')
@@ -798,7 +798,8 @@ describe('threats: the network of programs', () => {
   })
 
   it('a page folder that is written relative to where the daemon was started is as closed as an absolute one', async () => {
-    const page = await realpath(await mkdtemp(join(tmpdir(), 'svc-page-')))
+    // Not where homes lie, which may be below `/dev`: that is closed for another reason.
+    const page = await realpath(await mkdtemp(join('/var/tmp', 'svc-page-')))
     await using host = await startHost({
       listen: false,
       memory: true,
