@@ -1,5 +1,6 @@
 import { effects } from '../../core/auth/authority.ts'
 import type { AnyRoute, AnySocketRoute } from '../../core/sdk.ts'
+import { wrap } from './wrap.ts'
 
 const WHO = {
   read: 'everyone with a credential',
@@ -10,22 +11,30 @@ const WHO = {
 const WHAT = {
   read: 'It leaves nothing behind.',
   conversation:
-    'A turn, a session, an attachment, the answer to one approval: it ends, and decides nothing that comes later. An approval is for one call with these very arguments; one for the whole conversation takes the API key.',
-  own: 'The credential of the caller, and nobody else’s.',
+    'A turn, a session, an attachment, the answer to one approval: it ends with the conversation and decides nothing ' +
+    'later. An approval is for one call with exactly these arguments; one for the whole conversation requires the API key.',
+  own: 'The credential of the caller, and no other.',
   lasting:
-    'It still holds when the caller’s credential is gone, or is gone itself: where conversations and keys go, what an agent is, knows and may do, settings, data deleted for good, the end of the daemon, and who else gets in.',
+    'It outlasts the credential of the caller, or cannot be undone: the addresses that conversations and keys are sent ' +
+    'to, what an agent is, knows and may do, settings, deleted data, the end of the daemon, and who else has access.',
 } as const
 
-/** A conversation takes commands, and this one changes what an agent is. */
+/** What some calls of a route require. */
+const EXCEPTIONS = { own: ' (of others: the API key)', other: ' (for lasting changes: the API key)' } as const
+/** Commands are part of a conversation, but this one changes the agent. */
 const MODEL = ' (`/model <name>`: the API key)'
 
-/** `docs/authority.md`: who may call what, from the routes of a daemon. */
+/** The text of `docs/authority.md`, from the routes of a daemon. */
 export function authorityTable(routes: readonly AnyRoute[], sockets: readonly AnySocketRoute[]): string {
   const rows = [
     ...routes.map(({ method, path, effect, effectOf, auth, summary }) => ({
       name: `${method} ${path.replaceAll(/(?:\*\*)?:(\w+)/g, '{$1}')}`,
       effect,
-      note: `${auth === 'public' ? ' (without a credential)' : ''}${effectOf ? (effect === 'own' ? ' (of others: the API key)' : ' (what is to last: the API key)') : ''}${path.endsWith('/:id/commands') ? MODEL : ''}`,
+      note: [
+        auth === 'public' ? ' (without a credential)' : '',
+        effectOf ? EXCEPTIONS[effect === 'own' ? 'own' : 'other'] : '',
+        path.endsWith('/:id/commands') ? MODEL : '',
+      ].join(''),
       summary,
     })),
     ...sockets.map(({ path, effect, summary }) => ({
@@ -41,13 +50,16 @@ export function authorityTable(routes: readonly AnyRoute[], sockets: readonly An
     const lines = rows
       .filter((row) => row.effect === effect)
       .map(({ name, note, summary }) => `| \`${name}\`${note} | ${summary.replaceAll('|', '\\|')} |`)
-    return `## ${effect}: ${WHO[effect]}\n\n${WHAT[effect]}\n\n| route | what it does |\n|---|---|\n${lines.join('\n')}\n`
+    const table = ['| route | what it does |', '|---|---|', ...lines].join('\n')
+    return `## ${effect}: ${WHO[effect]}\n\n${wrap(WHAT[effect])}\n\n${table}\n`
   })
   return `# Who may call what
 
-Every route declares what a call leaves behind, and who may call it follows from that: a paired device and somebody who signed in cannot do what
-would outlast their credential. A route that declares nothing, as one of a plugin without types may, takes the API key. Without \`api_key\` in the configuration
-nobody is told apart. This page is made from the routes: \`npx vitest run --config test/vitest.config.ts test/architecture/authority.test.ts -u\`.
+Every route declares what a call leaves behind, which determines who may call it: a paired device and somebody who
+signed in cannot make changes that outlast their credential. A route without a declaration requires the API key.
+Without \`api_key\` in the configuration every caller is the operator.
+
+This page is generated: \`npx vitest run --config test/vitest.config.ts test/architecture/authority.test.ts -u\`.
 
 ${parts.join('\n')}`
 }

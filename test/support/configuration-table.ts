@@ -1,3 +1,5 @@
+import { wrap } from './wrap.ts'
+
 /** What the JSON Schema of the configuration says of one key. */
 interface Key {
   readonly description?: string
@@ -47,17 +49,17 @@ history_messages = 100
 \`\`\`
 
 \`\`\`sh
-svc config get                       # what is in force, and where it came from
+svc config get                       # the current values, and where each comes from
 svc config set log_level debug       # writes one key into config.toml
-svc config reload                    # a running daemon reads its files again: all of it or nothing
-svc config schema                    # the JSON Schema of this page, with the plugins of this home
+svc config reload                    # the running daemon applies its changed files, all of it or nothing
+svc config schema                    # the JSON Schema of this page, including the plugins of this home
 \`\`\`
 
-A value that cannot be used refuses the start with file, line, key and what was expected. An unknown key is reported with
-the closest known one. A reload with a mistake changes nothing.
+With an invalid value the daemon does not start; the message has the file, the line, the key and the expected form. An
+unknown key is reported with the closest known key. A reload with an error changes nothing.
 
-**Restart**: a new value holds after a restart; all others hold at once. **File**: the key is set in the file only,
-never over the API, because it weakens a guard or says what code runs or where keys are sent.
+Notes: **restart** keys take effect after a restart, all others at once. **file** keys can only be set in the file, not
+over the API, because they weaken a protection or determine what code runs or where keys are sent.
 
 This page is generated: \`npx vitest run --config test/vitest.config.ts test/architecture/docs.test.ts -u\`.
 
@@ -107,5 +109,5 @@ function defaultOf({ default: value }: Key): string {
 function renderSection({ name, description, rows }: Section): string {
   const title = name === '' ? 'Top level' : `\`[${name}]\``
   const table = ['| key | type | default | notes | meaning |', '|---|---|---|---|---|', ...rows].join('\n')
-  return `## ${title}\n\n${description === '' ? '' : `${description}\n\n`}${table}\n`
+  return `## ${title}\n\n${description === '' ? '' : `${wrap(description)}\n\n`}${table}\n`
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { buildDeclarations, resolveDeclaration } from './declarations.ts'
 import { readExports } from './documented.ts'
 import type { Documented, FileExports } from './documented.ts'
+import { wrap } from './wrap.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 /** A longer signature is cut before its result, and left out when that does not help. */
@@ -106,7 +107,7 @@ function renderExport({ name, kind, signature, doc, members }: Documented): stri
     (member) => `| \`${escapeCell(shorten(member.signature) || member.name)}\` | ${cell(member.doc)} |`,
   )
   const table = rows.length === 0 ? '' : `\n| member | |\n|---|---|\n${rows.join('\n')}\n`
-  return `### ${name}\n\n*${kind}.* ${doc}\n${code}${table}`
+  return `### ${name}\n\n${wrap(`*${kind}.* ${doc}`)}\n${code}${table}`
 }
 
 function shorten(signature: string): string {
