@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import * as v from 'valibot'
+import { SerialQueue } from 'svc/sdk'
 import type { Vault } from 'svc/sdk'
 
 const Anchor = v.object({
@@ -34,12 +35,18 @@ const KEY_NAME = 'anchor-key'
 export class AnchorFile {
   readonly #file: string
   readonly #vault: Pick<Vault, 'read' | 'write'>
+  /** The key and the file change one after the other: who reads between them would take the anchor for damaged. */
+  readonly #queue = new SerialQueue()
   constructor(file: string, vault: Pick<Vault, 'read' | 'write'>) {
     this.#file = file
     this.#vault = vault
   }
 
-  async read(): Promise<AnchorState> {
+  read(): Promise<AnchorState> {
+    return this.#queue.run(() => this.#read())
+  }
+
+  async #read(): Promise<AnchorState> {
     const key = await this.#vault.read(KEY_NAME)
     const text = this.#text()
     if (text === undefined) return { kind: key === undefined ? 'unset' : 'missing' }
@@ -63,7 +70,11 @@ export class AnchorFile {
   }
 
   /** Complete on disk before it settles. Creates the key when there is none. */
-  async write(tip: Tip): Promise<void> {
+  write(tip: Tip): Promise<void> {
+    return this.#queue.run(() => this.#write(tip))
+  }
+
+  async #write(tip: Tip): Promise<void> {
     let key = await this.#vault.read(KEY_NAME)
     if (key === undefined) {
       key = randomBytes(32).toString('hex')

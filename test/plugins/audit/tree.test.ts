@@ -1,6 +1,6 @@
 import { hash, verify } from 'node:crypto'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { openVault } from '../../../core/storage/vault-file.ts'
 import { AnchorFile } from '../../../plugins/audit/anchor.ts'
 import { bodyOf, hashOf, ORIGIN } from '../../../plugins/audit/chain.ts'
@@ -11,13 +11,25 @@ import { Signer } from '../../../plugins/audit/tree/signer.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
+/** A trail writes its anchor a second after an entry: by then PGlite may be that of another test. */
+const trails: AuditTrail[] = []
+async function closeTrails(): Promise<void> {
+  for (const trail of trails.splice(0)) await trail.close()
+}
+afterEach(closeTrails)
+
 async function start(engine: EngineName, rows: number, timestamp?: (n: number) => string) {
+  await closeTrails()
   const opened = await open(engine)
   await opened.database.migrate('audit', migrations)
   const { log, lines } = recorder()
   const vault = (await openVault(opened.database, join(opened.dir, 'vault.key'), log)).forPlugin('audit')
-  const next = () =>
-    new AuditTrail(opened.database.sql, new AnchorFile(join(opened.dir, 'audit.anchor'), vault), new Signer(vault), log)
+  const anchor = new AnchorFile(join(opened.dir, 'audit.anchor'), vault)
+  const next = (): AuditTrail => {
+    const trail = new AuditTrail(opened.database.sql, anchor, new Signer(vault), log)
+    trails.push(trail)
+    return trail
+  }
   const trail = next()
   const db = opened.database.sql
   const add = async (from: number, to: number): Promise<void> => {

@@ -44,7 +44,8 @@ const counted: readonly (readonly [
     'json',
     { gpt: 93, claude: 94, llama: 92 },
     '{"id":"3f2b8c1e-5d47-4a6b-9c0e-1f2a3b4c5d6e","name":"weather",' +
-      '"args":{"city":"Berlin","days":7,"units":"metric"},"created_at":"2026-11-20T21:47:11.123Z","ok":true,"items":[1,2,3,4,5]}',
+      '"args":{"city":"Berlin","days":7,"units":"metric"},' +
+      '"created_at":"2026-11-20T21:47:11.123Z","ok":true,"items":[1,2,3,4,5]}',
   ],
   [
     'numbers',

@@ -55,8 +55,8 @@ describe.each(engines)('the journal on %s', (engine) => {
     )
     await database.migrate('journal', before)
     const at = '2026-01-01T00:00:00.000Z'
-    await database.sql
-      .run`INSERT INTO journal_turn (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
+    await database.sql.run`INSERT INTO journal_turn
+        (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES ('1', 'agent', 'session', 'websocket', 'queued', 'resume', '{}', 'one', ${at}, ${at})`
     await database.migrate('journal', migrations)
     const journal = new JournalService(new JournalStore(database.sql), 'two', () => at, { wrote: () => undefined })
