@@ -2,7 +2,7 @@ import { createConsola } from 'consola/core'
 import type { ConsolaInstance, LogObject, LogType } from 'consola/core'
 import { createMask } from './mask.ts'
 import type { Mask } from './mask.ts'
-import { formatJson, formatText } from './text.ts'
+import { cutLine, formatJson, formatText } from './text.ts'
 import type { LogLevelName, LogLine } from './text.ts'
 
 export type { ConsolaInstance } from 'consola/core'
@@ -20,7 +20,7 @@ export interface LogOptions {
   readonly write?: (line: string) => void
   /** Default: whether standard error is a terminal. */
   readonly colored?: boolean
-  /** Longest message, in characters. */
+  /** Longest message in characters, and how many the fields and the errors of a line may have. */
   readonly lineChars?: number
   /** Gets each line that is written, after masking: log streams are made of these. */
   readonly onLine?: (line: LogLine) => void
@@ -54,7 +54,7 @@ export function createLog(options: LogOptions = {}): Log {
   const reporter = {
     log(entry: LogObject) {
       const line = toLine(entry, mask)
-      options.onLine?.(line)
+      options.onLine?.(cutLine(line, lineChars))
       write(format === 'json' ? formatJson(line, lineChars) : formatText(line, colored, lineChars))
     },
   }

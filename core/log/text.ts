@@ -33,6 +33,26 @@ export function shorten(text: string, chars: number): string {
   return `${text.slice(0, cut)}… [${text.length - cut} more characters]`
 }
 
+/** Cuts the message, and the texts among the fields and in the errors together, to so many characters each. */
+export function cutLine(line: LogLine, chars: number): LogLine {
+  return {
+    ...line,
+    message: shorten(line.message, chars),
+    fields: cutTexts(line.fields, { left: chars }) as LogLine['fields'],
+    errors: cutTexts(line.errors, { left: chars }) as LogLine['errors'],
+  }
+}
+function cutTexts(value: unknown, budget: { left: number }): unknown {
+  if (typeof value === 'string') {
+    const text = shorten(value, budget.left)
+    budget.left = Math.max(0, budget.left - value.length)
+    return text
+  }
+  if (Array.isArray(value)) return value.map((item) => cutTexts(item, budget))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, budget)]))
+}
+
 /** A line for people: time, level where it matters, tag, message, fields; stacks below, indented. */
 export function formatText(line: LogLine, colored: boolean, lineChars: number): string {
   const paint = (code: number, text: string): string => (colored ? `\u001b[${code}m${text}\u001b[0m` : text)

@@ -232,6 +232,19 @@ describe('level', () => {
     child.fatal('no')
     expect(lines.map(withoutTime)).toEqual(['debug [a:b] yes\n', 'debug [c] yes\n'])
   })
+  it('hands no more of a huge line to whoever listens than is written', () => {
+    let size = 0
+    const { log } = capture({
+      lineChars: 1000,
+      onLine: (line) => {
+        size = JSON.stringify(line).length
+      },
+    })
+    const huge = 'x'.repeat(100_000)
+    log.error(huge, new AggregateError([new Error(huge), new Error(huge)], huge), { one: huge, two: [huge, huge] })
+    expect(size).toBeGreaterThan(3000)
+    expect(size).toBeLessThan(5000)
+  })
   it('hands every written line to whoever listens, masked', () => {
     const heard: string[] = []
     const { log } = capture({ onLine: (line) => heard.push(`${line.level} ${line.tag} ${line.message}`) })
