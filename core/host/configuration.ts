@@ -16,7 +16,7 @@ import { runningCalls } from '../scope/call.ts'
 import { omitUndefined } from '../schema/object.ts'
 import { SerialQueue } from '../scope/queue.ts'
 import type { Host } from './host.ts'
-import { findMeant, parseSections, sectionWarnings } from './section.ts'
+import { findMeant, ignoredKeys, parseSections, sectionWarnings } from './section.ts'
 import type { Sources } from './section.ts'
 
 export interface ConfigurationDeps {
@@ -124,8 +124,11 @@ class RunningConfiguration implements Configuration {
     live.replace(config, loaded, change)
     onChange(config)
     const reloads = await this.#reloadPlugins(this.#affectedPlugins(change))
+    const names = host.plugins().map(({ name }) => name)
+    const ignored = ignoredKeys(config, host.definitions(), names)
     return {
-      ...change,
+      changed: change.changed.filter((key) => !ignored.some((each) => key === each || key.startsWith(`${each}.`))),
+      restart: change.restart,
       warnings: [...loaded.warnings, ...sectionWarnings(config, host.plugins(), host.definitions(), loaded.sources)],
       ...reloads,
     }

@@ -93,6 +93,21 @@ export function sectionWarnings(
   return [...sections, ...disabled, ...missing]
 }
 
+/** Dotted keys below `plugins` that have no effect, because no plugin knows them. */
+export function ignoredKeys(
+  { plugins }: Config,
+  definitions: readonly AnyPlugin[],
+  known: readonly string[],
+): string[] {
+  return Object.entries(plugins)
+    .filter(([name]) => !reservedPluginNames.includes(name))
+    .flatMap(([name, section]) => {
+      const definition = definitions.find((one) => one.name === name)
+      if (definition) return unknownKeys(definition.config, section).map((path) => ['plugins', name, ...path].join('.'))
+      return known.includes(name) ? [] : [`plugins.${name}`]
+    })
+}
+
 function unknownKeys(config: Schema, value: unknown, path: readonly string[] = []): readonly string[][] {
   const schema = findSchema(config, path)
   if (!isTree(value) || (schema && !isTable(schema))) return []

@@ -359,6 +359,14 @@ describe('reading the configuration again', () => {
     expect((await host.json('GET', '/api/config')).body.default_model).not.toBe('m-2')
   })
 
+  it('does not say of a key that nobody knows that it holds', async () => {
+    await using host = await start({ plugins: ['audit', 'settings', configured()] })
+    await writeFile(file(), '[plugins.hello]\ngreting = "Moin"\n[plugins.helo]\ngreeting = "Moin"\n')
+    const { body } = await host.json('POST', '/api/config/reload')
+    expect(body).toMatchObject({ status: 'no_changes', changed: [] })
+    expect(body.warnings.join('\n')).toMatch(/greting" is ignored[^]*no plugin "helo"/)
+  })
+
   it('gives a plugin its new section and leaves the others alone', async () => {
     await using host = await start({ plugins: ['audit', 'settings', configured()] })
     await writeFile(file(), '[plugins.hello]\ngreeting = "Moin"\n')
