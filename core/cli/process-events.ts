@@ -86,8 +86,8 @@ class ProcessListener implements ProcessEvents {
   }
   #onException(error: Error): void {
     const what = 'an exception was not caught'
-    this.#report(error, what)
-    if ('code' in error && harmless.has(String(error.code))) return
+    if ('code' in error && harmless.has(String(error.code))) return this.#report(error, what)
+    this.#report(error, `${what}${this.#nameOrigin(error)}; the daemon stops, because its state is unknown`)
     // The state it left behind is unknown: the supervisor of this process starts a new one.
     this.#failed = true
     if (this.#stopping) return
@@ -96,6 +96,11 @@ class ProcessListener implements ProcessEvents {
     this.#requestStop('shutdown', what)
   }
 
+  /** Names the plugin whose code threw. */
+  #nameOrigin({ stack = '' }: Error): string {
+    const plugin = this.#app?.daemon.plugins().find(({ source }) => source !== 'built-in' && stack.includes(source))
+    return plugin === undefined ? '' : ` in plugin "${plugin.name}"`
+  }
   #requestStop(kind: StopKind, reason: string): void {
     if (this.#app) this.#app.daemon[kind](reason)
     else this.#early ??= { kind, reason }

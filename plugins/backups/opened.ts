@@ -85,8 +85,8 @@ export class OpenedArchive implements Disposable {
     const wanted = codeOf(key, bytes)
     if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
       refuse(
-        'it was not made by this installation, or was changed since: its manifest does not fit to the key of ' +
-          'this vault',
+        'its manifest was not signed with the key of this vault: it was made by another installation, or was ' +
+          'changed since. In another home, restore an archive made with --passphrase, or copy vault.key there first',
       )
     const manifest = parsed(Manifest, bytes, MANIFEST)
     const names = new Set(manifest.files.map(({ name }) => name))

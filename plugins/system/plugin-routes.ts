@@ -18,7 +18,7 @@ export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Lo
       name,
       plugins.map((one) => one.name),
     )
-    throw new Refusal('plugin_not_found', `No plugin ${name}${suggest(nearest)}`)
+    throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
   }
 
   return [listRoute(daemon), readRoute(find), reloadRoute(self, daemon, audit, log, find)]

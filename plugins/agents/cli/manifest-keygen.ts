@@ -21,7 +21,7 @@ export default defineCommand({
       const code = error instanceof Error && 'code' in error ? String(error.code) : ''
       throw new Failure(
         exits.failed,
-        `${args.file} cannot be made (${code})`,
+        code === 'EEXIST' ? `${args.file} exists already` : `${args.file} cannot be created (${code})`,
         code === 'EEXIST' ? 'name a file that does not exist yet' : 'name a file in a folder you can write to',
         { cause: error },
       )

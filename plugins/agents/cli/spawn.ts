@@ -61,7 +61,7 @@ export default defineCommand({
     if (args.json) printJson(agent)
     else {
       const word = /^[\w.@:+-]+$/.test(agent.name) ? agent.name : agent.agent_id
-      print(`agent "${agent.name}" (${agent.agent_id}) is there; talk to it with: ${commandName()} chat ${word}`)
+      print(`agent "${agent.name}" (${agent.agent_id}) was created; talk to it with: ${commandName()} chat ${word}`)
     }
     return exits.ok
   },

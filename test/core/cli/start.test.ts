@@ -264,7 +264,7 @@ describe('the end', () => {
     await fetch(`${daemon.url}/api/odd`, { method: 'POST' }).catch(() => undefined)
     const { code, stderr } = await daemon.ended
     expect(code).toBe(1)
-    expect(stderr).toMatch(/error .*an exception was not caught[^]*Error: lost/)
+    expect(stderr).toMatch(/error .*an exception was not caught in plugin "odd"; the daemon stops[^]*Error: lost/)
     expect(existsSync(join(home, 'daemon.json'))).toBe(false)
   })
   it('does not come with a promise nobody watched: it is logged and counted', async () => {
