@@ -38,19 +38,19 @@ export function cutLine(line: LogLine, chars: number): LogLine {
   return {
     ...line,
     message: shorten(line.message, chars),
-    fields: cutTexts(line.fields, { left: chars }) as LogLine['fields'],
-    errors: cutTexts(line.errors, { left: chars }) as LogLine['errors'],
+    fields: cutTexts(line.fields, { chars }) as LogLine['fields'],
+    errors: cutTexts(line.errors, { chars }) as LogLine['errors'],
   }
 }
-function cutTexts(value: unknown, budget: { left: number }): unknown {
+function cutTexts(value: unknown, remaining: { chars: number }): unknown {
   if (typeof value === 'string') {
-    const text = shorten(value, budget.left)
-    budget.left = Math.max(0, budget.left - value.length)
+    const text = shorten(value, remaining.chars)
+    remaining.chars = Math.max(0, remaining.chars - value.length)
     return text
   }
-  if (Array.isArray(value)) return value.map((item) => cutTexts(item, budget))
+  if (Array.isArray(value)) return value.map((item) => cutTexts(item, remaining))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, budget)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, cutTexts(item, remaining)]))
 }
 
 /** A line for people: time, level where it matters, tag, message, fields; stacks below, indented. */
