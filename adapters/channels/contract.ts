@@ -3,10 +3,10 @@ import { definePlugin, defineService } from 'svc/sdk'
 import type { ConfigSchema, Fetch } from 'svc/sdk'
 
 export interface InboundMessage {
-  /** The platform's own id; a message that was seen already is dropped. */
+  /** The platform's id of the message. Duplicates are dropped. */
   readonly id: string
   readonly from: { readonly id: string; readonly name: string }
-  /** Where a reply goes: a chat, a thread, a mailbox. Opaque to everyone but the adapter. */
+  /** The destination of a reply: a chat, a thread, a mailbox. Only the adapter interprets it. */
   readonly thread: string
   readonly text: string
   readonly media: readonly Media[]
@@ -28,7 +28,7 @@ export interface ChannelAdapter<C extends ConfigSchema = ConfigSchema> {
   readonly name: string
   readonly title: string
   readonly config: C
-  /** Characters of one message, the markup it takes, and messages a second. */
+  /** Limits of the platform: characters of a message, its markup, and messages per second. */
   readonly limits: {
     readonly textChars: number
     readonly markup: 'plain' | 'markdown' | 'html'
@@ -36,7 +36,7 @@ export interface ChannelAdapter<C extends ConfigSchema = ConfigSchema> {
   }
   open(link: ChannelLink<v.InferOutput<C>>): Promise<ChannelSession>
 }
-/** All the adapter may use of the host. Deliberately not the plugin context. */
+/** Everything an adapter may use of the host. Deliberately not the plugin context. */
 export interface ChannelLink<C> {
   readonly config: C
   /** Aborts on disable, reload and unload. */
@@ -44,12 +44,12 @@ export interface ChannelLink<C> {
   readonly fetch: Fetch
   /** The last position read from the platform; survives restarts. */
   readonly cursor: { read(): Promise<string | undefined>; write(position: string): Promise<void> }
-  /** Settles when the message is durable; only then may the platform be told that it was taken. */
+  /** Settles when the message is durable. Acknowledge it to the platform only then. */
   receive(message: InboundMessage): Promise<void>
 }
 export interface ChannelSession extends AsyncDisposable {
   send(thread: string, message: OutboundMessage): Promise<{ readonly id: string }>
-  /** Settles when the link is lost; whoever opened it decides whether to open again. */
+  /** Settles when the connection is lost. The caller of `open` decides whether to reconnect. */
   readonly closed: Promise<void>
   webhook?(request: Request): Promise<Response>
 }

@@ -154,7 +154,7 @@ export function defineProvider<C extends ConfigSchema>(version: string, driver: 
 export interface DriverDeps {
   readonly spawn: Spawn
 }
-/** Turns drivers that share one wire format into one plugin. */
+/** Turns drivers that share a format into one plugin. */
 export function defineProviders(
   name: string,
   version: string,

@@ -23,8 +23,8 @@ export async function cliPage(): Promise<string> {
   )
   return `# Commands
 
-\`svc --help\` lists the commands, \`svc <command> --help\` explains one. Plugins bring commands of their own; the
-ones below are those of the core and of the built-in plugins.
+\`svc --help\` lists the commands, \`svc <command> --help\` explains one. Plugins can add commands; this
+page lists those of the core and of the built-in plugins.
 
 \`\`\`sh
 svc status --json | jq .version      # every command prints JSON on request

@@ -49,7 +49,7 @@ history_messages = 100
 \`\`\`
 
 \`\`\`sh
-svc config get                       # the current values, and where each comes from
+svc config get --sources             # the current values, and where each comes from
 svc config set log_level debug       # writes one key into config.toml
 svc config reload                    # the running daemon applies its changed files, all of it or nothing
 svc config schema                    # the JSON Schema of this page, including the plugins of this home

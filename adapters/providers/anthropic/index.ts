@@ -5,7 +5,7 @@ import type { ProviderDriver } from 'svc/providers'
 const Config = v.object({
   // Reading from Anthropic's cache costs 0.1 of the usual price, writing to it 1.25.
   prompt_caching: v.optional(
-    v.pipe(v.boolean(), v.description('Marks the parts of a request that the prompt cache may keep.')),
+    v.pipe(v.boolean(), v.description('Marks the parts of a request for the prompt cache.')),
     true,
   ),
   thinking_budget_tokens: v.optional(
@@ -13,7 +13,7 @@ const Config = v.object({
       v.number(),
       v.integer(),
       v.minValue(1024),
-      v.description('Tokens a model that wants a number may think; the limit of the answer includes them.'),
+      v.description('Thinking budget in tokens, for models that take one; counts towards the limit of the answer.'),
     ),
     16_000,
   ),

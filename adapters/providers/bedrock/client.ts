@@ -13,7 +13,7 @@ import { Models, Profiles } from './wire.ts'
 export function createClient(link: ProviderLink<Config>, defaultModel: string): ProviderClient {
   const { name, config } = link
   const base = baseUrlOf(link)
-  // Running models and listing them are two services of a region. An address of the operator's own stands for both.
+  // Running models and listing them are two services of a region. A configured address is used for both.
   const listBase = base.replace(/^(https:\/\/bedrock)-runtime(?=[.-])/, '$1')
   // The signature names the region. The address knows it best.
   const signer = new RequestSigner(

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
 
-/** A frame larger than this is a fault of the other side; AWS allows 16 MiB. */
+/** A larger frame is malformed: AWS allows 16 MiB. */
 const MAX_FRAME = 16_777_216
 const PRELUDE = 12
 const CHECKSUM = 4

@@ -16,7 +16,7 @@ const Config = v.object({
   secret_access_key: v.optional(credential('Secret of a key that is an access key id; a Bedrock API key needs none.')),
   session_token: v.optional(credential('Session token of a temporary access key.')),
   prompt_caching: v.optional(
-    v.pipe(v.boolean(), v.description('Marks the parts of a request that a model with a prompt cache may keep.')),
+    v.pipe(v.boolean(), v.description('Marks the parts of a request for the prompt cache, for models that have one.')),
     true,
   ),
   thinking_budget_tokens: v.optional(
@@ -24,7 +24,7 @@ const Config = v.object({
       v.number(),
       v.integer(),
       v.minValue(1024),
-      v.description('Tokens a model that wants a number may think; the limit of the answer includes them.'),
+      v.description('Thinking budget in tokens, for models that take one; counts towards the limit of the answer.'),
     ),
     16_000,
   ),
@@ -34,7 +34,7 @@ const Config = v.object({
         id: v.pipe(v.string(), v.nonEmpty(), v.description('Id of the guardrail.')),
         version: v.optional(v.pipe(v.string(), v.description('Version of the guardrail.')), 'DRAFT'),
       }),
-      v.description('Guardrail that every request and answer passes.'),
+      v.description('Guardrail applied to every request and answer.'),
     ),
   ),
 })

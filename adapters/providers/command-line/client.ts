@@ -33,6 +33,6 @@ export function createClient(
     }
   }
 
-  // Nothing less than an answer proves that somebody is signed in.
+  // Only an answer proves that the program is signed in.
   return { complete, probe: (signal) => probeCompletion(complete, program.defaultModel, signal) }
 }

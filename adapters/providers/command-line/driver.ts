@@ -11,18 +11,18 @@ const Config = v.object({
   path: v.optional(
     v.pipe(
       v.array(folder('Absolute path of a folder.')),
-      v.description("Folders searched for the program, after the system's own."),
+      v.description('Folders searched for the program, after those of the system.'),
     ),
     [],
   ),
-  home: v.optional(folder('Home folder of the program, where its login is; an empty one when unset.')),
+  home: v.optional(folder('Home folder of the program, with its login; an empty folder when unset.')),
   time_limit_secs: v.optional(
     v.pipe(
       v.number(),
       v.integer(),
       v.minValue(1),
       v.maxValue(3600),
-      v.description('Seconds the program has for one answer.'),
+      v.description('Time limit of one answer in seconds.'),
     ),
     600,
   ),
@@ -32,7 +32,7 @@ const Config = v.object({
       v.integer(),
       v.minValue(1024),
       v.maxValue(268_435_456),
-      v.description('Bytes the program may write for one answer, its JSON included.'),
+      v.description('Limit of the output for one answer in bytes, including its JSON.'),
     ),
     33_554_432,
   ),
@@ -50,8 +50,8 @@ export function commandLine(program: ProgramRow, spawn: Spawn): ProviderDriver<t
     missingRequirement: ({ path }) =>
       spawn.has(command, path)
         ? undefined
-        : `Provider ${name} has no program: there is no "${command}" in the folders for programs. ` +
-          `Install it (${install}), or name its folder in [providers.${name}] path.`,
+        : `Provider ${name} needs the program "${command}", which was not found. ` +
+          `Install it (${install}), or add its folder to [providers.${name}] path.`,
     connect: (link) => lazyClient(async () => (await import('./client.ts')).createClient(program, link, spawn)),
   }
 }

@@ -18,31 +18,24 @@ export const VendorConfig = v.object({
     v.pipe(
       v.string(),
       v.regex(/^[\w.-]+$/, 'expected a version such as 2024-10-21'),
-      v.description('Azure: version of the API that is called by deployment; the API without versions when unset.'),
+      v.description('Azure: API version, for addresses by deployment; unset for the API without versions.'),
     ),
   ),
   account_id: v.optional(
     v.pipe(
       v.string(),
       v.regex(/^[\w-]{1,64}$/, 'expected the id of an account'),
-      v.description('Cloudflare: id of the account, a part of its address.'),
+      v.description('Cloudflare: id of the account.'),
     ),
   ),
   github_api_url: v.optional(
-    v.pipe(Address, v.description("GitHub Copilot: URL of GitHub's API, for an enterprise with its own server.")),
+    v.pipe(Address, v.description("GitHub Copilot: URL of GitHub's API, for GitHub Enterprise Server.")),
     'https://api.github.com',
   ),
-  github_url: v.optional(
-    v.pipe(Address, v.description('GitHub Copilot: URL where a person signs in.')),
-    'https://github.com',
-  ),
+  github_url: v.optional(v.pipe(Address, v.description('GitHub Copilot: URL for sign-in.')), 'https://github.com'),
   // The default is the application of GitHub's own editors, which may use Copilot.
   github_client_id: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^[\w.]+$/),
-      v.description('GitHub Copilot: client id of the application a person signs in to.'),
-    ),
+    v.pipe(v.string(), v.regex(/^[\w.]+$/), v.description('GitHub Copilot: client id of the OAuth application.')),
     'Iv1.b507a08c87ecfe98',
   ),
 })

@@ -51,7 +51,7 @@ export function createClient(link: ProviderLink<unknown>, defaultModel: string):
       isOver ||= error instanceof UpstreamFailure && error.reason !== 'cut' && error.reason !== 'timeout'
       throw error
     } finally {
-      // A prediction that nobody waits for would be paid for to its end.
+      // An abandoned prediction would run to its end, and be charged for.
       if (prediction?.urls.cancel && !isOver) await predictions.cancel(prediction.urls.cancel)
     }
   }

@@ -32,7 +32,7 @@ export function predictionFailure(name: string, message: string): UpstreamFailur
   return failureInAnswer(name, message, failureClass(predictionReason(message)))
 }
 
-/** The failure of a prediction that somebody else cancelled. */
+/** The failure of a prediction that was cancelled at Replicate. */
 export function predictionCancelled(name: string): UpstreamFailure {
   return new UpstreamFailure(name, `${name} cancelled the prediction`, { reason: 'cut', retry: 'later' })
 }
