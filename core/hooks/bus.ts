@@ -14,7 +14,7 @@ interface Registered {
 }
 
 const nothing = Promise.resolve()
-/** One after the other in order; each gets what the one before returned when `threads`. */
+/** Runs the listeners in order. With `threads`, each gets the result of the one before. */
 const serial =
   (threads: boolean) =>
   async (calls: readonly Listening[], [first]: readonly unknown[]): Promise<unknown> => {
@@ -41,7 +41,7 @@ export class HookBus {
   readonly #barrier = new Barrier()
   readonly #onDefect: OnDefect
 
-  /** `onDefect` is told of listeners that fail after the fact. */
+  /** `onDefect` is called for listeners that fail after the event. */
   constructor(onDefect: OnDefect) {
     this.#onDefect = onDefect
   }
@@ -83,8 +83,8 @@ export class HookBus {
   }
 
   /**
-   * Hooks that these plugins listen to wait until the returned function is called: a gate must not stand open during
-   * a reload.
+   * Holds hooks that these plugins listen to until the returned function is called: a gate must not be open during a
+   * reload.
    */
   hold(plugins: readonly string[]): () => void {
     const ids = [...this.#registered].filter(([, listeners]) =>
@@ -135,7 +135,7 @@ export class HookBus {
   }
 }
 
-/** A notification tells what happened already, so a listener that fails stops nobody. */
+/** A notification reports what has happened, so a failing listener stops nothing. */
 function isolated(id: string, scope: Scope, onDefect: OnDefect, run: (value: unknown) => unknown): Call {
   return async (value) => {
     try {

@@ -12,7 +12,7 @@ export interface Hook<T, K extends HookKind = HookKind> {
   readonly kind: K
   readonly '~payload'?: T
 }
-/** What a plugin runs when a hook is called. That of a `transform` returns the value for the next one. */
+/** A listener. That of a `transform` returns the value for the next one. */
 export type Listener<T, K extends HookKind> = K extends 'transform'
   ? (value: T) => T | Promise<T>
   : (value: T) => void | Promise<void>

@@ -13,25 +13,28 @@ import type { Vault } from '../storage/vault.ts'
 import type { Tools } from '../tools/tool.ts'
 import type { Services, Tokens } from './define.ts'
 
-/** Every member registers through the plugin's scope, so nothing here hands back an "unregister". */
+/**
+ * Every member registers through the scope of the plugin, which undoes it on unload: nothing here returns an
+ * "unregister".
+ */
 export interface PluginContext<C, R extends Tokens, O extends Tokens> {
-  /** The section of the plugin, checked against its schema. A changed section sets the plugin up again. */
+  /** The validated configuration of the plugin. A change sets the plugin up again. */
   readonly config: C
-  /** The services of `requires`, by name. They are there for the whole life of the plugin. */
+  /** The services of `requires`, by name. They exist as long as the plugin runs. */
   readonly services: Services<R>
-  /** The service while its plugin is loaded. Ask each time; never keep the answer. */
+  /** The service, while its plugin is loaded. Call it each time; never keep the result. */
   optional<K extends keyof O>(name: K): Services<O>[K] | undefined
   /** HTTP routes and WebSockets. */
   readonly routes: Routes
-  /** Bearer credentials beside the API key, and the count of wrong ones. */
+  /** Bearer credentials besides the API key, and the count of wrong ones. */
   readonly credentials: PluginCredentials
-  /** Listens to hooks of others and calls the plugin's own. */
+  /** Listens to hooks of other plugins, and calls its own. */
   readonly hooks: Hooks
   /** Registers tools, and calls those of every plugin. */
   readonly tools: Tools
   /** Key-value storage under the plugin's own prefix. */
   readonly storage: KeyValueStorage
-  /** SQL on the tables that `migrations` makes. */
+  /** SQL on the tables that `migrations` creates. */
   readonly db: PluginDatabase
   /** Secrets under the plugin's own prefix, encrypted at rest. */
   readonly vault: Vault
@@ -39,24 +42,26 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly jobs: Jobs
   /** Counters, gauges and histograms for `GET /api/metrics`. */
   readonly metrics: Metrics
-  /** Requests to other systems. Addresses that a plugin must not reach are refused. */
+  /** Requests to other systems. Addresses that are not permitted are refused. */
   readonly fetch: Fetch
-  /** Throws `forbidden`, naming what permits it, when a request to this address would be refused. Sends nothing. */
+  /**
+   * Throws `forbidden`, with the setting that would permit it, if a request to this address would be refused. Sends
+   * nothing.
+   */
   readonly admit: (url: string | URL) => Promise<void>
-  /** The only door to other programs. */
+  /** Starts other programs. */
   readonly spawn: Spawn
   /** The log, with the name of the plugin in each line. */
   readonly log: Logger
   /**
-   * Aborts when unloading begins, or the end of the daemon, before running work is waited for: for work that is
-   * durable and only waits
-   * for somebody.
+   * Aborts when the plugin begins to unload or the daemon begins to stop, before running work is awaited: for durable
+   * work that only waits.
    */
   readonly leaving: AbortSignal
-  /** Aborts when this plugin unloads and its running work had its time to end. */
+  /** Aborts when this plugin unloads, after its running work had time to end. */
   readonly signal: AbortSignal
-  /** Ties anything the members above do not cover to this plugin's life. */
+  /** Disposes anything the other members do not cover when the plugin unloads. */
   own(label: string, dispose: Dispose): void
-  /** Runs work that unloading must wait for, such as a turn that outlives its request. */
+  /** Runs work that unloading waits for, such as a turn that outlives its request. */
   run<T>(work: () => Promise<T> | T): Promise<T>
 }

@@ -72,8 +72,8 @@ export interface Daemon {
 export const Daemon = defineService<Daemon>()('daemon')
 
 /**
- * Somebody came with a wrong key. At most so many from one address in a minute: beyond that they are turned away
- * before anybody compares.
+ * A client used a wrong key. Emitted a limited number of times per address and minute: beyond that, requests are
+ * refused before the key is compared.
  */
 export const AuthenticationFailed = notify<{
   readonly clientAddress: string
@@ -83,13 +83,8 @@ export const AuthenticationFailed = notify<{
   readonly what?: string
 }>('daemon:authentication-failed')
 
-/**
- * A request with a lasting effect was carried out, and whoever did it recorded nothing. It is answered when the
- * listeners are done.
- */
+/** A request with a lasting effect left no record. It is answered when the listeners have ended. */
 export const UnrecordedChange = notify<{ readonly method: string; readonly path: string }>('daemon:unrecorded-change')
 
-/**
- * The port is open. What a listener says in the log comes before the daemon's last line of greeting, if it is quick.
- */
+/** The port is open. Log lines of fast listeners appear before the last line of the greeting. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

@@ -5,9 +5,9 @@ import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
 import type { DatabaseSnapshots } from './database-snapshots.ts'
 
-/** Compared by id, never by identity: a reloaded plugin holds its own copy of every token. */
+/** Tokens are compared by id, never by identity: a reloaded plugin holds its own copies. */
 export interface ServiceToken<T, Id extends string = string> {
-  /** Unique in the daemon; what a reloaded copy is recognised by. */
+  /** Unique in the daemon. Identifies the token across reloads. */
   readonly id: Id
   readonly '~type'?: T
 }
@@ -19,7 +19,7 @@ export type Services<T extends Tokens> = { readonly [K in keyof T]: T[K] extends
 export type ConfigSchema = v.GenericSchema<unknown, Record<string, unknown>>
 /** Schemas of keys at the top of the configuration file, by key. */
 export type Sections = Readonly<Record<string, v.GenericSchema>>
-/** What a plugin gets as its configuration: its own section, and the sections at the top of the file that it owns. */
+/** The configuration of a plugin: its own section, and the sections at the top of the file that it owns. */
 export type PluginConfig<C extends ConfigSchema, S extends Sections> = v.InferOutput<C> & {
   readonly [K in keyof S]: v.InferOutput<S[K]>
 }
@@ -33,33 +33,34 @@ export interface Migration {
 }
 
 /**
- * A page of a plugin. It has the strict policy of every answer: no inline script or style, nothing of another origin.
+ * A page of a plugin. The strict content security policy applies: no inline script or style, nothing from another
+ * origin.
  */
 export interface PageDeclaration {
-  /** The part of its address after `/pages/<plugin>/`, kebab-case. */
+  /** The part of its URL after `/pages/<plugin>/`, in kebab-case. */
   readonly path: string
-  /** As the page lists it, one line. */
+  /** Title in the list of pages, one line. */
   readonly title: string
   /** The HTML file, relative to the folder of the plugin. Anybody may read it without a key, so it holds no data. */
   readonly file: string
   /**
-   * Scripts, styles and images the page loads, relative to the folder of `file`. Nothing else of the folder is served.
+   * Scripts, styles and images of the page, relative to the folder of `file`. No other file of the folder is served.
    */
   readonly assets?: readonly string[]
 }
 
-/** What a plugin gets that works for the command line without being set up. */
+/** Dependencies of offline work, which runs without setting up the plugin. */
 export interface OfflineDeps {
   readonly databaseSnapshots: DatabaseSnapshots
-  /** For reading; absent when there is no database that can be opened. */
+  /** Read-only; absent if there is no database that can be opened. */
   readonly db: PluginDatabase | undefined
-  /** A secret of the plugin; `undefined` when there is none. Rejects when it cannot be opened. */
+  /** A secret of the plugin; `undefined` if there is none. Rejects if it cannot be decrypted. */
   readonly secret: (name: string) => Promise<string | undefined>
   /** The configuration with `***` for secrets. */
   readonly config: Readonly<Record<string, unknown>>
   readonly log: Logger
 }
-/** Work for a command. What it answers is for its command alone, which parses it. */
+/** Work for a command of the plugin, which parses the result. */
 export type OfflineWork = (
   deps: OfflineDeps,
   options: Readonly<Record<string, string | boolean | undefined>>,
@@ -75,58 +76,53 @@ export interface PluginDefinition<
 > {
   /** kebab-case; also the folder, the config section `[plugins.<name>]`, the table prefix and the log tag. */
   readonly name: string
-  /** The version of the plugin, as npm writes versions. It is for people: the daemon does not compare it. */
+  /** The version of the plugin in npm syntax. It is informational: the daemon does not compare it. */
   readonly version: string
   /**
-   * The versions of the plugin interface it works with, as npm writes ranges: `1`, `^1.2.0`. Another one refuses it
-   * when it loads.
-   * `API_VERSION` is what this daemon has.
+   * The supported versions of the plugin interface as an npm range: `1`, `^1.2.0`. The plugin does not load if
+   * `API_VERSION` of the daemon is outside it.
    */
   readonly apiVersion?: string
   /**
-   * Schema of the plugin's section of the configuration; it must accept `{}` or the plugin needs configuring first.
-   * `fileOnly` and
-   * `settable` say of keys whether the API may set them; without either the file alone does.
+   * Schema of the configuration section of the plugin. It must accept `{}`, or the plugin must be configured before it
+   * loads. `fileOnly` and `settable` say whether the API may set a key; by default only the file can.
    */
   readonly config: C
   /**
-   * Schemas of the keys at the top of the file that this plugin owns, such as `{ limits: Limits }`; they have to
-   * accept a file without the
-   * key. `ctx.config` has their values beside those of `config`. A key has one owner: who else needs its value asks
-   * the owner.
+   * Schemas of the top-level keys that this plugin owns, such as `{ limits: Limits }`. They must accept a file without
+   * the key. `ctx.config` has their values beside those of `config`. A key has one owner: other plugins ask the owner
+   * for its value.
    */
   readonly sections?: S
-  /** Services that must be there for the whole life of this plugin. The host orders by them and refuses cycles. */
+  /** Services that must exist as long as this plugin runs. The host loads plugins in this order and refuses cycles. */
   readonly requires?: R
-  /** Services that may come and go. Ask with `ctx.optional` each time. */
+  /** Services that may appear and disappear. Call `ctx.optional` each time. */
   readonly optional?: O
   /** The services that `setup` returns, by the name it returns them under. */
   readonly provides?: P
   /**
-   * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, never a
-   * metadata service.
-   * Absent: to public addresses and those of `[outbound] allow`.
+   * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, but never
+   * to a metadata service. Absent: only to public addresses and those in `[outbound] allow`.
    */
   readonly outbound?: 'operator'
-  /**
-   * The hooks this plugin calls, for others to listen to. Who listens to one of it that is not among them is told so.
-   */
+  /** The hooks this plugin calls. A plugin that listens to one of its hooks that is not listed gets a warning. */
   readonly hooks?: readonly Hook<unknown>[]
-  /** Steps of the plugin's tables. The missing ones run in this order before `setup`. */
+  /** Migrations of the tables of the plugin. Missing ones are applied in this order before `setup`. */
   readonly migrations?: readonly Migration[]
   /**
    * Files in the home that belong to the database, such as a proof of its contents, named `<plugin>.<extension>`. They
-   * are copied before the database is, and restored with it. One without a database refuses the start.
+   * are copied before the database and restored with it. If one exists and the database does not, the daemon refuses to
+   * start.
    */
   readonly databaseSidecars?: readonly string[]
-  /** Pages that the web page lists. Their files are read when somebody opens them. */
+  /** Pages that the web page lists. Their files are read on request. */
   readonly pages?: readonly PageDeclaration[]
-  /** By name: what it can do while no daemon runs, or beside one, with no other plugin. */
+  /** Offline work by name: it runs with or without a running daemon, and without other plugins. */
   readonly offline?: Readonly<Record<string, OfflineWork>>
-  /** Registers everything and returns what the plugin provides. A throw leaves nothing behind. */
+  /** Registers everything and returns the provided services. If it throws, every registration is undone. */
   setup(ctx: PluginContext<PluginConfig<C, S>, R, O>): Promise<Services<P>> | Services<P>
 }
-/** A plugin whatever its configuration and services are. */
+/** A plugin with any configuration and services. */
 export type AnyPlugin = PluginDefinition<ConfigSchema, Tokens, Tokens, Tokens, Sections>
 
 /**
@@ -136,7 +132,7 @@ export type AnyPlugin = PluginDefinition<ConfigSchema, Tokens, Tokens, Tokens, S
 export function defineService<T>() {
   return <Id extends string>(id: Id): ServiceToken<T, Id> => ({ id })
 }
-/** The definition as it is, checked by the compiler; a plugin exports the result as default. */
+/** Returns the definition; the compiler checks it. A plugin exports the result as default. */
 export function definePlugin<
   C extends ConfigSchema,
   R extends Tokens = {},

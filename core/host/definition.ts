@@ -4,7 +4,7 @@ import { knownKeys } from '../config/shape.ts'
 import { line } from '../schema/line.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
-/** What is wrong with a plugin's folder or definition, told to its author. */
+/** A problem with the folder or definition of a plugin, reported to its author. */
 export class PluginProblem extends Error {
   override readonly name = 'PluginProblem'
 }
@@ -22,7 +22,7 @@ const Page = v.object({
   assets: v.optional(v.array(relativePath)),
 })
 
-/** What to write where a key of the definition is missing. */
+/** Advice for missing keys of a definition. */
 const missingKeys: Readonly<Record<string, string>> = {
   name: 'is missing; write a name in kebab-case, such as "my-plugin"',
   version: 'is missing; write a version, such as "1.0.0"',
@@ -86,7 +86,7 @@ const entries = {
 }
 const Definition = v.object(entries, explainMissing)
 
-/** The definition a module exports by default. Throws `PluginProblem` that says what is wrong with it. */
+/** The definition that a module exports by default. Throws `PluginProblem` with what is wrong with it. */
 export function checkDefinition(exported: unknown, file: string): AnyPlugin {
   const candidate =
     typeof exported === 'object' && exported !== null && 'default' in exported ? exported.default : undefined
@@ -106,7 +106,7 @@ export function checkDefinition(exported: unknown, file: string): AnyPlugin {
   const twice = knownKeys(config).find((key) => Object.hasOwn(sections, key))
   if (twice !== undefined)
     throw new PluginProblem(`${file} does not define a plugin: "${twice}" is in config and in sections`)
-  // Checked above; the object itself is kept, because setup may be a method that uses `this`.
+  // Validated above. The object itself is returned, because setup may be a method that uses `this`.
   return candidate as AnyPlugin
 }
 

@@ -1,9 +1,6 @@
 import type { ConsolaInstance } from 'consola'
 
-/**
- * Waits for the end of a part, but not for ever: one that does not end in time, or fails, is reported and holds
- * nobody up.
- */
+/** Waits for a part to end, up to a limit. One that is late or fails is logged and does not delay the others. */
 export async function endWithin(name: string, end: () => unknown, ms: number, log: ConsolaInstance): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

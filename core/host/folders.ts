@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const entries = ['index.js', 'index.ts'] as const
 
-/** A file that may be a plugin by itself; a plugin of several files is a folder. */
+/** A file that may be a single-file plugin; a plugin of several files is a folder. */
 function isModule(path: string): boolean {
   return isModuleName(basename(path)) && (statSync(path, { throwIfNoEntry: false })?.isFile() ?? false)
 }
@@ -15,15 +15,18 @@ function isModuleName(name: string): boolean {
 }
 
 /**
- * The file a plugin is loaded from: itself, or the one in its folder; `undefined` when it is none. Built code goes
- * before source.
+ * The file a plugin is loaded from: the file itself, or the entry of its folder, built code before source. `undefined`
+ * if it is not a plugin.
  */
 export function findEntry(folder: string): string | undefined {
   if (isModule(folder)) return folder
   return entries.map((name) => join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Plugin folders directly in a folder, by name, and with `files` plugins of one file; none when it does not exist. */
+/**
+ * Plugin folders directly in a folder, sorted by name; with `files`, also single-file plugins. Empty if the folder does
+ * not exist.
+ */
 export async function pluginFoldersIn(parent: string, { files = false } = {}): Promise<readonly string[]> {
   return list(parent)
     .filter(
@@ -36,7 +39,7 @@ export async function pluginFoldersIn(parent: string, { files = false } = {}): P
     .sort()
 }
 
-/** At once: one small folder, read while nothing else can go on. */
+/** Synchronous: one small folder, read while nothing else can run. */
 function list(parent: string): readonly Dirent[] {
   try {
     return readdirSync(parent, { withFileTypes: true })
@@ -51,7 +54,7 @@ export function isPluginFolder(folder: string): boolean {
   return findEntry(folder) !== undefined
 }
 
-/** The plugin folders that these paths name: a plugin folder stands for itself, another folder for those in it. */
+/** The plugin folders that these paths name: a plugin folder itself, or the plugin folders in another folder. */
 export async function namedFolders(paths: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(
     paths
@@ -61,17 +64,17 @@ export async function namedFolders(paths: readonly string[]): Promise<readonly s
   return found.flat()
 }
 
-/** Where plugins that ship with the daemon lie: built code beside `dist/svc.js`, sources in the repository. */
+/** Folders of the plugins that ship with the daemon: built code beside `dist/svc.js`, sources in the repository. */
 export function builtInParents(): readonly string[] {
   const here = dirname(fileURLToPath(import.meta.url))
-  // Built code lies in dist/ or dist/core/, this file in core/host/.
+  // Built code is in dist/ or dist/core/, this file in core/host/.
   for (const root of [here, dirname(here)]) if (existsSync(join(root, 'build.json'))) return [join(root, 'plugins')]
   const repository = dirname(dirname(here))
   return [join(repository, 'plugins'), join(repository, 'adapters/providers'), join(repository, 'adapters/channels')]
 }
 
 export async function builtInFolders(): Promise<readonly string[]> {
-  // Whatever is a folder in the build is a plugin: a start looks into none of them.
+  // Every folder in the build is a plugin, so a start does not look into them.
   return (
     await Promise.all(
       builtInParents().map((parent) =>
@@ -86,18 +89,18 @@ export async function builtInFolders(): Promise<readonly string[]> {
   ).flat()
 }
 
-/** The file of a build that has the plugins of a folder together. */
+/** The file of a build that contains all plugins of a folder. */
 export function togetherFile(parent: string): string {
   return `${parent}.js`
 }
 
-/** Names in a plugin folder that are not the plugin's own code: dependencies, hidden files, what editors leave. */
+/** Names in a plugin folder that are not its code: dependencies, hidden files, backup files of editors. */
 export function isForeign(name: string): boolean {
   return name === 'node_modules' || name.startsWith('.') || /~$|\.(swp|tmp)$/.test(name)
 }
 
 const DEPTH = 8
-/** A plugin folder and the folders of its code below it; none when it is gone. */
+/** A plugin folder and the folders of code below it; empty if it no longer exists. */
 export async function directoriesOf(folder: string, depth = 0): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(
     () => undefined /* gone meanwhile, or no folder */,
@@ -110,10 +113,7 @@ export async function directoriesOf(folder: string, depth = 0): Promise<readonly
   ]
 }
 
-/**
- * Changes with every file of a plugin's own code: tells an edit from a touch of something else. Throws when it is
- * gone.
- */
+/** Changes with every code file of a plugin, and not with other files. Throws if the folder no longer exists. */
 export async function fingerprint(folder: string): Promise<string> {
   if (isModule(folder)) return line(folder)
   const directories = await directoriesOf(folder)
@@ -129,7 +129,7 @@ export async function fingerprint(folder: string): Promise<string> {
   )
   return lines.flat().sort().join('\n')
 }
-/** The fingerprints of those that are there. */
+/** Fingerprints of the folders that exist. */
 export async function fingerprints(folders: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const all = await Promise.all(
     folders.map(

@@ -1,4 +1,4 @@
-/** What the graph knows of one plugin: ids of services. */
+/** A plugin in the dependency graph: ids of services. */
 export interface Node {
   readonly name: string
   readonly requires: readonly string[]
@@ -12,8 +12,8 @@ export interface Plan {
 }
 
 /**
- * Orders plugins by the services they require. `present` are ids that are there already, `unavailable` says who would
- * provide an id that is not, and why it is not loaded.
+ * Orders plugins by the services they require. `present` are the ids that exist already; `unavailable` says why an id
+ * is missing and which plugin would provide it.
  */
 export function plan(
   nodes: readonly Node[],
@@ -58,7 +58,7 @@ export function plan(
     if (!refused.has(node.name)) order.push(node.name)
   }
   for (const node of nodes) visit(node, [])
-  // Something may have been placed before the cycle behind it was found.
+  // A plugin may have been placed before the cycle behind it was found.
   return { order: order.filter((name) => !refused.has(name)), refused }
 }
 

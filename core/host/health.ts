@@ -2,7 +2,7 @@ import type { ConsolaInstance } from 'consola'
 import type { Health } from './daemon.ts'
 
 export interface HealthDeps {
-  /** A real write and read of the database. */
+  /** Writes to the database and reads it. */
   readonly check: () => Promise<boolean>
   /** Defects so far. */
   readonly panicCount: () => number
@@ -11,10 +11,10 @@ export interface HealthDeps {
   readonly log: ConsolaInstance
 }
 
-/** Below the five seconds that an answer may be old, so that asking for the health never waits for the disk. */
+/** Below the five seconds that an answer may be old, so that a health request never waits for the disk. */
 const CHECK_MS = 4_000
 
-/** What the daemon says about itself. Dispose to end the checks. */
+/** The health of the daemon. Dispose it to end the checks. */
 export class HealthMonitor implements Disposable {
   readonly #deps: HealthDeps
   readonly #startedAt = performance.now()
@@ -31,14 +31,14 @@ export class HealthMonitor implements Disposable {
     this.#timer.unref()
   }
 
-  /** Reports the daemon as degraded while a part is impaired; a reason of `undefined` takes it back. */
+  /** Reports the daemon as degraded because of this part; a reason of `undefined` clears it. */
   setImpaired(part: string, reason: string | undefined): void {
     if (reason === undefined) this.#impaired.delete(part)
     else this.#impaired.set(part, reason)
   }
 
   async check(): Promise<void> {
-    // One that takes longer than the pause between two is as good as none.
+    // A check that takes longer than the interval counts as failed.
     if (this.#checking) return this.#note(false)
     this.#checking = true
     try {

@@ -15,16 +15,13 @@ import { isWritten } from './section.ts'
 import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
 import type { Slot } from './slot.ts'
 
-/** Code and configuration that were checked and can be set up. */
+/** Validated code and configuration, ready for setup. */
 interface Ready {
   readonly definition: AnyPlugin
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/**
- * Loads, replaces and removes plugins, one change at a time. A change touches only the plugin and those that require
- * it.
- */
+/** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
 export class Host {
   readonly #deps: HostDeps
   readonly #slots = new Slots()
@@ -35,7 +32,7 @@ export class Host {
     this.#queue = new ChangeQueue(deps.drainMs)
   }
 
-  /** A service of the core itself. */
+  /** Registers a service of the core. */
   provide<T>(token: ServiceToken<T>, service: T): void {
     this.#slots.provide(token.id, service)
   }
@@ -63,7 +60,7 @@ export class Host {
     )
   }
 
-  /** Loads the plugin in a folder, and those that have waited for a service of it. */
+  /** Loads the plugin in a folder, and plugins that waited for one of its services. */
   load(folder: string): Promise<void> {
     const path = resolve(folder)
     return this.#change(
@@ -76,7 +73,7 @@ export class Host {
     )
   }
 
-  /** Takes a plugin down, after those that require it. Its tables and stored values stay. */
+  /** Unloads a plugin, after its dependents. Its tables and stored values stay. */
   unload(name: string): Promise<void> {
     return this.#change(
       () => this.#slots.subtree(name),
@@ -88,7 +85,7 @@ export class Host {
     )
   }
 
-  /** Replaces a plugin by what its folder holds now. The old code goes on when the new cannot be used. */
+  /** Reloads a plugin from its folder. If the new code cannot be used, the old code goes on. */
   reload(name: string): Promise<void> {
     return this.#change(
       () => this.#slots.subtree(name),
@@ -100,8 +97,8 @@ export class Host {
   }
 
   /**
-   * Sets a plugin up again with the section the configuration has for it now; its code stays. The old section goes on
-   * when the new cannot be used.
+   * Sets a plugin up again with its present configuration and the same code. If that is invalid, the old configuration
+   * goes on.
    */
   reconfigure(name: string): Promise<void> {
     return this.#change(
@@ -113,12 +110,12 @@ export class Host {
     )
   }
 
-  /** What goes down with a plugin: itself and those that require it. */
+  /** A plugin and its dependents. */
   subtree(name: string): readonly string[] {
     return this.#slots.subtree(name)
   }
 
-  /** Makes the plugin in a folder what the folder says: loads, replaces or forgets it. For the watcher. */
+  /** Loads, reloads or forgets the plugin in a folder after a change of the folder. For the watcher. */
   sync(folder: string): Promise<void> {
     const path = resolve(folder)
     return this.#change(
@@ -149,12 +146,12 @@ export class Host {
       .map((slot) => statusOf(slot, this.#deps.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
   }
 
-  /** Definitions of the loaded plugins, for documents made of their schemas. */
+  /** Definitions of the loaded plugins. */
   definitions(): readonly AnyPlugin[] {
     return this.#slots.loaded().flatMap((slot) => slot.definition ?? [])
   }
 
-  /** Definitions of every plugin whose code was read, whether it runs or not. */
+  /** Definitions of all plugins whose code was read, loaded or not. */
   known(): readonly AnyPlugin[] {
     return this.#slots.all().flatMap(({ definition }) => definition ?? [])
   }
@@ -164,12 +161,12 @@ export class Host {
     return this.#slots.all().find(({ definition }) => Object.hasOwn(definition?.sections ?? {}, section))?.name
   }
 
-  /** The section a plugin runs with; `undefined` when it does not run. */
+  /** The configuration a plugin runs with; `undefined` if it does not run. */
   configOf(name: string): unknown {
     return this.#slots.all().find((slot) => slot.name === name && slot.instance)?.config
   }
 
-  /** Calls back after every change, whether it worked or not. Returns what ends that. */
+  /** Calls the observer after every change, successful or not. Returns a function that removes it. */
   observe(observer: () => void): () => void {
     this.#observers.add(observer)
     return () => {
@@ -177,12 +174,12 @@ export class Host {
     }
   }
 
-  /** Tells every plugin that its end is coming: what waits for somebody lets go. */
+  /** Announces the end to every plugin, so that work that only waits can stop. */
   leave(): void {
     for (const slot of this.#slots.loaded()) slot.instance?.scope.leave()
   }
 
-  /** Takes every plugin down, dependents first. */
+  /** Unloads every plugin, dependents first. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#change(
       () => [],
@@ -217,9 +214,9 @@ export class Host {
     this.#deps.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
   }
 
-  /** Reads the definition into the slot. What is wrong with it ends in its status. */
+  /** Reads the definition into the slot. An error is stored in its status. */
   async #read(slot: Slot, fresh: boolean): Promise<void> {
-    // Code that is switched off is not even imported where the folder tells its name.
+    // A disabled plugin is not imported if the name of its folder tells that it is disabled.
     if (this.#deps.disabled().includes(basename(slot.folder))) {
       slot.state = 'disabled'
       return
@@ -239,10 +236,7 @@ export class Host {
     }
   }
 
-  /**
-   * The code of built-ins is there anyway: what they own of the configuration is known although they are switched
-   * off.
-   */
+  /** The code of built-in plugins is loaded in any case, so their configuration keys are known even when disabled. */
   async #readDisabled(slots: readonly Slot[]): Promise<void> {
     const { builtIns, loader, log } = this.#deps
     const off = slots.filter(({ state, folder }) => state === 'disabled' && builtIns.has(folder))
@@ -257,7 +251,7 @@ export class Host {
     )
   }
 
-  /** Of the first plugins. On a restart a section that does not fit costs its plugin and not the daemon. */
+  /** Adds the keys of the first plugins. On a restart an invalid section disables its plugin and not the daemon. */
   #declareFirst(): void {
     try {
       this.#deps.declare(this.known())
@@ -267,10 +261,7 @@ export class Host {
     }
   }
 
-  /**
-   * Reads the configuration of a plugin that is about to be loaded into the slot. What is wrong with it ends in its
-   * status.
-   */
+  /** Reads the configuration of a plugin into the slot. An error is stored in its status. */
   #configure(slot: Slot, strict: boolean): void {
     if (slot.state !== 'loading' || !slot.definition) return
     try {
@@ -290,7 +281,7 @@ export class Host {
     }
   }
 
-  /** Every definition, with a new one in place of what the slot has. */
+  /** All definitions, with the new one in place of that of the slot. */
   #declareWith(slot: Slot, definition: AnyPlugin): void {
     const others = this.#slots.all().filter((other) => other !== slot)
     this.#deps.declare([...others.flatMap((other) => other.definition ?? []), definition])
@@ -320,7 +311,7 @@ export class Host {
     await this.#bringUpWaiting(slot)
   }
 
-  /** Those that waited for a service, or failed with one of this plugin, get another chance now that it changed. */
+  /** Retries plugins that waited for a service, or failed with one, of the changed plugin. */
   async #bringUpWaiting(changed: Slot): Promise<void> {
     const concerned = this.#slots
       .all()
@@ -336,9 +327,7 @@ export class Host {
     if (coming.length > 0) await this.#bringUp(coming)
   }
 
-  /**
-   * Sets these up in the order of the graph. A failure ends in the status of the plugin and of those that require it.
-   */
+  /** Sets plugins up in dependency order. A failure is stored in the status of the plugin and its dependents. */
   async #bringUp(slots: readonly Slot[]): Promise<void> {
     const byName = new Map(slots.map((slot) => [slot.name, slot]))
     const { order, refused } = plan(slots.map(toNode), this.#slots.present(), this.#slots.unavailable(slots))
@@ -376,7 +365,7 @@ export class Host {
     )
     if (pending.length === 0) return
     await this.#deps.beforeMigrations(pending)
-    // Side by side, so that the tables of all plugins cost a first start few syncs.
+    // In parallel, so that the tables of all plugins need few syncs on a first start.
     await Promise.all(
       pending.map(async ({ slot, name, migrations }) => {
         try {
@@ -444,7 +433,7 @@ export class Host {
     }
   }
 
-  /** `kept` is the code to go on with; without it the folder is read again. */
+  /** `kept` is the code to use; without it the folder is read again. */
   async #replace(slot: Slot, kept?: AnyPlugin): Promise<void> {
     if (!slot.definition || !slot.config) throw new Error(`plugin "${slot.name}" runs without a definition`)
     const old: Ready = { definition: slot.definition, config: slot.config }
@@ -466,7 +455,7 @@ export class Host {
     await this.#bringUpWaiting(slot)
   }
 
-  /** The new code, checked against everything that runs. Nothing has been touched when this throws. */
+  /** The new code, checked against everything that runs. Nothing has changed if this throws. */
   async #readReplacement(slot: Slot, kept: AnyPlugin | undefined): Promise<Ready> {
     try {
       const definition = kept ?? (await this.#deps.loader.load(slot.folder, true))
@@ -518,7 +507,7 @@ export class Host {
   }
 }
 
-/** What is wrong when another plugin owns a section of the configuration already. */
+/** The error if another plugin already owns a section of the configuration. */
 function findTaken({ sections = {} }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
   for (const section of Object.keys(sections)) {
     const owner = others.find((other) => other !== slot && Object.hasOwn(other.definition?.sections ?? {}, section))

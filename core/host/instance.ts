@@ -4,7 +4,7 @@ import type { PluginContext } from './context.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
-/** What the core hands to one plugin, already tied to its scope. */
+/** The members of the context of one plugin, bound to its scope. */
 export type Members = Pick<
   PluginContext<never, Tokens, Tokens>,
   | 'routes'
@@ -24,21 +24,21 @@ export type Members = Pick<
 /** One running copy of a plugin. */
 export interface Instance {
   readonly scope: Scope
-  /** What it provides, by service id. */
+  /** Provided services, by id. */
   readonly services: ReadonlyMap<string, unknown>
 }
 export interface Mounting {
   readonly log: ConsolaInstance
   readonly members: (scope: Scope, definition: AnyPlugin) => Members
-  /** It does not ship with the daemon: what it registers is checked. */
+  /** The plugin does not ship with the daemon, so its registrations are checked. */
   readonly isForeign: boolean
-  /** A service of a plugin that is loaded now, by id. */
+  /** A service of a loaded plugin, by id. */
   readonly find: (id: string) => unknown
   readonly setupMs: number
   readonly drainMs: number
 }
 
-/** Sets a plugin up. When that fails nothing of it is left behind, and the failure is thrown. */
+/** Sets a plugin up. If that fails, every registration is undone and the error is thrown. */
 export async function mount(
   definition: AnyPlugin,
   config: Readonly<Record<string, unknown>>,
@@ -84,7 +84,7 @@ function createContext(
     optional: (name) => {
       const token = optional[name]
       if (!token) throw new Error(`plugin "${definition.name}" does not declare the optional service "${name}"`)
-      // The token's id is all that is compared: the type is a promise of the contract both sides import.
+      // Only the id of the token is compared: both sides import its type from the contract.
       return find(token.id) as never
     },
     log: taggedWhenUsed(log, definition.name),
@@ -97,7 +97,7 @@ function createContext(
   }
 }
 
-/** Most plugins have nothing to say at the start, and to make a logger for each takes a part of it that is felt. */
+/** Created lazily: most plugins log nothing at the start, and creating a logger for each slows it down. */
 function taggedWhenUsed(log: ConsolaInstance, name: string): ConsolaInstance {
   let tagged: ConsolaInstance | undefined
   return new Proxy(log, {

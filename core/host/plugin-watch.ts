@@ -1,6 +1,6 @@
 import type { WatchOptions } from './watch.ts'
 
-/** Starts watching once, when asked to. A daemon goes on without it when that fails. */
+/** Starts watching once, on request. If it fails, the daemon goes on without it. */
 export class PluginWatch implements AsyncDisposable {
   readonly #enabled: boolean
   readonly #options: WatchOptions
@@ -24,7 +24,7 @@ export class PluginWatch implements AsyncDisposable {
   }
   async [Symbol.asyncDispose](): Promise<void> {
     const watching = this.#watching ?? Promise.resolve(undefined)
-    // A later start does nothing.
+    // Only the first start has an effect.
     this.#watching = Promise.resolve(undefined)
     ;(await watching)?.[Symbol.dispose]()
   }

@@ -12,9 +12,9 @@ export class ChangeQueue {
   }
 
   /**
-   * `affected` names the plugins that the change takes down; it is called when the change's turn comes. When the
-   * caller runs inside one of
-   * them, the change starts after the caller has ended (its reply is sent): otherwise each would wait for the other.
+   * `affected` returns the plugins that the change unloads; it is called when the change starts. If the caller runs
+   * inside one of them, the change starts after the caller has ended and its answer is sent: otherwise each would wait
+   * for the other.
    */
   add<T>(affected: () => readonly string[], change: () => Promise<T>): Promise<T> {
     const callers = runningCalls()

@@ -7,7 +7,7 @@ import type { AnyTool, Tools } from '../tools/tool.ts'
 import { PluginProblem } from './definition.ts'
 import type { Members } from './instance.ts'
 
-/** What is wrong with one field, and what to write instead; `undefined` when nothing is. */
+/** The problem with one field and how to fix it; `undefined` if it is valid. */
 type Check = (value: unknown) => string | undefined
 type Checks = Readonly<Record<string, Check>>
 
@@ -49,7 +49,7 @@ const routeChecks: Checks = {
   path,
   summary: text('List the things'),
   auth: oneOf(['public', 'bearer', 'signed']),
-  // Who writes without types may leave it out: the route is for the owner's key then.
+  // Plugins written without types may omit it: then only the owner may call the route.
   effect: optional(oneOf(effects)),
   cost: tokens,
   params: optional(schema('v.object({ id: v.string() })')),
@@ -95,9 +95,8 @@ const toolChecks: Checks = {
 }
 
 /**
- * Members that look at what a plugin registers first. The types tell an author the same, and not every plugin is
- * checked by them; those
- * that ship with the daemon are.
+ * Members that validate what a plugin registers. The types say the same, but not every author uses them; plugins that
+ * ship with the daemon are type-checked.
  */
 export function checkedMembers(members: Members, plugin: string): Members {
   return {
@@ -157,7 +156,7 @@ function checkedJobs(jobs: Jobs, plugin: string): Jobs {
   }
 }
 
-/** A timer of the platform takes no more. */
+/** The maximum delay of a timer. */
 const MAX_INTERVAL_MS = 2 ** 31 - 1
 const CRON_FIELD = /^[\d*?/,\-#LW]+$|^[A-Za-z]{3}([,-][A-Za-z]{3})*$/
 function cronProblem(expression: unknown): string | undefined {

@@ -13,9 +13,7 @@ import type { PluginStatus } from './daemon.ts'
 /** Dotted key to where its value is written, such as `/home/me/.svc/config.toml:3`. */
 export type Sources = ReadonlyMap<string, string>
 
-/**
- * The key that was meant by one that `[plugins.<name>]` does not have: in a section of the plugin, else the nearest.
- */
+/** The closest known key to an unknown one: in a section of the plugin, else the nearest key. */
 export function findMeant({ name, config, sections = {} }: AnyPlugin, path: readonly string[]): string | undefined {
   const candidates = Object.keys(sections).flatMap((section) => [
     [section, ...path],
@@ -33,9 +31,8 @@ export function findMeant({ name, config, sections = {} }: AnyPlugin, path: read
 }
 
 /**
- * What a plugin gets of a configuration: `[plugins.<name>]` and the sections it owns, as its schemas have them. Throws
- * `ConfigError` with
- * each wrong key, where it is written and what was expected.
+ * The configuration of a plugin: `[plugins.<name>]` and the sections it owns, parsed by its schemas. Throws
+ * `ConfigError` with each invalid key, its place and what was expected.
  */
 export function parseSections(
   { name, config: schema, sections = {} }: AnyPlugin,
@@ -54,12 +51,12 @@ export function parseSections(
   return { ...(isTree(own) ? own : {}), ...Object.fromEntries(owned) }
 }
 
-/** Whether somebody wrote what is wrong, and not only left out what a plugin needs. */
+/** Whether an invalid value was written by somebody, rather than a required one omitted. */
 export function isWritten(error: unknown): error is ConfigError {
   return error instanceof ConfigError && error.problems.some(({ file }) => file !== NOWHERE)
 }
 
-/** Keys below `plugins` that nothing knows, and folders that are not there. */
+/** Unknown keys below `plugins`, and plugin folders that do not exist. */
 export function sectionWarnings(
   { plugins }: Config,
   statuses: readonly Pick<PluginStatus, 'name' | 'state'>[],

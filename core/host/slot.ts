@@ -6,17 +6,17 @@ import { dependentsOf, plan } from './graph.ts'
 import type { Node } from './graph.ts'
 import type { Instance } from './instance.ts'
 
-/** A plugin folder and what became of it. */
+/** A plugin folder and its state. */
 export interface Slot {
   readonly folder: string
-  /** The folder's name until the definition was read. */
+  /** The name of the folder until the definition was read. */
   name: string
   state: PluginStatus['state']
   definition: AnyPlugin | undefined
   config: Readonly<Record<string, unknown>> | undefined
   instance: Instance | undefined
   error: string | undefined
-  /** It could be loaded if only a service were there. */
+  /** It waits for a missing service. */
   waiting: boolean
   reloads: number
 }
@@ -43,7 +43,7 @@ export function toNode(slot: Slot): Node {
   return { name: slot.name, requires: requiredBy(slot), provides: providedBy(slot) }
 }
 
-/** Every plugin folder the host knows, and the services that are there. */
+/** All plugin folders the host knows, and the available services. */
 export class Slots {
   readonly #slots = new Map<string, Slot>()
   readonly #core = new Map<string, unknown>()
@@ -78,13 +78,13 @@ export class Slots {
     this.#slots.delete(slot.folder)
   }
 
-  /** The one that runs under this name, else any that has it. */
+  /** The running plugin of this name, else any plugin of this name. */
   find(name: string): Slot | undefined {
     const named = this.all().filter((slot) => slot.name === name)
     return named.find(({ instance }) => instance) ?? named[0]
   }
 
-  /** Those that run, each after everything it requires. */
+  /** Running plugins, each after everything it requires. */
   loaded(): readonly Slot[] {
     const running = new Map(
       this.all()
@@ -94,23 +94,21 @@ export class Slots {
     return plan([...running.values()].map(toNode), this.coreIds()).order.flatMap((name) => running.get(name) ?? [])
   }
 
-  /**
-   * Those that run and require a service of this one, directly or through others, each after everything it requires.
-   */
+  /** Running plugins that require a service of this one, directly or indirectly, each after everything it requires. */
   dependents(name: string): readonly Slot[] {
     const loaded = this.loaded()
     const names = new Set(dependentsOf(name, loaded.map(toNode)))
     return loaded.filter((slot) => names.has(slot.name))
   }
 
-  /** What goes down with a plugin: itself and its dependents. */
+  /** A plugin and its dependents. */
   subtree(name: string): readonly string[] {
     return [name, ...this.dependents(name).map((slot) => slot.name)]
   }
 
   service(id: string): unknown {
     if (this.#core.has(id)) return this.#core.get(id)
-    // Plugins ask for what is optional again and again, so no list is made for it.
+    // Called often for optional services, so it creates no list.
     for (const { state, instance } of this.#slots.values())
       if (state === 'loaded' && instance?.services.has(id)) return instance.services.get(id)
     return undefined
@@ -119,7 +117,7 @@ export class Slots {
   coreIds(): Set<string> {
     return new Set(this.#core.keys())
   }
-  /** Ids of the services that are there. */
+  /** Ids of the available services. */
   present(): Set<string> {
     const ids = this.coreIds()
     for (const { instance } of this.all()) for (const id of instance?.services.keys() ?? []) ids.add(id)
@@ -127,7 +125,7 @@ export class Slots {
   }
 
   /**
-   * Why services are not there that a plugin which is not loaded would provide, by id. `coming` are about to be
+   * Why services are missing, by id, if a plugin that is not loaded would provide them. `coming` are about to be
    * loaded.
    */
   unavailable(coming: readonly Slot[]): ReadonlyMap<string, string> {

@@ -4,8 +4,8 @@ import type { Jiti } from 'jiti'
 import { builtInParents } from './folders.ts'
 
 /**
- * Plugins share these modules with the host, so that `instanceof` holds; everything else they read anew. No
- * `cacheDir` keeps nothing.
+ * Plugins share these modules with the host, so that `instanceof` works; all other modules are loaded anew. Without
+ * `cacheDir` nothing is cached.
  */
 export async function openTranspiler(
   cacheDir: string | undefined,
@@ -37,7 +37,7 @@ export async function openTranspiler(
   })
 }
 
-/** What other plugins may know of the built-in ones: their tokens, hooks and schemas. */
+/** The public modules of the built-in plugins: tokens, hooks and schemas. */
 async function importContracts(): Promise<Readonly<Record<string, unknown>>> {
   const names = contractNames().map((name) => `svc/contracts/${name}`)
   // An expression, so that a bundler leaves it alone.
@@ -45,7 +45,7 @@ async function importContracts(): Promise<Readonly<Record<string, unknown>>> {
   return Object.fromEntries(names.map((name, index) => [name, modules[index]]))
 }
 
-/** The built-in plugins that have a contract, which others import as `svc/contracts/<name>`. */
+/** Built-in plugins with a contract, which others import as `svc/contracts/<name>`. */
 function contractNames(): readonly string[] {
   const [plugins = ''] = builtInParents()
   const built = join(dirname(plugins), 'contracts')

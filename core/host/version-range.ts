@@ -3,9 +3,8 @@ import { API_VERSION } from './api-version.ts'
 import { PluginProblem } from './definition.ts'
 
 /**
- * Throws `PluginProblem` when a module's default export is a plugin for another version of the interface. Looked at
- * before anything else of
- * it, which may differ too.
+ * Throws `PluginProblem` if the default export of a module is a plugin for another version of the interface. Checked
+ * first, because everything else may differ too.
  */
 export function checkApiVersion(exported: unknown, file: string): void {
   const candidate = isObject(exported) ? exported['default'] : undefined
@@ -30,15 +29,15 @@ type Version = readonly [major: number, minor: number, patch: number]
 interface Comparator {
   readonly operator: string
   readonly version: Version
-  /** How many numbers were written: `1.2` says nothing about the third. */
+  /** How many numbers the version has: `1.2` leaves the third open. */
   readonly precision: number
 }
 
 const COMPARATOR = /^(\^|~|>=|<=|>|<|=)?\s*v?(\d+)(?:\.(\d+|[xX*]))?(?:\.(\d+|[xX*]))?$/
 
 /**
- * Whether a version is in a range as npm writes them: `1`, `1.2`, `^1.2.0`, `~1.2`, `>=1.2 <3`, `1 || 2`. Throws
- * when it is no range.
+ * Whether a version is in an npm range: `1`, `1.2`, `^1.2.0`, `~1.2`, `>=1.2 <3`, `1 || 2`. Throws for an invalid
+ * range.
  */
 export function isInRange(version: string, range: string): boolean {
   const [actual] = parseAlternative(version)
@@ -68,7 +67,7 @@ function parseComparator(word: string): Comparator {
 
 function fits(actual: Version, { operator, version, precision }: Comparator): boolean {
   const order = compare(actual, version)
-  // As many numbers as have to be equal.
+  // How many numbers must be equal.
   const equal = (count: number): boolean => compare(actual, version, count) === 0
   if (operator === '>') return precision === 3 ? order > 0 : compare(actual, version, precision) > 0
   if (operator === '>=') return order >= 0
@@ -78,7 +77,7 @@ function fits(actual: Version, { operator, version, precision }: Comparator): bo
   if (operator === '^') return order >= 0 && equal(leadingOf(version, precision))
   return equal(precision)
 }
-/** Below 1.0.0 every number that is not zero may break. */
+/** Below 1.0.0 the first number that is not zero counts as major. */
 function leadingOf([major, minor]: Version, precision: number): number {
   if (major > 0 || precision === 1) return 1
   return minor > 0 || precision === 2 ? 2 : 3

@@ -9,7 +9,7 @@ import type { Limiter } from '../limit/gcra.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { HttpSettings } from './settings.ts'
 
-/** What the first steps read of a request; an upgrade has it as well. */
+/** The parts of a request or an upgrade that the first steps read. */
 export interface Caller {
   readonly method: string
   readonly path: string
@@ -36,7 +36,7 @@ export class Admission {
   }
   #proxies: { readonly from: readonly string[]; readonly trusted: TrustedProxies } | undefined
 
-  /** `port` is the one listened on, as soon as there is one. */
+  /** `port` is the listening port, once there is one. */
   constructor(settings: () => HttpSettings, port: () => number | undefined, limiter: Limiter, auth: Auth) {
     this.#settings = settings
     this.#port = port
@@ -70,7 +70,9 @@ export class Admission {
     return clientAddress(caller.peer, caller.header('x-forwarded-for'), this.#proxies.trusted)
   }
 
-  /** Throws `rate_limit`. A cost above the whole limit takes all of it, or such a route could never be called. */
+  /**
+   * Throws `rate_limit`. A cost above the whole limit takes the whole limit; otherwise the route could never be called.
+   */
   charge(address: string, cost: number): void {
     const { tokensPerMinute } = this.#settings()
     this.limiter.resize(tokensPerMinute)

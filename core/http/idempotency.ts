@@ -11,24 +11,24 @@ import { readJson } from '../schema/nesting.ts'
 export interface Work {
   readonly scope: string
   readonly key: string
-  /** Of everything that decides what is done. */
+  /** Hash of everything that determines the effect. */
   readonly fingerprint: string
   handle(effectId: string): unknown
   /**
-   * What came of the work with this id, asked when nobody here remembers; `undefined` when it was never begun. Throws
-   * what it failed by.
+   * The result of the work with this id, if no answer is stored; `undefined` if it never started. Throws the error it
+   * failed with.
    */
   readonly recall?: (effectId: string) => unknown
   /** The whole answer; `undefined` when the value is a stream. */
   render(value: unknown): Answer | undefined
   failed(error: unknown): Answer
 }
-/** `value` is a stream; it is not kept, because the route can tell it again. */
+/** `value` is a stream, which is not stored: the route can produce it again. */
 export type Once = { readonly replayed: boolean } & ({ readonly answer: Answer } | { readonly value: EventStream })
 type Settled =
   | { readonly kind: 'stored'; readonly stored: StoredAnswer }
   | { readonly kind: 'recall'; readonly effectId: string }
-  /** Refused before anything was done: whoever waited tries for itself. */
+  /** Refused before it had an effect: a waiting request tries itself. */
   | { readonly kind: 'released' }
 interface Flight {
   readonly fingerprint: string
@@ -37,7 +37,7 @@ interface Flight {
 
 export interface IdempotencyDeps {
   readonly reservations: Reservations
-  /** Names this process; never used by another one again. */
+  /** Id of this process, never reused. */
   readonly owner: string
   readonly onDefect: OnDefect
   readonly now?: () => number
@@ -48,15 +48,12 @@ const SWEEP_MS = 3_600_000
 const MAX_KEY_CHARS = 255
 
 /**
- * The same key with the same body is one effect and one answer, for 24 hours. The reservation is on disk before the
- * work, together with
- * the id the effect has to take; the answer is on disk before it is sent. What a crash left open is resolved by
- * asking the route what
- * came of that id, and when nothing did, by doing it now, under the same id.
+ * The same key with the same body has one effect and one answer, for 24 hours. The reservation is stored before the
+ * work, with the id of the effect; the answer is stored before it is sent. After a crash the route is asked for the
+ * result of that id; if there is none, the work runs under the same id.
  *
- * Decision: a failure after the work was begun is an answer like any other and is replayed: effects may have
- * happened. A
- * refusal before that frees the key.
+ * Decision: a failure after the work started is stored and replayed like any answer, because effects may have
+ * happened. A refusal before that frees the key.
  */
 export class Idempotency implements Disposable {
   readonly #deps: IdempotencyDeps
@@ -66,7 +63,7 @@ export class Idempotency implements Disposable {
     this.#deps = deps
   }
 
-  /** Throws `invalid_request` for a key that is none, and `conflict` when it was used for something else. */
+  /** Throws `invalid_request` for an invalid key, and `conflict` if the key was used for another request. */
   async answer(work: Work): Promise<Once> {
     if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MAX_KEY_CHARS)
       throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MAX_KEY_CHARS} visible ASCII characters`)
@@ -91,7 +88,7 @@ export class Idempotency implements Disposable {
     }
   }
 
-  /** Removes what is older than 24 hours, now and every hour. */
+  /** Removes reservations older than 24 hours, now and every hour. */
   start(): void {
     const sweep = (): void => {
       this.#deps.reservations
@@ -128,7 +125,7 @@ export class Idempotency implements Disposable {
     return this.#resolve(work, found)
   }
 
-  /** It was left open by a process that died, or whose database failed when the answer was to be stored. */
+  /** The reservation was left open: its process died, or the answer could not be stored. */
   async #resolve(work: Work, found: Reservation): Promise<{ readonly once: Once; readonly as: Settled }> {
     const { reservations, owner } = this.#deps
     if (!(await reservations.takeOver(work, found.owner, owner)))
@@ -160,7 +157,7 @@ export class Idempotency implements Disposable {
 
   async #begun({ recall }: Work, id: string, error: unknown): Promise<boolean> {
     if (!recall) return !(error instanceof Refusal)
-    // That it failed is told by throwing: then it was begun.
+    // `recall` throws if the work failed, so it had started.
     try {
       return (await recall(id)) !== undefined
     } catch {
@@ -209,8 +206,7 @@ export class Idempotency implements Disposable {
       await this.#deps.reservations.settle(place, answer)
       return true
     } catch (error) {
-      // The work is done and its caller is told so. The reservation stays open and is resolved when the key comes
-      // again.
+      // The work is done, and the caller gets its answer. The open reservation is resolved when the key is used again.
       this.#deps.onDefect(error, 'idempotency keys')
       return false
     }
@@ -235,10 +231,10 @@ function usedBefore(): Refusal {
   return new Refusal('conflict', 'This Idempotency-Key was used for another request')
 }
 
-/** Of the query and the body; the same for JSON whose keys stand in another order. */
+/** Fingerprint of the query and the body. The order of JSON keys does not matter. */
 export function fingerprintOf(query: string, body: Uint8Array): string {
   let text: string | Uint8Array = body
-  // What is no JSON is compared as it is.
+  // A body that is not JSON is compared byte by byte.
   try {
     text = JSON.stringify(sorted(readJson(Buffer.from(body).toString('utf8'))))
   } catch {

@@ -27,8 +27,8 @@ export class ScopeSignals {
 }
 
 /**
- * A request while the code of its plugin works on it. The scope waits for it until the code has ended and the answer
- * is out.
+ * A request while the code of its plugin handles it. The scope waits for it until the code has ended and the answer is
+ * sent.
  */
 export class Running {
   #scope: Scope
@@ -39,7 +39,7 @@ export class Running {
   #settled = false
   #closed: { readonly complete: boolean } | undefined
 
-  /** A `feed` is a ledger entry instead, so that unloading does not wait for it. */
+  /** A `feed` is registered with the scope instead, so that unloading does not wait for it. */
   constructor(exchange: Exchange, scope: Scope, signals: ScopeSignals, feed: boolean) {
     this.#scope = scope
     this.#signals = signals
@@ -51,7 +51,7 @@ export class Running {
     })
   }
 
-  /** Made when it is first asked for: most answers are done before anyone could. */
+  /** Created lazily: most requests end before anybody needs it. */
   get signal(): AbortSignal {
     if (this.#controller) return this.#controller.signal
     this.#controller = new AbortController()
@@ -73,14 +73,14 @@ export class Running {
     if (this.unloading) this.#unload?.()
   }
 
-  /** Runs when the plugin is told to end while this request still goes on. */
+  /** Called when the plugin unloads while this request runs. */
   onUnload(listener: () => void): void {
     this.#unload = listener
-    // The signal is what hears of it.
+    // Creating the signal subscribes to the scope.
     if (this.signal.aborted && this.unloading) listener()
   }
 
-  /** The plugin's code has ended. */
+  /** The code of the plugin has ended. */
   settle(): void {
     this.#settled = true
     this.#end()

@@ -7,7 +7,7 @@ export function encodeEvent(event: ServerSentEvent): string {
   if (event.id !== undefined) head += `id: ${event.id.replace(/[\r\n\0]/g, ' ')}\n`
   if (event.event !== undefined) head += `event: ${event.event.replace(/[\r\n]/g, ' ')}\n`
   const { data } = event
-  // A block without data is no event for its reader: it only says where the reader stands.
+  // A block without data is not an event for its reader: it only sets the last event id.
   if (data === '' && event.event === undefined && event.id !== undefined) return `${head}\n`
   if (!data.includes('\n') && !data.includes('\r')) return `${head}data: ${data}\n\n`
   return `${head}${data
@@ -17,10 +17,8 @@ export function encodeEvent(event: ServerSentEvent): string {
 }
 
 /**
- * Writes a comment to every quiet stream from one timer, so that proxies and clients see that the stream lives. It
- * runs twice in the pause
- * that is configured: who was quiet at the first run hears something at the second, and so never later than after
- * the whole pause.
+ * Writes a comment to every idle stream from one timer, so that proxies and clients keep the connection. The timer runs
+ * twice per configured interval, so that no stream is idle for longer than the interval.
  */
 export class KeepAlive {
   #streams = new Set<EventStreamBody>()
@@ -46,7 +44,7 @@ export class KeepAlive {
   sweep(): void {
     for (const one of this.#streams) one.check()
   }
-  /** Ends the streams with a last event: the endless ones, or all. */
+  /** Ends the streams with a last event: only feeds, or all. */
   end(which: 'feeds' | 'all'): void {
     for (const one of this.#streams) if (which === 'all' || one.feed) one.close()
   }
@@ -58,26 +56,24 @@ export class KeepAlive {
 export interface EventStreamOptions {
   readonly events: EventStream
   readonly keepAlive: KeepAlive
-  /** Whether who opened the stream may still read it; asked at every keep-alive. */
+  /** Whether the client may still read the stream; checked at every keep-alive. */
   readonly allowed: () => boolean
-  /** The last event when the source throws; `undefined` when nobody is to be told. */
+  /** The last event when the source throws; `undefined` to send none. */
   readonly failed: (error: unknown) => ServerSentEvent | undefined
-  /** The last event when the stream is ended from our side. */
+  /** The last event when the server ends the stream. */
   readonly last: () => ServerSentEvent
   readonly feed: boolean
-  /** Runs once, when the source has ended and nothing more will be written. */
+  /** Called once, when the source has ended and nothing more will be written. */
   readonly ended: () => void
 }
 
-/** Flushed at once above this size, so that a source that never waits cannot pile up text or starve the loop. */
+/** Flushed at once above this size, so that a source that never waits cannot use up memory or block the event loop. */
 const burstChars = 16_384
 
 /**
- * The body of an event stream. It writes to the response itself instead of being a Readable that is piped: the head
- * must go out before
- * the first event, and a Readable would copy every event once more. The source is pulled only while the client takes
- * what was written;
- * the events of one turn of the loop leave as one chunk.
+ * The body of an event stream. It writes to the response itself instead of being a piped Readable: the head must be
+ * sent before the first event, and a Readable would copy every event once more. The source is pulled only while the
+ * client reads, and the events of one turn of the event loop are sent as one chunk.
  */
 export class EventStreamBody {
   #options: EventStreamOptions
@@ -89,7 +85,7 @@ export class EventStreamBody {
   #left = false
   #quiet = false
   #returned: Promise<void> | undefined
-  /** Asked for before the head went out. */
+  /** Requested before the head was sent. */
   #next: Promise<IteratorResult<ServerSentEvent>> | undefined
 
   constructor(options: EventStreamOptions) {
@@ -97,17 +93,14 @@ export class EventStreamBody {
     this.#iterator = options.events[Symbol.asyncIterator]()
   }
 
-  /**
-   * Waits for the first event that settles the status, at most so long. Rejects with what the source throws before
-   * it.
-   */
+  /** Waits, up to the limit, for the first event that decides the status. Rejects if the source throws before it. */
   async begin(ms: number): Promise<void> {
     const late = Promise.withResolvers<undefined>()
     const timer = setTimeout(() => late.resolve(undefined), ms)
     try {
       while (!this.#left) {
         const next = this.#iterator.next()
-        // Whoever reads on hears of its failure.
+        // The reader of the stream handles its failure.
         next.catch(() => undefined)
         this.#next = next
         const step = await Promise.race([next, late.promise])
@@ -120,12 +113,12 @@ export class EventStreamBody {
     }
   }
 
-  /** Called once, with the response, after its head was written. */
+  /** Called once, after the head of the response was written. */
   pipe(out: Writable): void {
     this.#out = out
     if ('flushHeaders' in out && typeof out.flushHeaders === 'function') out.flushHeaders()
     out.on('close', () => this.#leave())
-    // A broken connection is a close as well, and that is where it is handled.
+    // A broken connection also emits `close`, where it is handled.
     out.on('error', () => this.#leave())
     out.on('drain', () => this.#resume())
     if (out.destroyed) this.#leave()
@@ -138,13 +131,13 @@ export class EventStreamBody {
     return this.#options.feed
   }
 
-  /** Instead of `pipe`, when nobody will read: the source may clean up. */
+  /** Replaces `pipe` when nobody will read: the source may clean up. */
   cancel(): void {
     this.#leave()
     void this.#returned?.then(() => this.#options.ended())
   }
 
-  /** Ends the stream from our side with one last event, whatever its source is doing. */
+  /** Ends the stream with one last event, whatever its source is doing. */
   close(): void {
     if (this.#left) return
     this.#append(encodeEvent(this.#options.last()))
@@ -152,7 +145,7 @@ export class EventStreamBody {
     this.#leave()
   }
 
-  /** Ends it without a word when its reader may no longer read. */
+  /** Ends the stream without an event if its reader may no longer read it. */
   check(): void {
     if (this.#left || this.#options.allowed()) return
     this.#leave()
@@ -217,7 +210,7 @@ export class EventStreamBody {
     if (this.#out && !this.#out.destroyed && !this.#out.writableEnded) this.#out.end()
   }
 
-  /** The client is gone, or was sent away: the source hears of it at once and may clean up. */
+  /** The client has left or was disconnected: the source is told at once and may clean up. */
   #leave(): void {
     if (this.#left) return
     this.#left = true
@@ -233,11 +226,9 @@ export class EventStreamBody {
 }
 
 /**
- * Writes to a response whose head is out. A reader that keeps up gets the chunk of the transfer encoding as one
- * write to the socket: Node
- * makes four of it, and with a thousand streams that is what most of the processor's time goes to. Whatever is not
- * exactly this case
- * takes the usual way, which is also the one that knows of a reader that is behind.
+ * Writes to a response whose head was sent. If the client keeps up, each chunk of the chunked encoding is one write to
+ * the socket: Node makes four, which with a thousand streams takes most of the processor time. Every other case uses
+ * `response.write`, which handles backpressure.
  */
 function writeChunk(out: Writable, text: string): void {
   const socket = out instanceof ServerResponse && out.chunkedEncoding && out.headersSent ? out.socket : null

@@ -1,11 +1,11 @@
-/** When the jobs of plugins run. Ends with the function it returns. */
+/** Schedules a job of a plugin. Returns a function that stops it. */
 export interface JobTimer {
   every(ms: number, run: () => Promise<void>): () => void
-  /** `onError` is told of an expression that cannot be read. */
+  /** `onError` is called for an invalid expression. */
   cron(expression: string, run: () => Promise<void>, onError: (error: unknown) => void): () => void
 }
 
-/** By the clock of the machine. */
+/** Uses the clock of the machine. */
 export const systemTimer: JobTimer = {
   every(ms, run) {
     const timer = setInterval(() => {

@@ -1,4 +1,4 @@
-/** Labels of one series, by name. Few values each: every combination is kept. */
+/** Labels of one series, by name. Use few values: every combination is kept. */
 export type Labels = Readonly<Record<string, string>>
 /** A number that only grows. */
 export interface Counter {
@@ -22,7 +22,7 @@ export interface Metrics {
   counter(name: `svc_${string}_total`, help: string): Counter
   /** A gauge that is set. */
   gauge(name: `svc_${string}`, help: string): Gauge
-  /** A gauge read when the metrics are asked for. */
+  /** A gauge that is read when the metrics are requested. */
   observed(
     name: `svc_${string}`,
     help: string,

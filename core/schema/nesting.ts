@@ -33,7 +33,7 @@ export function readOwnJson(text: string): unknown {
   return JSON.parse(text)
 }
 
-/** Throws `NestingError`. Counts brackets outside of strings, so it holds for texts that turn out not to be JSON as well. */
+/** Throws `NestingError`. Counts brackets outside of strings, so it also works for texts that are not valid JSON. */
 export function checkTextDepth(text: string, maxDepth: number): void {
   // Each level takes two characters.
   if (text.length <= maxDepth * 2) return

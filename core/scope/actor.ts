@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Who does what happens now, for the records of it. */
+/** The actor of the present work, for records. */
 export interface Actor {
   readonly kind: string
-  /** What records call the kind, when they do not use its name. */
+  /** Name of the kind in records, if it differs. */
   readonly label?: string
-  /** Of whoever it is among its kind. */
+  /** Id of the actor among its kind. */
   readonly id?: string
   /** For people to read. */
   readonly name?: string
@@ -19,15 +19,15 @@ interface Acting {
 }
 const acting = new AsyncLocalStorage<Acting | undefined>()
 
-/** Runs work that `actor` asked for, and all that it starts; `undefined` for what the daemon does by itself. */
+/** Runs work that `actor` requested, and everything it starts; `undefined` for work of the daemon itself. */
 export function runAs<T>(actor: Actor | undefined, work: () => T): T {
   return acting.run(actor && { actor, recorded: false }, work)
 }
-/** Who asked for what runs now; `undefined` when nobody did. */
+/** The actor that requested the present work; `undefined` if nobody did. */
 export function currentActor(): Actor | undefined {
   return acting.getStore()?.actor
 }
-/** Says that a record names who asked for what runs now. */
+/** Notes that a record names the actor of the present work. */
 export function noteRecorded(): void {
   const now = acting.getStore()
   if (now) now.recorded = true

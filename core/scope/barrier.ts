@@ -1,9 +1,8 @@
 import { runningCalls } from './call.ts'
 
 /**
- * Lets users of something wait while the plugin behind it is replaced, instead of finding nothing for some
- * milliseconds.
- * Work of the plugins that are being replaced never waits: the replacement waits for it.
+ * Users of a resource wait while its plugin is replaced, instead of finding nothing for some milliseconds. Work of the
+ * plugins that are being replaced never waits: the replacement waits for it.
  */
 export class Barrier {
   #holds = new Set<{
@@ -28,7 +27,7 @@ export class Barrier {
     return false
   }
 
-  /** What to await before using the key; `undefined` when nothing holds it or the caller must not wait. */
+  /** What to await before using the key; `undefined` if nothing holds it or the caller must not wait. */
   wait(key: string, caller: string): Promise<void> | undefined {
     if (this.#holds.size === 0) return undefined
     for (const hold of this.#holds) {

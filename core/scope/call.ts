@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { runAs } from './actor.ts'
 
-/** Which calls the present code runs in: a queued change must not wait for the very call that asked for it. */
+/** The calls that the present code runs in: a queued change must not wait for the call that requested it. */
 const calls = new AsyncLocalStorage<Call | undefined>()
 
-/** One stretch of work that a scope waits for. */
+/** A unit of work that a scope waits for. */
 export class Call {
   /** The plugin that runs it. */
   readonly plugin: string
@@ -47,7 +47,7 @@ export class Call {
   }
 }
 
-/** From here on the present code, and what it starts, runs in this call. */
+/** From here on the present code, and everything it starts, runs in this call. */
 export function enterCall(call: Call): void {
   calls.enterWith(call)
 }
@@ -59,7 +59,7 @@ export function runningCalls(): readonly Call[] {
   return found
 }
 
-/** Runs work that belongs to no call and to nobody, whoever asks for it. */
+/** Runs work that belongs to no call and no actor. */
 export function outsideCalls<T>(work: () => T): T {
   return calls.run(undefined, () => runAs(undefined, work))
 }

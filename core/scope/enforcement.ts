@@ -6,14 +6,14 @@ const told = channel(name)
 const rehearsing = new AsyncLocalStorage<true>()
 
 /**
- * Says that a security system refused or changed something, so that an operator sees it work. Costs nothing while
- * nobody counts.
+ * Reports that a security system refused or changed something, so that operators see it work. Free when nobody
+ * subscribes.
  */
 export function enforced(system: string): void {
   if (told.hasSubscribers && rehearsing.getStore() !== true) told.publish(system)
 }
 
-/** Runs a probe: what it provokes is no enforcement. */
+/** Runs a probe: what it triggers does not count as enforcement. */
 export function rehearse<T>(work: () => T): T {
   return rehearsing.run(true, work)
 }

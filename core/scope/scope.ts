@@ -22,11 +22,11 @@ export class Scope {
     this.name = name
   }
 
-  /** Aborts before the drain of `close`, so that work which only waits for somebody does not hold it up. */
+  /** Aborts before the drain of `close`, for work that only waits. */
   get leaving(): AbortSignal {
     return this.#leaving.signal
   }
-  /** Aborts after the drain of `close`, so that work which did not end by itself can. */
+  /** Aborts after the drain of `close`, for work that did not end by itself. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
@@ -83,7 +83,7 @@ export class Scope {
     return [...this.#entries.keys()]
   }
 
-  /** Says that `close` is coming. It still takes registrations and work. */
+  /** Announces `close`. The scope still accepts registrations and work. */
   leave(): void {
     this.#leaving.abort(new Error(`plugin "${this.name}" is being unloaded`))
   }

@@ -17,9 +17,9 @@ export interface ToolLimits {
 export interface ToolRegistryOptions {
   readonly limits: () => ToolLimits
   readonly onDefect: OnDefect
-  /** Knows the daemon's secrets: a tool that refuses the label `Secret` does not get arguments with one. */
+  /** Knows the secrets of the daemon: a tool that refuses the label `Secret` does not get arguments with one. */
   readonly secrets?: Pick<SecretScanner, 'add' | 'containsSecret'>
-  /** Called when that happened. */
+  /** Called when arguments with a secret were refused. */
   readonly onSecret?: (tool: string, call: ToolCallContext) => void
 }
 interface Registered {
@@ -64,7 +64,7 @@ class Description implements ToolDescription {
 
 export class ToolRegistry {
   readonly #tools = new Map<string, Registered>()
-  /** Descriptions of tools whose plugin is being replaced, so that a turn does not lose them for a moment. */
+  /** Descriptions of tools whose plugin is being replaced, so that they stay listed meanwhile. */
   readonly #held = new Map<string, Description>()
   readonly #barrier = new Barrier()
   readonly #options: ToolRegistryOptions
@@ -97,7 +97,7 @@ export class ToolRegistry {
     return this.#listed
   }
 
-  /** Calls of tools of these plugins wait until the returned function is called, and the tools stay listed. */
+  /** Holds calls of the tools of these plugins until the returned function is called; the tools stay listed. */
   hold(plugins: readonly string[]): () => void {
     const held = [...this.#tools.values()]
       .filter(({ scope }) => plugins.includes(scope.name))
@@ -169,7 +169,7 @@ export class ToolRegistry {
     timer.unref()
     const leave = scope.enter()
     const running = invoke(() => tool.run(input, { ...call, signal: stop.signal }))
-    // The caller is answered when the time is up; the plugin is waited for until the tool really ends.
+    // The caller gets its answer at the time limit; unloading the plugin still waits for the tool.
     void running.then(leave, leave)
     try {
       const text = await unlessAborted(running, stop.signal)
@@ -200,7 +200,7 @@ export class ToolRegistry {
   #cap(text: string, failed: boolean, durationMs: number): ToolResult {
     const { outputChars } = this.#options.limits()
     if (text.length <= outputChars) return { text, failed, truncated: false, durationMs }
-    // Not between the halves of one character.
+    // Do not cut a surrogate pair.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(outputChars - 1)) ? outputChars - 1 : outputChars
     return {
       text: `${text.slice(0, end)}\n[cut: ${text.length - end} of ${text.length} characters are not shown]`,

@@ -8,20 +8,19 @@ const MIN_SECRET_CHARS = 8
 const MAX_TEXT_CHARS = 2_097_152
 
 /**
- * Recognises secrets without storing them: keeps keyed hashes of every window of 16 characters, in the encodings
- * that usually hide a
- * secret (security facts 1.2). A rolling hash makes a scan linear in the length of the text.
+ * Recognises secrets without storing them: it keeps keyed hashes of every window of 16 characters, in the encodings
+ * that commonly hide a secret (security facts 1.2). A rolling hash makes a scan linear in the length of the text.
  */
 export class SecretScanner {
-  /** Of fixed length, so that key and text cannot be split in two ways. */
+  /** The key has a fixed length, so that key and text are unambiguous. */
   readonly #key = randomBytes(32).toString('base64')
   readonly #base = randomInt(1 << 16, 2 ** 31 - 1) | 1
-  /** Not hashed yet: the first scan does it, so that a start does not pay for it. */
+  /** Not hashed yet: the first scan does it, to keep the start fast. */
   readonly #pending = new Set<string>()
   /** By window length: rolling hashes that select candidates, and the keyed hashes that decide. */
   readonly #windows = new Map<number, { readonly rolling: Set<number>; readonly keyed: Set<string> }>()
 
-  /** Later scans find texts that hold the value or a part of it. Ignores values under eight characters. */
+  /** Later scans find texts that contain the value or a part of it. Ignores values under eight characters. */
   add(value: string): void {
     this.#pending.add(value)
   }
@@ -41,7 +40,7 @@ export class SecretScanner {
     }
   }
 
-  /** Whether any text in the value holds a part of a secret. */
+  /** Whether any text in the value contains a part of a secret. */
   containsSecret(value: unknown): boolean {
     for (const each of this.#pending) this.#hash(each)
     this.#pending.clear()
@@ -58,7 +57,7 @@ export class SecretScanner {
     return false
   }
 
-  /** Calls `visit` with the rolling hash of each window until it returns true; whether it did. */
+  /** Calls `visit` with the rolling hash of each window until it returns true. Returns whether it did. */
   #someWindow(text: string, size: number, visit: (rolling: number, at: number) => boolean): boolean {
     if (text.length < size) return false
     let highest = 1
@@ -92,7 +91,7 @@ export function scannedVault(scanner: SecretScanner, vault: Vault): Vault {
   }
 }
 
-/** A JSON record may hold more than secrets, such as an address, so its texts are taken one by one. */
+/** A JSON record may contain other data, such as an address, so its texts are added one by one. */
 function secretsIn(secret: string): readonly string[] {
   if (!secret.startsWith('{') && !secret.startsWith('[')) return [secret]
   try {
@@ -102,7 +101,7 @@ function secretsIn(secret: string): readonly string[] {
   }
 }
 
-/** Of a URL only the password is a secret: the rest occurs in ordinary texts too. */
+/** Only the password of a URL is a secret: the rest also occurs in ordinary texts. */
 function secretPart(value: string): string {
   const match = /^[a-z][a-z\d+.-]{0,20}:\/\/[^/?#@]{0,200}?:([^/?#@]{1,500})@/i.exec(value)
   if (match) return match[1] ?? ''

@@ -6,28 +6,30 @@ export interface ToolCallContext {
   readonly agentId: string
   /** The name of that caller. */
   readonly agentName: string
-  /** What the turn belongs to, by id. */
+  /** The id of the conversation of the turn. */
   readonly sessionId: string
   /** The turn that made the call, by id. */
   readonly turnId: string
-  /** What the arguments may come from, such as `ExternalNetwork`; whoever hands them on hands this on as well. */
+  /**
+   * Labels of the sources of the arguments, such as `ExternalNetwork`. Pass them on with what is derived from the
+   * arguments.
+   */
   readonly labels?: readonly string[]
-  /** The same on every retry of this call: an idempotency key for effects outside. */
+  /** The same on every retry of this call: an idempotency key for external effects. */
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
   readonly signal: AbortSignal
 }
 
-/** What a call means to the person who is asked about it. */
+/** Describes a call to the person who approves it. */
 export interface CallAssessment {
-  /** Goes on after "wants to", such as "run a program". */
+  /** Continues "wants to", such as "run a program". */
   readonly intent: string
-  /** How much harm exactly this call can do; what its tool can do when absent. */
+  /** How much harm this call can do. Default: by the risk of its tool. */
   readonly harm?: 'low' | 'medium' | 'high' | 'critical'
   /**
-   * The further calls that one answer may stand for: those of the same tool with the same key. `covers` says which
-   * these are.
-   * `once`: every call has to be asked about by itself. Calls with the very same arguments when absent.
+   * The further calls that one answer covers: calls of the same tool with the same key, described by `covers`. `once`:
+   * every call needs its own answer. Default: calls with equal arguments.
    */
   readonly standing?: 'once' | { readonly key: string; readonly covers: string }
 }
@@ -40,30 +42,24 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   readonly description: string
   /** The schema of the arguments: a valibot object. */
   readonly input: I
-  /** What can go wrong: nothing is changed, something of ours is changed, or something outside is. */
+  /** What a call can change: nothing, data of the daemon, or something outside. */
   readonly risk: 'read' | 'write' | 'execute'
-  /** Polling is expected of it, so the loop guard is more patient. */
+  /** The tool is meant for polling, so the loop guard allows more calls. */
   readonly polls?: boolean
-  /** Seconds before it is aborted; the registry's default when absent. */
+  /** Seconds until a call is aborted; the default of the registry when absent. */
   readonly timeoutSecs?: number
-  /** What its answer is labelled with beside what the arguments carry, such as `ExternalNetwork` for a fetched page. */
+  /** Labels of its result in addition to those of the arguments, such as `ExternalNetwork` for a fetched page. */
   readonly labels?: readonly string[]
-  /**
-   * Labels its arguments must not carry, such as `ExternalNetwork` for a command. Whoever calls it for a model checks
-   * this.
-   */
+  /** Labels its arguments must not have, such as `ExternalNetwork` for a command. The caller checks this. */
   readonly refuses?: readonly string[]
-  /**
-   * The capability without which every call would be refused, such as `shell`: it is not offered to an agent that has
-   * none of it.
-   */
+  /** The capability that every call needs, such as `shell`: the tool is hidden from callers that do not have it. */
   readonly needs?: string
-  /** What a call means to a person. From the arguments alone: nothing is looked up or done for it. */
+  /** Describes a call to a person, from the arguments alone: it must not look up or change anything. */
   assess?(input: v.InferOutput<I>): CallAssessment
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
 }
-/** A tool whatever its input is. */
+/** A tool with any input. */
 export type AnyTool = Tool
 
 /** What the model is told of a tool. */
@@ -76,38 +72,38 @@ export interface ToolDescription {
   readonly input: object
   /** What can go wrong, as the tool declares it. */
   readonly risk: Tool['risk']
-  /** Polling is expected of it. */
+  /** The tool is meant for polling. */
   readonly polls?: boolean
-  /** What its answer is labelled with, and what its arguments must not carry. */
+  /** Labels of its result. */
   readonly labels?: readonly string[]
-  /** Labels its arguments must not carry. */
+  /** Labels its arguments must not have. */
   readonly refuses?: readonly string[]
   /** The capability without which it is of no use to an agent. */
   readonly needs?: string | undefined
-  /** `undefined` when the tool says nothing of its calls, and for arguments it would refuse. */
+  /** `undefined` if the tool does not describe its calls, and for invalid arguments. */
   readonly assess?: (args: unknown) => CallAssessment | undefined
 }
-/** `refused` names the label for which a call was not made although its arguments were sound. */
+/** The result of a call. `refused` names the label because of which a call with valid arguments was refused. */
 export interface ToolResult {
-  /** The answer, or what went wrong. */
+  /** The result, or the error message. */
   readonly text: string
   /** Whether the call failed or was refused. */
   readonly failed: boolean
-  /** Whether the text was cut at the largest size of an answer. */
+  /** Whether the text was cut at the maximum size of a result. */
   readonly truncated: boolean
   /** How long the call took, in milliseconds. */
   readonly durationMs: number
-  /** The label for which the call was refused; absent otherwise. */
+  /** The label because of which the call was refused; absent otherwise. */
   readonly refused?: string
 }
 
 /** Adds tools until the plugin unloads, and calls those of every plugin. */
 export interface Tools {
-  /** Throws when a name is taken. */
+  /** Throws if a name is already in use. */
   add(...tools: readonly AnyTool[]): void
   /** Every tool of every loaded plugin, by name. */
   list(): readonly ToolDescription[]
-  /** The tool of this name, or `undefined` when no loaded plugin has it. */
+  /** The tool of this name, or `undefined` if no loaded plugin has it. */
   find(name: string): ToolDescription | undefined
   /**
    * Parses the arguments, runs the tool and caps its time and its output. Never rejects for what the tool or the
@@ -115,15 +111,15 @@ export interface Tools {
    */
   call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
   /**
-   * From now on tools that send data away refuse arguments with this value or a part of it. Values under eight
-   * characters are ignored.
+   * From now on tools that send data to other systems refuse arguments that contain this value or a part of it. Values
+   * under eight characters are ignored.
    */
   protectSecret(value: string): void
-  /** Whether arguments hold a secret of the daemon, in plain or in a usual encoding. */
+  /** Whether arguments contain a secret of the daemon, in plain text or in a common encoding. */
   containsSecret(args: unknown): boolean
 }
 
-/** The tool as it is, checked by the compiler. */
+/** Returns the tool; the compiler checks it. */
 export function defineTool<I extends v.GenericSchema>(tool: Tool<I>): Tool<I> {
   return tool
 }

@@ -26,7 +26,7 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/storage/', 3, 'Why the database engine is configured as it is.'],
   [
     'core/tools/',
-    17,
+    15,
     'A tool is what a model calls for an agent: the names are those of the interface, and of plugins outside.',
   ],
 ]
