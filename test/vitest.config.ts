@@ -24,7 +24,16 @@ if (existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize >
 }
 
 /** Folders whose files take longest. They run first, so that none of them runs alone at the end. */
-const slowFolders = ['test/faults/', 'test/core/cli/', 'test/plugins/webchat/', 'test/threats/', 'test/api/']
+const slowFolders = [
+  'test/faults/',
+  'test/core/cli/',
+  'test/plugins/webchat/',
+  'test/contract/',
+  'test/limits/',
+  'test/plugins/security/',
+  'test/threats/',
+  'test/api/',
+]
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

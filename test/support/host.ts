@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,7 @@ import { createLog } from '../../core/log/log.ts'
 import type { Json } from './json.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
+const transpiled = join(tmpdir(), 'svc-transpiled')
 
 export interface HostOptions {
   /**
@@ -70,7 +71,7 @@ export interface TestHost extends AsyncDisposable {
 }
 
 export async function startHost(options: HostOptions = {}): Promise<TestHost> {
-  const home = options.home ?? (await mkdtemp(join(tmpdir(), 'svc-test-')))
+  const home = options.home ?? (await makeHome())
   const lines: string[] = []
   let taken: Defect[] = []
   const logs = new LogFeed()
@@ -156,6 +157,14 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
         )
     },
   }
+}
+
+/** Reloaded code is transpiled once for all homes: each file of the cache ends with a hash of what it was made of. */
+async function makeHome(): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-test-'))
+  await Promise.all([mkdir(transpiled, { recursive: true }), mkdir(join(home, 'cache'))])
+  await symlink(transpiled, join(home, 'cache/plugins'))
+  return home
 }
 
 async function findFolders(names: readonly string[]): Promise<readonly string[]> {
