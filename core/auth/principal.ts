@@ -5,7 +5,7 @@ import type { Actor } from '../scope/actor.ts'
 export interface Holder {
   /** The plugin's word for such a holder, such as `user`. */
   readonly kind: string
-  /** The subject of a sentence about such a holder, such as `Somebody who signed in`. */
+  /** The subject of a sentence about such a holder, such as `A signed-in user`. */
   readonly title?: string
   /** What records call the credential, such as `sign-in`; `kind` when absent. */
   readonly label?: string

@@ -7,7 +7,7 @@ import type { Schema, Tree } from './shape.ts'
 
 /** What another configuration changes, by dotted key. */
 export interface ConfigChange {
-  /** Keys whose value holds from now on. */
+  /** Keys whose value is in force now. */
   readonly changed: readonly string[]
   /** Keys that differ from what the daemon was started with, and hold after a restart. */
   readonly restart: readonly string[]

@@ -27,7 +27,7 @@ export interface Health {
   readonly uptimeSecs: number
   /** Defects since the daemon was started. */
   readonly panicCount: number
-  /** Restarts asked for since the home was made. */
+  /** Restarts requested since the home was created. */
   readonly restartCount: number
   readonly database: 'connected' | 'error'
 }

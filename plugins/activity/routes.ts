@@ -33,7 +33,7 @@ function tracesRoute({ agents, journal }: ActivityDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/traces',
-    summary: 'What an agent did, step by step',
+    summary: 'The activity of an agent, step by step',
     description: 'Each call of a model and of a tool with its time and tokens, newest first.',
     auth: 'bearer',
     effect: 'read',
@@ -56,7 +56,7 @@ function metricsRoute(deps: ActivityDeps): AnyRoute {
     path: '/api/agents/:id/metrics',
     summary: 'Tokens, latencies and errors of an agent',
     description:
-      "Tokens and costs are of the agent's whole life, turns and tool calls of what the journal still holds, " +
+      "Tokens and costs cover the agent's whole life, turns and tool calls the entries still in the journal, " +
       `latencies of its newest ${MEASURED} steps.`,
     auth: 'bearer',
     effect: 'read',
@@ -101,8 +101,8 @@ function deliveriesRoute({ agents, journal }: ActivityDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/deliveries',
-    summary: 'What an agent sent out, and whether it arrived',
-    description: 'Newest first. `best_effort` is what nobody could say the outcome of.',
+    summary: 'The messages an agent sent out, and whether they arrived',
+    description: 'Newest first. `best_effort`: the outcome is unknown.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,

@@ -77,7 +77,7 @@ export function bulkRoutes(agents: AgentService, max: number): readonly AnyRoute
       path: '/api/agents/bulk/stop',
       max,
       summary: `Stop up to ${max} agents`,
-      description: 'Cancels what they do; they take no messages until they are started.',
+      description: 'Cancels their turns; they accept no messages until they are started.',
       act: async (id) => ((await agents.command(id, 'stop')).moved ? 'Stopped' : 'Stopped already'),
     }),
   ]
@@ -90,7 +90,7 @@ function spawnRoute(agents: AgentService, max: number): AnyRoute {
     summary: `Spawn up to ${max} agents`,
     description:
       `Each item is a body of POST /api/agents, and costs ${SPAWN_COST} of the rate limit besides. ` +
-      'One that fails does not keep the others from being made.',
+      'The others are created even when one fails.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,

@@ -145,7 +145,7 @@ async function modelEdits(
 /** The one of two that is given. */
 function agree<T>(name: string, own: T | undefined, inModel: T | undefined): T | undefined {
   if (own !== undefined && inModel !== undefined && own !== inModel)
-    throw new Refusal('invalid_request', `${name}: says something else than model.${name}`)
+    throw new Refusal('invalid_request', `${name}: differs from model.${name}`)
   return own ?? inModel
 }
 function only<T extends object>(edits: T): Partial<T> {

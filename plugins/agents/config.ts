@@ -7,9 +7,9 @@ export const AgentsConfig = fileOnly(
   v.object({
     max_manifest_bytes: v.optional(count('Largest manifest of an agent, in bytes.'), 1_048_576),
     max_bulk: fields.integer('Agents that one request to /api/agents/bulk may name.', 50, 1, 1000),
-    max_depth: fields.integer('Generations of agents made by agents, below the first one.', 5, 1, 100),
+    max_depth: fields.integer('Generations of agents created by agents, below the first one.', 5, 1, 100),
     max_descendants: fields.integer(
-      'Agents made by an agent and its descendants that may be alive at the same time.',
+      'Agents created by an agent and its descendants that may exist at the same time.',
       50,
       1,
       100_000,
@@ -26,7 +26,7 @@ export const SigningConfig = fields.table(
       v.pipe(
         v.picklist(['off', 'warn', 'require']),
         v.description(
-          'What happens to a manifest without a signature: taken, taken with a warning when there are trusted ' +
+          'What happens to a manifest without a signature: accepted, accepted with a warning when there are trusted ' +
             'signers, refused. A bad signature is always refused.',
         ),
       ),

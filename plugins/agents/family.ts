@@ -91,7 +91,7 @@ export class FamilyService implements Family {
     const ancestor = await this.#agents.require(ancestorId)
     const agent = await this.#agents.require(id)
     if (!(await this.isDescendant(ancestor.id, agent.id)))
-      await this.#deny(ancestor, `agent "${agent.name}" was not made by this one`)
+      await this.#deny(ancestor, `agent "${agent.name}" was not created by this one`)
     return (await this.#agents.kill(agent.id)) ?? agent
   }
 

@@ -127,7 +127,7 @@ function modelRoute(agents: AgentService): AnyRoute {
     summary: 'Change the model of an agent',
     description:
       "A model that the agent's own provider lists stays there; else `model` may be an alias or " +
-      '`provider/model`. `warnings` says when nobody knows such a model.',
+      '`provider/model`. `warnings` reports an unknown model.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,
@@ -169,8 +169,7 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
     path: '/api/agents/:id',
     summary: 'Change parts of an agent, or replace its manifest',
     description:
-      'Takes back what GET shows: a field that is as it was changes nothing. One that cannot be changed here is ' +
-      'refused.',
+      'Accepts what GET shows: an unchanged field changes nothing. One that cannot be changed here is ' + 'refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,

@@ -494,10 +494,10 @@ function addressesOf({
 function checkRunning({ name, state }: Agent): void {
   if (state === 'Running') return
   if (state === 'Created' || state === 'Initializing')
-    throw new Refusal('service_unavailable', `agent "${name}" is being made; try again`, { retryAfterSecs: 1 })
+    throw new Refusal('service_unavailable', `agent "${name}" is being created; try again`, { retryAfterSecs: 1 })
   throw new Refusal(
     'conflict',
-    `agent "${name}" is ${state} and takes no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`,
+    `agent "${name}" is ${state} and accepts no messages; ${state === 'Paused' ? 'resume' : 'start'} it first`,
     { details: { state } },
   )
 }

@@ -45,7 +45,7 @@ export class Signatures {
       if (document.name !== name || document.version !== version)
         throw new SignatureProblem(
           'altered',
-          `the manifest is of "${document.name}" ${document.version}, and what was signed is "${name}" ${version}`,
+          `the manifest is of "${document.name}" ${document.version}, and the signature is for "${name}" ${version}`,
         )
       return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})` }
     } catch (error) {

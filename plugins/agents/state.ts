@@ -39,7 +39,7 @@ export function path(name: string, state: AgentState, command: Command): readonl
   }
   for (let at = state, index = 0; index < through.length; index++) {
     const next = through[index] ?? at
-    if (!moves[at].includes(next)) throw new Error(`there is no move from ${at} to ${next}`)
+    if (!moves[at].includes(next)) throw new Error(`there is no transition from ${at} to ${next}`)
     at = next
   }
   return through

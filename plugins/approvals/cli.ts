@@ -4,7 +4,7 @@ export default defineCli({
   name: 'approvals',
   commands: {
     approval: {
-      summary: 'List, approve and reject what agents want to do',
+      summary: 'List, approve and reject actions of agents',
       commands: {
         list: { summary: 'List pending and answered approvals', load: () => import('./cli/list.ts') },
         watch: { summary: 'Wait for approvals and answer them', load: () => import('./cli/watch.ts') },

@@ -13,7 +13,7 @@ export const ApprovalsConfig = fileOnly(
     policy: v.optional(
       v.pipe(
         Policy,
-        v.description('When a person is asked: before every tool call, before calls that can do harm outside, never.'),
+        v.description('When an approval is needed: for every tool call, for calls that can do harm outside, never.'),
       ),
       'risky',
     ),
@@ -34,7 +34,7 @@ export const ApprovalsConfig = fileOnly(
       v.pipe(
         v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
         v.description(
-          'Tools that `risky` asks about whatever their risk; `*` at the end stands for the rest of a name.',
+          'Tools that need an approval under `risky` whatever their risk; `*` at the end matches the rest of a name.',
         ),
       ),
       ['shell_exec', 'file_delete', 'skill_evolve_*'],
@@ -46,10 +46,10 @@ export const ApprovalsConfig = fileOnly(
       3600,
     ),
     session_scope: fields.flag('Let one answer approve the same kind of call until the session ends.', {}, true),
-    grants_per_session: fields.integer('Approvals one session may have that hold until it ends.', 50, 1, 1000),
+    grants_per_session: fields.integer('Standing approvals that one session may have.', 50, 1, 1000),
     pending_per_agent: fields.integer('Requests of one agent that may wait for a person at the same time.', 5, 1, 100),
     approved_for_secs: v.optional(
-      count('Seconds an approval stays usable when the turn that asked is gone and the same call is tried again.'),
+      count('Seconds an approval stays usable when its turn has ended and the same call is tried again.'),
       600,
     ),
     payload_bytes: v.optional(

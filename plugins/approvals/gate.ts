@@ -196,7 +196,8 @@ function whyRefused({ state, timeoutSecs, decidedBy }: Approval): string {
 function refused(approval: Approval): Refusal {
   return new Refusal(
     'forbidden',
-    `${approval.tool} was not done, because ${whyRefused(approval)}. Do not try the same again; say what you wanted to do and why.`,
+    `${approval.tool} was not done, because ${whyRefused(approval)}. Do not try the same again; say what you ` +
+      'wanted to do and why.',
   )
 }
 /** The request stays open, and the model can ask again once the plugin is back. */

@@ -24,7 +24,7 @@ export default definePlugin({
   async setup({ config, credentials, db, hooks, jobs, log, metrics, own, routes, run, services, leaving, tools }) {
     const store = new ApprovalStore(db)
     const failed = (error: unknown): void => {
-      log.error('an approval could not be looked after', error)
+      log.error('an approval could not be processed', error)
     }
     const passed = metrics.counter('svc_approvals_granted_calls_total', 'Calls that a standing approval let pass')
     const announce = (emit: () => Promise<void>): void => {
@@ -60,7 +60,7 @@ export default definePlugin({
     listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: service.waiting }])
-    metrics.observed('svc_approvals_standing', 'Standing approvals that hold', () => [{ value: service.standing }])
+    metrics.observed('svc_approvals_standing', 'Standing approvals in force', () => [{ value: service.standing }])
     routes.add(...approvalRoutes(service, services.agents, tools, config))
     return { approvals: service }
   },

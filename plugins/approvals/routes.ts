@@ -155,7 +155,7 @@ function grantsRoute(service: ApprovalService): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/approvals/grants',
-    summary: 'List standing approvals: what passes without a question until its session ends',
+    summary: 'List standing approvals, which hold until their session ends',
     auth: 'bearer',
     effect: 'read',
     cost: 2,

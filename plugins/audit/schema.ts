@@ -8,7 +8,7 @@ export const AuditEntry = v.object({
   details: v.string(),
   actor: v.pipe(
     v.string(),
-    v.description('Who asked for it: the API key, a device, a sign-in, an agent. Empty: the daemon itself.'),
+    v.description('Who requested it: the API key, a device, a sign-in, an agent. Empty: the daemon itself.'),
   ),
   hash: v.string(),
   prev_hash: v.string(),

@@ -201,9 +201,9 @@ export class AuditTrail implements Audit, AuditFeed {
 
 const UNSOUND = {
   missing:
-    'audit.anchor is gone; put it back. A daemon that joins others on their database needs a copy of theirs, as ' +
+    'audit.anchor is missing; put it back. A daemon that joins others on their database needs a copy of theirs, as ' +
     'it does of vault.key',
-  keyless: 'its key is gone from the vault. If this is another database on purpose, remove audit.anchor',
+  keyless: 'its key is missing in the vault. If this is another database on purpose, remove audit.anchor',
   forged: 'audit.anchor was not written by this installation, or not whole',
 } as const
 

@@ -182,15 +182,15 @@ class ChainComparison {
 
 function signatureProblem({ origin, checkpoints, verifier }: Vouchers, isSigned: boolean): Problem | undefined {
   if (!isSigned || (!origin && checkpoints.length === 0)) return undefined
-  if (!verifier) return { reason: 'the key that checkpoints are signed with is gone from the vault' }
+  if (!verifier) return { reason: 'the signing key of the checkpoints is missing in the vault' }
   const reason = forgery(verifier, origin, checkpoints.slice(0, MAX_SIGNATURES))
   return reason === undefined ? undefined : { reason }
 }
 
 function anchorProblem({ anchor }: Vouchers, { entries }: Summary): Problem | undefined {
   if (anchor?.kind === 'forged') return { reason: 'the anchor file was changed' }
-  if (anchor?.kind === 'keyless') return { reason: 'the key of the anchor is gone from the vault' }
-  if (anchor?.kind === 'missing' && entries > 0) return { reason: 'the anchor file is gone' }
+  if (anchor?.kind === 'keyless') return { reason: 'the key of the anchor is missing in the vault' }
+  if (anchor?.kind === 'missing' && entries > 0) return { reason: 'the anchor file is missing' }
   return undefined
 }
 

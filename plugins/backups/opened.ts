@@ -105,14 +105,14 @@ export class OpenedArchive implements Disposable {
   async *read(file: FileEntry): AsyncGenerator<Buffer> {
     const entry = this.#entries.get(file.name)
     if (!entry) return refuse(`"${file.name}" is missing`)
-    if (entry.uncompressedSize !== file.size) refuse(`"${file.name}" has another size than its manifest says`)
+    if (entry.uncompressedSize !== file.size) refuse(`"${file.name}" differs in size from its manifest`)
     const digest = createHash('sha256')
     let size = 0
     try {
       for await (const chunk of await this.#zip.openReadStreamPromise(entry)) {
         if (!Buffer.isBuffer(chunk)) throw new Error('a stream of bytes gave something else')
         size += chunk.length
-        if (size > file.size) refuse(`"${file.name}" is larger than it says`)
+        if (size > file.size) refuse(`"${file.name}" is larger than in its manifest`)
         digest.update(chunk)
         yield chunk
       }
@@ -120,8 +120,7 @@ export class OpenedArchive implements Disposable {
       if (error instanceof Refusal) throw error
       refuse(`"${file.name}" cannot be read (${messageOf(error)})`, error)
     }
-    if (size !== file.size || digest.digest('hex') !== file.sha256)
-      refuse(`"${file.name}" is not what its manifest says`)
+    if (size !== file.size || digest.digest('hex') !== file.sha256) refuse(`"${file.name}" differs from its manifest`)
   }
 
   async #small(name: string, most: number): Promise<Buffer> {
@@ -170,6 +169,6 @@ function parsed<S extends v.GenericSchema<unknown, unknown>>(schema: S, bytes: B
   const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), bytes.toString('utf8'))
   return result.success
     ? (result.output as v.InferOutput<S>)
-    : refuse(`${name} is not what it has to be (${result.issues[0].message})`)
+    : refuse(`${name} is invalid (${result.issues[0].message})`)
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

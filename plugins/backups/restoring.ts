@@ -43,7 +43,7 @@ export async function stageRestore(
   if (!key)
     throw new Refusal(
       'conflict',
-      'This installation has no vault key, so it cannot tell whether the backup is genuine. ' +
+      'This installation has no vault key, so it cannot verify the backup. ' +
         `Put vault.key of the old one into ${homeDir}, or give the passphrase the backup was made with`,
     )
   const manifest = await archive.check(key, signal)

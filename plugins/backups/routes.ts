@@ -96,7 +96,7 @@ function restoreRoute(backups: Backups): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/restore',
-    summary: 'Put a backup in the place of everything there is',
+    summary: 'Restore a backup over all present data',
     description:
       'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. ' +
       'Whatever is written between this answer and the restart is in what was set aside, not in what was ' +
@@ -117,7 +117,7 @@ function restoreRoute(backups: Backups): AnyRoute {
         errors: [],
         manifest: { format, created_at, svc_version, components: [...components], files: manifest.files.length },
         previous,
-        message: `${body.filename} is checked and unpacked; the daemon starts anew on it`,
+        message: `${body.filename} is verified and unpacked; the daemon restarts on it`,
       }
     },
   })

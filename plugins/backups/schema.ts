@@ -18,7 +18,7 @@ export const Limits = fileOnly(
       1_099_511_627_776,
     ),
     snapshot_interval_secs: fields.integer(
-      'Seconds between two copies of the database, for the day it is damaged; 0 takes none.',
+      'Seconds between two copies of the database, in case it is damaged; 0 takes none.',
       3_600,
       0,
       604_800,

@@ -77,7 +77,7 @@ export class Backups {
         const { filename: previous } = await this.#make({ kind: 'before-restore', signal })
         await audit.write({
           event: 'backup_restored',
-          details: `restore of ${filename} begins; what was there until now is in ${previous}`,
+          details: `restore of ${filename} begins; the previous data is in ${previous}`,
         })
         databaseSnapshots.planSwap(staged.plan)
         restart(`restore of ${filename}`)
@@ -96,7 +96,7 @@ export class Backups {
     if (!restored) return
     await audit.write({
       event: 'backup_restored',
-      details: `restored: ${Object.values(restored.facts).join(', ')}; the trail goes on from what was restored`,
+      details: `restored: ${Object.values(restored.facts).join(', ')}; the trail continues from the restored one`,
     })
     databaseSnapshots.forgetSwap()
   }

@@ -22,7 +22,7 @@ export const BudgetSection = fields.table(
       0.8,
     ),
     default_max_llm_tokens_per_hour: fields.integer(
-      'Tokens an agent may use in an hour when its manifest does not say; 0 is unlimited.',
+      'Tokens an agent may use in an hour when its manifest sets no limit; 0 is unlimited.',
       0,
       0,
       Number.MAX_SAFE_INTEGER,
@@ -30,7 +30,7 @@ export const BudgetSection = fields.table(
     unknown_price: v.optional(
       v.pipe(
         v.picklist(['allow', 'refuse']),
-        v.description('What happens to a call whose price nobody knows, for an agent whose money is limited.'),
+        v.description('What happens to a call without a known price, for an agent with a limit in money.'),
       ),
       'allow',
     ),

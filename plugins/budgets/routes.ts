@@ -30,7 +30,7 @@ function readAllRoute({ service }: BudgetRouteDeps): AnyRoute {
     returns: Budget,
     description:
       'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is ' +
-      'used, 1 is all of it. What nobody knows the price of is in no sum; `unpriced_requests_today` says how ' +
+      'used, 1 is all of it. Calls without a known price are in no sum; `unpriced_requests_today` is how ' +
       'many calls that were.',
     handle: () => toBudget(service),
   })
@@ -49,7 +49,7 @@ function changeAllRoute({ service }: BudgetRouteDeps): AnyRoute {
     returns: Budget,
     errors: ['invalid_request'],
     description:
-      'What is left out stays; 0 is unlimited, null is what the configuration says. It holds at once and over ' +
+      'Missing fields stay; 0 is unlimited, null uses the configuration. Takes effect at once and survives ' +
       'restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body, unchanged }) {
@@ -74,12 +74,12 @@ function rankingRoute({ agents, spending }: BudgetRouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/budget/agents',
-    summary: 'What each agent spent, the most first',
+    summary: 'What each agent spent, highest first',
     auth: 'bearer',
     effect: 'read',
     cost: 5,
     returns: AgentRank,
-    description: 'Agents that are gone are counted too, under the name they had; null when nobody kept it.',
+    description: 'Removed agents are included, under their last name; null when it is unknown.',
     async handle() {
       const [ranking, former] = await Promise.all([spending.ranking(), spending.formerNames()])
       return Promise.all(
@@ -126,7 +126,7 @@ function changeAgentRoute(deps: BudgetRouteDeps): AnyRoute {
     shown: async ({ params: { id } }) => ({ fields: await toAgentBudget(deps, id), measured: MEASURED }),
     returns: AgentBudget,
     description:
-      'What is left out stays; 0 is unlimited, null is what the manifest says. It holds at once and over restarts.',
+      'Missing fields stay; 0 is unlimited, null uses the manifest. Takes effect at once and survives restarts.',
     errors: ['agent_not_found', 'invalid_request'],
     example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
     async handle({ params: { id }, body, unchanged }) {

@@ -35,8 +35,7 @@ export class CustomEntries {
     return this.#changes.run(async () => {
       const { models, store, audit, limits, now } = this.#deps
       await models.ready()
-      if (models.resolveAlias(alias))
-        throw new Refusal('conflict', `There is an alias '${alias}' already: delete it first`)
+      if (models.resolveAlias(alias)) throw new Refusal('conflict', `Alias '${alias}' exists already: delete it first`)
       if ((await store.aliases()).length >= limits.aliases)
         throw new Refusal(
           'invalid_request',
@@ -128,7 +127,7 @@ export class CustomEntries {
       if (another)
         throw new Refusal(
           'conflict',
-          `Several custom models are called '${name}': say whose, with ?provider= and one of ` +
+          `Several custom models are called '${name}': name the provider, with ?provider= and one of ` +
             `${found.map((one) => one.provider).join(', ')}`,
         )
       await store.commit(

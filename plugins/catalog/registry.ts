@@ -110,7 +110,7 @@ export class RemoteRegistry {
     if (entries.length === 0) throw malformed('sent a list without a model', 'never')
     if (entries.length > limits.maxModels)
       throw malformed(
-        `sent ${entries.length} models, more than the ${limits.maxModels} that are taken (max_registry_models)`,
+        `sent ${entries.length} models, more than the limit of ${limits.maxModels} (max_registry_models)`,
         'never',
       )
     return { version: createHash('sha256').update(bytes).digest('hex').slice(0, 16), entries }
@@ -125,7 +125,7 @@ function toFailure(error: unknown, url: string): UpstreamFailure {
   if (error instanceof Refusal)
     return new UpstreamFailure(
       SYSTEM,
-      `The registry at ${url} cannot be asked: ${error.message}. The catalog is unchanged.`,
+      `The registry at ${url} cannot be called: ${error.message}. The catalog is unchanged.`,
       { reason: 'network', retry: 'never', cause: error },
     )
   if (!(error instanceof UpstreamFailure)) throw error

@@ -99,7 +99,7 @@ function listModelsRoute(deps: RouteDeps): AnyRoute {
     query: ModelQuery,
     returns: ModelList,
     description:
-      'A price that nobody knows is 0 with `pricing_known` false; 0 with `pricing_known` true is free. ' +
+      'An unknown price is 0 with `pricing_known` false; 0 with `pricing_known` true is free. ' +
       '`available`: its provider can be used now.',
     async handle({ query: { provider, tier, available } }) {
       const { models: all, usable } = await listModels(deps, provider)

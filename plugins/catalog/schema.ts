@@ -64,7 +64,7 @@ const AliasName = v.pipe(
   text(64),
   v.toLowerCase(),
   v.regex(/^[a-z0-9][a-z0-9._:-]*$/, 'may hold letters, digits, dots, colons, hyphens and underscores'),
-  v.check((name) => name !== 'default' && name !== 'auto', 'stands for the model the daemon is configured to use'),
+  v.check((name) => name !== 'default' && name !== 'auto', 'means the model the daemon is configured to use'),
 )
 export const AliasBody = v.object({ alias: AliasName, model_id: text(512) })
 export const AliasParams = v.object({ alias: v.pipe(v.string(), v.toLowerCase(), v.maxLength(64)) })

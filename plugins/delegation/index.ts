@@ -37,7 +37,7 @@ export default definePlugin({
       for (const id of chains.of(turnId)) {
         const asking = await services.agents.require(id)
         if (!services.agents.mayUse(asking, found))
-          throw new Refusal('forbidden', `"${asking.name}", who asked for this, may not use ${tool} itself`)
+          throw new Refusal('forbidden', `"${asking.name}", who requested this, may not use ${tool} itself`)
       }
     })
     return {}

@@ -47,7 +47,7 @@ export async function send(
   }
   const chain = chains.of(call.turnId)
   if (chain.includes(target.id))
-    throw new Refusal('conflict', `"${target.name}" waits for this answer already; it cannot be asked meanwhile.`)
+    throw new Refusal('conflict', `"${target.name}" is waiting for this answer; it cannot answer before.`)
   if (chain.length + 1 > maxDepth)
     throw new Refusal(
       'conflict',

@@ -59,7 +59,7 @@ export function delegationTools(
   const kill = defineTool({
     name: 'agent_kill',
     risk: 'write',
-    description: 'End an agent that you made, or that came of one you made, with its sessions and files.',
+    description: 'End an agent that you created, or a descendant of one, with its sessions and files.',
     input: v.object({ agent_id: whom }),
     async run(input, { agentId }) {
       const { name } = await family.kill(agentId, (await resolveAgent(agents, input.agent_id)).id)

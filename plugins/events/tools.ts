@@ -27,7 +27,7 @@ export function eventTools({ audit, hooks, config, now }: EventToolDeps): readon
       name: 'event_publish',
       risk: 'write',
       refuses: ['Secret'],
-      description: 'Tell everybody who listens that something happened. Answers JSON with the event_id.',
+      description: 'Publish an event to all listeners. Answers JSON with the event_id.',
       input: v.object({ event_type: EventType, payload: v.optional(v.unknown(), null) }),
       async run({ event_type: eventType, payload }, { agentId, labels = [] }) {
         const bytes = Buffer.byteLength(JSON.stringify(payload ?? null))

@@ -46,7 +46,7 @@ export default definePlugin({
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         // Created with the first file.
-        log.warn(`the workspace of agent "${agent.name}" could not be made: ${error.message}`)
+        log.warn(`the workspace of agent "${agent.name}" could not be created: ${error.message}`)
       }
     })
     hooks.on(AgentKilled, async ({ agent }) => {

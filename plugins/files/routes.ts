@@ -105,7 +105,7 @@ function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, 
     summary: 'Create or overwrite a file of a workspace',
     description:
       'JSON with `content`, in base64 when `encoding` says so; or the bytes themselves under any other ' +
-      'Content-Type. Missing folders are made.',
+      'Content-Type. Missing folders are created.',
     // Base64 and escapes make the body larger than the file.
     auth: 'bearer',
     effect: 'lasting',

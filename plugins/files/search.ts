@@ -51,7 +51,7 @@ export async function search(
     }
   }
   const note = unread > 0 ? `\n[${unread} large files were not read]` : ''
-  return found.length === 0 ? `Nothing holds "${query}".${note}` : found.join('\n') + note
+  return found.length === 0 ? `Nothing contains "${query}".${note}` : found.join('\n') + note
 }
 
 async function filesAt(

@@ -75,7 +75,7 @@ function writeTool(files: AgentFiles): AnyTool {
   return defineTool({
     name: 'file_write',
     risk: 'write',
-    description: 'Write a text file of the workspace, replacing what it holds. Missing folders are made.',
+    description: 'Write a text file of the workspace, replacing its content. Missing folders are created.',
     input: v.object({ path, content: v.string() }),
     assess: () => ({ intent: 'write a file of its workspace' }),
     async run(input, { agentId }) {
@@ -178,8 +178,7 @@ function searchTool(files: AgentFiles): AnyTool {
     name: 'code_search',
     risk: 'read',
     labels: EXTERNAL,
-    description:
-      'Find lines in the text files of the workspace that hold a text, taken literally. Answers path:line: text.',
+    description: 'Find lines in the text files of the workspace that contain a literal text. Answers path:line: text.',
     input: v.object({
       query: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
       path: v.optional(v.pipe(path, v.description('A folder or a file; the whole workspace when absent')), '.'),

@@ -50,8 +50,8 @@ function importedRoute(
     path,
     summary,
     description:
-      'Takes what an export gave. Into the agent of the path, whatever `agent_id` the body names. ' +
-      '`clear_existing` deletes the other keys in the same step. What cannot be kept is named in `failed_keys`.',
+      'Accepts an export. Into the agent of the path, whatever `agent_id` the body names. ' +
+      '`clear_existing` deletes the other keys in the same step. failed_keys` names the keys that were refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 50,

@@ -75,7 +75,7 @@ function removeRoute(pairs: PairService): AnyRoute {
     method: 'DELETE',
     path: '/api/memory/agents/:id/kv/:key',
     summary: 'Delete one key of an agent',
-    description: 'Succeeds when there is no such key.',
+    description: 'Succeeds even when the key does not exist.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,

@@ -83,7 +83,7 @@ export function decodeMessages(messages: readonly Message[]): RawConversation {
   const last = messages[at]
   const question = last && decode('user', last)
   if (!question || (question.text.trim() === '' && question.images.length === 0)) {
-    throw new Refusal('invalid_request', 'messages: there is no message of the user with content', {
+    throw new Refusal('invalid_request', 'messages: no user message has content', {
       details: { code: 'missing_message', param: 'messages' },
     })
   }

@@ -21,19 +21,17 @@ export default definePlugin({
           v.number(),
           v.integer(),
           v.minValue(1),
-          v.description(
-            'Hours after which a conversation that a client keeps itself is removed when nobody went on with it.',
-          ),
+          v.description('Hours after which an unused conversation kept by a client is removed.'),
         ),
         168,
       ),
       fetch_images: v.optional(
         fileOnly(
-          'lets callers choose hosts the daemon asks',
+          'lets callers choose hosts the daemon calls',
           v.pipe(
             v.boolean(),
             v.description(
-              'Fetch images that messages name by an https address; callers then choose hosts the daemon asks.',
+              'Fetch images that messages name by an https address; callers then choose hosts the daemon calls.',
             ),
           ),
         ),

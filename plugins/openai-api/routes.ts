@@ -29,7 +29,7 @@ const description =
   'A request with another history, or with system messages, is a conversation of the client: ' +
   'it is answered from exactly the messages given, in a session of its own that is found again by its content, ' +
   "and the agent's session is neither read nor written. " +
-  "System messages are said to the model after the agent's own. " +
+  "System messages follow the agent's own system prompt. " +
   '`user` gives each user of the client a session of their own; ' +
   'the header `X-Svc-Session` (a session id, a label, or any name) names one, ' +
   'and only the last message is read then.\n\n' +

@@ -14,6 +14,6 @@ export async function namedAgent(agents: Agents, model: string): Promise<Agent |
 /** The agent a `model` stands for (Interface 4.12): the one it names, and for anything else the first agent. */
 export async function selectAgent(agents: Agents, model: string | null): Promise<Agent> {
   const agent = (await namedAgent(agents, model ?? '')) ?? (await agents.list())[0]
-  if (!agent) throw new Refusal('model_not_found', `The model '${model ?? ''}' does not exist: there is no agent`)
+  if (!agent) throw new Refusal('model_not_found', `The model '${model ?? ''}' does not exist: there are no agents`)
   return agent
 }

@@ -12,12 +12,12 @@ export const Settings = fields.table(
     token_expiry_secs: fields.integer('How long a code can be used.', 300, 30, 3600),
     max_pending: fields.integer('Codes that can wait to be used at the same time.', 5, 1, 50),
     max_attempts: fields.integer(
-      'Wrong codes, whoever sends them, after which the codes that wait are void.',
+      'Wrong codes, from any sender, after which the pending codes are void.',
       100,
       1,
       10_000,
     ),
-    last_seen_secs: fields.integer('How often it is written down when a device was last seen.', 60, 1, 86_400),
+    last_seen_secs: fields.integer('How often the time of the last request of a device is stored.', 60, 1, 86_400),
     public_base_url: fields.webAddress('Address under which devices reach this daemon, for the link of a code.'),
     push_provider: v.optional(
       v.pipe(v.picklist(['none', 'ntfy', 'gotify']), v.description('Who brings notifications to the devices.')),

@@ -48,7 +48,7 @@ function requestRoute({ settings, pairing }: PairingRoutesDeps): AnyRoute {
     summary: 'Get a code to pair a device with',
     description:
       'The first caller who sends this code to `/api/pairing/complete` in time gets a key for this daemon. ' +
-      'Needs the API key itself: neither a paired device nor somebody signed in can let others in.',
+      'Requires the API key itself: neither a paired device nor a signed-in user can pair others.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 5,

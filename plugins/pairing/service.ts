@@ -25,7 +25,7 @@ export interface Applicant {
 }
 
 const CODE_KEY = 'code-key'
-const WRONG = 'This pairing code is wrong, was used or has expired; ask for a new one'
+const WRONG = 'This pairing code is wrong, was used or has expired; request a new one'
 
 /** Codes, and what becomes of them. They are rows: one that waits is not lost with a restart. */
 export class Pairing {
@@ -52,7 +52,7 @@ export class Pairing {
         audit.entry({
           event: 'pairing_changed',
           details:
-            `a pairing code asked for by ${nameOf(by)}, which can be used until ${expiresAt}; ` +
+            `a pairing code requested by ${nameOf(by)}, which can be used until ${expiresAt}; ` +
             `${devices.size} devices are paired`,
         }),
       )

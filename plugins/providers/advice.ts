@@ -33,7 +33,7 @@ export function advise(
     not_found: `Check the model's name and [providers.${provider}] base_url.`,
     // Older messages were summarised by then.
     context_length: 'Shorten the message, begin a new session, or use a model with a larger context.',
-    content_filter: 'Say it in other words.',
+    content_filter: 'Rephrase the message.',
     invalid_request: aboutImages(request),
   }[error.reason as string]
   const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`

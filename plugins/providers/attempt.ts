@@ -166,7 +166,7 @@ class Call {
         left()
       }
     }
-    const stop = (): void => this.#controller.abort(new Error('the answer is not wanted any more'))
+    const stop = (): void => this.#controller.abort(new Error('the answer is no longer needed'))
     if (!this.#ended) {
       stop()
       void end()

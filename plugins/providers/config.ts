@@ -43,7 +43,7 @@ export const Section = v.pipe(
         secret(
           v.pipe(
             v.array(v.pipe(v.string(), v.nonEmpty())),
-            v.description('Further keys: calls take them in turn, and one that is refused rests for a while.'),
+            v.description('Further keys: calls use them in turn, and a refused one is suspended for a while.'),
             v.metadata({ ...fields.inFile(inVault) }),
           ),
         ),
@@ -146,7 +146,7 @@ export const OwnConfig = settable(
     ),
     back_off_max_ms: ms('Longest pause between two tries, in milliseconds.', 30_000),
     retry_after_max_ms: ms(
-      'Longest pause a provider may ask for, in milliseconds; a longer one is cut to this.',
+      'Longest pause a provider may request, in milliseconds; a longer one is cut to this.',
       60_000,
     ),
     first_event_ms: ms('Milliseconds until the first piece of an answer has to arrive.', 120_000),
@@ -165,9 +165,9 @@ export const OwnConfig = settable(
     ),
     detect_ms: ms('Milliseconds a local Ollama has to answer whether it is there.', 300),
     detect_again_ms: ms('Milliseconds the answer of a local Ollama is remembered.', 60_000),
-    key_rest_ms: ms('Milliseconds a key that the provider refused is not used while there is another one.', 600_000),
+    key_rest_ms: ms('Milliseconds that a refused key is suspended while there is another one.', 600_000),
     rate_limit_rest_ms: ms(
-      'Milliseconds a rate-limited key is not used when the provider does not say how long.',
+      'Milliseconds that a rate-limited key is suspended when the provider does not state a time.',
       30_000,
     ),
     embedding: v.optional(
@@ -178,7 +178,7 @@ export const OwnConfig = settable(
             v.pipe(v.string(), v.description("Model that embeds texts; the provider's usual one when unset.")),
           ),
         }),
-        v.description('Who embeds texts when a request names nobody.'),
+        v.description('The provider that embeds texts when a request names none.'),
       ),
       { provider: 'builtin' },
     ),

@@ -18,7 +18,7 @@ export function detectRoutes({
   const ollamaThere = defineRoute({
     method: 'GET',
     path: '/api/providers/ollama/detect',
-    summary: 'Look whether a local Ollama answers, and which models it has',
+    summary: 'Detect a local Ollama and its models',
     auth: 'bearer',
     effect: 'read',
     cost: 20,
@@ -32,7 +32,7 @@ export function detectRoutes({
   const there = defineRoute({
     method: 'GET',
     path: '/api/providers/:name/detect',
-    summary: 'Look whether a local server of models answers, and which models it has',
+    summary: 'Detect a local model server and its models',
     auth: 'bearer',
     effect: 'read',
     cost: 20,

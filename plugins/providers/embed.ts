@@ -75,7 +75,7 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderD
         if (embedded.vectors.length !== request.texts.length)
           throw broken(model.provider, `sent ${embedded.vectors.length} vectors for ${request.texts.length} texts`)
         if (!embedded.vectors.every((vector) => vector.length > 0 && vector.every(Number.isFinite)))
-          throw broken(model.provider, 'sent a vector that is none')
+          throw broken(model.provider, 'sent an invalid vector')
         if (!Number.isInteger(input) || input < 0) throw broken(model.provider, `counted ${input} tokens`)
         found = embedded
         yield { type: 'end', stop: 'done', usage: { input, output: 0 } }

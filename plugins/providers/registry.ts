@@ -110,7 +110,7 @@ export class DriverRegistry implements ProviderRegistry {
   }
 
   add(driver: ProviderDriver): () => Promise<void> {
-    if (this.#entries.has(driver.name)) throw new Error(`there is a provider "${driver.name}" already`)
+    if (this.#entries.has(driver.name)) throw new Error(`provider "${driver.name}" exists already`)
     const entry = new DriverEntry(driver)
     this.#entries.set(driver.name, entry)
     this.#away.get(driver.name)?.back.resolve()

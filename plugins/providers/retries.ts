@@ -55,7 +55,7 @@ export class Retries {
   keyPause({ waitMs }: Connection): Pause | undefined {
     const { clock, config } = this.#deps
     if (waitMs <= 0 || waitMs > config.retry_after_max_ms || clock.now() + waitMs >= this.#deadline) return undefined
-    return this.#pause('retrying', waitMs, `every key of ${this.#model.provider} was used too often and rests`)
+    return this.#pause('retrying', waitMs, `every key of ${this.#model.provider} is rate-limited`)
   }
 
   /**

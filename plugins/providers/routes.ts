@@ -121,13 +121,13 @@ function setKeyRoute({ inference, connections, keys, change }: ProviderRouteDeps
   return defineRoute({
     method: 'POST',
     path: '/api/providers/:name/key',
-    summary: "Store a provider's key, encrypted; it holds at once",
+    summary: "Store a provider's key, encrypted; it takes effect at once",
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,
     description:
-      'It replaces what is stored, and goes before keys of the configuration and the environment. With `add` it ' +
-      'joins them; of several keys calls take one after the other, and one that is refused rests for a while.',
+      'It replaces the stored keys, and precedes keys of the configuration and the environment. With `add` it ' +
+      'joins them; calls use several keys in turn, and a refused one is suspended for a while.',
     params: ProviderParams,
     body: KeyBody,
     returns: KeySaved,
@@ -156,7 +156,8 @@ function removeKeyRoute({ inference, keys, change }: ProviderRouteDeps): AnyRout
     effect: 'lasting',
     cost: 10,
     description:
-      'Keys of the configuration and the environment stay: `auth_status` says whether one of them is used from now on.',
+      'Keys of the configuration and the environment stay: `auth_status` shows whether one of them is used from ' +
+      'now on.',
     params: ProviderParams,
     returns: KeyRemoved,
     errors: ['provider_not_found', 'invalid_request'],

@@ -68,7 +68,8 @@ function pollRoute(signIns: () => Promise<SignIns>): AnyRoute {
     effect: 'lasting',
     cost: 2,
     description:
-      'Poll every `interval` seconds. With `authorized` the key is stored and holds; with `expired` `error` says why.',
+      'Poll every `interval` seconds. With `authorized` the key is stored and in use; with `expired`, `error` is ' +
+      'the reason.',
     params: PollParams,
     returns: SignInState,
     errors: ['sign_in_not_found'],

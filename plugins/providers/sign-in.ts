@@ -117,11 +117,11 @@ export class SignIns {
     if (!flow || flow.provider !== provider)
       throw new Refusal(
         'sign_in_not_found',
-        `There is no sign-in ${id}: it is over long ago, or the daemon was restarted. Start a new one.`,
+        `There is no sign-in ${id}: it ended long ago, or the daemon was restarted. Start a new one.`,
       )
     const now = this.#now()
     if (flow.state.status === 'pending' && now >= flow.until)
-      flow.state = { status: 'expired', because: 'nobody entered the code in time' }
+      flow.state = { status: 'expired', because: 'the code was not entered in time' }
     if (flow.state.status === 'pending' && (flow.asking || now >= flow.next))
       await (flow.asking ??= this.#ask(flow).finally(() => {
         flow.asking = undefined
@@ -165,7 +165,7 @@ export class SignIns {
         flow.next = this.#now() + flow.interval * 1000
         return
       case 'expired_token':
-        flow.state = { status: 'expired', because: 'nobody entered the code in time' }
+        flow.state = { status: 'expired', because: 'the code was not entered in time' }
         return
       case 'access_denied':
         flow.state = { status: 'expired', because: 'the sign-in was refused' }

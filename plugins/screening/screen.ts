@@ -25,19 +25,19 @@ export function screen(text: string): ScreeningResult {
   const found: ScreeningFinding[] = []
   const normal = normalise(screened)
   applyRules(normal.text, '', found)
-  if (normal.tagged !== '') applyRules(normal.tagged, ', in letters nobody sees', found)
+  if (normal.tagged !== '') applyRules(normal.tagged, ', in invisible letters', found)
   const inside = decoded(screened)
   if (inside !== '') applyRules(normalise(inside).text, ', encoded', found)
   if (normal.tagged !== '')
     add(found, { level: 'warning', rule: 'hidden text', excerpt: `${normal.tagged.length} letters in tag characters` })
   else if (normal.hidden > 8)
-    add(found, { level: 'warning', rule: 'hidden text', excerpt: `${normal.hidden} characters nobody sees` })
+    add(found, { level: 'warning', rule: 'hidden text', excerpt: `${normal.hidden} invisible characters` })
   if (hasImage(screened))
     add(found, { level: 'warning', rule: 'an image that carries data away', excerpt: 'a Markdown image with a query' })
   if (text.length > screened.length)
     add(found, {
       level: 'info',
-      rule: 'not all of it was looked at',
+      rule: 'the text was not screened completely',
       excerpt: `${text.length - screened.length} more characters`,
     })
   else if (isLong(screened))

@@ -29,7 +29,7 @@ export default definePlugin({
           v.number(),
           v.integer(),
           v.minValue(0),
-          v.description('Days after which a session that nobody wrote to is removed; 0 keeps it.'),
+          v.description('Days after which an unused session is removed; 0 keeps it.'),
         ),
         0,
       ),

@@ -238,7 +238,7 @@ function labelRoute(deps: SessionRouteDeps): AnyRoute {
     method: 'PUT',
     path: '/api/sessions/:id/label',
     summary: 'Label a session',
-    description: '`null` takes the label away. A label finds one session of an agent, so two cannot have the same.',
+    description: '`null` removes the label. Labels are unique among the sessions of an agent.',
     auth: 'bearer',
     effect: 'conversation',
     cost: 5,
@@ -262,7 +262,7 @@ function cleanupRoute({ sessions, cleanupRules }: SessionRouteDeps): AnyRoute {
     path: '/api/sessions/cleanup',
     summary: 'Remove old and orphaned sessions',
     description:
-      'Those of agents that are gone, and by the configured `retention_days` and `max_sessions_per_agent`. ' +
+      'Those of removed agents, and by the configured `retention_days` and `max_sessions_per_agent`. ' +
       'Never an active one.',
     auth: 'bearer',
     effect: 'lasting',

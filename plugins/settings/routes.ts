@@ -94,7 +94,7 @@ function setRoute(configuration: Configuration, audit: Audit): AnyRoute {
       // Before the file: an untraceable change must not happen. The value may be a secret; the key is enough.
       await audit.write({
         event: 'config_change',
-        details: `configuration: setting ${key} asked for`,
+        details: `configuration: change of ${key} requested`,
         change: {
           before: { [key]: configuration.shown(key) },
           after: { [key]: configuration.shown(key, body.value) },
@@ -121,7 +121,7 @@ function reloadRoute(configuration: Configuration, audit: Audit): AnyRoute {
       'All or nothing: a file with a mistake changes nothing, and the answer says file, line, key and what was ' +
       'expected.',
     async handle() {
-      await audit.write({ event: 'config_change', details: 'configuration: reading it again asked for' })
+      await audit.write({ event: 'config_change', details: 'configuration: reload requested' })
       return toChanges(await configuration.reload())
     },
   })

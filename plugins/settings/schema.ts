@@ -11,13 +11,13 @@ export const Config = v.object({
   config: v.pipe(v.record(v.string(), v.unknown()), v.description('Everything by section; secrets are ***.')),
   sources: v.pipe(
     v.record(v.string(), v.string()),
-    v.description('Where a value comes from: file and line, variable or flag. A key that is missing has its default.'),
+    v.description('Source of a value: file and line, variable or flag. A missing key has its default.'),
   ),
-  restart_required: v.pipe(v.array(v.string()), v.description('Keys that were changed and hold after a restart.')),
+  restart_required: v.pipe(v.array(v.string()), v.description('Changed keys that take effect after a restart.')),
 })
 export const Schema = v.record(v.string(), v.unknown())
 
-const Value = v.pipe(v.unknown(), v.description('Of the type the key has; `GET /api/config/schema` tells it.'))
+const Value = v.pipe(v.unknown(), v.description('Of the type of the key, as in `GET /api/config/schema`.'))
 /** `path` is another name of `key`. */
 export const Setting = v.pipe(
   v.object({
@@ -35,13 +35,13 @@ export const Setting = v.pipe(
 )
 export const Changes = v.object({
   status: v.picklist(['applied', 'partial', 'no_changes']),
-  changed: v.pipe(v.array(v.string()), v.description('Keys whose value holds from now on.')),
+  changed: v.pipe(v.array(v.string()), v.description('Keys whose value is in force now.')),
   restart_required: v.boolean(),
-  restart_reasons: v.pipe(v.array(v.string()), v.description('Keys that hold after a restart.')),
+  restart_reasons: v.pipe(v.array(v.string()), v.description('Keys that take effect after a restart.')),
   hot_actions_applied: v.pipe(v.array(v.string()), v.description('Plugins that run with their new section.')),
   pending: v.pipe(
     v.array(v.string()),
-    v.description('Plugins that take theirs when this has been answered; their status tells how it went.'),
+    v.description('Plugins that reload after this answer; their status has the outcome.'),
   ),
   failed: v.array(v.object({ plugin: v.string(), reason: v.string() })),
   warnings: v.array(v.string()),
@@ -52,6 +52,6 @@ export const SettingChanged = v.object({
   path: v.string(),
   overridden_by: v.pipe(
     v.nullable(v.string()),
-    v.description('What sets the key too and wins, such as a variable of the environment.'),
+    v.description('What overrides the key, such as a variable of the environment.'),
   ),
 })

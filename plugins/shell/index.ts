@@ -41,12 +41,7 @@ export default definePlugin({
       no_output_timeout_secs: fields.integer('Seconds after which a command that writes nothing is ended.', 30, 1, 120),
       max_output_bytes: fields.integer('Bytes of output of a command that are kept.', 102_400, 1, 1_048_576),
       processes_per_agent: fields.integer('Background processes that one agent may run at the same time.', 5, 0, 64),
-      process_idle_secs: fields.integer(
-        'Seconds after which a background process that nobody asks for is ended.',
-        300,
-        1,
-        86_400,
-      ),
+      process_idle_secs: fields.integer('Seconds after which an unused background process is ended.', 300, 1, 86_400),
       process_life_secs: fields.integer('Seconds after which a background process is ended.', 3600, 1, 604_800),
     }),
   ),

@@ -50,7 +50,7 @@ function execTool({ commandDeps, running }: ShellToolsDeps): AnyTool {
     polls: true,
     timeoutSecs: 130,
     description:
-      'Run a program in the workspace and wait for its end. Answers its exit code and what it wrote. ' +
+      'Run a program in the workspace and wait for its end. Answers its exit code and its output. ' +
       'The command is split into words without a shell: quote words with spaces; ' +
       'pipes, redirections, globs and variables work only for agents that are allowed a shell.',
     input: v.object({
@@ -146,7 +146,7 @@ function pollTool({ processes }: ShellToolsDeps): AnyTool {
     needs: 'shell' satisfies Capability,
     polls: true,
     labels: guarded.labels,
-    description: 'What a process wrote since the last time, and whether it still runs. Answers JSON.',
+    description: 'The output of a process since the last call, and whether it still runs. Answers JSON.',
     input: v.object({ process_id: processId }),
     async run(input, { agentId }) {
       return JSON.stringify(processes.poll(agentId, input.process_id))

@@ -91,7 +91,7 @@ function introspectRoute({ sessions, credentials, sessionOf }: AccountContext): 
     path: '/api/auth/introspect',
     summary: 'Whether a token of a sign-in is active',
     description:
-      'With the API key: of any sign-in. Somebody who signed in learns about their own tokens only: ' +
+      'With the API key: of any sign-in. A signed-in user learns about their own tokens only: ' +
       'those of others, of devices and the API key itself are answered as one that never was. ' +
       'An answer that a token is not active counts as a wrong key does.',
     auth: 'bearer',
@@ -156,7 +156,7 @@ function signOutRoute({ sessions, sessionOf }: AccountContext): AnyRoute {
       if (!sessions || !session)
         throw new Refusal(
           'conflict',
-          'Nobody signed in to make this request: the API key and the key of a device are not a sign-in',
+          'This request was not made with a sign-in: the API key and the key of a device are none',
         )
       await sessions.remove(session, `themselves at ${clientAddress}`)
       return { status: 'signed_out' as const }
@@ -193,7 +193,7 @@ function endRoute({ sessions }: AccountContext): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/auth/sessions/:id',
-    summary: "End somebody's sign-in",
+    summary: 'End the sign-in of a user',
     description: 'Its token opens nothing from then on, and its open connections end at once.',
     auth: 'bearer',
     effect: 'lasting',

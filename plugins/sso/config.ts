@@ -165,7 +165,7 @@ export function refusalOf(
 ): string | undefined {
   const domain = email === undefined ? undefined : domainOf(email)
   if (!provider.allowedDomains.includes('*')) {
-    if (email === undefined || domain === undefined) return 'The provider told no e-mail address'
+    if (email === undefined || domain === undefined) return 'The provider sent no e-mail address'
     if (!provider.allowedEmails.includes(email.toLowerCase()) && !provider.allowedDomains.includes(domain))
       return 'This e-mail address is not among those that may sign in'
   }

@@ -21,7 +21,7 @@ const TOKEN_DESCRIPTION =
 /** The other redirects of a browser, and the message about a provider that failed. */
 const otherAnswers = {
   303: { description: 'Back to the chat page' },
-  502: { description: 'The provider could not be asked, or answered something that cannot be used', json: Failed },
+  502: { description: 'The provider could not be reached, or its answer was invalid', json: Failed },
 }
 
 interface SignInContext {
@@ -82,7 +82,7 @@ function providersRoute({ providers, auth }: SignInContext): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/auth/providers',
-    summary: 'List whom people can sign in with',
+    summary: 'List the sign-in providers',
     auth,
     effect: 'read',
     cost: 1,

@@ -16,7 +16,7 @@ const signInProvider = {
       'http://<listen_addr>/api/auth/callback when unset.',
   ),
   display_name: fields.text('What the button to sign in says.'),
-  scopes: fields.texts('Scopes that are asked for; openid, profile and email when empty.'),
+  scopes: fields.texts('Requested scopes; openid, profile and email when empty.'),
   allowed_domains: fields.texts(
     'Domains of e-mail addresses that may sign in; "*" lets in everybody the provider knows.',
   ),
@@ -35,13 +35,13 @@ const anotherWayIn = 'is a way in beside the API key, which outlives a new key'
 /** `[external_auth]` at the top of the file. */
 export const ExternalAuth = fields.table(
   'Signing in to the chat page with an OpenID provider instead of the API key. ' +
-    'Who signs in can use all agents; what changes the daemon itself takes the key.',
+    'Signed-in users can use all agents; changes of the daemon itself need the key.',
   fields.inFile(anotherWayIn),
   {
     enabled: fields.flag('Let people sign in.'),
     ...signInProvider,
-    require_email_verified: fields.flag('Let nobody in whose e-mail address the provider did not verify.', {}, true),
-    session_ttl_secs: fields.integer('How long somebody stays signed in.', 86_400, 60, 2_592_000),
+    require_email_verified: fields.flag('Refuse e-mail addresses that the provider did not verify.', {}, true),
+    session_ttl_secs: fields.integer('How long a sign-in lasts.', 86_400, 60, 2_592_000),
     max_sessions: fields.integer('Sign-ins that can last at the same time.', 1000, 1, 100_000),
     max_sessions_per_user: fields.integer(
       'Sign-ins of one person that can last at the same time; the oldest ends for a new one.',

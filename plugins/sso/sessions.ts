@@ -151,7 +151,7 @@ export class Sessions {
 function toCached(session: Session): CachedSession {
   return {
     session,
-    holder: { kind: 'user', title: 'Somebody who signed in', label: 'sign-in', name: nameOf(session), id: session.id },
+    holder: { kind: 'user', title: 'A signed-in user', label: 'sign-in', name: nameOf(session), id: session.id },
     until: Date.parse(session.expires_at),
   }
 }

@@ -34,7 +34,7 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
   const now = (): number => Date.now()
   const providers = readProviders(settings, deps.listenAddr, readVariable)
   if (typeof providers === 'string') {
-    warn(`nobody can sign in: ${providers}`)
+    warn(`sign-in is off: ${providers}`)
     return providers
   }
   const sessions = new Sessions({

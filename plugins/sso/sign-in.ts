@@ -70,7 +70,7 @@ export class SignIn {
         cookie: cookiesFor(provider.redirectUrl).set(this.#sealed.seal(pending), 'lax', SIGN_IN_MS / 1000),
       }
     } catch (cause) {
-      throw new SignInFailed('failed', page, `The provider "${provider.displayName}" could not be asked`, { cause })
+      throw new SignInFailed('failed', page, `The provider "${provider.displayName}" could not be reached`, { cause })
     }
   }
 
@@ -125,7 +125,7 @@ export class SignIn {
       new SignInFailed(
         'expired',
         pending?.page ?? false,
-        'This sign-in was begun too long ago, in another browser, or is over: begin again at /api/auth/login',
+        'This sign-in began too long ago, in another browser, or has ended: begin again at /api/auth/login',
       )
     const now = this.#now()
     // A holder of the cookie knows the state, and the cookie is checked here: comparing in constant time would gain

@@ -44,8 +44,8 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     cost: 5,
     returns: ShuttingDown,
     async handle() {
-      await audit.write({ event: 'config_change', details: 'shutdown asked for' })
-      daemon.shutdown('asked for by POST /api/shutdown')
+      await audit.write({ event: 'config_change', details: 'shutdown requested' })
+      daemon.shutdown('requested by POST /api/shutdown')
       return { status: 'shutting_down' as const }
     },
   })
@@ -59,8 +59,8 @@ export function controlRoutes(daemon: Daemon, audit: Audit, refresh: () => Promi
     cost: 5,
     returns: Restarting,
     async handle() {
-      await audit.write({ event: 'config_change', details: 'restart asked for' })
-      daemon.restart('asked for by POST /api/restart')
+      await audit.write({ event: 'config_change', details: 'restart requested' })
+      daemon.restart('requested by POST /api/restart')
       return { status: 'restarting' as const }
     },
   })

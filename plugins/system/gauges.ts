@@ -24,9 +24,9 @@ export function createGauges(
   const registered = metrics.gauge('svc_agents', 'Agents that exist.')
   // Decision: a name that ends in _total belongs to a counter, so this one counts, and `svc_agents` is the number of
   // agents.
-  const total = metrics.counter('svc_agents_total', 'Agents that existed when first asked and those spawned since.')
+  const total = metrics.counter('svc_agents_total', 'Agents that existed at the first scrape and those spawned since.')
   const panics = metrics.counter('svc_panics_total', 'Defects since the daemon was started.')
-  const restarts = metrics.counter('svc_restarts_total', 'Restarts asked for since the home was made.')
+  const restarts = metrics.counter('svc_restarts_total', 'Restarts requested since the home was created.')
   const cost = metrics.gauge(
     'svc_cost_usd_today',
     'What calls of models cost since the day began (UTC), as far as their prices are known.',

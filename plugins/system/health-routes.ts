@@ -47,7 +47,7 @@ function detailRoute(
   return defineRoute({
     method: 'GET',
     path: '/api/health/detail',
-    summary: 'Health with what is wrong',
+    summary: 'Health with details',
     auth: 'bearer',
     effect: 'read',
     cost: 1,

@@ -20,7 +20,7 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
       cost: 5,
       description:
         'The last lines, then each as it is written, secrets masked. No line below the level of the daemon ' +
-        'itself (`log_level`). A reader that is too slow misses lines and is told how many.',
+        'itself (`log_level`). A reader that is too slow misses lines and gets their number.',
       query: LogQuery,
       returns: v.unknown(),
       streams: LogEvent,

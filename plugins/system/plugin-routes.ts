@@ -68,10 +68,10 @@ function reloadRoute(
   return defineRoute({
     method: 'POST',
     path: '/api/plugins/:name/reload',
-    summary: 'Replace a plugin by what its folder holds now',
+    summary: 'Reload a plugin from its folder',
     description:
       'Answers `reloaded` when it is done. A plugin that this route itself depends on is reloaded after the answer, ' +
-      '202 with `reloading`: its `reloads` and `error` tell the outcome.',
+      '202 with `reloading`: its `reloads` and `error` show the outcome.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 50,
@@ -81,7 +81,7 @@ function reloadRoute(
     errors: ['plugin_not_found', 'conflict'],
     async handle({ params: { name } }) {
       find(name)
-      await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload asked for` })
+      await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload requested` })
       const done = daemon.reload(name)
       if (name === self || upstream(daemon.plugins(), self).has(name)) {
         // The host waits for this very answer. When the unload fails later, the status of the plugin has the reason.

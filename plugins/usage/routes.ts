@@ -63,8 +63,7 @@ function summaryRoute({ sums, now, hourlyQuota }: UsageRouteDeps): AnyRoute {
     method: 'GET',
     path: '/api/usage/summary',
     summary: 'Use of today (UTC) and of the hour',
-    description:
-      '`hourly_token_limit` is the sum of what the agents may use in an hour, null while nothing limits them.',
+    description: '`hourly_token_limit` is the sum of what the agents may use in an hour, null without a limit.',
     auth: 'bearer',
     effect: 'read',
     cost: 3,
@@ -135,7 +134,7 @@ function byAgentRoute({ store, sums, nameOf }: UsageRouteDeps): AnyRoute {
     method: 'GET',
     path: '/api/usage/agents',
     summary: 'Use of each agent, the busiest first',
-    description: 'Agents that are gone are counted too, under the name they had; null when nobody kept it.',
+    description: 'Removed agents are included, under their last name; null when it is unknown.',
     auth: 'bearer',
     effect: 'read',
     cost: 3,

@@ -54,7 +54,7 @@ const order: readonly number[] = [
  */
 export function meter(bytes: Uint8Array, limits: MeterLimits): Uint8Array {
   if (bytes.byteLength > limits.moduleBytes)
-    throw new ModuleProblem(`the module has ${bytes.byteLength} bytes; at most ${limits.moduleBytes} are taken`)
+    throw new ModuleProblem(`the module has ${bytes.byteLength} bytes; at most ${limits.moduleBytes} are allowed`)
   const reader = new Reader(bytes)
   if (Buffer.from(reader.take(8)).toString('hex') !== '0061736d01000000')
     throw new ModuleProblem('this is no WebAssembly module of version 1')
@@ -244,11 +244,11 @@ function memoryOf(reader: Reader, into: Writer, pages: number): void {
 /** Keeps the initial size, and limits the maximum to what is allowed. */
 function limitsOf(reader: Reader, into: Writer, max: number, what: string): void {
   const flags = reader.byte()
-  if (flags > 1) throw new ModuleProblem('memory that is shared or has 64 bits is not taken')
+  if (flags > 1) throw new ModuleProblem('shared and 64-bit memory is not supported')
   const min = reader.u32()
   if (min > max) throw new ModuleProblem(`${min} ${what} are more than ${max}`)
   const requested = flags === 1 ? reader.u32() : max
-  if (requested < min) throw new ModuleProblem(`${what}: the most is less than the least`)
+  if (requested < min) throw new ModuleProblem(`${what}: the maximum is less than the minimum`)
   into.byte(1).u32(min).u32(Math.min(requested, max))
 }
 

@@ -36,7 +36,7 @@ const Config = settable(
     searxng_url: v.optional(url('Address of a SearXNG server; a private one must be in [outbound] allow too.')),
     brave_url: v.optional(url('Address of the API of Brave Search.'), 'https://api.search.brave.com'),
     tavily_url: v.optional(url('Address of the API of Tavily.'), 'https://api.tavily.com'),
-    max_results: fields.integer('Results of a search when the call does not say how many.', 5, 1, 20),
+    max_results: fields.integer('Results of a search when the call sets no number.', 5, 1, 20),
   }),
 )
 

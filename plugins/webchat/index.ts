@@ -15,7 +15,7 @@ export default definePlugin({
         v.pipe(
           v.string(),
           v.minLength(1),
-          v.description('Folder of a built page that is served instead of the one that comes with the daemon.'),
+          v.description('Folder of a built page that is served instead of the included one.'),
         ),
       ),
     ),

@@ -16,7 +16,7 @@ export default defineCommand({
       return { agent: found, answer: await client.call('DELETE', `/api/agents/${found.id}`, v.unknown()) }
     })
     if (args.json) printJson(answer)
-    else print(`agent "${agent.name}" (${agent.id}) is gone`)
+    else print(`agent "${agent.name}" (${agent.id}) was removed`)
     return exits.ok
   },
 })

@@ -3,7 +3,7 @@ import { defineCommand, commandName, exits, Failure, print, printJson } from 'sv
 
 export default defineCommand({
   description:
-    'Make a key that signs manifests. The private key goes into a file only you can read; the public one is printed, ' +
+    'Create a key that signs manifests. The private key is written to a file only you can read; the public one is printed, ' +
     'for manifest_signing.trusted_signers.',
   args: {
     file: { type: 'positional', required: true, description: 'New file for the private key' },

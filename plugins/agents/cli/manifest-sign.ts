@@ -3,8 +3,7 @@ import { defineCommand, commandLine, exits, Failure, note, print } from 'svc/cli
 import { readExactly, readHead } from './manifest-file.ts'
 
 export default defineCommand({
-  description:
-    'Sign the manifest of an agent. What is printed goes into the field signed_manifest of POST /api/agents.',
+  description: 'Sign the manifest of an agent. Send the output as the field signed_manifest of POST /api/agents.',
   args: {
     manifest: { type: 'positional', required: true, description: 'TOML file of the agent' },
     key: {

@@ -22,7 +22,7 @@ export default defineCommand({
   args: { agent: { type: 'positional', required: true, description: 'Name or id of the agent' }, ...clientArgs },
   examples: [
     ['svc agent show assistant', 'by name'],
-    ['svc agent show assistant --json', 'everything the daemon says about it'],
+    ['svc agent show assistant --json', 'all fields of the agent'],
   ],
   async run(args) {
     const agent = await callDaemon(await connect(args), async (client) =>

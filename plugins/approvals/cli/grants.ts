@@ -12,16 +12,16 @@ import {
 import { listStandingApprovals } from './standing.ts'
 
 export default defineCommand({
-  description: 'List the standing approvals: what agents may do without being asked about until their session ends.',
+  description: 'List the standing approvals: what agents may do without a new approval until their session ends.',
   args: clientArgs,
   examples: [
-    ['svc approval grants', 'what passes without a question now'],
+    ['svc approval grants', 'the standing approvals in force'],
     ["svc approval grants --json | jq -r '.grants[].id'", 'ids for a script'],
   ],
   async run(args) {
     const answer = await callDaemon(await connect(args), listStandingApprovals)
     if (args.json) printJson(answer)
-    else if (answer.grants.length === 0) print('There are no standing approvals: agents ask every time.')
+    else if (answer.grants.length === 0) print('There are no standing approvals: every action needs its own.')
     else
       print(
         renderTable(

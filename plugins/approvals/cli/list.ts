@@ -13,10 +13,10 @@ import type { Approval } from './approval.ts'
 import { ApprovalList } from './approval.ts'
 
 export default defineCommand({
-  description: 'List what agents want to do and wait for an answer to: those pending first, then those answered last.',
+  description: 'List the approvals: pending ones first, then those answered last.',
   args: { ...clientArgs, pending: { type: 'boolean', description: 'Only those that wait' } },
   examples: [
-    ['svc approval list --pending', 'what waits for an answer now'],
+    ['svc approval list --pending', 'the pending approvals'],
     ['svc approval list --json | jq \'.approvals[] | select(.status == "pending") | .id\'', 'ids for a script'],
   ],
   async run(args) {

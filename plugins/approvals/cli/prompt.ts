@@ -113,7 +113,7 @@ export class ApprovalPrompt {
     const { view, onAnswered } = this.#deps
     const isShown = this.#current === undefined || this.#current.id === id
     const isLate = Date.parse(until) <= Date.now()
-    view.note(isLate ? 'Nobody answered in time, which counts as no.' : `Answered elsewhere (${id.slice(0, 8)}).`)
+    view.note(isLate ? 'Not answered in time, which counts as a rejection.' : `Answered elsewhere (${id.slice(0, 8)}).`)
     if (!isShown) return
     this.#current = undefined
     onAnswered(undefined)

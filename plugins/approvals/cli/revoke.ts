@@ -3,7 +3,7 @@ import { callDaemon, clientArgs, defineCommand, connect, escapeControls, exits, 
 import { requireStandingApproval } from './standing.ts'
 
 export default defineCommand({
-  description: 'Revoke a standing approval: from the next call on the agent asks again.',
+  description: 'Revoke a standing approval: the next call needs an approval again.',
   args: {
     id: { type: 'positional', required: true, description: 'Id of the standing approval, or the beginning of it' },
     ...clientArgs,

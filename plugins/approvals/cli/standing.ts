@@ -33,6 +33,6 @@ export async function requireStandingApproval(client: DaemonClient, idPrefix: st
   throw new Failure(
     exits.notFound,
     `there is no standing approval "${idPrefix}"`,
-    grants.length === 0 ? 'none holds' : `those that hold: ${grants.map(({ id }) => id).join(', ')}`,
+    grants.length === 0 ? 'there are none' : `those in force: ${grants.map(({ id }) => id).join(', ')}`,
   )
 }

@@ -21,9 +21,9 @@ import { ApprovalPrompt } from './prompt.ts'
 
 export default defineCommand({
   description:
-    'Wait for what agents want to do and ask about each in turn: y lets it be done once, s for the rest of its ' +
+    'Wait for approvals and ask about each in turn: y approves it once, s for the rest of its ' +
     'conversation where that is possible, n does not, d shows details. ' +
-    'Without a terminal, or with --json, it only tells.',
+    'Without a terminal, or with --json, it only lists them.',
   args: {
     agent: { type: 'positional', required: false, description: 'Name or id of an agent (default: all of them)' },
     ...clientArgs,
@@ -68,7 +68,7 @@ async function askEach(connection: Connection, agentId: string | undefined): Pro
     colored,
     onOpen(end) {
       leave = end
-      view.note('Waiting for what agents want to do. Ctrl-C leaves.')
+      view.note('Waiting for approvals. Ctrl-C leaves.')
       prompt.start()
     },
     onLine(text, begunAt) {

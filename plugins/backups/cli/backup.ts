@@ -21,12 +21,12 @@ const NO_TIMEOUT = 0
 
 export default defineCommand({
   description:
-    'Make a backup of everything: by the running daemon, which goes on meanwhile, or without one. ' +
+    'Make a backup of everything: through the running daemon, which keeps working, or without one. ' +
     'Secrets in it stay sealed with the key of the vault, which is not in it.',
   args: {
     passphrase: {
       type: 'boolean',
-      description: 'Put the key of the vault into it, sealed with a passphrase that is asked for: for another machine',
+      description: 'Include the key of the vault, encrypted with a passphrase that you enter: for another machine',
     },
     ...clientArgs,
   },

@@ -26,8 +26,8 @@ const Staged = v.looseObject({ restored_files: v.number(), created_at: v.string(
 
 export default defineCommand({
   description:
-    'Put a backup, or a copy of the database, in the place of what is there. Everything is checked first; ' +
-    'what was there is kept aside. A running daemon is asked to do it and starts anew.',
+    'Restore a backup, or a copy of the database. Everything is checked first; ' +
+    'the present data is kept. A running daemon does it and restarts.',
   args: {
     file: {
       type: 'positional',
@@ -36,12 +36,12 @@ export default defineCommand({
     },
     passphrase: {
       type: 'boolean',
-      description: 'Ask for the passphrase the backup was made with: it was made on another machine',
+      description: 'Ask for the passphrase of the backup: it was made on another machine',
     },
     ...clientArgs,
   },
   examples: [
-    ['svc restore svc_backup_20260131T120000000Z.zip', 'the name as GET /api/backups and `svc backup` tell it'],
+    ['svc restore svc_backup_20260131T120000000Z.zip', 'the name as in GET /api/backups and `svc backup'],
     ['svc restore ~/.svc/data/snapshots/svc-20260131T120000000Z.db', 'the database alone, after it was damaged'],
   ],
   async run(args) {
@@ -55,7 +55,7 @@ export default defineCommand({
     const kept = home.completeReplacement()
     if (args.json) printJson({ status: 'restored', file, kept: kept ?? null, ...facts })
     else {
-      const before = kept === undefined ? '' : `; what was there before is ${kept}`
+      const before = kept === undefined ? '' : `; the previous data is ${kept}`
       print(`restored from ${file}${before}\nstart it with ${commandLine('start')}`)
     }
     return exits.ok

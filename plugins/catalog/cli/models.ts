@@ -39,7 +39,7 @@ const abilities = (row: Row): string =>
     .join(' ')
 
 export default defineCommand({
-  description: 'List the models that are known, with what a million tokens of input and output cost.',
+  description: 'List the known models, with the prices of a million tokens of input and output.',
   args: {
     provider: { type: 'string', valueHint: 'name', description: 'Only those of one provider' },
     tier: { type: 'enum', options: tiers, description: 'Only those of one tier' },
@@ -65,7 +65,7 @@ export default defineCommand({
       print(
         args.available
           ? `No model can be used. Give a provider a key with ${commandLine('providers set-key <name>')}.`
-          : `There is no such model. ${commandLine('providers')} lists the providers.`,
+          : `No such model. ${commandLine('providers')} lists the providers.`,
       )
     else
       print(

@@ -62,7 +62,7 @@ async function waitForDevice(client: DaemonClient, before: readonly Device[], un
     if (Date.now() >= until)
       throw new Failure(
         exits.failed,
-        'nobody used the code in time',
+        'the code was not used in time',
         `make another one with ${commandLine('device pair')}`,
       )
     await delay(POLL_INTERVAL_MS)

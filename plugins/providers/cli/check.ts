@@ -39,7 +39,7 @@ const check: Check = async (context) => {
   if (found !== undefined) return passed(found)
   const where = context.daemon ? '' : ' in the environment or the configuration; the daemon knows whether one is stored'
   return warned(
-    `no key of a model provider${where}; the built-in offline model answers, or a local Ollama when there is one`,
+    `no key of a model provider${where}; a local Ollama answers, or else the built-in offline model`,
     `store one with ${commandLine('providers set-key openai')}, or set OPENAI_API_KEY (or a sibling), ` +
       'or api_key under [providers.<name>]',
   )

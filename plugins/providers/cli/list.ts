@@ -29,11 +29,11 @@ const isUsable = ({ auth_status: status, error }: v.InferOutput<typeof Row>): bo
   status !== 'missing' && error === undefined
 
 export default defineCommand({
-  description: 'List the providers of models and whether they have what they need.',
+  description: 'List the model providers and whether they can be used.',
   args: clientArgs,
   examples: [
     ['svc providers', 'names, keys and addresses'],
-    ['svc providers set-key anthropic', 'ask for a key, without showing it'],
+    ['svc providers set-key anthropic', 'enter a key, without showing it'],
     ['svc providers test groq', 'call one to see that it answers'],
   ],
   async run(args) {

@@ -14,7 +14,7 @@ import {
 
 export default defineCommand({
   description:
-    'Store the key of a provider, encrypted. It is asked for without being shown, or read from standard input; ' +
+    'Store the key of a provider, encrypted. Enter it without showing it, or pass it on standard input; ' +
     'it is never an argument, which other users could see.',
   args: {
     provider: { type: 'positional', required: true, description: 'Name of the provider, such as openai' },
@@ -37,7 +37,7 @@ export default defineCommand({
     if (args.json) printJson(answer)
     else {
       const test = commandLine(`providers test ${args.provider}`)
-      print(`The key of ${args.provider} is stored and holds at once. ${test} tries it.`)
+      print(`The key of ${args.provider} is stored and in use. ${test} tests it.`)
     }
     return exits.ok
   },

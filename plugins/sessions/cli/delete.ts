@@ -18,7 +18,7 @@ export default defineCommand({
     if (args.json) printJson(answer)
     else {
       const title = session.title === '' ? '' : ` (${escapeControls(session.title)})`
-      print(`session ${session.id}${title} is gone, with its ${countOf(session.message_count)}`)
+      print(`session ${session.id}${title} was removed, with its ${countOf(session.message_count)}`)
     }
     return exits.ok
   },

@@ -29,7 +29,7 @@ const Shown = v.looseObject({
 })
 
 export default defineCommand({
-  description: 'Show what was said in a conversation.',
+  description: 'Show the messages of a conversation.',
   args: {
     ...sessionArgs,
     limit: { type: 'string', valueHint: 'number', description: 'Newest messages to show, at most 1000 (default: 100)' },

@@ -119,7 +119,7 @@ function run(): Uint8Array {
   const answer = guest.execute(give(data.input), data.input.byteLength)
   const length = Number(answer & 0xffff_ffffn)
   if (length > data.outputBytes)
-    throw new ContractProblem(`the answer has ${length} bytes; at most ${data.outputBytes} are taken`)
+    throw new ContractProblem(`the answer has ${length} bytes; at most ${data.outputBytes} are allowed`)
   return read(Number(answer >> 32n), length).slice()
 }
 

@@ -69,7 +69,7 @@ function Introduction({ hasSignIn }: { readonly hasSignIn: boolean }) {
       <p>
         {hasSignIn
           ? "Sign in to see the agents and talk to them, or use the daemon's key."
-          : 'Whoever started it set an API key. Enter it to see the agents and talk to them.'}
+          : 'It was started with an API key. Enter it to see the agents and talk to them.'}
       </p>
     </>
   )

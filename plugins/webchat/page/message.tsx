@@ -165,7 +165,7 @@ const phaseDescriptions: Readonly<Record<string, string>> = {
   waiting_for_model: 'the model is thinking',
   streaming: 'the model is answering',
   retrying: 'the provider did not answer',
-  circuit_open: 'the provider is not asked for a while, because it failed several times',
+  circuit_open: 'the provider is not called for a while, because it failed several times',
   switching_model: 'another model takes over',
   compacting: 'older messages are being summarised',
   running_tools: 'tools are running',
@@ -261,7 +261,7 @@ function Footer({ answer }: { readonly answer: Answer }) {
 /** Only for a cost that needs an explanation. */
 function explainCost({ costUsd, model }: Cost): string | undefined {
   return costUsd === null
-    ? `Nobody knows what ${model ?? 'this model'} costs. ` +
+    ? `The price of ${model ?? 'this model'} is unknown. ` +
         'Its price can be set in [providers.…] prices of the configuration.'
     : undefined
 }

@@ -56,7 +56,7 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
 
 function checkName(name: string, taken: readonly string[]): string | undefined {
   if (name === '') return 'Give the agent a name.'
-  return taken.includes(name) ? `There is an agent named ${name} already. Choose another name.` : undefined
+  return taken.includes(name) ? `An agent named ${name} exists already. Choose another name.` : undefined
 }
 
 interface NameFieldProps {

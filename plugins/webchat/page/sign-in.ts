@@ -25,14 +25,14 @@ export interface SignedIn {
 
 /** The daemon's message, by a code in the address; no text is taken from there. */
 const problems = new Map([
-  ['expired', 'That took too long, or was begun in another window. Sign in again.'],
+  ['expired', 'That took too long, or began in another window. Sign in again.'],
   ['cancelled', 'You were not signed in: the provider refused, or you left.'],
   [
     'denied',
     'The provider knows you, and this daemon does not let you in: ' +
       'it takes verified e-mail addresses that its owner has named.',
   ],
-  ['failed', 'The provider could not be asked, or its answer was wrong. The log of the daemon says why.'],
+  ['failed', 'The provider could not be reached, or its answer was invalid. The log of the daemon has the reason.'],
 ])
 
 /** None when that is not configured, or the daemon does not answer: the page still asks for the key. */

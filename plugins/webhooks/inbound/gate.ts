@@ -119,7 +119,8 @@ export class InboundGate {
     // The id is kept far longer than its timestamp is accepted.
     const now = new Date(this.#nowMs()).toISOString()
     const { isFirst, row } = await this.#deps.store.remember(id, { fingerprint, effect_id: ownId }, now)
-    if (row.fingerprint !== fingerprint) throw new Refusal('conflict', `Another request came under the id ${id} before`)
+    if (row.fingerprint !== fingerprint)
+      throw new Refusal('conflict', `Another request was sent under the id ${id} before`)
     return { effectId: row.effect_id, isRepeat: !isFirst }
   }
 

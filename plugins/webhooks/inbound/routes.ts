@@ -84,9 +84,9 @@ function agentRoute(deps: InboundDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/hooks/agent',
-    summary: 'Ask an agent from outside and wait for its answer',
+    summary: 'Send a message to an agent from outside and wait for its answer',
     description:
-      `${DESCRIPTION} What is not answered in time goes on and can be asked for again under the same id. ` +
+      `${DESCRIPTION} A turn that takes longer goes on; request its answer again under the same id. ` +
       MODEL_DESCRIPTION,
     auth: 'bearer',
     token: gate.token,
@@ -154,7 +154,7 @@ async function startTurn(
   await audit.write({
     event: 'webhook_received',
     agentId: agent.id,
-    details: `turn ${effectId} asked for${by}: ${message.length} characters`,
+    details: `turn ${effectId} requested${by}: ${message.length} characters`,
   })
   return { agentId: agent.id, result, isDuplicate: false }
 }

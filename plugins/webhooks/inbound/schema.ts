@@ -13,7 +13,7 @@ export function readAgentName(body: { readonly [K in keyof typeof agentFields]?:
   | undefined {
   const given = [body.agent, body.agent_id, body.agent_name].filter((name) => name !== undefined)
   if (new Set(given).size > 1)
-    throw new Refusal('invalid_request', 'agent: agent, agent_id and agent_name say different things; give one of them')
+    throw new Refusal('invalid_request', 'agent: agent, agent_id and agent_name differ; give one of them')
   return given[0]
 }
 

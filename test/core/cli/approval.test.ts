@@ -102,7 +102,7 @@ describe('standing approvals', () => {
   it('lists standing approvals and revokes one, by the beginning of its id', async () => {
     expect(await svc('approval', 'grants')).toMatchObject({
       code: 0,
-      stdout: 'There are no standing approvals: agents ask every time.\n',
+      stdout: 'There are no standing approvals: every action needs its own.\n',
     })
     await using more = await startHost({ config: { plugins: { approvals: { policy: 'always' } } } })
     const svcOf = (...args: string[]): Promise<Answer> => runHere([...args, '--home', more.home])

@@ -139,7 +139,7 @@ describe('a code', () => {
       [used, old, 'AAA-AAA', 'nonsense', '---'].map((code) => complete(host, { pairing_code: code })),
     )
     expect(answers.map(({ status, body }) => [status, body.error.message])).toEqual(
-      Array.from({ length: 5 }, () => [400, 'This pairing code is wrong, was used or has expired; ask for a new one']),
+      Array.from({ length: 5 }, () => [400, 'This pairing code is wrong, was used or has expired; request a new one']),
     )
     expect(await listed(host)).toHaveLength(1)
   })

@@ -69,7 +69,7 @@ describe('signing in to GitHub Copilot', () => {
   })
   it.each([
     ['deny', 'the sign-in was refused'],
-    ['forget', 'nobody entered the code in time'],
+    ['forget', 'the code was not entered in time'],
   ] as const)('%s ends it', async (what, why) => {
     const { poll_id: id } = await start()
     github.decide(what)

@@ -131,7 +131,7 @@ describe('text that speaks to a model', () => {
     expect(level('ä'.repeat(26_000))).toBe('info')
     expect(screen('x '.repeat(2_200_000)).findings[0]).toMatchObject({
       level: 'info',
-      rule: 'not all of it was looked at',
+      rule: 'the text was not screened completely',
     })
   })
 })

@@ -366,11 +366,7 @@ test('who signed in uses agents, and needs the key to change or end the daemon o
   expect(owners.length).toBeGreaterThan(15)
   for (const [method, path] of owners) {
     const { status, body } = await host.json(method, path, undefined, bearer(token))
-    expect([path, status, body.error.message]).toEqual([
-      path,
-      403,
-      'Somebody who signed in cannot do this: use the API key',
-    ])
+    expect([path, status, body.error.message]).toEqual([path, 403, 'A signed-in user cannot do this: use the API key'])
   }
   expect((await host.json('GET', '/api/agents', undefined, bearer(token))).body).toHaveLength(1)
 })
