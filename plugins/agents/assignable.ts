@@ -25,11 +25,12 @@ export async function checkAssigned(
   const list = wanted.includes('*') ? [] : wanted
   const available = await assignable(kind)
   const unknown = list.find((one) => !available.includes(one) && !manifest[kind].includes(one))
-  if (unknown !== undefined)
-    throw new Refusal(
-      'invalid_request',
-      `${kind}: there is no "${unknown}"${suggest(findNearest(unknown, available))}; there ${available.length === 0 ? 'are none' : `are ${available.join(', ')}`}`,
-      { details: { unknown, available } },
-    )
+  if (unknown !== undefined) {
+    const nearest = suggest(findNearest(unknown, available))
+    const names = available.length === 0 ? 'none' : available.join(', ')
+    throw new Refusal('invalid_request', `${kind}: there is no "${unknown}"${nearest}; there are ${names}`, {
+      details: { unknown, available },
+    })
+  }
   return list
 }

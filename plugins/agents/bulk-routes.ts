@@ -131,7 +131,8 @@ function eachRoute({ method, path, max, summary, description, act }: BulkAction)
     path,
     summary,
     description:
-      `${description} The body is \`{agent_ids: [...]}\` or the list alone; each costs ${EACH_COST} of the rate limit ` +
+      `${description} The body is \`{agent_ids: [...]}\` or the list alone; each costs ${EACH_COST} of the rate ` +
+      'limit ' +
       'besides. One that fails does not keep the others from it.',
     auth: 'bearer',
     effect: 'lasting',

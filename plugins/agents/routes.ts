@@ -169,7 +169,7 @@ function patchRoute(agents: AgentService, assignable: Assignable): AnyRoute {
     path: '/api/agents/:id',
     summary: 'Change parts of an agent, or replace its manifest',
     description:
-      'Accepts what GET shows: an unchanged field changes nothing. One that cannot be changed here is ' + 'refused.',
+      'Accepts what GET shows: an unchanged field changes nothing. One that cannot be changed here is refused.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 10,

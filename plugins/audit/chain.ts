@@ -24,10 +24,9 @@ export interface Link extends Fields {
  * changing the text.
  */
 export function bodyOf({ timestamp, event_type, agent_id, details, actor = '' }: Fields): string {
-  const by = actor === '' ? '' : `${bytes(actor)}:${actor}`
-  return `${bytes(timestamp)}:${timestamp}${bytes(event_type)}:${event_type}${bytes(agent_id)}:${agent_id}${bytes(details)}:${details}${by}`
+  return [timestamp, event_type, agent_id, details].map(withLength).join('') + (actor === '' ? '' : withLength(actor))
 }
-const bytes = (text: string): number => Buffer.byteLength(text)
+const withLength = (field: string): string => `${Buffer.byteLength(field)}:${field}`
 /** The same text that the INSERT of the store puts together in SQL. */
 export function hashOf(id: number, prevHash: string, body: string): string {
   return hash('sha256', `${TAG}:${id}:${prevHash}:${body}`)

@@ -3,8 +3,10 @@ import type { Migration } from 'svc/sdk'
 export const migrations: readonly Migration[] = [
   {
     id: '001-entry',
-    sql: `CREATE TABLE audit_entry (
-      id INTEGER PRIMARY KEY, timestamp TEXT NOT NULL, event_type TEXT NOT NULL, agent_id TEXT NOT NULL, details TEXT NOT NULL,
+    sql:
+      `CREATE TABLE audit_entry (
+      id INTEGER PRIMARY KEY, timestamp TEXT NOT NULL, event_type TEXT NOT NULL, agent_id TEXT NOT NULL, ` +
+      `details TEXT NOT NULL,
       prev_hash TEXT NOT NULL, hash TEXT NOT NULL
     );
     CREATE INDEX audit_entry_agent ON audit_entry (agent_id, id);
@@ -14,9 +16,12 @@ export const migrations: readonly Migration[] = [
     // `position` counts whole blocks of 1,024 entries from 0; `size` is how many entries a tree has, which is the
     // number of its last one.
     id: '002-checkpoint',
-    sql: `CREATE TABLE audit_block (position INTEGER PRIMARY KEY, root TEXT NOT NULL);
-    CREATE TABLE audit_checkpoint (size INTEGER PRIMARY KEY, root TEXT NOT NULL, timestamp TEXT NOT NULL, key_id TEXT NOT NULL, signature TEXT NOT NULL);
-    CREATE TABLE audit_origin (id INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, hash TEXT NOT NULL, key_id TEXT NOT NULL, signature TEXT NOT NULL);`,
+    sql:
+      `CREATE TABLE audit_block (position INTEGER PRIMARY KEY, root TEXT NOT NULL);
+    CREATE TABLE audit_checkpoint (size INTEGER PRIMARY KEY, root TEXT NOT NULL, timestamp TEXT NOT NULL, ` +
+      `key_id TEXT NOT NULL, signature TEXT NOT NULL);
+    CREATE TABLE audit_origin (id INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, hash TEXT NOT NULL, ` +
+      `key_id TEXT NOT NULL, signature TEXT NOT NULL);`,
   },
   {
     // Empty: there was no caller, or the row is older than this column.

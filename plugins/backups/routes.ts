@@ -14,7 +14,8 @@ function createRoute(backups: Backups): AnyRoute {
     path: '/api/backup',
     summary: 'Make a backup of everything',
     description:
-      'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while the daemon goes on. Secrets stay sealed with the key of the vault, ' +
+      'A consistent copy of the database, workspaces, uploads and the configuration without its secrets, while ' +
+      'the daemon goes on. Secrets stay sealed with the key of the vault, ' +
       'which is not in the archive unless a passphrase is given to seal it with.',
     auth: 'bearer',
     effect: 'lasting',
@@ -98,7 +99,8 @@ function restoreRoute(backups: Backups): AnyRoute {
     path: '/api/restore',
     summary: 'Restore a backup over all present data',
     description:
-      'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is kept as another backup, and the daemon starts anew on what was restored. ' +
+      'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is ' +
+      'kept as another backup, and the daemon starts anew on what was restored. ' +
       'Whatever is written between this answer and the restart is in what was set aside, not in what was ' +
       'restored. The configuration stays as it is.',
     auth: 'bearer',

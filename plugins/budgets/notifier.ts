@@ -63,7 +63,9 @@ export class BudgetNotifier {
   unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): void {
     this.#deps.background(async () => {
       const day = new Date(this.#deps.now()).toISOString().slice(0, 10)
-      const text = `what ${model} by ${provider} costs is not known, so the budget of agent "${agent.name}" does not count it: set [providers.${provider}.prices."${model}"]`
+      const text =
+        `the price of ${model} by ${provider} is unknown, so the budget of agent "${agent.name}" does not count it: ` +
+        `set [providers.${provider}.prices."${model}"]`
       if (!(await this.#claimNotice(agent.id, `unpriced ${provider}/${model} ${day}`))) return
       this.#deps.log.warn(text)
       await this.#deps.audit.write({ event: 'budget_warning', agentId: agent.id, details: text })
@@ -93,8 +95,10 @@ export class BudgetNotifier {
       part: spent / limit,
       resetsAt,
     }
+    const what = `${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'}`
+    const payer = agent ? `agent "${agent.name}"` : 'all agents'
     const text =
-      `${kind === 'warning' ? 'much of the' : 'a call was refused: the'} ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} ` +
+      `${kind === 'warning' ? 'much of the' : 'a call was refused: the'} ${what} of ${payer} ` +
       `is used${kind === 'warning' ? '' : ' up'}: ${notice.spent} of ${notice.limit} ` +
       `${unit === 'usd' ? 'USD' : 'tokens'}, until ${resetsAt}`
     log.warn(text)

@@ -305,8 +305,11 @@ function rootOf({ id, manifest }: Agent): string {
 
 /** Writing to a prompt cache may cost more than other input, and how much will be written is unknown beforehand. */
 function highestPrice(price: Price | undefined): Price | undefined {
-  const dear = <R extends Rates>(rates: R): R => ({ ...rates, input: Math.max(rates.input, rates.cacheWrite ?? 0) })
-  return price && { ...dear(price), ...(price.long && { long: dear(price.long) }) }
+  const withHighestInput = <R extends Rates>(rates: R): R => ({
+    ...rates,
+    input: Math.max(rates.input, rates.cacheWrite ?? 0),
+  })
+  return price && { ...withHighestInput(price), ...(price.long && { long: withHighestInput(price.long) }) }
 }
 
 const WORDS = { hour: 'hourly', day: 'daily', month: 'monthly' } as const
@@ -314,12 +317,15 @@ function refusal(agent: Agent | undefined, line: Line, needs: number, at: number
   const { period, unit, limit, spent, held } = line
   const amount = (value: number): string => (unit === 'usd' ? dollars(value) : `${value} tokens`)
   const { resetsAt } = periodOf(period, at)
+  const what = unit === 'usd' ? 'budget' : 'token limit'
+  const payer = agent ? `agent "${agent.name}"` : 'all agents'
   const path = agent ? `/api/budget/agents/${agent.id}` : '/api/budget'
   const rest =
     spent >= limit ? '' : `; this call may take ${amount(needs)}${held > 0 ? ` and running ones ${amount(held)}` : ''}`
   return new Refusal(
     'rate_limit',
-    `The ${WORDS[period]} ${unit === 'usd' ? 'budget' : 'token limit'} of ${agent ? `agent "${agent.name}"` : 'all agents'} is used up: ${amount(spent)} of ${amount(limit)}${rest}. It resets at ${resetsAt}; PUT ${path} raises it.`,
+    `The ${WORDS[period]} ${what} of ${payer} is used up: ${amount(spent)} of ${amount(limit)}${rest}. ` +
+      `It resets at ${resetsAt}; PUT ${path} raises it.`,
     {
       // What only running calls hold may be free again soon.
       retryAfterSecs: spent + needs <= limit ? 5 : Math.max(1, Math.ceil((Date.parse(resetsAt) - at) / 1000)),
@@ -344,7 +350,8 @@ export function dollars(nano: number): string {
 function unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): Refusal {
   return new Refusal(
     'conflict',
-    `What ${model} by ${provider} costs is not known, and the money of agent "${agent.name}" is limited: set [providers.${provider}.prices."${model}"] input and output, ` +
+    `The price of ${model} by ${provider} is unknown, and the money of agent "${agent.name}" is limited: ` +
+      `set [providers.${provider}.prices."${model}"] input and output, ` +
       'choose another model, or set [budget] unknown_price = "allow".',
   )
 }

@@ -36,10 +36,12 @@ export class BudgetStore {
     )
   }
   set(scope: string, limits: SetLimits): Statement {
-    return this.#db
-      .sql`INSERT INTO budgets_limit (scope, hour_usd, day_usd, month_usd, hour_tokens, alert_threshold, default_hour_tokens)
-      VALUES (${scope}, ${limits.hourUsd}, ${limits.dayUsd}, ${limits.monthUsd}, ${limits.hourTokens}, ${limits.alertThreshold}, ${limits.defaultHourTokens})
-      ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd, month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
+    return this.#db.sql`INSERT INTO budgets_limit (scope, hour_usd, day_usd, month_usd, hour_tokens, alert_threshold,
+        default_hour_tokens)
+      VALUES (${scope}, ${limits.hourUsd}, ${limits.dayUsd}, ${limits.monthUsd}, ${limits.hourTokens},
+        ${limits.alertThreshold}, ${limits.defaultHourTokens})
+      ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd,
+        month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
         alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
   }
   /** Links outlive their agents, as long as what those spent counts. */
@@ -47,8 +49,8 @@ export class BudgetStore {
     return this.#db.all<AncestorLink>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
   }
   addAncestor({ ancestorId, agentId }: AncestorLink): Statement {
-    return this.#db
-      .sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId}) ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
+    return this.#db.sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId})
+        ON CONFLICT (ancestor_id, agent_id) DO NOTHING`
   }
   removeAncestor({ ancestorId, agentId }: AncestorLink): Statement {
     return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}`
@@ -66,7 +68,8 @@ export class BudgetStore {
   /** Whether this notice was not sent before, by this process or another one. */
   async claimNotice(scope: string, notice: string, at: string): Promise<boolean> {
     const { changes } = await this.#db
-      .run`INSERT INTO budgets_notice (scope, notice, told_at) VALUES (${scope}, ${notice}, ${at}) ON CONFLICT (scope, notice) DO NOTHING`
+      .run`INSERT INTO budgets_notice (scope, notice, told_at) VALUES (${scope}, ${notice}, ${at})
+        ON CONFLICT (scope, notice) DO NOTHING`
     return changes > 0
   }
   async forget(before: string): Promise<void> {

@@ -14,7 +14,9 @@ import { tierOf } from './tier.ts'
 
 type Known = Partial<Omit<Entry, 'provider' | 'id' | 'tier'>>
 
-/** Makes the shipped catalog from the packages and our own rows. The same packages give the same text, byte for byte. */
+/**
+ * Makes the shipped catalog from the packages and our own rows. The same packages give the same text, byte for byte.
+ */
 export function collect(version: string): Shipped {
   const registry = readRegistry(providersCatalog)
   const sections = new Map(registry.map((entry) => [entry.id, entry.models]))

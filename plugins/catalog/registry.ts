@@ -101,11 +101,9 @@ export class RemoteRegistry {
     try {
       entries = toEntries(readRegistry(readJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))))
     } catch (cause) {
-      throw malformed(
-        `sent something that is no list of models: ${cause instanceof v.ValiError ? `${v.getDotPath(cause.issues[0]) ?? 'it'}: ${cause.issues[0].message}` : 'it is not JSON'}`,
-        'never',
-        cause,
-      )
+      const issue = cause instanceof v.ValiError ? cause.issues[0] : undefined
+      const reason = issue ? `${v.getDotPath(issue) ?? 'it'}: ${issue.message}` : 'it is not JSON'
+      throw malformed(`sent something that is no list of models: ${reason}`, 'never', cause)
     }
     if (entries.length === 0) throw malformed('sent a list without a model', 'never')
     if (entries.length > limits.maxModels)

@@ -37,9 +37,10 @@ export class CatalogStore {
     )
   }
   putAlias(alias: string, target: Target | undefined, at: string): Statement {
-    return this.#db
-      .sql`INSERT INTO catalog_alias (alias, provider, model, created_at) VALUES (${alias}, ${target?.provider ?? null}, ${target?.model ?? null}, ${at})
-      ON CONFLICT (alias) DO UPDATE SET provider = excluded.provider, model = excluded.model, created_at = excluded.created_at`
+    return this.#db.sql`INSERT INTO catalog_alias (alias, provider, model, created_at)
+        VALUES (${alias}, ${target?.provider ?? null}, ${target?.model ?? null}, ${at})
+      ON CONFLICT (alias) DO UPDATE SET provider = excluded.provider, model = excluded.model,
+        created_at = excluded.created_at`
   }
   removeAlias(alias: string): Statement {
     return this.#db.sql`DELETE FROM catalog_alias WHERE alias = ${alias}`
@@ -51,8 +52,8 @@ export class CatalogStore {
   }
   /** Fails when it is there already. */
   addCustom(entry: Entry, at: string): Statement {
-    return this.#db
-      .sql`INSERT INTO catalog_model (provider, id, entry, created_at) VALUES (${entry.provider}, ${entry.id}, ${JSON.stringify(entry)}, ${at})`
+    return this.#db.sql`INSERT INTO catalog_model (provider, id, entry, created_at)
+        VALUES (${entry.provider}, ${entry.id}, ${JSON.stringify(entry)}, ${at})`
   }
   removeCustom(provider: string, id: string): Statement {
     return this.#db.sql`DELETE FROM catalog_model WHERE provider = ${provider} AND id = ${id}`
@@ -81,8 +82,10 @@ export class CatalogStore {
   }
   putRegistry(state: RegistryState, entries: readonly Entry[]): Statement {
     return this.#db.sql`INSERT INTO catalog_registry (name, url, version, fetched_at, models, entries)
-      VALUES (${REGISTRY}, ${state.url}, ${state.version}, ${state.fetched_at}, ${state.models}, ${JSON.stringify(entries)})
-      ON CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, fetched_at = excluded.fetched_at, models = excluded.models, entries = excluded.entries`
+      VALUES (${REGISTRY}, ${state.url}, ${state.version}, ${state.fetched_at}, ${state.models},
+        ${JSON.stringify(entries)})
+      ON CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version,
+        fetched_at = excluded.fetched_at, models = excluded.models, entries = excluded.entries`
   }
   commit(...statements: readonly Statement[]): Promise<readonly { readonly changes: number }[]> {
     return this.#db.batch(statements)

@@ -14,9 +14,10 @@ export interface TimeReading {
 export function readTime(now: Date, timezone: string): TimeReading {
   const part = partsOf(now, timezone)
   const offset = (part('timeZoneName').replace('GMT', '') || '+00:00').replace('\u2212', '-')
+  const date = `${part('year')}-${part('month')}-${part('day')}`
   return {
     utc: now.toISOString(),
-    local: `${part('year')}-${part('month')}-${part('day')}T${part('hour')}:${part('minute')}:${part('second')}${offset}`,
+    local: `${date}T${part('hour')}:${part('minute')}:${part('second')}${offset}`,
     timezone,
     weekday: part('weekday'),
   }

@@ -158,8 +158,10 @@ function patchTool(files: AgentFiles): AnyTool {
     name: 'apply_patch',
     risk: 'write',
     description:
-      'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each file ' +
-      '"*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: <path>" with ' +
+      'Change several files of the workspace at once, all or none. The patch is "*** Begin Patch", then for each ' +
+      'file ' +
+      '"*** Update File: <path>" with hunks ("@@" and lines that begin with a space, - or +), "*** Add File: ' +
+      '<path>" with ' +
       'lines that begin with +, or "*** Delete File: <path>", and at last "*** End Patch". A unified diff is ' +
       'taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),

@@ -15,7 +15,9 @@ interface RawConversation extends Omit<Conversation, 'history' | 'question'> {
   readonly history: readonly RawMessage[]
   readonly question: RawMessage
 }
-/** The bytes at an address. Throws `Refusal` when it may not be called and `UpstreamFailure` when it does not answer. */
+/**
+ * The bytes at an address. Throws `Refusal` when it may not be called and `UpstreamFailure` when it does not answer.
+ */
 export type FetchImage = (url: URL) => Promise<Uint8Array>
 const MAX_FETCHED_IMAGES = 16
 /** One message of a conversation as both sides know it. */
@@ -127,7 +129,8 @@ function decode(role: SpokenMessage['role'], { content }: Message): RawMessage {
   }
 }
 
-// Decision: an address that is not fetched is refused, not dropped. The agent would answer about a picture it never saw.
+// Decision: an address that is not fetched is refused, not dropped. The agent would answer about a picture it never
+// saw.
 function toImage(url: string): RawImage {
   const [, base64] = url.match(DATA_URL) ?? []
   if (base64 !== undefined) return { base64 }

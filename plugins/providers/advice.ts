@@ -7,24 +7,14 @@ import { withoutKey } from './keys.ts'
 export function advise(
   error: unknown,
   provider: string,
-  { entry, baseUrl, key, withheld }: Connection,
+  connection: Connection,
   request: Pick<CompletionRequest, 'turns'>,
   tries = 1,
 ): unknown {
   if (!(error instanceof UpstreamFailure)) return error
+  const { baseUrl, key } = connection
   const advice = {
-    auth:
-      withheld !== undefined
-        ? `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; name that origin in [providers.${provider}] key_origins to allow it.`
-        : key === undefined && entry.driver.envVar !== undefined
-          ? `No key was sent: set ${entry.driver.envVar} or POST one to /api/providers/${provider}/key.`
-          : // A program has no key of ours; what it said goes with how to sign in.
-            entry.driver.missingRequirement
-            ? undefined
-            : `Check the key ${key?.variable !== undefined ? `in ${key.variable}` : key?.source === 'config' ? `in [providers.${provider}] api_key` : entry.driver.envVar !== undefined ? `(${entry.driver.envVar})` : ''}.`.replace(
-                ' .',
-                '.',
-              ),
+    auth: adviseKey(provider, connection),
     rate_limit: 'Wait, or use another provider or model.',
     network:
       `Check that ${originOf(baseUrl)} can be reached from this ` +
@@ -45,6 +35,23 @@ export function advise(
     ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }),
     cause: error,
   })
+}
+
+/** What to do about a key that was refused, or not sent. */
+function adviseKey(provider: string, { entry, baseUrl, key, withheld }: Connection): string | undefined {
+  const { envVar, missingRequirement } = entry.driver
+  if (withheld !== undefined)
+    return (
+      `The key of ${withheld} is not sent to ${originOf(baseUrl)}, which is not the provider's own address; ` +
+      `name that origin in [providers.${provider}] key_origins to allow it.`
+    )
+  if (key === undefined && envVar !== undefined)
+    return `No key was sent: set ${envVar} or POST one to /api/providers/${provider}/key.`
+  // A program has no key of ours; its own message explains how to sign in.
+  if (missingRequirement) return undefined
+  if (key?.variable !== undefined) return `Check the key in ${key.variable}.`
+  if (key?.source === 'config') return `Check the key in [providers.${provider}] api_key.`
+  return envVar === undefined ? 'Check the key.' : `Check the key (${envVar}).`
 }
 
 const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : url)

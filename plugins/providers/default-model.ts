@@ -147,7 +147,9 @@ export class DefaultModel {
             : 'its key is stored',
     }
   }
-  /** A variable that other tools share says nothing about models, and a provider without an address cannot be called. */
+  /**
+   * A variable that other tools share says nothing about models, and a provider without an address cannot be called.
+   */
   #canBeDefault(name: string): boolean {
     const driver = this.#connections.driver(name)?.driver
     return !(driver?.sharedKey && this.#source(name) === 'environment') && this.#connections.baseUrl(name) !== undefined

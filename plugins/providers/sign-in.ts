@@ -75,11 +75,11 @@ export class SignIns {
     const read = v.safeParse(Code, data)
     if (!read.success) {
       const problem = v.safeParse(Problem, data)
-      throw new UpstreamFailure(
-        provider,
-        `${provider} gave no code to sign in with${problem.success ? ` (${problem.output.error})${problem.output.error_description ? `: ${shortened(problem.output.error_description)}` : ''}` : ''}`,
-        { reason: problem.success ? 'auth' : 'malformed', retry: 'never' },
-      )
+      const reason = problem.success ? describeProblem(problem.output) : ''
+      throw new UpstreamFailure(provider, `${provider} gave no code to sign in with${reason}`, {
+        reason: problem.success ? 'auth' : 'malformed',
+        retry: 'never',
+      })
     }
     const {
       device_code: deviceCode,
@@ -206,4 +206,8 @@ export class SignIns {
     }
     return data
   }
+}
+
+function describeProblem({ error, error_description: description }: v.InferOutput<typeof Problem>): string {
+  return ` (${error})${description ? `: ${shortened(description)}` : ''}`
 }

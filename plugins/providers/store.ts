@@ -13,8 +13,8 @@ export class AddressStore {
   }
   async set(provider: string, url: string, entries: readonly Statement[]): Promise<void> {
     await this.#db.batch([
-      this.#db
-        .sql`INSERT INTO providers_address (provider, url) VALUES (${provider}, ${url}) ON CONFLICT (provider) DO UPDATE SET url = excluded.url`,
+      this.#db.sql`INSERT INTO providers_address (provider, url) VALUES (${provider}, ${url}) ON CONFLICT (provider)
+          DO UPDATE SET url = excluded.url`,
       ...entries,
     ])
   }

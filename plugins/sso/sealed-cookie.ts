@@ -5,8 +5,8 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Encrypts the state of a sign-in into a cookie that the browser can neither read nor change, so that abandoned sign-ins
- * take no memory here. The key lasts as long as the process.
+ * Encrypts the state of a sign-in into a cookie that the browser can neither read nor change, so that abandoned
+ * sign-ins take no memory here. The key lasts as long as the process.
  */
 export class SealedCookie {
   readonly #key = randomBytes(32)

@@ -7,8 +7,11 @@ const SETTLED_MS = 15_000
 /** No limit: more than anyone can spend, and still exact. */
 const NONE = Number.MAX_SAFE_INTEGER
 
-/** Times are ISO text in UTC, which sorts as it reads. A cost that is not known is null, which `sum` leaves out and `unpriced` counts. It is
- * whole in billionths of a dollar, and so it is summed: a sum of binary fractions would not be exact. */
+/**
+ * Times are ISO text in UTC, which sorts as it reads. A cost that is not known is null, which `sum` leaves out and
+ * `unpriced` counts. It is whole in billionths of a dollar, and so it is summed: a sum of binary fractions would not be
+ * exact.
+ */
 export class UsageStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -17,17 +20,21 @@ export class UsageStore {
 
   insert(record: UsageRecord, at: string): Statement {
     return this.#db
-      .sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+      .sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens,
+        output_tokens, cached_input_tokens, cost_usd, estimated)
       VALUES (${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider}, ${record.model},
-        ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens}, ${record.costUsd}, ${record.estimated ? 1 : 0})`
+        ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens}, ${record.costUsd},
+        ${record.estimated ? 1 : 0})`
   }
 
   async agentTotals(agentId: string, sessionId: string | undefined): Promise<Sums> {
     const session = sessionId ?? null
-    const row = await this.#db
-      .one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens, COALESCE(sum(output_tokens), 0) AS output_tokens,
-        COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd, count(*) AS requests, count(*) - count(cost_usd) AS unpriced
-      FROM usage_record WHERE agent_id = ${agentId} AND (CAST(${session} AS TEXT) IS NULL OR session_id = CAST(${session} AS TEXT))`
+    const row = await this.#db.one<Sums>`SELECT COALESCE(sum(input_tokens), 0) AS input_tokens,
+        COALESCE(sum(output_tokens), 0) AS output_tokens,
+        COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) / 1000000000.0 AS cost_usd,
+          count(*) AS requests, count(*) - count(cost_usd) AS unpriced
+      FROM usage_record WHERE agent_id = ${agentId} AND (CAST(${session} AS TEXT) IS NULL OR
+        session_id = CAST(${session} AS TEXT))`
     return row ?? { input_tokens: 0, output_tokens: 0, cost_usd: 0, requests: 0, unpriced: 0 }
   }
 
@@ -44,8 +51,8 @@ export class UsageStore {
   }
 
   keepName(agentId: string, name: string): Statement {
-    return this.#db
-      .sql`INSERT INTO usage_name (agent_id, name) VALUES (${agentId}, ${name}) ON CONFLICT (agent_id) DO UPDATE SET name = excluded.name`
+    return this.#db.sql`INSERT INTO usage_name (agent_id, name) VALUES (${agentId}, ${name}) ON CONFLICT (agent_id)
+        DO UPDATE SET name = excluded.name`
   }
   /** Names of removed agents. */
   async formerNames(): Promise<ReadonlyMap<string, string>> {
@@ -71,18 +78,24 @@ export class UsageStore {
     // A transaction of another process may bring older records than it is itself; after this long it has ended.
     const settled = this.#db.dialect === 'sqlite' ? '~' : new Date(Date.now() - SETTLED_MS).toISOString()
     return [
-      this.#db
-        .sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
+      this.#db.sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record
+        WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
         AND recorded_at || '' < ${settled} ORDER BY id DESC LIMIT 1), to_id) WHERE id = 1`,
       this.#db.sql`INSERT INTO usage_tally (scope, period, nano, tokens, calls, unpriced)
-        SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END AS scope, substr(hour, 1, span.length) AS period, sum(nano), sum(tokens), sum(calls), sum(unpriced) FROM (
-          SELECT agent_id, substr(recorded_at, 1, 13) AS hour, COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS nano, sum(input_tokens + output_tokens) AS tokens,
+        SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END AS scope, substr(hour, 1, span.length) AS period,
+          sum(nano), sum(tokens), sum(calls), sum(unpriced) FROM (
+          SELECT agent_id, substr(recorded_at, 1, 13) AS hour,
+            COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS nano,
+            sum(input_tokens + output_tokens) AS tokens,
             count(*) AS calls, count(*) - count(cost_usd) AS unpriced
-          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1) AND id <= (SELECT to_id FROM usage_fold WHERE id = 1) GROUP BY agent_id, substr(recorded_at, 1, 13)
+          FROM usage_record WHERE id > (SELECT from_id FROM usage_fold WHERE id = 1)
+            AND id <= (SELECT to_id FROM usage_fold WHERE id = 1) GROUP BY agent_id, substr(recorded_at, 1, 13)
         ) AS fresh CROSS JOIN (
-          SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7 UNION ALL SELECT 0, 0 UNION ALL SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7 UNION ALL SELECT 1, 0
+          SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7 UNION ALL SELECT 0, 0 UNION ALL
+            SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7 UNION ALL SELECT 1, 0
         ) AS span WHERE true GROUP BY CASE WHEN span.own = 1 THEN agent_id ELSE '' END, substr(hour, 1, span.length)
-        ON CONFLICT (scope, period) DO UPDATE SET nano = usage_tally.nano + excluded.nano, tokens = usage_tally.tokens + excluded.tokens,
+        ON CONFLICT (scope, period) DO UPDATE SET nano = usage_tally.nano + excluded.nano,
+          tokens = usage_tally.tokens + excluded.tokens,
           calls = usage_tally.calls + excluded.calls, unpriced = usage_tally.unpriced + excluded.unpriced`,
     ]
   }
@@ -91,17 +104,24 @@ export class UsageStore {
   async spent(scope: string, at: string): Promise<Spent> {
     const [hour, day, month] = [at.slice(0, 13), at.slice(0, 10), at.slice(0, 7)]
     const row = await this.#db.one<Spent>`SELECT
-        COALESCE(sum(CASE WHEN period = ${hour} THEN nano ELSE 0 END), 0) AS "hourNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "dayNano",
-        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano", COALESCE(sum(CASE WHEN period = ${hour} THEN tokens ELSE 0 END), 0) AS "hourTokens",
+        COALESCE(sum(CASE WHEN period = ${hour} THEN nano ELSE 0 END), 0) AS "hourNano",
+          COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "dayNano",
+        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano",
+          COALESCE(sum(CASE WHEN period = ${hour} THEN tokens ELSE 0 END), 0) AS "hourTokens",
         COALESCE(sum(CASE WHEN period = ${day} THEN unpriced ELSE 0 END), 0) AS "unpricedToday",
-        (SELECT COALESCE(sum(nano), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldNano",
-        (SELECT COALESCE(sum(tokens), 0) FROM usage_claim WHERE expires_at > ${at} AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldTokens"
+        (SELECT COALESCE(sum(nano), 0) FROM usage_claim WHERE expires_at > ${at}
+          AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldNano",
+        (SELECT COALESCE(sum(tokens), 0) FROM usage_claim WHERE expires_at > ${at}
+          AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))) AS "heldTokens"
       FROM (
-        SELECT period, nano, tokens, unpriced FROM usage_tally WHERE scope = ${scope} AND period IN (${hour}, ${day}, ${month})
+        SELECT period, nano, tokens, unpriced FROM usage_tally WHERE scope = ${scope}
+          AND period IN (${hour}, ${day}, ${month})
         UNION ALL
-        SELECT substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
+        SELECT substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0),
+          input_tokens + output_tokens, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
         FROM usage_record CROSS JOIN (SELECT 13 AS length UNION ALL SELECT 10 UNION ALL SELECT 7) AS span
-        WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))
+        WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1)
+          AND (CAST(${scope} AS TEXT) = '' OR agent_id = CAST(${scope} AS TEXT))
       ) AS used`
     return row ?? { hourNano: 0, dayNano: 0, monthNano: 0, hourTokens: 0, heldNano: 0, heldTokens: 0, unpricedToday: 0 }
   }
@@ -120,26 +140,38 @@ export class UsageStore {
       ...this.#folding(most),
       this.#db.sql`DELETE FROM usage_claim WHERE expires_at <= ${at}`,
       this.#db.sql`INSERT INTO usage_claim (id, agent_id, nano, tokens, expires_at)
-        SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${nano} AS BIGINT), CAST(${tokens} AS BIGINT), CAST(${expiresAt} AS TEXT)
+        SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${nano} AS BIGINT), CAST(${tokens} AS BIGINT),
+          CAST(${expiresAt} AS TEXT)
         FROM (
-          SELECT COALESCE(sum(CASE WHEN scope = '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS all_hour, COALESCE(sum(CASE WHEN scope = '' AND period = ${day} THEN nano ELSE 0 END), 0) AS all_day,
+          SELECT COALESCE(sum(CASE WHEN scope = '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS all_hour,
+            COALESCE(sum(CASE WHEN scope = '' AND period = ${day} THEN nano ELSE 0 END), 0) AS all_day,
             COALESCE(sum(CASE WHEN scope = '' AND period = ${month} THEN nano ELSE 0 END), 0) AS all_month,
-            COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS own_hour, COALESCE(sum(CASE WHEN scope <> '' AND period = ${day} THEN nano ELSE 0 END), 0) AS own_day,
-            COALESCE(sum(CASE WHEN scope <> '' AND period = ${month} THEN nano ELSE 0 END), 0) AS own_month, COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN tokens ELSE 0 END), 0) AS own_tokens
+            COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN nano ELSE 0 END), 0) AS own_hour,
+              COALESCE(sum(CASE WHEN scope <> '' AND period = ${day} THEN nano ELSE 0 END), 0) AS own_day,
+            COALESCE(sum(CASE WHEN scope <> '' AND period = ${month} THEN nano ELSE 0 END), 0) AS own_month,
+              COALESCE(sum(CASE WHEN scope <> '' AND period = ${hour} THEN tokens ELSE 0 END), 0) AS own_tokens
           FROM (
-            SELECT scope, period, nano, tokens FROM usage_tally WHERE scope IN ('', ${agentId}) AND period IN (${hour}, ${day}, ${month})
+            SELECT scope, period, nano, tokens FROM usage_tally WHERE scope IN ('', ${agentId})
+              AND period IN (${hour}, ${day}, ${month})
             UNION ALL
-            SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END, substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens
-            FROM usage_record CROSS JOIN (SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7 UNION ALL SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7) AS span
+            SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END, substr(recorded_at, 1, span.length),
+              COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), input_tokens + output_tokens
+            FROM usage_record CROSS JOIN (SELECT 0 AS own, 13 AS length UNION ALL SELECT 0, 10 UNION ALL SELECT 0, 7
+              UNION ALL SELECT 1, 13 UNION ALL SELECT 1, 10 UNION ALL SELECT 1, 7) AS span
             WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND (span.own = 0 OR agent_id = ${agentId})
           ) AS spent
         ) AS used CROSS JOIN (
-          SELECT COALESCE(sum(nano), 0) + CAST(${nano} AS BIGINT) AS of_all, COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN nano ELSE 0 END), 0) + CAST(${nano} AS BIGINT) AS of_own,
-            COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN tokens ELSE 0 END), 0) + CAST(${tokens} AS BIGINT) AS tokens
+          SELECT COALESCE(sum(nano), 0) + CAST(${nano} AS BIGINT) AS of_all,
+            COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN nano ELSE 0 END), 0) + CAST(${nano} AS BIGINT) AS of_own,
+            COALESCE(sum(CASE WHEN agent_id = ${agentId} THEN tokens ELSE 0 END), 0) +
+              CAST(${tokens} AS BIGINT) AS tokens
           FROM usage_claim
         ) AS held
-        WHERE all_hour + of_all <= CAST(${all.hourNano ?? NONE} AS BIGINT) AND all_day + of_all <= CAST(${all.dayNano ?? NONE} AS BIGINT) AND all_month + of_all <= CAST(${all.monthNano ?? NONE} AS BIGINT)
-          AND own_hour + of_own <= CAST(${agent.hourNano ?? NONE} AS BIGINT) AND own_day + of_own <= CAST(${agent.dayNano ?? NONE} AS BIGINT) AND own_month + of_own <= CAST(${agent.monthNano ?? NONE} AS BIGINT)
+        WHERE all_hour + of_all <= CAST(${all.hourNano ?? NONE} AS BIGINT) AND all_day + of_all <=
+          CAST(${all.dayNano ?? NONE} AS BIGINT) AND all_month + of_all <= CAST(${all.monthNano ?? NONE} AS BIGINT)
+          AND own_hour + of_own <= CAST(${agent.hourNano ?? NONE} AS BIGINT) AND own_day + of_own <=
+            CAST(${agent.dayNano ?? NONE} AS BIGINT) AND own_month + of_own <=
+            CAST(${agent.monthNano ?? NONE} AS BIGINT)
           AND own_tokens + held.tokens <= CAST(${agent.hourTokens ?? NONE} AS BIGINT)`,
     ])
     return (outcomes.at(-1)?.changes ?? 0) > 0
@@ -151,14 +183,19 @@ export class UsageStore {
   ranking(at: string): Promise<SpendRank[]> {
     const [day, month] = [at.slice(0, 10), at.slice(0, 7)]
     return this.#db
-      .all`SELECT scope AS "agentId", COALESCE(sum(CASE WHEN period = '' THEN nano ELSE 0 END), 0) AS "totalNano", COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "todayNano",
-        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano", COALESCE(sum(CASE WHEN period = '' THEN calls ELSE 0 END), 0) AS calls,
+      .all`SELECT scope AS "agentId", COALESCE(sum(CASE WHEN period = '' THEN nano ELSE 0 END), 0) AS "totalNano",
+        COALESCE(sum(CASE WHEN period = ${day} THEN nano ELSE 0 END), 0) AS "todayNano",
+        COALESCE(sum(CASE WHEN period = ${month} THEN nano ELSE 0 END), 0) AS "monthNano",
+          COALESCE(sum(CASE WHEN period = '' THEN calls ELSE 0 END), 0) AS calls,
         COALESCE(sum(CASE WHEN period = '' THEN unpriced ELSE 0 END), 0) AS unpriced
       FROM (
-        SELECT scope, period, nano, calls, unpriced FROM usage_tally WHERE scope <> '' AND period IN ('', ${day}, ${month})
+        SELECT scope, period, nano, calls, unpriced FROM usage_tally WHERE scope <> ''
+          AND period IN ('', ${day}, ${month})
         UNION ALL
-        SELECT agent_id, substr(recorded_at, 1, span.length), COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), 1, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
-        FROM usage_record CROSS JOIN (SELECT 10 AS length UNION ALL SELECT 7 UNION ALL SELECT 0) AS span WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1)
+        SELECT agent_id, substr(recorded_at, 1, span.length),
+          COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0), 1, CASE WHEN cost_usd IS NULL THEN 1 ELSE 0 END
+        FROM usage_record CROSS JOIN (SELECT 10 AS length UNION ALL SELECT 7 UNION ALL SELECT 0) AS span
+          WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1)
       ) AS used GROUP BY scope ORDER BY "totalNano" DESC, scope`
   }
   /** All that an agent ever spent, in billionths of a dollar. */
@@ -166,7 +203,8 @@ export class UsageStore {
     const row = await this.#db.one<{ nano: number }>`SELECT COALESCE(sum(nano), 0) AS nano FROM (
         SELECT nano FROM usage_tally WHERE scope = ${agentId} AND period = ''
         UNION ALL
-        SELECT COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0) FROM usage_record WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND agent_id = ${agentId}
+        SELECT COALESCE(CAST(round(cost_usd * 1000000000) AS BIGINT), 0) FROM usage_record
+          WHERE id > (SELECT to_id FROM usage_fold WHERE id = 1) AND agent_id = ${agentId}
       ) AS used`
     return row?.nano ?? 0
   }

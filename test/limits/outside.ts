@@ -62,7 +62,7 @@ export const web: LimitGroup = {
       const { status, body } = await post('/api/catalog/update', {})
       expect([status, body.error.message]).toEqual([
         expect.any(Number),
-        expect.stringMatching(/50 models, more than the 10 that are taken \(max_registry_models\)/),
+        expect.stringMatching(/50 models, more than the limit of 10 \(max_registry_models\)/),
       ])
     },
     async 'plugins.webhooks.max_webhooks'({ post, outside }) {

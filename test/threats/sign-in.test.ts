@@ -217,7 +217,7 @@ describe('threats: OIDC pitfalls', () => {
     ])
     expect(await sessions(host)).toBe(0)
     // A provider that cannot be asked is no attempt of anybody.
-    if (reason === undefined) expect(host.log.join('\n')).toContain('could not be asked')
+    if (reason === undefined) expect(host.log.join('\n')).toContain('could not be reached')
     else
       expect(await audited(host, 'auth_attempt')).toEqual([
         `refused: a sign-in: ${body.error.message} (${reason}) from 127.0.0.1 for GET /api/auth/callback`,
@@ -279,7 +279,7 @@ describe('threats: OIDC pitfalls', () => {
         forger.claims = (claims) => ({ ...claims, email: 'eve@evil.example@example.org' })
       },
       {},
-      'told no e-mail address',
+      'sent no e-mail address',
     ],
     [
       'an address with a name around it',
@@ -287,7 +287,7 @@ describe('threats: OIDC pitfalls', () => {
         forger.claims = (claims) => ({ ...claims, email: '"eve@evil.example" <x@example.org>' })
       },
       {},
-      'told no e-mail address',
+      'sent no e-mail address',
     ],
     [
       'no address',
@@ -295,7 +295,7 @@ describe('threats: OIDC pitfalls', () => {
         forger.claims = (claims) => ({ ...claims, email: undefined })
       },
       {},
-      'told no e-mail address',
+      'sent no e-mail address',
     ],
     [
       'the address of somebody else, said elsewhere',
@@ -462,7 +462,7 @@ describe('threats: OIDC pitfalls', () => {
   it('OIDC pitfalls: a provider on an address that is not permitted is not asked', async () => {
     const { host, forger } = await withForger({}, { outbound: { allow: [] } })
     const { status, body } = await signIn(host)
-    expect([status, body.error.message]).toEqual([502, 'The provider "127.0.0.1" could not be asked'])
+    expect([status, body.error.message]).toEqual([502, 'The provider "127.0.0.1" could not be reached'])
     expect(forger.asked).toEqual([])
     expect(host.log.join('\n')).toContain('to [outbound] allow')
   })

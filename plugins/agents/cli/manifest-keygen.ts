@@ -3,7 +3,8 @@ import { defineCommand, commandName, exits, Failure, print, printJson } from 'sv
 
 export default defineCommand({
   description:
-    'Create a key that signs manifests. The private key is written to a file only you can read; the public one is printed, ' +
+    'Create a key that signs manifests. The private key is written to a file only you can read; the public one ' +
+    'is printed, ' +
     'for manifest_signing.trusted_signers.',
   args: {
     file: { type: 'positional', required: true, description: 'New file for the private key' },

@@ -89,10 +89,12 @@ export class UsageSums {
   async *#parts(since: string): AsyncGenerator<Part> {
     for (let from: string | undefined = since; from !== undefined;) {
       const to = await this.#boundary(from)
-      yield* await this.#db
-        .all<Part>`SELECT agent_id, provider, model, substr(recorded_at, 1, 10) AS date, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
-          COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS nano, count(*) AS requests, count(*) - count(cost_usd) AS unpriced, sum(estimated) AS estimated
-        FROM usage_record WHERE recorded_at >= ${from} AND recorded_at < ${to ?? END} GROUP BY agent_id, provider, model, substr(recorded_at, 1, 10)`
+      yield* await this.#db.all<Part>`SELECT agent_id, provider, model, substr(recorded_at, 1, 10) AS date,
+          sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+          COALESCE(sum(CAST(round(cost_usd * 1000000000) AS BIGINT)), 0) AS nano, count(*) AS requests,
+            count(*) - count(cost_usd) AS unpriced, sum(estimated) AS estimated
+        FROM usage_record WHERE recorded_at >= ${from} AND recorded_at < ${to ?? END} GROUP BY agent_id, provider,
+          model, substr(recorded_at, 1, 10)`
       from = to
       if (from !== undefined) await pause()
     }
@@ -101,7 +103,8 @@ export class UsageSums {
   async #boundary(from: string): Promise<string | undefined> {
     const row = await this.#db.one<{
       at: string
-    }>`SELECT recorded_at AS at FROM usage_record WHERE recorded_at >= ${from} ORDER BY recorded_at LIMIT 1 OFFSET ${SLICE}`
+    }>`SELECT recorded_at AS at FROM usage_record WHERE recorded_at >= ${from} ORDER BY recorded_at
+      LIMIT 1 OFFSET ${SLICE}`
     if (row === undefined || row.at > from) return row?.at
     return (
       await this.#db.one<{

@@ -85,7 +85,7 @@ describe('svc providers', () => {
     running.stdin.end('  right \nand what follows\n')
     const { code, stdout, stderr } = await running.ended
     expect([code, stderr]).toEqual([0, ''])
-    expect(stdout).toBe('The key of openai is stored and holds at once. `svc providers test openai` tries it.\n')
+    expect(stdout).toBe('The key of openai is stored and in use. `svc providers test openai` tests it.\n')
     expect(await svc('providers', 'test', 'openai')).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^openai answered in \d+ ms \(.+\)\n$/) as string,

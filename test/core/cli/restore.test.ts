@@ -97,7 +97,7 @@ describe('svc audit verify', () => {
     expect(await cli('audit', 'verify')).toMatchObject({
       code: 1,
       stdout: expect.stringMatching(/signature not checked[\s\S]*anchor +keyless/),
-      stderr: expect.stringMatching(/key that checkpoints are signed with is gone/),
+      stderr: expect.stringMatching(/signing key of the checkpoints is missing/),
     })
   })
 
@@ -126,7 +126,7 @@ describe('svc backup and svc restore', () => {
     await serving((host) => spawn(host, 'later'))
     expect(await cli('restore', filename)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/what was there before is .*data\.before-restore-/),
+      stdout: expect.stringMatching(/the previous data is .*data\.before-restore-/),
     })
     await serving(async (host) => {
       expect(await names(host)).toEqual(['kept'])

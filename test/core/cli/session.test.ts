@@ -74,7 +74,7 @@ describe('svc session', () => {
     expect((await svc('session', 'label', '1')).code).toBe(2)
     expect((await svc('session', 'label', '1', 'x'.repeat(5000))).code).toBe(1)
     const [first = ''] = await ids()
-    expect((await svc('session', 'delete', first.slice(0, 8))).stdout).toMatch(/is gone, with its 2 messages\n$/)
+    expect((await svc('session', 'delete', first.slice(0, 8))).stdout).toMatch(/was removed, with its 2 messages\n$/)
     expect(await ids()).toHaveLength(1)
     expect(await svc('session', 'delete', '7')).toMatchObject({
       code: 4,

@@ -302,7 +302,7 @@ describe('approvals', () => {
     await terminal.shows(/your answer: y, s or n .*, \d s left/)
     terminal.type('hm\r')
     await terminal.shows(/sent after this answer; the question takes y, s or n/)
-    await terminal.shows(/Nobody answered in time, which counts as no\.[^]*a pity[^]*to you too/)
+    await terminal.shows(/Not answered in time, which counts as a rejection\.[^]*a pity[^]*to you too/)
     terminal.type('y\r')
     await terminal.shows(/\nwhy\?/)
     expect(stageOfItsOwn.fake.requests.at(-1)?.body.messages?.at(-1)?.content).toBe('y')
@@ -316,7 +316,7 @@ describe('approvals', () => {
       return (await stage.host.json('POST', '/api/approvals', request)).body.id
     }
     await using terminal = startTerminal(`exec ${process.execPath} ${main} approval watch --home ${home}`)
-    await terminal.shows(/Waiting for what agents want to do/)
+    await terminal.shows(/Waiting for approvals/)
     terminal.type('y')
     await terminal.shows(/> y$/)
     const id = await ask('early')

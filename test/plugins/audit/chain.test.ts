@@ -210,7 +210,7 @@ describe('the anchor', () => {
     expect(await trail.verify()).toMatchObject({
       status: 'invalid',
       anchor: 'keyless',
-      reason: expect.stringMatching(/key of the anchor is gone/),
+      reason: expect.stringMatching(/key of the anchor is missing/),
     })
     expect(await (await next()).verify()).toMatchObject({ status: 'invalid', anchor: 'keyless' })
   })

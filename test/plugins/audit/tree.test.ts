@@ -158,7 +158,7 @@ describe.each(engines)('checkpoints on %s', (engine) => {
     await keyless.database.sql.run`DELETE FROM core_vault WHERE name = 'checkpoint-key'`
     expect(await keyless.trail.verify()).toMatchObject({
       status: 'invalid',
-      reason: expect.stringMatching(/key that checkpoints are signed with is gone/),
+      reason: expect.stringMatching(/signing key of the checkpoints is missing/),
     })
   })
 

@@ -212,7 +212,7 @@ describe('a registry that cannot be taken', () => {
       'points to another address that may not be called',
       () => ({ status: 302, headers: { location: 'http://169.254.169.254/latest' } }),
       500,
-      /cannot be asked/,
+      /cannot be called/,
     ],
   ]
   it.each(bad)('%s: the last good one stays and the answer says why', async (_, make, status, message) => {

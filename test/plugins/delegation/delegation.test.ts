@@ -168,7 +168,7 @@ describe('agent_kill', () => {
     await callToolJson(test, child, 'agent_spawn', { name: 'reaper-grandchild', system_prompt: 'x' })
     expect(await callTool(test, other, 'agent_kill', { agent_id: child })).toMatchObject({
       failed: true,
-      text: expect.stringContaining('was not made by this one'),
+      text: expect.stringContaining('was not created by this one'),
     })
     expect(await callTool(test, child, 'agent_kill', { agent_id: 'reaper' })).toMatchObject({ failed: true })
     expect(await callTool(test, parent, 'agent_kill', { agent_id: parent })).toMatchObject({ failed: true })
@@ -234,7 +234,7 @@ describe('agent_send', () => {
     const { body } = await test.request<Json>('GET', '/api/agents')
     const id = body.find((each: { name: string }) => each.name === 'team-a').id
     await test.request<Json>('POST', `/api/agents/bulk/stop`, { agent_ids: [id] })
-    expect(await text('team-a')).toContain('takes no messages')
+    expect(await text('team-a')).toContain('accepts no messages')
   })
 
   it('goes five deep, and never back to one that waits', async () => {
@@ -244,7 +244,7 @@ describe('agent_send', () => {
       path.reduceRight((message, to) => use('agent_send', { agent_id: to, message }), 'echo bottom')
     expect(await test.say(ids[0] ?? '', through(names.slice(1, 6)))).toContain('bottom')
     expect(await test.say(ids[0] ?? '', through(names.slice(1, 7)))).toContain('5 deep already')
-    expect(await test.say(ids[0] ?? '', through(['deep-1', 'deep-0']))).toContain('waits for this answer already')
+    expect(await test.say(ids[0] ?? '', through(['deep-1', 'deep-0']))).toContain('is waiting for this answer')
   })
 
   it('gives nobody a tool that they have not: a mightier agent does not use its own for a lesser one', async () => {
@@ -254,7 +254,7 @@ describe('agent_send', () => {
     await spawn('mighty')
     expect(
       await test.say(body.agent_id, use('agent_send', { agent_id: 'mighty', message: 'use system_time {}' })),
-    ).toContain('"lesser", who asked for this, may not use system_time itself')
+    ).toContain('"lesser", who requested this, may not use system_time itself')
   })
 
   it('two agents that ask each other at the same time both get an answer', async () => {

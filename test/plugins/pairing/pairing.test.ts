@@ -349,7 +349,7 @@ describe('what is kept of it', () => {
     expect(last('auth_attempt')).toContain('POST /api/pairing/complete')
     expect(last(' paired from ')).toBe(`pairing_changed: device ${id} "Ada" (android) paired from 127.0.0.1`)
     expect(last(' asked for ')).toMatch(
-      /^pairing_changed: a pairing code asked for by operator at 127\.0\.0\.1, which can be used until 2\d{3}-/,
+      /^pairing_changed: a pairing code requested by operator at 127\.0\.0\.1, which can be used until 2\d{3}-/,
     )
   })
 })

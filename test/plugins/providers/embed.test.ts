@@ -64,7 +64,7 @@ describe('embedding', () => {
   it.each([
     [[[1, 2]], 'sent 1 vectors for 2 texts'],
     [[[1, 2], [1]], 'different lengths'],
-    [[[], []], 'a vector that is none'],
+    [[[], []], 'an invalid vector'],
   ])('vectors that cannot be are refused: %j', async (vectors, why) => {
     await using part = await rig()
     fake.always({ vectors })

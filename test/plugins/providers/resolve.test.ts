@@ -394,7 +394,7 @@ describe('drivers that come and go', () => {
   })
   it('two of one name are an error', async () => {
     await using part = await createRig({ drivers: [slow('slow')] })
-    expect(() => part.registry.add(slow('slow'))).toThrow('there is a provider "slow" already')
+    expect(() => part.registry.add(slow('slow'))).toThrow('provider "slow" exists already')
   })
   it('one that ignores the signal is reported, and unloading goes on', async () => {
     const deaf: ProviderDriver = {

@@ -196,7 +196,7 @@ describe('setting a key', () => {
     const { body } = await host.json('POST', '/api/config/set', { path: 'log_level', value: 'warn' })
     expect(body).toMatchObject({ status: 'applied', key: 'log_level', path: 'log_level', overridden_by: null })
     expect(await events(host)).toContainEqual(
-      expect.stringMatching(/^configuration: setting log_level asked for: log_level from "\w+" to "\w+"$/),
+      expect.stringMatching(/^configuration: change of log_level requested: log_level from "\w+" to "\w+"$/),
     )
   })
 

@@ -305,7 +305,7 @@ test('what is wrong with the configuration is said to who may know it, and nobod
       expect((await host.fetch('/api/auth/providers')).status).toBe(401)
       const { status, body } = await host.json('GET', '/api/auth/login', undefined, operator)
       expect([said, status, body.error.message]).toEqual([said, 503, expect.stringContaining(said)])
-      expect(host.log.join('\n')).toContain('nobody can sign in')
+      expect(host.log.join('\n')).toContain('sign-in is off')
     } finally {
       await host[Symbol.asyncDispose]()
     }

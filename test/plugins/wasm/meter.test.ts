@@ -120,8 +120,8 @@ describe('a module that is not taken', () => {
     ['functions of "svc"', { imports: [[...text('wasi_snapshot_preview1'), ...text('fd_write'), 0, 0]] }],
     ['start section', { sections: { 8: [0] } }],
     ['section 13', { sections: { 13: [0] } }],
-    ['shared or has 64 bits', { memory: [3, 1, 2] }],
-    ['shared or has 64 bits', { memory: [4, 1] }],
+    ['shared and 64-bit memory', { memory: [3, 1, 2] }],
+    ['shared and 64-bit memory', { memory: [4, 1] }],
     [
       '2 memories',
       {

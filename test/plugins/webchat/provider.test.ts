@@ -62,7 +62,7 @@ test('an answer says which model gave it and what it cost', async () => {
   fake.script({ text: 'Unknown.' })
   expect(await tab.say('and now?')).toMatch(/cost unknown · openai\/nobody-knows-it/)
   expect(await tab.page.locator('.answer-foot span').last().getAttribute('title')).toContain(
-    'Nobody knows what nobody-knows-it costs',
+    'The price of nobody-knows-it is unknown',
   )
   await tab.page.reload()
   await expect
