@@ -213,10 +213,10 @@ describe('threats: OIDC pitfalls', () => {
     const { status, body } = await signIn(host)
     expect([status, body.error.message]).toEqual([
       502,
-      expect.stringMatching(/^The (answer of the )?provider "127\.0\.0\.1" could not be (used|asked)$/),
+      expect.stringMatching(/^The (answer of the )?provider "127\.0\.0\.1" could not be (used|reached)$/),
     ])
     expect(await sessions(host)).toBe(0)
-    // A provider that cannot be asked is no attempt of anybody.
+    // An unreachable provider counts as nobody's attempt.
     if (reason === undefined) expect(host.log.join('\n')).toContain('could not be reached')
     else
       expect(await audited(host, 'auth_attempt')).toEqual([
