@@ -348,7 +348,7 @@ describe('what is kept of it', () => {
     expect(last(' removed ')).toBe(`pairing_changed: device ${id} "Ada" removed by operator at 127.0.0.1`)
     expect(last('auth_attempt')).toContain('POST /api/pairing/complete')
     expect(last(' paired from ')).toBe(`pairing_changed: device ${id} "Ada" (android) paired from 127.0.0.1`)
-    expect(last(' asked for ')).toMatch(
+    expect(last(' requested by ')).toMatch(
       /^pairing_changed: a pairing code requested by operator at 127\.0\.0\.1, which can be used until 2\d{3}-/,
     )
   })
