@@ -1,5 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
+import { auditVerify } from './audit-verify.ts'
+import { hostile } from './hostile.ts'
 import { sessionLength } from './session-length.ts'
 import { models } from './models.ts'
 import { probes } from './probes.ts'
@@ -296,6 +298,8 @@ export const figures: readonly Figure[] = [
   { name: 'models', measure: models },
   { name: 'session', measure: sessionLength },
   { name: 'reload', measure: reload },
+  { name: 'hostile', measure: hostile },
+  { name: 'audit-verify', measure: auditVerify },
   { name: 'agents', measure: agents },
   { name: 'streams', measure: streamsAtOnce },
   { name: 'soak', measure: soak },
