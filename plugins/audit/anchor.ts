@@ -37,8 +37,10 @@ export class AnchorFile {
   readonly #vault: Pick<Vault, 'read' | 'write'>
   /** The key and the file change one after the other: who reads between them would take the anchor for damaged. */
   readonly #queue = new SerialQueue()
+  readonly #draft: string
   constructor(file: string, vault: Pick<Vault, 'read' | 'write'>) {
     this.#file = file
+    this.#draft = `${file}.new`
     this.#vault = vault
   }
 
@@ -48,7 +50,8 @@ export class AnchorFile {
 
   async #read(): Promise<AnchorState> {
     const key = await this.#vault.read(KEY_NAME)
-    const text = this.#text()
+    // The very first anchor whose write was cut off after its key: the draft was complete before.
+    const text = this.#text(this.#file) ?? (key === undefined ? undefined : this.#text(this.#draft))
     if (text === undefined) return { kind: key === undefined ? 'unset' : 'missing' }
     // The key is a row of the same database: somebody who can change entries can remove it too.
     if (key === undefined) return { kind: 'keyless' }
@@ -60,9 +63,9 @@ export class AnchorFile {
   }
 
   /** One line, read at every start. */
-  #text(): string | undefined {
+  #text(file: string): string | undefined {
     try {
-      return readFileSync(this.#file, 'utf8')
+      return readFileSync(file, 'utf8')
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
       throw error
@@ -75,22 +78,27 @@ export class AnchorFile {
   }
 
   async #write(tip: Tip): Promise<void> {
-    let key = await this.#vault.read(KEY_NAME)
-    if (key === undefined) {
-      key = randomBytes(32).toString('hex')
-      await this.#vault.write(KEY_NAME, key)
-    }
+    const known = await this.#vault.read(KEY_NAME)
+    const key = known ?? randomBytes(32).toString('hex')
     const text = `${JSON.stringify({ count: tip.count, tip_hash: tip.hash, hmac: sign(key, tip).toString('hex') })}\n`
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const draft = `${this.#file}.new`
-    const handle = await open(draft, 'w', 0o600)
+    const handle = await open(this.#draft, 'w', 0o600)
     try {
       await handle.writeFile(text)
       await handle.sync()
     } finally {
       await handle.close()
     }
-    await rename(draft, this.#file)
+    // A new key comes after the draft that it signed and before the file, so that a crash leaves no file or key alone.
+    if (known === undefined) {
+      await this.#syncFolder()
+      await this.#vault.write(KEY_NAME, key)
+    }
+    await rename(this.#draft, this.#file)
+    await this.#syncFolder()
+  }
+
+  async #syncFolder(): Promise<void> {
     const folder = await open(dirname(this.#file), 'r')
     try {
       await folder.sync()
