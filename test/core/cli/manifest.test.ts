@@ -78,7 +78,7 @@ describe('svc manifest', () => {
     await keygen()
     expect(await runHere(['manifest', 'keygen', file('signer.pem')])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('EEXIST') as string,
+      stderr: expect.stringContaining('exists already') as string,
     })
     expect(await runHere(['manifest', 'sign', file('none.toml'), '--key', file('signer.pem')])).toMatchObject({
       code: 4,

@@ -76,7 +76,7 @@ describe('nothing leads out of the workspace', () => {
     await callTool(test, other, 'file_write', { path: 'mine', content: 'private' })
     for (const path of ['out/passwd', 'hard', `${folder(other)}/mine`])
       expect(await call('file_read', { path })).toMatchObject({ failed: true })
-    expect((await call('code_search', { query: 'hidden' })).text).toContain('Nothing holds')
+    expect((await call('code_search', { query: 'hidden' })).text).toContain('Nothing contains')
     expect((await call('file_list', { path: 'out' })).failed).toBe(true)
   })
 })
@@ -154,6 +154,6 @@ describe('code_search', () => {
   // As a regular expression the query would take for ever.
   it('finds nothing for a hostile text', async () => {
     await call('file_write', { path: 'long', content: 'a'.repeat(500_000) })
-    expect((await call('code_search', { query: `${'(a+)+'.repeat(20)}$` })).text).toContain('Nothing holds')
+    expect((await call('code_search', { query: `${'(a+)+'.repeat(20)}$` })).text).toContain('Nothing contains')
   })
 })
