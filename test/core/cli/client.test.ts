@@ -90,7 +90,7 @@ describe('status and refusals', () => {
 describe('agents and plugins', () => {
   it('spawns from flags, shows, lists and kills by name', async () => {
     expect((await svc('agent', 'spawn', '--name', 'scout', '--prompt', 'You find "things".')).stdout).toMatch(
-      /^agent "scout" \([\da-f-]{36}\) is there/,
+      /^agent "scout" \([\da-f-]{36}\) was created; talk to it with: svc chat scout\n/,
     )
     expect(await json('agent', 'show', 'scout')).toMatchObject({
       name: 'scout',

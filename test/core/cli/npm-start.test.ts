@@ -29,12 +29,14 @@ afterAll(async () => {
   // The port closes before the process has ended, and it may write meanwhile.
   await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 })
-/** Settles when the daemon at the address ends. */
-function goneFrom(url: string): Promise<void> {
+/** Connects to the daemon at the address; `gone` settles when it ends. */
+function watchDaemon(url: string): Promise<{ readonly gone: Promise<void> }> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
-    connect(Number(port), hostname)
-      .once('close', () => resolve())
+    const socket = connect(Number(port), hostname)
+    const gone = new Promise<void>((settle) => socket.once('close', () => settle()))
+    socket
+      .once('connect', () => resolve({ gone }))
       .once('error', reject)
       .resume()
   })
@@ -49,7 +51,7 @@ const inTerminal = async (redirected: boolean) => {
   })
   const [, url = ''] = await terminal.shows(/svc listening on (http:\S+)/)
   await terminal.shows(/Open the chat page/)
-  return { terminal, gone: goneFrom(url) }
+  return { terminal, ...(await watchDaemon(url)) }
 }
 
 it('SIGTERM to npm ends the daemon', async () => {
