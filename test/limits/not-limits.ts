@@ -141,15 +141,15 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   ],
   'pairing.push_timeout_ms': [
     'test/plugins/pairing/push.test.ts',
-    'to a service that never answers is given up after push_timeout_ms, which the answer and the audit log name',
+    'to a service that never answers ends after push_timeout_ms, as the answer and the audit log say',
   ],
   'plugins.webhooks.max_attempts': [
     'test/plugins/webhooks/webhooks.test.ts',
-    'a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again',
+    'what a slow or redirecting receiver did not take is a dead letter that can be sent again',
   ],
   'plugins.webhooks.timeout_ms': [
     'test/plugins/webhooks/webhooks.test.ts',
-    'a receiver that is slow or redirects has not received, and what nobody takes is a dead letter that can be sent again',
+    'what a slow or redirecting receiver did not take is a dead letter that can be sent again',
   ],
   'plugins.webhooks.max_waiting': [
     'test/plugins/webhooks/webhooks.test.ts',
