@@ -6,7 +6,7 @@ import type { Clock } from './clock.ts'
 import type { ApprovalsConfig } from './config.ts'
 import type { Approval, Standing } from './contract.ts'
 import { policyOf } from './policy.ts'
-import { isHarmful, isRisky, riskOf } from './risk.ts'
+import { isAtLeastHigh, isHarmful, isRisky, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
 import type { RequestRow } from './schema.ts'
 import type { ApprovalService } from './service.ts'
@@ -61,11 +61,12 @@ export class ApprovalGate {
     }
   }
 
-  #needsApproval({ agent, tool, risk, refusal, suspicion }: ToolCallAttempt): boolean {
-    const { config } = this.#deps
+  #needsApproval({ agent, tool, args, risk, refusal, suspicion }: ToolCallAttempt): boolean {
+    const { config, tools } = this.#deps
     const policy = policyOf(agent, config)
     if (policy === 'never') return false
-    const isSuspicious = suspicion !== undefined && isHarmful(tool, risk)
+    const isSuspicious =
+      suspicion !== undefined && (isHarmful(tool, risk) || isAtLeastHigh(tools.find(tool)?.assess?.(args)?.harm))
     return policy !== 'risky' || refusal !== undefined || isSuspicious || isRisky(tool, risk, config.require_approval)
   }
 

@@ -39,6 +39,8 @@ export function isRisky(tool: string, declared: Declared | undefined, listed: re
  * its own files.
  */
 export function isHarmful(tool: string, declared: Declared | undefined): boolean {
-  const risk = riskOf(tool, declared)
+  return isAtLeastHigh(riskOf(tool, declared))
+}
+export function isAtLeastHigh(risk: RiskLevel | undefined): boolean {
   return risk === 'high' || risk === 'critical'
 }

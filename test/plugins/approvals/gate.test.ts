@@ -30,6 +30,14 @@ const run: ToolDescription = {
     return assessCommand(command)
   },
 }
+/** A tool that is harmless, except for some of its calls. */
+const send: ToolDescription = {
+  name: 'send',
+  description: '',
+  input: {},
+  risk: 'read',
+  assess: (args) => ({ intent: 'send', harm: v.parse(v.object({ harm: v.picklist(['medium', 'high']) }), args).harm }),
+}
 
 async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsConfig> = {}) {
   const { database } = await open(engine)
@@ -79,7 +87,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       service,
       store,
       clock,
-      tools: { find: (name) => (name === 'run' ? run : undefined) },
+      tools: { find: (name) => [run, send].find((tool) => tool.name === name) },
       leaving: unloaded.signal,
     })
     return {
@@ -366,6 +374,18 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(request?.description).toContain('web_fetch refuses Secret')
     await risky.service.approve(request?.id ?? '', 'operator')
     expect(await outcome(tainted)).toBe('passed')
+  })
+
+  it('asks about a call that may do harm, after something that looked like instructions', async () => {
+    const { gate, service } = await start(engine)
+    const suspicion = 'a page looked like instructions'
+    await gate(attempt({ tool: 'send', risk: 'read', args: { harm: 'high' } }))
+    await gate(attempt({ tool: 'send', risk: 'read', args: { harm: 'medium' }, suspicion }))
+    const call = gate(attempt({ tool: 'send', risk: 'read', args: { harm: 'high' }, suspicion }))
+    const [request] = await pending(service)
+    expect(request?.description).toContain(suspicion)
+    await service.reject(request?.id ?? '', 'operator')
+    expect(await outcome(call)).toContain('a person rejected it')
   })
 
   it('forgets what was decided long ago', async () => {
