@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import module from 'node:module'
 import { networkInterfaces } from 'node:os'
 import { createApp } from '../app.ts'
@@ -8,6 +8,7 @@ import type { Config, LoadedConfig, PluginSchemas } from '../config/load.ts'
 import { withWarning } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
+import { makeFolder } from '../storage/make-folder.ts'
 import { LogFeed } from '../log/feed.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
@@ -81,12 +82,12 @@ async function readSettings({ location, flags }: ServeOptions): Promise<LoadedCo
 }
 function prepareHome(home: string): void {
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 })
+    makeFolder(home)
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason'
     throw new Failure(
-      exits.failed,
+      exits.config,
       `the home ${home} cannot be used (${code})`,
       'make it writable for this user, or choose another one with --home',
       { cause: error },

@@ -14,6 +14,7 @@ export function explainStart(error: unknown, config: Config): unknown {
     explainServer(error, config.database_url) ??
     explainCertificate(error, config) ??
     explainListen(error, config) ??
+    explainFolder(error) ??
     error
   )
 }
@@ -88,6 +89,16 @@ function explainListen(error: unknown, config: Config): Failure | undefined {
     default:
       return undefined
   }
+}
+
+function explainFolder(error: unknown): Failure | undefined {
+  if (!(error instanceof Error && 'syscall' in error && error.syscall === 'mkdir' && 'path' in error)) return undefined
+  return new Failure(
+    exits.config,
+    `the folder ${String(error.path)} cannot be made (${codeOf(error)})`,
+    'make it by hand, or correct the key that names it (data_dir, database_url)',
+    { cause: error },
+  )
 }
 
 /** Why a PostgreSQL server lets nobody in; `undefined` for any other failure. */

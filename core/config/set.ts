@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, open, realpath, rename, rm } from 'node:fs/promises'
+import { open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { makeFolder } from '../storage/make-folder.ts'
 import { checkLayer, nest, overlay, splitKey } from './layer.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
 import { MASKED_SECRET_MESSAGE } from '../schema/secret.ts'
@@ -163,7 +164,7 @@ function without(tree: Tree, path: readonly string[]): Tree {
 
 /** Written beside it, flushed, then renamed: a reader sees the old file or the new one. */
 async function replaceFile(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   const part = join(dirname(file), `.config.${randomBytes(6).toString('hex')}.tmp`)
   try {
     const handle = await open(part, 'wx', 0o600)

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type BetterSqlite3 from 'better-sqlite3'
 import Sqlite from 'better-sqlite3'
 import * as v from 'valibot'
+import { makeFolder } from './make-folder.ts'
 import { codeOf, isBusy } from './failure.ts'
 
 /** Another daemon serves this home. */
@@ -37,7 +38,7 @@ const DaemonFile = v.object({ pid: v.pipe(v.number(), v.integer()), listen_addr:
  * with the process. The holder's pid is in the file's header, where others can read it. Throws `HomeInUse`.
  */
 export async function lockHome(home: string): Promise<HomeLock> {
-  mkdirSync(home, { recursive: true, mode: 0o700 })
+  makeFolder(home)
   const db = take(home)
   const published = join(home, 'daemon.json')
   const afterCrash = existsSync(published)

@@ -2,7 +2,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readSync,
@@ -12,6 +11,7 @@ import {
   chmodSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { makeFolder } from './make-folder.ts'
 import type { ReadOnlyDatabase } from './read-only.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 
@@ -65,7 +65,7 @@ export function syncFolder(folder: string): void {
  * new database is made under another name and renamed, so an empty file is always the remains of an accident.
  */
 export async function openFile(path: string): Promise<SqliteConnection> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   if (!existsSync(path)) await create(path)
   refuseForeign(path)
   using _ = await bystander(path)

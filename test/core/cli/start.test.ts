@@ -154,8 +154,35 @@ describe('svc start', () => {
   it('refuses a home it cannot use', async () => {
     await writeFile(join(home, 'file'), '')
     const { code, stderr } = await runHere(['start', '--home', join(home, 'file', 'home'), '--port', '0'])
-    expect(code).toBe(1)
+    expect(code).toBe(6)
     expect(stderr).toMatch(/the home \S+ cannot be used \(ENOTDIR\)\n {2}-> make it writable/)
+  })
+  // Node's recursive mkdir never returns there: the system answers ENOENT although the folder above exists.
+  it.each([
+    [
+      'the home',
+      ['start', '--home', '/proc/svc-home'],
+      {},
+      /the home \/proc\/svc-home cannot be used \(ENOENT\)\n {2}-> /,
+    ],
+    ['the home of a command', ['config', 'set', 'log_level', 'debug', '--home', '/proc/svc-home'], {}, /ENOENT/],
+    [
+      'the folder of the database',
+      ['start'],
+      { SVC_DATABASE_URL: 'sqlite:/proc/svc-data/svc.db' },
+      /the folder \/proc\/svc-data cannot be made \(ENOENT\)\n {2}-> .*database_url/,
+    ],
+    [
+      'the folder of the data',
+      ['start'],
+      { SVC_DATA_DIR: '/proc/svc-data/deep' },
+      /the folder \/proc\/svc-data cannot be made \(ENOENT\)/,
+    ],
+  ] as const)('ends at once when %s cannot be made', async (_, args, env, message) => {
+    const port = args[0] === 'start' ? ['--port', '0'] : []
+    const { code, stderr } = await runCli([...args, ...port], { env: { SVC_HOME: home, ...env } })
+    expect(stderr).toMatch(message)
+    expect(code).toBe(args[0] === 'start' ? 6 : 1)
   })
   it('refuses a wrong configuration with file, line and key, and warns of unknown keys', async () => {
     await writeFile(join(home, 'config.toml'), '[rate_limit]\ntokens_per_minute = "many"\n')
