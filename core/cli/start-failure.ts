@@ -1,3 +1,5 @@
+import { existsSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
@@ -14,6 +16,7 @@ export function explainStart(error: unknown, config: Config): unknown {
     explainServer(error, config.database_url) ??
     explainCertificate(error, config) ??
     explainListen(error, config) ??
+    explainFullDisk(error, config) ??
     explainFolder(error) ??
     error
   )
@@ -89,6 +92,27 @@ function explainListen(error: unknown, config: Config): Failure | undefined {
     default:
       return undefined
   }
+}
+
+function explainFullDisk(error: unknown, config: Config): Failure | undefined {
+  const code = codeOf(error) || codeOf(error instanceof Error ? error.cause : undefined)
+  if (!['SQLITE_FULL', 'ENOSPC', 'EDQUOT'].includes(code)) return undefined
+  const folders = [...new Set([config.home_dir, config.data_dir])]
+  const full = folders.find(hasNoSpace) ?? config.home_dir
+  return new Failure(
+    exits.failed,
+    `the disk of ${full} is full`,
+    `free some space there and start again; copies of the database are in ${join(config.data_dir, 'snapshots')}, ` +
+      `backups in ${join(config.home_dir, 'backups')}`,
+    { cause: error },
+  )
+}
+/** Less than what the first writes of a start need. */
+const MIN_FREE_BYTES = 1_048_576
+function hasNoSpace(folder: string): boolean {
+  if (!existsSync(folder)) return false
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize < MIN_FREE_BYTES
 }
 
 function explainFolder(error: unknown): Failure | undefined {

@@ -97,6 +97,20 @@ export async function syncFolder(folder: string): Promise<void> {
     await handle.close()
   }
 }
+/** Runs what writes below a folder. Throws `service_unavailable` when its disk is full. */
+export async function refuseFullDisk<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && FULL_DISK.has(error.code))) throw error
+    throw new Refusal('service_unavailable', `The disk of ${folder} is full: free some space, then try again`, {
+      cause: error,
+      retryAfterSecs: 5,
+    })
+  }
+}
+const FULL_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
+
 function whenMissing(error: unknown): never[] {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
   throw error

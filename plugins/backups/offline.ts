@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import type { OfflineDeps } from 'svc/internal'
-import { BackupFolder } from './folder.ts'
+import { BackupFolder, refuseFullDisk } from './folder.ts'
 import { makeBackup } from './making.ts'
 import { stageRestore } from './restoring.ts'
 import { Limits } from './schema.ts'
@@ -23,16 +23,18 @@ const stamp = (): string => new Date().toISOString().replaceAll(/[-:.]/g, '')
 export async function createOffline(parts: OfflineDeps, options: Options): Promise<unknown> {
   const { databaseSnapshots, config } = parts
   const folder = new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limitsOf(parts))
-  const { filename, path, sizeBytes } = await makeBackup(
-    {
-      databaseSnapshots,
-      folder,
-      version: text(options['version']) ?? 'unknown',
-      config: () => config,
-      now: () => new Date(),
-      id: () => crypto.randomUUID().slice(0, 8),
-    },
-    { passphrase: text(options['passphrase']) },
+  const { filename, path, sizeBytes } = await refuseFullDisk(databaseSnapshots.homeDir, () =>
+    makeBackup(
+      {
+        databaseSnapshots,
+        folder,
+        version: text(options['version']) ?? 'unknown',
+        config: () => config,
+        now: () => new Date(),
+        id: () => crypto.randomUUID().slice(0, 8),
+      },
+      { passphrase: text(options['passphrase']) },
+    ),
   )
   return { filename, path, size_bytes: sizeBytes }
 }
@@ -41,12 +43,14 @@ export async function createOffline(parts: OfflineDeps, options: Options): Promi
 export async function restoreOffline(parts: OfflineDeps, options: Options): Promise<unknown> {
   const { databaseSnapshots } = parts
   const id = `${stamp()}-${crypto.randomUUID().slice(0, 8)}`
-  const staged = await stageRestore(databaseSnapshots, limitsOf(parts), {
-    file: text(options['file']) ?? '',
-    passphrase: text(options['passphrase']),
-    id,
-    at: new Date().toISOString(),
-  })
+  const staged = await refuseFullDisk(databaseSnapshots.homeDir, () =>
+    stageRestore(databaseSnapshots, limitsOf(parts), {
+      file: text(options['file']) ?? '',
+      passphrase: text(options['passphrase']),
+      id,
+      at: new Date().toISOString(),
+    }),
+  )
   databaseSnapshots.planSwap(staged.plan)
   return {
     restored_files: staged.files,

@@ -1,6 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { DatabaseSnapshots } from 'svc/internal'
 import type { Audit } from '../audit/contract.ts'
+import { refuseFullDisk } from './folder.ts'
 import type { BackupFolder, StoredBackup } from './folder.ts'
 import type { MadeBackup, MakingParts } from './making.ts'
 import type { ArchiveLimits } from './opened.ts'
@@ -131,7 +132,7 @@ export class Backups {
     this.#busy = what.replace(/^a /, 'A ')
     try {
       await this.sweep()
-      return await work()
+      return await refuseFullDisk(this.#parts.databaseSnapshots.homeDir, work)
     } finally {
       this.#busy = undefined
     }

@@ -104,7 +104,7 @@ async function turns(daemon: Parameters<typeof call>[0], status: string): Promis
 /** Lines that begin a message; a stack below one is part of it. */
 const messages = (output: string): string[] => output.split('\n').filter((line) => /^\d\d:\d\d:\d\d/.test(line))
 
-function fill(file: string): void {
+export function fill(file: string): void {
   for (const size of [1_048_576, 4_096]) {
     const block = Buffer.alloc(size)
     // As much as goes; the error is what is wanted.
