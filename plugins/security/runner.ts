@@ -17,7 +17,11 @@ export interface SystemRow {
 }
 interface ProbedRow extends SystemRow {
   readonly at: number
+  /** Whether the probe did not end in time, so that its row says nothing yet. */
+  readonly late?: boolean
 }
+/** How much longer a probe may take when it is tried again: a busy machine refutes nothing. */
+const RETRY_FACTOR = 5
 
 export interface RunnerDeps {
   /** The probes, collected from the plugins that own the systems. */
@@ -72,36 +76,51 @@ export class ProbeRunner {
   async #all(): Promise<void> {
     const { leaving } = this.#deps
     const probes = new Map((await this.#deps.probes()).map((probe) => [probe.system, probe]))
+    const late: Probe[] = []
     for (const system of systemNames) {
       if (leaving.aborted) return
       const probe = probes.get(system)
-      const row = probe
-        ? await this.#check(probe)
+      const row: ProbedRow = probe
+        ? await this.#check(probe, 'first')
         : { ...unprobed(system, 'the plugin that owns it is not loaded'), at: this.#deps.now() }
-      // A result from a daemon that is stopping means nothing.
-      if (leaving.aborted) return
-      const before = this.#rows.get(system)
-      this.#rows.set(system, row)
-      if ((before?.status === 'failed') !== (row.status === 'failed')) await this.#deps.changed(row)
+      if (probe && row.late === true) late.push(probe)
+      await this.#record(row)
       // Let other work run between the probes.
       await turn()
     }
+    for (const probe of late) {
+      if (leaving.aborted) return
+      await this.#record(await this.#check(probe, 'retry'))
+    }
+    if (leaving.aborted) return
     this.#ranAt = this.#deps.now()
   }
 
-  async #check(probe: Probe): Promise<ProbedRow> {
-    const { leaving, now, timeoutMs } = this.#deps
+  async #record(row: ProbedRow): Promise<void> {
+    // A result from a daemon that is stopping means nothing.
+    if (this.#deps.leaving.aborted) return
+    const failed = this.#rows.get(row.system)?.status === 'failed'
+    // A failed system has not recovered because its probe is late.
+    if (failed && row.late === true) return
+    this.#rows.set(row.system, row)
+    if (failed !== (row.status === 'failed')) await this.#deps.changed(row)
+  }
+
+  async #check(probe: Probe, attempt: 'first' | 'retry'): Promise<ProbedRow> {
+    const { leaving, now } = this.#deps
+    const retryMs = this.#deps.timeoutMs * RETRY_FACTOR
+    const timeoutMs = attempt === 'retry' ? retryMs : this.#deps.timeoutMs
     const from = now()
+    let late = false
     const ended = AbortSignal.any([leaving, AbortSignal.timeout(timeoutMs)])
-    const late = `no end within ${timeoutMs} ms`
     const finding = await rehearse(() => settled(async () => probe.run(ended), ended)).catch(
       (error: unknown): Finding => {
         if (leaving.aborted || !ended.aborted)
           return { cases: [{ name: messageOf(error), passed: false }], evidence: 'the probe itself failed' }
-        // One time-out may be a busy machine; two in a row count as a failure.
-        return this.#rows.get(probe.system)?.evidence === late
-          ? { cases: [{ name: late, passed: false }], evidence: late }
-          : { cases: [], evidence: late, skipped: true }
+        const reason = `no end within ${timeoutMs} ms`
+        if (attempt === 'retry') return { cases: [{ name: reason, passed: false }], evidence: reason }
+        late = true
+        return { cases: [], evidence: `${reason}; tried once more with ${retryMs} ms`, skipped: true }
       },
     )
     const failures = finding.cases.filter(({ passed }) => !passed).map(({ name }) => name)
@@ -114,6 +133,7 @@ export class ProbeRunner {
       failures,
       evidence: finding.evidence,
       at: now(),
+      late,
     }
   }
 }

@@ -15,7 +15,10 @@ export const SecurityConfig = fileOnly(
       ),
       10_000,
     ),
-    probe_timeout_ms: v.optional(count('Milliseconds after which a probe that has not ended counts as failed.'), 2_000),
+    probe_timeout_ms: v.optional(
+      count('Milliseconds a probe has to end; a late one is tried once more with five times as long before it fails.'),
+      2_000,
+    ),
     stale_ms: v.optional(count('Milliseconds after which a result counts as unknown.'), 180_000),
     first_probe_ms: v.optional(
       v.pipe(
