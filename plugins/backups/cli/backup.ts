@@ -11,11 +11,13 @@ import {
   openStoppedHome,
   print,
   printJson,
-  readSecret,
 } from 'svc/cli'
 import type { ClientArgs } from 'svc/cli'
+import { readPassphrase } from './passphrase.ts'
 
 const Created = v.looseObject({ filename: v.string(), path: v.string(), size_bytes: v.number() })
+/** As for `POST /api/backup`, which a command without a daemon does not ask. */
+const MIN_PASSPHRASE_CHARS = 12
 /** A backup of much data takes long; the daemon reports a failure itself. */
 const NO_TIMEOUT = 0
 
@@ -26,7 +28,8 @@ export default defineCommand({
   args: {
     passphrase: {
       type: 'boolean',
-      description: 'Include the key of the vault, encrypted with a passphrase that you enter: for another machine',
+      description:
+        'Include the key of the vault, encrypted with a passphrase: asked for, or the first line of standard input',
     },
     ...clientArgs,
   },
@@ -35,7 +38,8 @@ export default defineCommand({
     ['svc backup --passphrase', 'one that another machine can use alone'],
   ],
   async run(args) {
-    const passphrase = args.passphrase === true ? await readSecret('Passphrase: ') : undefined
+    const passphrase =
+      args.passphrase === true ? await readPassphrase('backup --passphrase', MIN_PASSPHRASE_CHARS) : undefined
     const backup = (await hasDaemon(args))
       ? await createByDaemon(args, passphrase)
       : await createOffline(args, passphrase)

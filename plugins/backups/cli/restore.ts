@@ -16,9 +16,9 @@ import {
   openStoppedHome,
   print,
   printJson,
-  readSecret,
 } from 'svc/cli'
 import type { ClientArgs, Config } from 'svc/cli'
+import { readPassphrase } from './passphrase.ts'
 
 /** A restore of much data takes long; the daemon reports a failure itself. */
 const NO_TIMEOUT = 0
@@ -36,7 +36,7 @@ export default defineCommand({
     },
     passphrase: {
       type: 'boolean',
-      description: 'Ask for the passphrase of the backup: it was made on another machine',
+      description: 'Read the passphrase of a backup of another machine: asked for, or the first line of standard input',
     },
     ...clientArgs,
   },
@@ -45,7 +45,8 @@ export default defineCommand({
     ['svc restore ~/.svc/data/snapshots/svc-20260131T120000000Z.db', 'the database alone, after it was damaged'],
   ],
   async run(args) {
-    const passphrase = args.passphrase === true ? await readSecret('Passphrase: ') : undefined
+    const passphrase =
+      args.passphrase === true ? await readPassphrase(`restore ${args.file} --passphrase`, 1) : undefined
     if (await hasDaemon(args)) return await restoreByDaemon(args, passphrase)
     using home = await openStoppedHome(locateHome(args))
     const file = findFile(home.config, args.file)

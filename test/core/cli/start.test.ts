@@ -29,6 +29,22 @@ async function addPlugin(name: string, setup: string): Promise<void> {
 const route = (body: string): string =>
   `routes.add(defineRoute({ method: 'POST', path: '/api/odd', summary: 'Odd', auth: 'bearer', effect: 'conversation', cost: 1, returns: v.object({ ok: v.boolean() }), async handle() { ${body} } }))`
 
+describe('a passphrase without a terminal', () => {
+  it.each([
+    ['', 'no passphrase was given'],
+    ['short\n', 'the passphrase must have at least 12 characters'],
+  ])('of %j is refused, and the message says how to give one', async (input, problem) => {
+    expect(await runCli(['backup', '--passphrase', '--home', home], { input })).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(
+        `${problem}\\n {2}-> without a terminal it is the first line of standard input: .*backup --passphrase < passphrase.txt`,
+      ) as string,
+    })
+    expect(existsSync(join(home, 'backups'))).toBe(false)
+  })
+})
+
 describe('svc start', () => {
   it('names the key of a certificate it cannot read', async () => {
     await writeFile(
