@@ -17,7 +17,7 @@ export function explainStart(error: unknown, config: Config): unknown {
     explainCertificate(error, config) ??
     explainListen(error, config) ??
     explainFullDisk(error, config) ??
-    explainFolder(error) ??
+    explainFolder(error, config) ??
     error
   )
 }
@@ -102,8 +102,7 @@ function explainFullDisk(error: unknown, config: Config): Failure | undefined {
   return new Failure(
     exits.failed,
     `the disk of ${full} is full`,
-    `free some space there and start again; copies of the database are in ${join(config.data_dir, 'snapshots')}, ` +
-      `backups in ${join(config.home_dir, 'backups')}`,
+    `free some space there and start again; backups in ${join(config.home_dir, 'backups')} can be moved elsewhere`,
     { cause: error },
   )
 }
@@ -115,8 +114,16 @@ function hasNoSpace(folder: string): boolean {
   return bavail * bsize < MIN_FREE_BYTES
 }
 
-function explainFolder(error: unknown): Failure | undefined {
-  if (!(error instanceof Error && 'syscall' in error && error.syscall === 'mkdir' && 'path' in error)) return undefined
+function explainFolder(error: unknown, { home_dir: home }: Config): Failure | undefined {
+  if (!(error instanceof Error && 'syscall' in error && 'path' in error)) return undefined
+  if (error.path === join(home, 'daemon.lock'))
+    return new Failure(
+      exits.config,
+      `the home ${home} cannot be used (${codeOf(error)})`,
+      'make it writable for this user, or choose another one with --home',
+      { cause: error },
+    )
+  if (error.syscall !== 'mkdir') return undefined
   return new Failure(
     exits.config,
     `the folder ${String(error.path)} cannot be made (${codeOf(error)})`,

@@ -173,26 +173,33 @@ describe('svc start', () => {
     expect(code).toBe(6)
     expect(stderr).toMatch(/the home \S+ cannot be used \(ENOTDIR\)\n {2}-> make it writable/)
   })
-  // Node's recursive mkdir never returns there: the system answers ENOENT although the folder above exists.
+  // Node's recursive mkdir never returns there: the system answers ENOENT although the folder above exists (EACCES to
+  // anybody but root).
   it.each([
     [
       'the home',
       ['start', '--home', '/proc/svc-home'],
       {},
-      /the home \/proc\/svc-home cannot be used \(ENOENT\)\n {2}-> /,
+      /the home \/proc\/svc-home cannot be used \((?:ENOENT|EACCES)\)\n {2}-> /,
     ],
-    ['the home of a command', ['config', 'set', 'log_level', 'debug', '--home', '/proc/svc-home'], {}, /ENOENT/],
+    [
+      'what is in the home',
+      ['start', '--home', '/proc'],
+      {},
+      /the home \/proc cannot be used \((?:ENOENT|EACCES)\)\n {2}-> /,
+    ],
+    ['the home of a command', ['config', 'set', 'log_level', 'debug', '--home', '/proc/svc-home'], {}, /ENOENT|EACCES/],
     [
       'the folder of the database',
       ['start'],
       { SVC_DATABASE_URL: 'sqlite:/proc/svc-data/svc.db' },
-      /the folder \/proc\/svc-data cannot be made \(ENOENT\)\n {2}-> .*database_url/,
+      /the folder \/proc\/svc-data cannot be made \((?:ENOENT|EACCES)\)\n {2}-> .*database_url/,
     ],
     [
       'the folder of the data',
       ['start'],
       { SVC_DATA_DIR: '/proc/svc-data/deep' },
-      /the folder \/proc\/svc-data cannot be made \(ENOENT\)/,
+      /the folder \/proc\/svc-data cannot be made \((?:ENOENT|EACCES)\)/,
     ],
   ] as const)('ends at once when %s cannot be made', async (_, args, env, message) => {
     const port = args[0] === 'start' ? ['--port', '0'] : []

@@ -259,7 +259,7 @@ describe('a restore', () => {
       const foreign = await host.json('POST', '/api/restore', { filename: 'svc_backup_20300101T000000000Z.zip' })
       expect(foreign).toMatchObject({
         status: 400,
-        body: { error: { message: expect.stringMatching(/not made by this installation/) } },
+        body: { error: { message: expect.stringMatching(/made by another installation/) } },
       })
     } finally {
       await rm(elsewhere, { recursive: true, force: true })
@@ -292,7 +292,7 @@ describe('a restore', () => {
     })
 
     it.each([
-      ['without the passphrase it was sealed with', {}, /not made by this installation/],
+      ['without the passphrase it was sealed with', {}, /made by another installation/],
       ['with another passphrase', { passphrase: 'wrong horse battery' }, /passphrase/],
     ])('is refused %s', async (_what, given, message) => {
       expect(await host.json('POST', '/api/restore', { filename, ...given })).toMatchObject({

@@ -288,7 +288,7 @@ describe('hostile restore', () => {
   it('an archive of somebody without the key is refused before anything is unpacked', async () => {
     const file = join(home, 'other.zip')
     await writeArchive(file, randomBytes(32), { 'data/svc.db': database })
-    expect(await restore(file)).toMatch(/not made by this installation, or was changed since/)
+    expect(await restore(file)).toMatch(/made by another installation, or was changed since/)
   })
 
   it('one with another content under the old code is refused', async () => {
