@@ -99,12 +99,9 @@ function explainFullDisk(error: unknown, config: Config): Failure | undefined {
   if (!['SQLITE_FULL', 'ENOSPC', 'EDQUOT'].includes(code)) return undefined
   const folders = [...new Set([config.home_dir, config.data_dir])]
   const full = folders.find(hasNoSpace) ?? config.home_dir
-  return new Failure(
-    exits.failed,
-    `the disk of ${full} is full`,
-    `free some space there and start again; backups in ${join(config.home_dir, 'backups')} can be moved elsewhere`,
-    { cause: error },
-  )
+  return new Failure(exits.failed, `the disk of ${full} is full`, 'free some space there, then start again', {
+    cause: error,
+  })
 }
 /** Less than what the first writes of a start need. */
 const MIN_FREE_BYTES = 1_048_576

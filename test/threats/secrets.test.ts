@@ -118,7 +118,7 @@ describe('threats: what must not come out', () => {
     for (const name of ['.', ...(await readdir(host.home, { recursive: true }))]) {
       const { mode } = await stat(join(host.home, name))
       // The home is closed to others, and so is each file with keys or rows, also when somebody opens the home.
-      if ((name === '.' || /\.(db|db-wal|db-shm|key|json|toml|lock)$|anchor/.test(name)) && (mode & 0o077) !== 0)
+      if ((name === '.' || /\.(db|db-wal|db-shm|key|json|toml|lock|anchor)$/.test(name)) && (mode & 0o077) !== 0)
         loose.push(`${name} ${(mode & 0o777).toString(8)}`)
     }
     expect(loose).toEqual([])
