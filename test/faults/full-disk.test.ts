@@ -36,7 +36,7 @@ describe.skipIf(!canMount)('on a full disk (needs mount)', () => {
     }
     fill(join(disk, 'ballast'))
     const started = await runCli(['start', '--home', home, '--port', '0'])
-    expect(started.stderr).toContain(`svc: the disk of ${home} is full\n  -> free some space there and start again`)
+    expect(started.stderr).toContain(`svc: the disk of ${home} is full\n  -> free some space there, then start again`)
     expect(started.code).toBe(1)
     rmSync(join(disk, 'ballast'))
     await using again = await startDaemon(home)
