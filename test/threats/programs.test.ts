@@ -797,6 +797,51 @@ describe('threats: the network of programs', () => {
     await rm(plugins, { recursive: true })
   })
 
+  it('only the folders that the file opens to programs are open to them', async () => {
+    const base = await realpath(await mkdtemp(join('/var/tmp', 'svc-opened-')))
+    const [read, write, closed] = ['read', 'write', 'closed'].map((name) => join(base, name)) as [
+      string,
+      string,
+      string,
+    ]
+    for (const path of [read, write, closed]) {
+      await mkdir(path)
+      await writeFile(join(path, 'there'), 'to read')
+    }
+    {
+      await using tools = await openTools(['shell'], {
+        config: { plugins: { shell: { read: [read], write: [write] } } },
+      })
+      const agent = await tools.spawn('reader', 'shell = ["*"]')
+      const { text } = await tools.call(agent, 'shell_exec', {
+        command: `sh -c 'cat ${read}/there ${write}/there; echo x > ${write}/new; echo x > ${read}/new; cat ${closed}/there; echo x > ${closed}/new; echo end'`,
+      })
+      expect(text).toContain('to readto read')
+      expect(text).toContain('end')
+      expect(await Promise.all([read, write, closed].map((path) => readdir(path)))).toEqual([
+        ['there'],
+        ['new', 'there'],
+        ['there'],
+      ])
+    }
+    await rm(base, { recursive: true })
+  })
+
+  it('what a program writes below /tmp is its own, and nothing of others is to be seen there', async () => {
+    const name = `svc-private-${process.pid}`
+    await writeFile(join('/tmp', `${name}-host`), 'of the host')
+    await using tools = await openTools(['shell'])
+    const agent = await tools.spawn('writer', 'shell = ["*"]')
+    const { text } = await tools.call(agent, 'shell_exec', {
+      command: `sh -c 'echo mine > /tmp/${name}; cat /tmp/${name} /tmp/${name}-host; echo end'`,
+    })
+    expect(text).toContain('mine')
+    expect(text).toContain('end')
+    expect(text).not.toContain('of the host')
+    expect(existsSync(join('/tmp', name))).toBe(false)
+    await rm(join('/tmp', `${name}-host`))
+  })
+
   it('a page folder that is written relative to where the daemon was started is as closed as an absolute one', async () => {
     // Not where homes lie, which may be below `/dev`: that is closed for another reason.
     const page = await realpath(await mkdtemp(join('/var/tmp', 'svc-page-')))

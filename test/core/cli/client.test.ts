@@ -309,6 +309,18 @@ describe('configuration of a running daemon', () => {
   })
 })
 
+describe('a default that cannot be used', () => {
+  it.each(['status', 'doctor'])('is reported by svc %s', async (command) => {
+    const own = await mkdtemp(join(tmpdir(), 'svc-default-'))
+    await writeFile(join(own, 'config.toml'), 'default_provider = "openia"\n')
+    await using _other = await startDaemon(own)
+    expect((await runHere([command, '--home', own])).stdout).toContain(
+      'There is no provider "openia"; did you mean "openai"?',
+    )
+    await rm(own, { recursive: true })
+  })
+})
+
 describe('stop', () => {
   it('ends the daemon and waits until it is gone; then there is none', async () => {
     const own = await mkdtemp(join(tmpdir(), 'svc-stop-'))

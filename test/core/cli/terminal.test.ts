@@ -135,6 +135,13 @@ describe('what is shown', () => {
     expect(terminal.raw).toContain('\u001b[1mbold\u001b[22m')
   })
 
+  it('Markdown as it was written in a pipe', async () => {
+    stage.fake.script({ text: '# Title\n\n- **bold** `code`' })
+    await using piped = await chat({ args: '-m hi | cat' })
+    await piped.ended
+    expect(piped.raw).toBe('# Title\r\n\r\n- **bold** `code`\r\n')
+  })
+
   it('without colours where NO_COLOR says so, and without any drawing in a dumb terminal', async () => {
     await using plain = await chat({ env: { NO_COLOR: '1' } })
     stage.fake.script({ text: '**bold** `code`' })
