@@ -203,17 +203,20 @@ export class RunningProgram implements Child {
   /** Kills everything the program started, then reads what is left in the pipes. */
   async #killRest(): Promise<void> {
     this.#signal('SIGKILL')
-    if (!this.#hasPidNamespace) await killOrphanProcesses(this.#mark)
+    // A launcher that ends before it has named the first process of its namespace may leave that one behind.
+    if (!this.#hasPidNamespace || this.#initPid === 0) await killOrphanProcesses(this.#mark)
     const { stdout, stderr } = this.#process
     const closed = Promise.all([this.#namespaceEnded, whenClosed(stdout), whenClosed(stderr)])
     let timer: NodeJS.Timeout | undefined
-    await Promise.race([
-      closed,
-      new Promise((resolve) => {
-        timer = setTimeout(resolve, OUTPUT_DRAIN_MS)
+    const isClosed = await Promise.race([
+      closed.then(() => true),
+      new Promise<false>((resolve) => {
+        timer = setTimeout(() => resolve(false), OUTPUT_DRAIN_MS)
       }),
     ])
     clearTimeout(timer)
+    // Something still holds the pipes or the namespace.
+    if (!isClosed) await killOrphanProcesses(this.#mark)
     for (const stream of this.#process.stdio as readonly Pipe[]) stream?.destroy()
   }
 }
