@@ -5,6 +5,8 @@
  */
 export { checkAuthority } from './auth/authority.ts'
 export { actorOf } from './auth/principal.ts'
+export { AcceptedPermissions } from './host/accepted-permissions.ts'
+export { newPermissions, permissionsOf } from './host/permissions.ts'
 export { Configuration } from './host/configuration-service.ts'
 export type { AppliedChange } from './host/configuration-service.ts'
 export { parseToml, renderToml, TomlError } from './config/toml-text.ts'

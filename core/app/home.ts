@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import type { Config } from '../config/schema.ts'
+import { openAcceptedPermissions } from '../host/accepted-permissions.ts'
+import type { AcceptedPermissions } from '../host/accepted-permissions.ts'
 import { readVariable } from '../process/inherited.ts'
 import { omitUndefined } from '../schema/object.ts'
 import type { Database } from '../storage/database.ts'
@@ -26,6 +28,8 @@ export interface Home {
   readonly storage: PluginStorage
   readonly vault: VaultFile
   readonly restarts: RestartCount
+  /** What was accepted for installed plugins. */
+  readonly accepted: AcceptedPermissions
 }
 export interface HomeOptions {
   readonly config: Config
@@ -63,7 +67,7 @@ export async function openHome({ config, log, connector, sidecars }: HomeOptions
   ])
   // A start after a crash is a restart that nobody requested.
   if (lock.afterCrash) await restarts.increment()
-  return { lock, reserve, database, storage, vault, restarts }
+  return { lock, reserve, database, storage, vault, restarts, accepted: openAcceptedPermissions(home) }
 }
 
 /** Loads the code of plugins for their sidecar files only if the database file is missing. */

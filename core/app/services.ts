@@ -1,3 +1,4 @@
+import { AcceptedPermissions } from '../host/accepted-permissions.ts'
 import { Configuration } from '../host/configuration-service.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
@@ -29,6 +30,7 @@ export function provideServices(deps: ServiceDeps): Daemon {
   const { options, live, home, kernel, host } = deps
   const daemon = createDaemon(deps)
   host.provide(Daemon, daemon)
+  host.provide(AcceptedPermissions, home.accepted)
   host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(
     DatabaseSnapshots,

@@ -4,6 +4,7 @@ import type { PluginDatabase } from '../storage/database.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
 import type { DatabaseSnapshots } from './database-snapshots.ts'
+import type { PluginUses } from './permissions.ts'
 
 /** Tokens are compared by id, never by identity: a reloaded plugin holds its own copies. */
 export interface ServiceToken<T, Id extends string = string> {
@@ -105,6 +106,11 @@ export interface PluginDefinition<
    * to a metadata service. Absent: only to public addresses and those in `[outbound] allow`.
    */
   readonly outbound?: 'operator'
+  /**
+   * What it uses of the daemon and of the world. With it, everything else is refused. A plugin in `<home>/plugins`
+   * without it is not restricted; an installed one without it gets nothing.
+   */
+  readonly uses?: PluginUses
   /** The hooks this plugin calls. A plugin that listens to one of its hooks that is not listed gets a warning. */
   readonly hooks?: readonly Hook<unknown>[]
   /** Migrations of the tables of the plugin. Missing ones are applied in this order before `setup`. */

@@ -22,6 +22,21 @@ const Page = v.object({
   assets: v.optional(v.array(relativePath)),
 })
 
+const names = v.optional(v.array(v.pipe(v.string(), v.regex(/^\S+$/, 'must be a name without spaces'))))
+const flag = v.optional(v.boolean('must be true or false'))
+const Uses = v.strictObject({
+  routes: v.optional(v.array(v.pipe(v.string(), v.startsWith('/', 'must be a path such as "/api/weather/*"')))),
+  hooks: names,
+  tools: names,
+  hosts: names,
+  tables: flag,
+  secrets: v.optional(v.union([v.boolean(), v.array(v.string())], 'must be true, or a list of names')),
+  programs: names,
+  jobs: flag,
+  listeners: flag,
+  credentials: flag,
+})
+
 /** Advice for missing keys of a definition. */
 const missingKeys: Readonly<Record<string, string>> = {
   name: 'is missing; write a name in kebab-case, such as "my-plugin"',
@@ -63,6 +78,7 @@ const entries = {
     ),
   ),
   hooks: v.optional(v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), kind: v.string() }))),
+  uses: v.optional(Uses),
   requires: TokenRecord,
   optional: TokenRecord,
   provides: TokenRecord,
