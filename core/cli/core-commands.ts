@@ -14,13 +14,6 @@ export const coreCommands: CommandTree = {
       status: { summary: 'Show whether the unit is enabled and runs', load: () => import('./service/status.ts') },
     },
   },
-  plugin: {
-    summary: 'List and reload plugins',
-    commands: {
-      list: { summary: 'List the plugins and their state', load: () => import('./plugin-list.ts') },
-      reload: { summary: 'Load the code of a plugin anew', load: () => import('./plugin-reload.ts') },
-    },
-  },
   config: {
     summary: 'Read and change the configuration',
     commands: {

@@ -11,7 +11,6 @@ import { createGauges } from './gauges.ts'
 import { healthRoutes } from './health-routes.ts'
 import { recordStart, recordStop } from './life.ts'
 import { logRoutes } from './log-routes.ts'
-import { pluginRoutes } from './plugin-routes.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { systemTools } from './tools.ts'
 
@@ -21,7 +20,7 @@ export default definePlugin({
   config: v.object({}),
   requires: { audit: Audit, daemon: Daemon, logs: Logs },
   optional: { agents: Agents, inference: Inference, spending: Spending },
-  setup({ hooks, log, metrics, optional, own, routes, services: { audit, daemon, logs }, tools }) {
+  setup({ hooks, metrics, optional, own, routes, services: { audit, daemon, logs }, tools }) {
     const agents = () => optional('agents')
     const around = { daemon, agents, inference: () => optional('inference') }
     const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
@@ -30,7 +29,6 @@ export default definePlugin({
       ...controlRoutes(daemon, audit, refresh),
       ...toolRoutes(tools),
       ...logRoutes(logs),
-      ...pluginRoutes('system', daemon, audit, log),
     )
     tools.add(...systemTools(around))
     hooks.on(CollectProbes, (probes) => [

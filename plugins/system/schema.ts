@@ -62,28 +62,6 @@ export const ToolDetail = v.object({
   risk: v.picklist(['read', 'write', 'execute']),
 })
 
-export const PluginParams = v.object({ name: v.string() })
-export const Plugin = v.object({
-  name: v.string(),
-  display_name: v.string(),
-  version: v.string(),
-  state: v.picklist(['loaded', 'loading', 'unloading', 'failed', 'disabled']),
-  source: v.string(),
-  enabled: v.boolean(),
-  requires: v.array(v.string()),
-  provides: v.array(v.string()),
-  ledger_size: v.number(),
-  reloads: v.number(),
-  error: v.nullable(v.string()),
-})
-export type Plugin = v.InferOutput<typeof Plugin>
-export const Plugins = v.object({ plugins: v.array(Plugin), total: v.number() })
-export const PluginDetail = v.object({
-  ...Plugin.entries,
-  ledger: v.array(v.object({ kind: v.string(), label: v.string() })),
-})
-export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
-
 export const LogQuery = v.object({
   level: v.optional(
     v.pipe(

@@ -13,7 +13,10 @@ interface Line {
 }
 let host: TestHost
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'system', 'agents', 'kv'], config: { api_key: 'key-of-the-log' } })
+  host = await startHost({
+    plugins: ['audit', 'system', 'agents', 'kv', 'plugin-admin'],
+    config: { api_key: 'key-of-the-log' },
+  })
 })
 afterAll(() => host[Symbol.asyncDispose]())
 const authorization = 'Bearer key-of-the-log'

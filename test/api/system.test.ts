@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 
-const plugins = ['audit', 'agents', 'kv', 'clock', 'system']
+const plugins = ['audit', 'agents', 'kv', 'clock', 'system', 'plugin-admin']
 const broken = `import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 export default definePlugin({ name: 'broken', version: '1.0.0', config: v.object({}), setup() { throw new Error('the reason') } })`
@@ -201,10 +201,12 @@ describe('plugins', () => {
       version: '1.0.0',
       state: 'loaded',
       source: 'built-in',
+      path: null,
       enabled: true,
       requires: ['agents', 'audit'],
       provides: ['kv'],
       ledger_size: expect.any(Number),
+      registered: expect.objectContaining({ tools: expect.arrayContaining(['kv_set']) }),
       reloads: 0,
       error: null,
     })
@@ -245,14 +247,14 @@ describe('plugins', () => {
     expect(await events(host)).toContain('plugin_changed')
   })
 
-  it.each(['system', 'audit'])('%s, which the answer needs, is reloaded after it', async (name) => {
+  it.each(['plugin-admin', 'audit'])('%s, which the answer needs, is reloaded after it', async (name) => {
     await using host = await startHost({ plugins, home })
     expect(await host.json('POST', `/api/plugins/${name}/reload`)).toMatchObject({
       status: 202,
       body: { status: 'reloading', name },
     })
     await host.plugin(name, 'loaded', (status) => status.reloads === 1)
-    expect((await host.json('GET', '/api/plugins/system')).body.state).toBe('loaded')
+    expect((await host.json('GET', '/api/plugins/plugin-admin')).body.state).toBe('loaded')
     expect((await host.json('GET', '/api/agents')).body).toHaveLength(1)
   })
 

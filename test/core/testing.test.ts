@@ -13,10 +13,10 @@ const kv = new URL('../../plugins/kv/', import.meta.url)
 
 describe('a test of a plugin', () => {
   it('loads no built-in plugins but those it names, and the one of the test', async () => {
-    await using test = await startPlugin({ plugin: kv, builtIns: ['audit', 'agents', 'system', 'providers'] })
+    await using test = await startPlugin({ plugin: kv, builtIns: ['audit', 'agents', 'plugin-admin', 'providers'] })
     const { body } = await test.request<{ plugins: { name: string }[] }>('GET', '/api/plugins')
     const names = body.plugins.map(({ name }) => name).toSorted()
-    expect(names).toEqual(['agents', 'audit', 'kv', 'provider-fake', 'providers', 'system'])
+    expect(names).toEqual(['agents', 'audit', 'kv', 'plugin-admin', 'provider-fake', 'providers'])
   })
 
   it('is told which built-in plugins there are when it names another', async () => {

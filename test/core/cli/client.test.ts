@@ -148,8 +148,10 @@ describe('agents and plugins', () => {
       plugins: expect.arrayContaining([expect.objectContaining({ name: 'kv', state: 'loaded' })]) as unknown,
     })
     expect((await svc('plugin', 'list')).stdout).toMatch(
-      /^NAME +VERSION +STATE +OWNS +RELOADS +SOURCE\n[^]*kv +1\.0\.0 +loaded/,
+      /^NAME +VERSION +STATE +REGISTERED +RELOADS +FOLDER\n[^]*kv +1\.0\.0 +loaded +\d+ routes, \d+ tools/,
     )
+    expect((await svc('plugin', 'list', '--long')).stdout).toMatch(/\nkv\n[^]*\n {2}tool +kv_set\n/)
+    expect((await svc('plugin', 'info', 'kv')).stdout).toMatch(/^name +kv\n[^]*\nroute +GET \/api\//)
     expect((await svc('plugin', 'reload', 'kv')).stdout).toBe('plugin "kv" reloaded\n')
     expect((await svc('plugin', 'reload', 'nobody')).code).toBe(4)
   })

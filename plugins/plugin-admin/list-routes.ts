@@ -1,27 +1,35 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, Refusal, reply } from 'svc/sdk'
-import type { Daemon, PluginStatus } from 'svc/internal'
-import type { AnyRoute } from 'svc/sdk'
-import type { Logger } from 'svc/sdk'
+import { defineRoute, isObject, Refusal, reply } from 'svc/sdk'
+import type { Configuration, Daemon, PluginStatus } from 'svc/internal'
+import type { AnyRoute, Logger } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { PluginDetail, PluginParams, Plugins, Reloaded } from './schema.ts'
-import type { Plugin } from './schema.ts'
+import { toPlugin } from './plugin-view.ts'
 import { upstream } from './upstream.ts'
 
-/** `self` is the plugin these routes belong to. */
-export function pluginRoutes(self: string, daemon: Daemon, audit: Audit, log: Logger): readonly AnyRoute[] {
-  const find = (name: string): PluginStatus => {
-    const plugins = daemon.plugins()
-    const plugin = plugins.find((one) => one.name === name)
-    if (plugin) return plugin
-    const nearest = findNearest(
-      name,
-      plugins.map((one) => one.name),
-    )
-    throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
-  }
+export interface ListDeps {
+  /** The plugin these routes belong to. */
+  readonly self: string
+  readonly daemon: Daemon
+  readonly configuration: Configuration
+  readonly audit: Audit
+  readonly log: Logger
+}
 
-  return [listRoute(daemon), readRoute(find), reloadRoute(self, daemon, audit, log, find)]
+export function listRoutes(deps: ListDeps): readonly AnyRoute[] {
+  return [listRoute(deps.daemon), readRoute(deps), reloadRoute(deps)]
+}
+
+/** Throws `plugin_not_found` with the closest name. */
+function findPlugin(daemon: Daemon, name: string): PluginStatus {
+  const plugins = daemon.plugins()
+  const plugin = plugins.find((one) => one.name === name)
+  if (plugin) return plugin
+  const nearest = findNearest(
+    name,
+    plugins.map((one) => one.name),
+  )
+  throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
 }
 
 function listRoute(daemon: Daemon): AnyRoute {
@@ -40,7 +48,7 @@ function listRoute(daemon: Daemon): AnyRoute {
   })
 }
 
-function readRoute(find: (name: string) => PluginStatus): AnyRoute {
+function readRoute({ daemon, configuration }: ListDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/plugins/:name',
@@ -52,19 +60,20 @@ function readRoute(find: (name: string) => PluginStatus): AnyRoute {
     returns: PluginDetail,
     errors: ['plugin_not_found'],
     handle({ params }) {
-      const plugin = find(params.name)
-      return { ...toPlugin(plugin), ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })) }
+      const plugin = findPlugin(daemon, params.name)
+      const { plugins } = configuration.read()
+      const section = isObject(plugins) ? plugins[plugin.name] : undefined
+      return {
+        ...toPlugin(plugin),
+        ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })),
+        config_section: `plugins.${plugin.name}`,
+        config: isObject(section) ? section : {},
+      }
     },
   })
 }
 
-function reloadRoute(
-  self: string,
-  daemon: Daemon,
-  audit: Audit,
-  log: Logger,
-  find: (name: string) => PluginStatus,
-): AnyRoute {
+function reloadRoute({ self, daemon, audit, log }: ListDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/plugins/:name/reload',
@@ -80,7 +89,7 @@ function reloadRoute(
     answers: { 202: { description: 'It is reloaded after this answer', json: Reloaded } },
     errors: ['plugin_not_found', 'conflict'],
     async handle({ params: { name } }) {
-      find(name)
+      findPlugin(daemon, name)
       await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload requested` })
       const done = daemon.reload(name)
       if (name === self || upstream(daemon.plugins(), self).has(name)) {
@@ -103,23 +112,4 @@ function reloadRoute(
       return { status: 'reloaded' as const, name }
     },
   })
-}
-
-function toPlugin({ name, version, state, source, requires, provides, ledger, reloads, error }: PluginStatus): Plugin {
-  return {
-    name,
-    display_name: name
-      .split('-')
-      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-      .join(' '),
-    version,
-    state,
-    source,
-    enabled: state !== 'disabled',
-    requires: [...requires],
-    provides: [...provides],
-    ledger_size: ledger.length,
-    reloads,
-    error: error ?? null,
-  }
 }

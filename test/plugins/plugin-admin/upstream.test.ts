@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { upstream } from '../../../plugins/system/upstream.ts'
+import { upstream } from '../../../plugins/plugin-admin/upstream.ts'
 
 const plugin = (name: string, requires: string[], provides: string[] = [name]) => ({ name, requires, provides })
 const plugins = [

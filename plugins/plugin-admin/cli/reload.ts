@@ -1,8 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs, defineCommand } from './command.ts'
-import { callDaemon, connect } from './connect.ts'
-import { exits } from './failure.ts'
-import { print, printJson } from './output.ts'
+import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
 
 export default defineCommand({
   description: 'Load the code of a plugin anew while the daemon serves. When the new code fails, the old one goes on.',
