@@ -7,7 +7,10 @@ import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
 import { parseSections } from '../host/section.ts'
 import { PluginWatch } from '../host/plugin-watch.ts'
+import { PluginProblem } from '../host/definition.ts'
 import { copyBeforeMigration } from '../host/upgrade.ts'
+import type { Migration } from '../storage/database.ts'
+import type { OwnTables, TableCatalog } from '../storage/own-tables.ts'
 import type { Home } from './home.ts'
 import type { Kernel } from './kernel.ts'
 import { createMembers } from './members.ts'
@@ -16,6 +19,14 @@ import type { PartStack } from './part-stack.ts'
 
 /** A plugin whose setup takes longer has failed: the others must not wait for it. */
 const SETUP_MS = 30_000
+
+function checkMigrations(plugin: string, migrations: readonly Migration[], own: OwnTables): void {
+  for (const { id, sql } of migrations) {
+    const problem = own.migrationProblem(sql)
+    if (problem !== undefined)
+      throw new PluginProblem(`migration "${id}" of plugin "${plugin}" uses its own tables only: ${problem}`)
+  }
+}
 
 /** The code of the built-in plugins, on its way into memory. */
 export interface BuiltInCode {
@@ -46,11 +57,17 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
   const { config } = options.loaded
   const { http, hooks, tools } = kernel
   const { database } = home
+  // Loaded with the first plugin that is restricted.
+  let tables: Promise<TableCatalog> | undefined
+  const openTables = (): Promise<TableCatalog> =>
+    (tables ??= import('../storage/own-tables.ts').then(({ TableCatalog }) => new TableCatalog(database.sql)))
+  const names = (): readonly string[] => host.known().map(({ name }) => name)
   const known = (): ReturnType<Host['known']> => host.known()
   const host: Host = new Host({
     loader: code.loader,
     log,
     builtIns: new Set(code.folders),
+    accepted: home.accepted,
     drainMs: () => live.current.plugins.drain_ms,
     setupMs: SETUP_MS,
     disabled: () => live.current.plugins.disabled,
@@ -68,7 +85,18 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
         for (const release of releases) release()
       }
     },
-    migrate: (plugin, migrations, rules) => database.migrate(plugin, migrations, rules),
+    restrict: async (members, definition) => {
+      const { restrictedMembers } = await import('../host/permission-guard.ts')
+      return restrictedMembers(members, definition, {
+        log,
+        ownTables: async () => (await openTables()).ownTables(definition.name, names()),
+      })
+    },
+    migrate: async (plugin, migrations, { strict, ownTables }) => {
+      if (ownTables) checkMigrations(plugin, migrations, await (await openTables()).ownTables(plugin, names()))
+      await database.migrate(plugin, migrations, { strict })
+      ;(await tables)?.renew()
+    },
     beforeMigrations: (plugins) =>
       copyBeforeMigration({ database, config, log, sidecars: () => listSidecars(host.known()) }, plugins),
   })

@@ -2,6 +2,7 @@ import type { OwnPort } from '../http/own-port.ts'
 import type { Build } from '../process/installation.ts'
 import type { Entry } from '../scope/scope.ts'
 import { notify } from '../hooks/hook.ts'
+import type { Access } from './access.ts'
 import { defineService } from './define.ts'
 import type { PageDeclaration } from './define.ts'
 
@@ -20,6 +21,10 @@ export interface PluginStatus {
   readonly reloads: number
   /** Why it is not loaded, or why the last change to it failed while the old code goes on. */
   readonly error: string | undefined
+  /** What it may use: everything, or what it declares. */
+  readonly access: Access
+  /** What it declares, such as `host:api.example.org`. */
+  readonly permissions: readonly string[]
 }
 
 export interface Health {

@@ -1,13 +1,21 @@
 import type { ConsolaInstance } from 'consola'
+import type { AcceptedPermissions } from './accepted-permissions.ts'
 import type { AnyPlugin, Migration } from './define.ts'
 import type { Mounting } from './instance.ts'
 import type { Loader } from './loader.ts'
+
+export interface MigrationRules {
+  readonly strict: boolean
+  readonly ownTables: boolean
+}
 
 /** Dependencies of the host. */
 export interface HostDeps {
   readonly loader: Loader
   readonly log: ConsolaInstance
   readonly builtIns: ReadonlySet<string>
+  /** What was accepted for installed plugins. */
+  readonly accepted: Pick<AcceptedPermissions, 'of'>
   /** Names of plugins that are not loaded. */
   readonly disabled: () => readonly string[]
   /** Adds the keys these plugins own to the configuration. Throws `ConfigError` for values that do not fit. */
@@ -19,14 +27,11 @@ export interface HostDeps {
   readonly drainMs: () => number
   readonly setupMs: number
   readonly members: Mounting['members']
+  readonly restrict: Mounting['restrict']
   /** Holds new work of these plugins until the returned function is called. */
   readonly hold: (plugins: readonly string[]) => () => void
-  /** `strict`: refuse tables that a newer version changed. */
-  readonly migrate: (
-    plugin: string,
-    migrations: readonly Migration[],
-    options?: { readonly strict: boolean },
-  ) => Promise<unknown>
+  /** `strict`: refuse tables that a newer version changed. `ownTables`: refuse SQL on tables of others. */
+  readonly migrate: (plugin: string, migrations: readonly Migration[], options: MigrationRules) => Promise<unknown>
   /** Called before migrations are applied. */
   readonly beforeMigrations: (
     plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],

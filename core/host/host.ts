@@ -1,6 +1,8 @@
 import { basename, resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
+import { checkAccess } from './access.ts'
+import type { Access } from './access.ts'
 import type { PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
 import { PluginProblem, providedIds, requiredIds } from './definition.ts'
@@ -19,6 +21,7 @@ import type { Slot } from './slot.ts'
 interface Ready {
   readonly definition: AnyPlugin
   readonly config: Readonly<Record<string, unknown>>
+  readonly access: Access
 }
 
 /** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
@@ -227,6 +230,7 @@ export class Host {
       Object.assign(slot, {
         name: definition.name,
         definition,
+        access: checkAccess(definition, slot.folder, this.#deps),
         state,
         error: undefined,
         waiting: false,
@@ -291,8 +295,14 @@ export class Host {
     const other = others.find((candidate) => candidate !== slot && candidate.name === slot.name)
     if (slot.state !== 'loading') return
     if (other) return this.#fail(slot, `a plugin of this name is loaded from ${other.folder}`)
+    if (slot.access === 'declared' && this.#isBuiltIn(slot.name))
+      return this.#fail(slot, 'a plugin of this name is built in, and its data would be shared')
     const taken = slot.definition && findTaken(slot.definition, slot, others)
     if (taken !== undefined) this.#fail(slot, taken)
+  }
+
+  #isBuiltIn(name: string): boolean {
+    return this.#slots.all().some((slot) => slot.name === name && this.#deps.builtIns.has(slot.folder))
   }
 
   async #load(slot: Slot): Promise<void> {
@@ -347,7 +357,7 @@ export class Host {
           `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`,
           true,
         )
-      else await this.#trySetUp(slot, { definition: slot.definition, config: slot.config })
+      else await this.#trySetUp(slot, { definition: slot.definition, config: slot.config, access: slot.access })
     }
   }
 
@@ -369,7 +379,7 @@ export class Host {
     await Promise.all(
       pending.map(async ({ slot, name, migrations }) => {
         try {
-          await this.#deps.migrate(name, migrations, { strict: true })
+          await this.#deps.migrate(name, migrations, { strict: true, ownTables: slot.access === 'declared' })
         } catch (error) {
           const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
           this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
@@ -378,13 +388,14 @@ export class Host {
     )
   }
 
-  async #setUp(slot: Slot, { definition, config }: Ready): Promise<void> {
-    const { log, members, builtIns, setupMs, drainMs } = this.#deps
+  async #setUp(slot: Slot, { definition, config, access }: Ready): Promise<void> {
+    const { log, members, restrict, setupMs, drainMs } = this.#deps
     slot.state = 'loading'
     const instance = await mount(definition, config, {
       log,
       members,
-      isForeign: !builtIns.has(slot.folder),
+      access,
+      restrict,
       find: (id) => this.#slots.service(id),
       setupMs,
       drainMs: drainMs(),
@@ -392,6 +403,7 @@ export class Host {
     Object.assign(slot, {
       definition,
       config,
+      access,
       instance,
       state: 'loaded',
       error: undefined,
@@ -436,7 +448,7 @@ export class Host {
   /** `kept` is the code to use; without it the folder is read again. */
   async #replace(slot: Slot, kept?: AnyPlugin): Promise<void> {
     if (!slot.definition || !slot.config) throw new Error(`plugin "${slot.name}" runs without a definition`)
-    const old: Ready = { definition: slot.definition, config: slot.config }
+    const old: Ready = { definition: slot.definition, config: slot.config, access: slot.access }
     const next = await this.#readReplacement(slot, kept)
     await this.#deps.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
     const dependents = this.#slots.dependents(slot.name)
@@ -461,6 +473,7 @@ export class Host {
       const definition = kept ?? (await this.#deps.loader.load(slot.folder, true))
       if (definition.name !== slot.name)
         throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
+      const access = checkAccess(definition, slot.folder, this.#deps)
       const taken = findTaken(definition, slot, this.#slots.loaded())
       if (taken !== undefined) throw new PluginProblem(taken)
       this.#declareWith(slot, definition)
@@ -475,7 +488,7 @@ export class Host {
       const [refused] = plan(nodes, this.#slots.coreIds()).refused
       if (refused)
         throw new PluginProblem(refused[0] === slot.name ? refused[1] : `plugin "${refused[0]}" ${refused[1]}`)
-      return { definition, config }
+      return { definition, config, access }
     } catch (error) {
       throw this.#goesOn(slot, reasonOf(error), error)
     }
@@ -483,7 +496,7 @@ export class Host {
 
   async #swap(slot: Slot, next: Ready, old: Ready): Promise<void> {
     try {
-      if (next.definition.migrations) await this.#deps.migrate(slot.name, next.definition.migrations)
+      await this.#migrateReplacement(slot.name, next)
       await this.#setUp(slot, next)
       slot.reloads++
     } catch (error) {
@@ -498,6 +511,10 @@ export class Host {
       }
       throw this.#goesOn(slot, `setup failed: ${reasonOf(error)}`, error)
     }
+  }
+
+  async #migrateReplacement(name: string, { definition: { migrations }, access }: Ready): Promise<void> {
+    if (migrations) await this.#deps.migrate(name, migrations, { strict: false, ownTables: access === 'declared' })
   }
 
   #goesOn(slot: Slot, reason: string, cause: unknown): Refusal {

@@ -1,5 +1,6 @@
 import type { ConsolaInstance } from 'consola'
 import { Scope } from '../scope/scope.ts'
+import type { Access } from './access.ts'
 import type { PluginContext } from './context.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 import { PluginProblem } from './definition.ts'
@@ -30,8 +31,10 @@ export interface Instance {
 export interface Mounting {
   readonly log: ConsolaInstance
   readonly members: (scope: Scope, definition: AnyPlugin) => Members
-  /** The plugin does not ship with the daemon, so its registrations are checked. */
-  readonly isForeign: boolean
+  /** The registrations of a plugin that does not ship with the daemon are checked. */
+  readonly access: Access
+  /** Members that refuse what the plugin does not declare. */
+  readonly restrict: (members: Members, definition: AnyPlugin) => Promise<Members>
   /** A service of a loaded plugin, by id. */
   readonly find: (id: string) => unknown
   readonly setupMs: number
@@ -63,10 +66,15 @@ export async function mount(
   }
 }
 
-async function membersOf(scope: Scope, definition: AnyPlugin, { members, isForeign }: Mounting): Promise<Members> {
-  if (!isForeign) return members(scope, definition)
+async function membersOf(
+  scope: Scope,
+  definition: AnyPlugin,
+  { members, access, restrict }: Mounting,
+): Promise<Members> {
+  const all = members(scope, definition)
+  if (access === 'built-in') return all
   const { checkedMembers } = await import('./registration.ts')
-  return checkedMembers(members(scope, definition), scope.name)
+  return checkedMembers(access === 'declared' ? await restrict(all, definition) : all, scope.name)
 }
 
 function createContext(

@@ -1,10 +1,12 @@
 import { basename, dirname } from 'node:path'
+import type { Access } from './access.ts'
 import type { PluginStatus } from './daemon.ts'
 import type { AnyPlugin } from './define.ts'
 import { providedIds, requiredIds } from './definition.ts'
 import { dependentsOf, plan } from './graph.ts'
 import type { Node } from './graph.ts'
 import type { Instance } from './instance.ts'
+import { permissionsOf } from './permissions.ts'
 
 /** A plugin folder and its state. */
 export interface Slot {
@@ -15,6 +17,7 @@ export interface Slot {
   definition: AnyPlugin | undefined
   config: Readonly<Record<string, unknown>> | undefined
   instance: Instance | undefined
+  access: Access
   error: string | undefined
   /** It waits for a missing service. */
   waiting: boolean
@@ -34,6 +37,8 @@ export function statusOf(slot: Slot, source: string): PluginStatus {
     folder: /\.m?[jt]s$/.test(slot.folder) ? dirname(slot.folder) : slot.folder,
     reloads: slot.reloads,
     error: slot.error,
+    access: slot.access,
+    permissions: slot.definition ? permissionsOf(slot.definition) : [],
   }
 }
 
@@ -67,6 +72,7 @@ export class Slots {
       definition: undefined,
       config: undefined,
       instance: undefined,
+      access: 'declared',
       error: undefined,
       waiting: false,
       reloads: 0,

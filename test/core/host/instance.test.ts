@@ -20,7 +20,8 @@ function bench(): { mounting: Mounting; scopes: Scope[] } {
     mounting: {
       log: createLog({ write: () => undefined }),
       find: (id) => (id === 'there' ? 'the service' : undefined),
-      isForeign: false,
+      access: 'built-in',
+      restrict: async (members) => members,
       setupMs: 20,
       drainMs: 0,
       // Setup uses none of the host's parts here.

@@ -1,0 +1,28 @@
+import type { AcceptedPermissions } from './accepted-permissions.ts'
+import type { AnyPlugin } from './define.ts'
+import { PluginProblem } from './definition.ts'
+import { newPermissions, permissionsOf } from './permissions.ts'
+
+/**
+ * What a plugin may use. `built-in`: everything. `unrestricted`: everything, because the operator wrote it and it
+ * declares nothing. `declared`: what it declares.
+ */
+export type Access = 'built-in' | 'unrestricted' | 'declared'
+
+/** Throws `PluginProblem` for an installed plugin that declares more than was accepted. */
+export function checkAccess(
+  definition: AnyPlugin,
+  folder: string,
+  {
+    builtIns,
+    accepted,
+  }: { readonly builtIns: ReadonlySet<string>; readonly accepted: Pick<AcceptedPermissions, 'of'> },
+): Access {
+  if (builtIns.has(folder)) return 'built-in'
+  const permissions = accepted.of(folder)
+  if (permissions === undefined) return definition.uses === undefined ? 'unrestricted' : 'declared'
+  const added = newPermissions(permissions, permissionsOf(definition))
+  if (added.length > 0)
+    throw new PluginProblem(`it uses more than was accepted: ${added.join(', ')}; install it again to accept that`)
+  return 'declared'
+}
