@@ -28,3 +28,13 @@ export type {
   OutboundMessage,
   SentMessage,
 } from './message.ts'
+
+// What adapters have in common
+export { ApiClient, trimSlashes } from './api-client.ts'
+export type { ApiClientOptions, ApiRequest } from './api-client.ts'
+export { reasonOfStatus, toFailure } from './api-failure.ts'
+export type { ApiAnswer, ApiError, ErrorFinder } from './api-failure.ts'
+export { endOf, pollInBackground, runInBackground, waitForEnd } from './background.ts'
+export type { Background } from './background.ts'
+export { signContent, verifySecret, verifySignature, verifyTimestamp } from './webhook-signature.ts'
+export type { SignatureScheme } from './webhook-signature.ts'

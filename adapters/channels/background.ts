@@ -1,0 +1,72 @@
+import { omitUndefined, shortened, UpstreamFailure } from 'svc/sdk'
+import type { ChannelLink, ConnectionEnd } from './channel.ts'
+
+/** What runs for as long as a connection is open. */
+export interface Background extends AsyncDisposable {
+  /** Aborts when the connection is disposed of or the link ends. */
+  readonly signal: AbortSignal
+  readonly closed: Promise<ConnectionEnd>
+}
+
+/**
+ * Runs the receiving side of a connection. When `run` settles or throws, the connection is lost, and `closed` tells why;
+ * disposing aborts its signal and waits for it.
+ */
+export function runInBackground(
+  link: Pick<ChannelLink<unknown>, 'signal'>,
+  run: (signal: AbortSignal) => Promise<ConnectionEnd | void>,
+): Background {
+  const controller = new AbortController()
+  const signal = AbortSignal.any([link.signal, controller.signal])
+  const closed = settle(signal, run)
+  return {
+    signal,
+    closed,
+    async [Symbol.asyncDispose]() {
+      controller.abort()
+      await closed
+    },
+  }
+}
+
+/** Repeats one poll until the connection ends. A poll that throws is a lost connection: the host opens the next one. */
+export function pollInBackground(
+  link: Pick<ChannelLink<unknown>, 'signal' | 'heard'>,
+  poll: (signal: AbortSignal) => Promise<void>,
+): Background {
+  return runInBackground(link, async (signal) => {
+    while (!signal.aborted) {
+      await poll(signal)
+      link.heard()
+    }
+  })
+}
+
+/** A connection without a receiving side of its own: the platform calls the webhook. */
+export function waitForEnd(link: Pick<ChannelLink<unknown>, 'signal'>): Background {
+  return runInBackground(link, (signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    return promise
+  })
+}
+
+/** How a connection ended that failed with this error. */
+export function endOf(error: unknown): ConnectionEnd {
+  if (error instanceof UpstreamFailure)
+    return omitUndefined({ retry: error.retry, reason: error.message, retryAfterSecs: error.retryAfterSecs })
+  return { retry: 'later', reason: shortened(error instanceof Error ? error.message : String(error)) }
+}
+
+async function settle(
+  signal: AbortSignal,
+  run: (signal: AbortSignal) => Promise<ConnectionEnd | void>,
+): Promise<ConnectionEnd> {
+  const ended: ConnectionEnd = { retry: 'later', reason: 'the connection ended' }
+  try {
+    return (await run(signal)) ?? ended
+  } catch (error) {
+    return signal.aborted ? ended : endOf(error)
+  }
+}

@@ -1,0 +1,148 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { ApiClient, pollInBackground, signContent, verifySecret, verifySignature, verifyTimestamp } from 'svc/channels'
+import type { ApiAnswer, ErrorFinder } from 'svc/channels'
+import { startPlatformServer } from '../../support/platforms/http.ts'
+import type { PlatformAnswer, PlatformCall } from '../../support/platforms/http.ts'
+import { createOutbound } from '../../../core/net/outbound.ts'
+
+const NOW = Date.parse('2026-11-20T12:00:00Z')
+const settings = {
+  allow: ['127.0.0.1'],
+  headersTimeoutMs: 5000,
+  idleTimeoutMs: 5000,
+  maxBytes: 65_536,
+  maxRedirects: 3,
+}
+const answerSchema = v.object({ ok: v.boolean() })
+const findError: ErrorFinder = ({ body }: ApiAnswer) => {
+  const result = v.safeParse(v.object({ error: v.string(), wait: v.optional(v.number()) }), body)
+  return result.success ? { message: result.output.error, retryAfterSecs: result.output.wait } : undefined
+}
+
+async function openClient(answer: (call: PlatformCall) => PlatformAnswer) {
+  const server = await startPlatformServer(answer)
+  const outbound = createOutbound({ settings: () => settings })
+  const controller = new AbortController()
+  const link = { fetch: outbound.fetch, signal: controller.signal, now: () => NOW }
+  const client = new ApiClient(link, {
+    system: 'fake',
+    authenticate: () => ({ authorization: 'Bearer s3cret' }),
+    findError,
+    secrets: ['s3cret'],
+    refuseRedirects: true,
+  })
+  return {
+    client,
+    origin: server.origin,
+    controller,
+    async [Symbol.asyncDispose]() {
+      await outbound[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('ApiClient', () => {
+  const failures: readonly (readonly [string, PlatformAnswer, Partial<UpstreamFailure>])[] = [
+    ['401', { status: 401, body: {} }, { reason: 'auth', retry: 'never' }],
+    ['403, which closes one chat only', { status: 403, body: {} }, { reason: 'invalid_request', retry: 'never' }],
+    ['429 in seconds', { status: 429, headers: { 'retry-after': '7' } }, { reason: 'rate_limit', retryAfterSecs: 7 }],
+    [
+      '429 with a date',
+      { status: 429, headers: { 'retry-after': new Date(NOW + 9000).toUTCString() } },
+      { reason: 'rate_limit', retryAfterSecs: 9 },
+    ],
+    ['429 with a field', { status: 429, body: { error: 'slow', wait: 3.5 } }, { retryAfterSecs: 3.5 }],
+    ['429 without a hint', { status: 429 }, { reason: 'rate_limit', retry: 'later', retryAfterSecs: undefined }],
+    ['503', { status: 503 }, { reason: 'overloaded', retry: 'later' }],
+    ['400', { status: 400, body: { error: 'no such chat' } }, { reason: 'invalid_request', retry: 'never' }],
+    [
+      'an error in 200',
+      { status: 200, body: { error: 'no s3cret', ok: true } },
+      { message: 'fake answered 200: no ***' },
+    ],
+    ['an answer of another form', { status: 200, body: { good: 1 } }, { reason: 'malformed', retry: 'later' }],
+  ]
+  it.each(failures)('throws for %s', async (_, answer, expected) => {
+    await using stage = await openClient(() => answer)
+    const error = await stage.client.json(stage.origin, { json: {} }, answerSchema, 'a reply').catch((thrown) => thrown)
+    expect(error).toBeInstanceOf(UpstreamFailure)
+    expect(error).toMatchObject({ system: 'fake', ...expected })
+    expect(String(error.message)).not.toContain('s3cret')
+  })
+
+  it('sends JSON, files and credentials, and follows no redirect to another host', async () => {
+    const calls: PlatformCall[] = []
+    await using stage = await openClient((call) => {
+      calls.push(call)
+      if (call.url.pathname === '/away') return { status: 302, headers: { location: 'http://localhost:4444/' } }
+      return { status: 200, body: { ok: true } }
+    })
+    const form = new FormData()
+    form.set('file', new Blob(['content'], { type: 'text/plain' }), 'a"\r\nb.txt')
+    await stage.client.json(stage.origin, { json: { text: 'ä' } }, answerSchema, 'a reply')
+    await stage.client.json(stage.origin, { form }, answerSchema, 'a reply')
+    expect(calls[0]).toMatchObject({ method: 'POST', json: { text: 'ä' } })
+    expect(calls[0]?.headers.authorization).toBe('Bearer s3cret')
+    const file = (await calls[1]?.form())?.get('file')
+    expect(file instanceof File && (await file.text())).toBe('content')
+    await expect(stage.client.open(`${stage.origin}/away`)).rejects.toThrow('redirected the request to localhost:4444')
+    stage.controller.abort(new Error('stopped'))
+    await expect(stage.client.open(stage.origin)).rejects.toThrow('stopped')
+  })
+})
+
+describe('webhook signatures', () => {
+  const body = Buffer.from('{"text":"ä"}')
+  const hex = createHmac('sha256', 'key').update(body).digest('hex')
+  const scheme = { secret: 'key', prefix: 'sha256=' }
+
+  it('accepts what openssl and platforms sign', () => {
+    expect(signContent(body, scheme)).toBe(`sha256=${hex}`)
+    verifySignature(body, `sha256=${hex}`, scheme)
+    const base64 = createHmac('sha1', 'key').update(body).digest('base64')
+    verifySignature(body, base64, { secret: 'key', hash: 'sha1', encoding: 'base64' })
+    verifySecret('same', 'same')
+    verifyTimestamp(NOW - 299_000, NOW, 300_000)
+  })
+  it.each<[string, () => void]>([
+    ['no header', () => verifySignature(body, undefined, scheme)],
+    ['a header without its prefix', () => verifySignature(body, hex, scheme)],
+    ['another body', () => verifySignature(Buffer.from('{}'), `sha256=${hex}`, scheme)],
+    ['a shorter signature', () => verifySignature(body, `sha256=${hex.slice(0, 10)}`, scheme)],
+    ['an empty secret', () => verifySignature(body, signContent(body, { secret: '' }), { secret: '' })],
+    ['two empty secrets', () => verifySecret('', '')],
+    ['an old timestamp', () => verifyTimestamp(NOW - 301_000, NOW, 300_000)],
+    ['a timestamp that is none', () => verifyTimestamp(Number('x'), NOW, 300_000)],
+  ])('refuses %s', (_, check) => {
+    expect(check).toThrow(Refusal)
+  })
+})
+
+describe('pollInBackground', () => {
+  it('ends with the failure of a poll, and tells what the host needs for the next attempt', async () => {
+    let polls = 0
+    const link = { signal: new AbortController().signal, heard: () => {} }
+    const background = pollInBackground(link, async () => {
+      if (++polls === 3)
+        throw new UpstreamFailure('fake', 'fake is busy', { reason: 'rate_limit', retry: 'later', retryAfterSecs: 5 })
+    })
+    expect(await background.closed).toEqual({ retry: 'later', reason: 'fake is busy', retryAfterSecs: 5 })
+  })
+
+  it('ends when it is disposed of, and waits for the poll that runs', async () => {
+    const link = { signal: new AbortController().signal, heard: () => {} }
+    let isRunning = false
+    const background = pollInBackground(link, async (signal) => {
+      isRunning = true
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      isRunning = false
+    })
+    await background[Symbol.asyncDispose]()
+    expect(isRunning).toBe(false)
+    expect(await background.closed).toMatchObject({ retry: 'later' })
+  })
+})

@@ -1,0 +1,117 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import * as v from 'valibot'
+import type { ChannelAdapter, ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
+import { createOutbound } from '../../../core/net/outbound.ts'
+import { Recorded } from './http.ts'
+
+const settings = {
+  allow: ['127.0.0.1'],
+  headersTimeoutMs: 10_000,
+  idleTimeoutMs: 10_000,
+  maxBytes: 33_554_432,
+  maxRedirects: 5,
+}
+
+/**
+ * A link for tests of one adapter without the channel host. It keeps its durable values between connections, and
+ * `sleep` returns at once, so that no test waits.
+ */
+export class TestLink implements AsyncDisposable {
+  readonly state = new Map<string, string>()
+  readonly secrets = new Map<string, string>()
+  /** Everything that was logged. */
+  readonly logged: string[] = []
+  /** Calls of `receive`, duplicates included. */
+  deliveries = 0
+  /** Calls of `heard`. */
+  heard = 0
+  /** `receive` rejects, as when the disk is full. */
+  isRefusing = false
+  /** The link of the present connection. */
+  link: ChannelLink<never>
+  readonly #received = new Recorded<InboundMessage>('received messages')
+  readonly #known = new Set<string>()
+  readonly #outbound = createOutbound({ settings: () => settings })
+  readonly #config: unknown
+  readonly #now: () => number
+  #controller = new AbortController()
+
+  constructor(
+    adapter: ChannelAdapter,
+    config: Readonly<Record<string, unknown>>,
+    now: () => number = () => Date.now(),
+  ) {
+    this.#config = v.parse(adapter.config, config)
+    this.#now = now
+    this.link = this.#makeLink()
+  }
+
+  /** Messages that were received for the first time, in order. */
+  get received(): readonly InboundMessage[] {
+    return this.#received.items
+  }
+  waitForReceived(count: number): Promise<readonly InboundMessage[]> {
+    return this.#received.wait(count)
+  }
+  /** Ends the present link, as disable, reload and unload do. */
+  abort(): void {
+    this.#controller.abort(new Error('the link ended'))
+  }
+  /** Ends the present link and makes a new one with the same durable values. */
+  renew(): ChannelLink<never> {
+    this.abort()
+    this.#controller = new AbortController()
+    this.link = this.#makeLink()
+    return this.link
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.abort()
+    await this.#outbound[Symbol.asyncDispose]()
+  }
+
+  #makeLink(): ChannelLink<never> {
+    const { signal } = this.#controller
+    const log = (...args: unknown[]): void => {
+      this.logged.push(args.map(describe).join(' '))
+    }
+    return {
+      accountId: 'default',
+      config: this.#config as never,
+      signal,
+      fetch: this.#outbound.fetch,
+      state: keep(this.state),
+      secrets: keep(this.secrets),
+      log: { debug: log, info: log, warn: log, error: log },
+      now: this.#now,
+      sleep: async () => {
+        await wait(0)
+        signal.throwIfAborted()
+      },
+      receive: (message) => this.#receive(message),
+      heard: () => {
+        this.heard++
+      },
+    }
+  }
+
+  async #receive(message: InboundMessage): Promise<void> {
+    this.deliveries++
+    if (this.isRefusing) throw new Error('the disk is full')
+    if (this.#known.has(message.id)) return
+    this.#known.add(message.id)
+    this.#received.add(message)
+  }
+}
+
+function describe(value: unknown): string {
+  return value instanceof Error ? `${value.message} ${value.stack}` : (JSON.stringify(value) ?? '')
+}
+
+function keep(values: Map<string, string>): ChannelState {
+  return {
+    read: async (key) => values.get(key),
+    write: async (key, value) => {
+      values.set(key, value)
+    },
+  }
+}
