@@ -194,14 +194,17 @@ class RunningConfiguration implements Configuration {
     return refuse(`unknown key; the plugin knows ${known}`, findMeant(definition, rest))
   }
 
-  /** Reloads plugins one by one. Those that the caller runs in are not awaited: they reload after its answer. */
+  /**
+   * Reloads plugins one by one. Those that the caller runs in are not awaited: they reload after its answer. They come
+   * last, because a reload that waits for the caller holds up all that are queued behind it.
+   */
   async #reloadPlugins(plugins: readonly string[]): Promise<Pick<AppliedChange, 'reloaded' | 'later' | 'failed'>> {
     const { host } = this.#deps
     const callers = new Set(runningCalls().map(({ plugin }) => plugin))
     const later = plugins.filter((plugin) => host.subtree(plugin).some((name) => callers.has(name)))
     const reloaded: string[] = []
     const failed: { plugin: string; reason: string }[] = []
-    for (const plugin of plugins) {
+    for (const plugin of [...plugins.filter((name) => !later.includes(name)), ...later]) {
       const done = host.reconfigure(plugin).then(
         () => {
           reloaded.push(plugin)

@@ -125,6 +125,8 @@ describe('what the configuration says holds', () => {
     expect([status, body]).toMatchObject([200, { failed: [], warnings: [] }])
     // Those the request itself runs in take theirs when it is answered.
     for (const plugin of body.pending) await host.plugin(plugin, 'loaded', ({ reloads }) => reloads > 0)
+    // None waits for the request, which waits for those behind it, until one of them is forced.
+    expect(host.log.filter((line) => line.includes('did not unload cleanly'))).toEqual([])
     const wrong = changes
       .map(({ path, value }) => ({ key: path.join('.'), value: ownerValue(host, path), expected: value }))
       .filter(({ value, expected }) => JSON.stringify(value) !== JSON.stringify(expected))

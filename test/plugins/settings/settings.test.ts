@@ -174,7 +174,7 @@ describe('setting a key', () => {
     expect(text).toContain('failed_auth_per_minute = 7 # few')
     expect(text).toContain('tokens_per_minute = 40')
     expect((await stat(file())).mode & 0o777).toBe(0o600)
-    const answers = await Promise.all(Array.from({ length: 60 }, () => host.fetch('/api/health')))
+    const answers = await Promise.all(Array.from({ length: 80 }, () => host.fetch('/api/health')))
     expect(answers.filter((answer) => answer.status === 429).length).toBeGreaterThanOrEqual(20)
   })
 
