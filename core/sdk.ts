@@ -90,6 +90,18 @@ export { EventStreamReader } from './net/event-stream.ts'
 export type { StreamedEvent } from './net/event-stream.ts'
 export { readFailedBody, readFailedJson, readRetryAfter, shortened } from './net/failed-answer.ts'
 export type { Fetch, OutboundRequest, OutboundResponse } from './net/fetch.ts'
+export type {
+  Connect,
+  Connection,
+  ConnectOptions,
+  OpenWebSocket,
+  StartTls,
+  TlsOptions,
+  WebSocketClose,
+  WebSocketConnection,
+  WebSocketEvents,
+  WebSocketOptions,
+} from './net/connection.ts'
 
 // Other programs
 export type { Admission, Child, Exit, Isolation, Spawn, SpawnRequest } from './process/child.ts'

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, defineService } from 'svc/sdk'
-import type { ConfigSchema, Fetch, Logger } from 'svc/sdk'
+import type { ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, StartTls } from 'svc/sdk'
 import type { Destination, InboundMessage, JsonObject, OutboundMessage, SentMessage } from './message.ts'
 
 /** The markup of the texts a platform takes. The channel host renders Markdown into it. */
@@ -59,6 +59,10 @@ export interface ChannelLink<C> {
   readonly signal: AbortSignal
   /** Requests to the platform. Private addresses only if the configuration file names them. */
   readonly fetch: Fetch
+  /** Sockets and WebSockets to the platform, under the same rules. They end with `signal`. */
+  readonly connect: Connect
+  readonly startTls: StartTls
+  readonly webSocket: OpenWebSocket
   readonly state: ChannelState
   /** Secrets that the adapter obtains itself, such as refreshed tokens, encrypted at rest. */
   readonly secrets: ChannelState

@@ -115,9 +115,8 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
       for (const secret of secrets) scanner.add(secret)
       options.onConfig?.(next, secrets)
       http.renewed()
-      programNetwork
-        ?.recheck()
-        .catch((error: unknown) => defects.report(error, 'connections of programs under new rules'))
+      outbound?.recheck()
+      void programNetwork?.recheck().catch((error) => defects.report(error, 'connections of programs under new rules'))
     },
   }
 }

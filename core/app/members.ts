@@ -5,6 +5,7 @@ import type { Members } from '../host/instance.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { Fetch } from '../net/fetch.ts'
+import type { PluginConnector } from '../net/connection.ts'
 import { createSpawn } from '../process/spawn.ts'
 import type { Scope } from '../scope/scope.ts'
 import { scannedVault } from '../tools/secret-scanner.ts'
@@ -26,7 +27,6 @@ export interface MemberDeps {
 /** The members of one plugin's context, tied to its scope. */
 export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlugin): Members {
   const { kernel, home, log } = deps
-  const { fetch, admit } = createNetwork(deps, scope, definition)
   const { programNetwork } = kernel
   return {
     routes: kernel.http.forPlugin(scope),
@@ -38,8 +38,7 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
     vault: scannedVault(kernel.scanner, home.vault.forPlugin(scope.name)),
     jobs: createJobs(scope, kernel.defects.report, deps.jobTimer?.(scope.name)),
     metrics: kernel.metrics.forPlugin(scope),
-    fetch,
-    admit,
+    ...createNetwork(deps, scope, definition),
     spawn: createSpawn(scope, {
       folders: kernel.folders,
       ...(programNetwork && { openProxy: (admits) => programNetwork.open(admits) }),
@@ -47,20 +46,22 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
   }
 }
 
-/** Outbound requests of one plugin; they end when it is unloaded. */
+/** Outbound requests and connections of one plugin; they end when it is unloaded. */
 function createNetwork(
   { kernel: { outbound }, fetch: replacement }: MemberDeps,
-  { signal }: Scope,
+  scope: Scope,
   definition: AnyPlugin,
-): Pick<Members, 'fetch' | 'admit'> {
+): Pick<Members, 'fetch' | 'admit' | keyof PluginConnector> {
   const mayReachPrivate = definition.outbound === 'operator'
   const send = replacement ?? (mayReachPrivate ? outbound?.forOperator() : outbound?.fetch) ?? unreachable
   return {
-    fetch: (url, request) => send(url, { ...request, owner: signal }),
+    fetch: (url, request) => send(url, { ...request, owner: scope.signal }),
     admit: async (url) => {
       await (mayReachPrivate ? outbound?.admitForOperator(url) : outbound?.admit(url))
     },
+    ...(outbound?.connectorFor(scope, mayReachPrivate) ?? noConnector),
   }
 }
 
-const unreachable: Fetch = () => Promise.reject(new Error('this daemon has no network'))
+const unreachable = (): Promise<never> => Promise.reject(new Error('this daemon has no network'))
+const noConnector: PluginConnector = { connect: unreachable, startTls: unreachable, webSocket: unreachable }

@@ -76,6 +76,7 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
     maxRedirects: outbound.max_redirects,
     connectTimeoutMs: outbound.connect_timeout_ms,
     totalTimeoutMs: outbound.total_timeout_ms,
+    maxPluginConnections: outbound.plugin_connections,
   }
 }
 

@@ -37,6 +37,12 @@ const packages = [
   'yazl',
   '@electric-sql/pglite',
   'croner',
+  'ws',
+  'mqtt',
+  /^@xmpp\//,
+  'imapflow',
+  'nodemailer',
+  'postal-mime',
 ]
 
 /** Modules that plugins share with the host. */

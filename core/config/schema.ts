@@ -110,6 +110,7 @@ const Outbound = table('Limits of requests the daemon makes itself.', overApi(re
   max_bytes: integer('Largest answer that is read.', 33_554_432, 1024, 1_073_741_824),
   max_redirects: integer('Redirects that are followed.', 5, 0, 20),
   program_connections: integer('Connections one program that a plugin runs may have open at once.', 64, 1, 4096),
+  plugin_connections: integer('Sockets and WebSockets one plugin may have open at once.', 256, 1, 65_535),
   total_program_connections: integer('Connections all such programs may have open together.', 1024, 1, 65_535),
 })
 

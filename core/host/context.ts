@@ -5,6 +5,7 @@ import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import type { Metrics } from '../metrics/metric.ts'
+import type { Connect, OpenWebSocket, StartTls } from '../net/connection.ts'
 import type { Fetch } from '../net/fetch.ts'
 import type { Spawn } from '../process/child.ts'
 import type { Dispose } from '../scope/scope.ts'
@@ -49,6 +50,12 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
    * nothing.
    */
   readonly admit: (url: string | URL) => Promise<void>
+  /** Connections for protocols other than HTTP, under the rules of `fetch`. They close when the plugin unloads. */
+  readonly connect: Connect
+  /** Upgrades one of them to TLS, for protocols that begin without it. */
+  readonly startTls: StartTls
+  /** WebSockets, under the rules of `fetch`. They close when the plugin unloads. */
+  readonly webSocket: OpenWebSocket
   /** Starts other programs. */
   readonly spawn: Spawn
   /** The log, with the name of the plugin in each line. */

@@ -19,6 +19,9 @@ export type Members = Pick<
   | 'metrics'
   | 'fetch'
   | 'admit'
+  | 'connect'
+  | 'startTls'
+  | 'webSocket'
   | 'spawn'
 >
 

@@ -4,6 +4,7 @@ import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import { allowsHost } from '../net/host-patterns.ts'
+import { targetOf, targetOfWebSocket } from '../net/target.ts'
 import type { Spawn, SpawnRequest } from '../process/child.ts'
 import type { PluginDatabase, Value } from '../storage/database.ts'
 import type { OwnTables } from '../storage/own-tables.ts'
@@ -57,6 +58,14 @@ export function restrictedMembers(members: Members, definition: AnyPlugin, deps:
     admit: async (url) => {
       checkUrl(new URL(url))
       await members.admit(url)
+    },
+    connect: async (options) => {
+      checkUrl(targetOf(options.host, options.port))
+      return await members.connect(options)
+    },
+    webSocket: async (url, options) => {
+      checkUrl(targetOfWebSocket(url))
+      return await members.webSocket(url, options)
     },
     spawn: restrictSpawn(members.spawn, definition.name, require, checkUrl),
   }

@@ -1,12 +1,31 @@
-import { connect as openSocket } from 'node:net'
+import { connect as openSocket, isIP } from 'node:net'
 import type { Socket } from 'node:net'
+import { failureOf } from './outbound-exchange.ts'
+import { portOf } from './policy.ts'
 
-/** A socket to one of these addresses, and no second look at the name. Throws what the system says. */
-export async function connectTo(
+type Addresses = readonly { readonly address: string; readonly family: number }[]
+export interface ConnectToOptions {
+  /** The addresses of the name, checked. */
+  readonly resolve: () => Promise<Addresses>
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+}
+
+/** A socket to an address of the host, which is not looked up a second time. */
+export async function connectTo(url: URL, host: string, options: ConnectToOptions): Promise<Socket> {
+  try {
+    const addresses = isIP(host) === 0 ? await options.resolve() : [{ address: host, family: isIP(host) }]
+    return await open(host, portOf(url), addresses, options)
+  } catch (error) {
+    throw failureOf(url, error)
+  }
+}
+
+async function open(
   host: string,
   port: number,
-  addresses: readonly { readonly address: string; readonly family: number }[],
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  addresses: Addresses,
+  { signal, timeoutMs }: ConnectToOptions,
 ): Promise<Socket> {
   const socket = openSocket({
     host,

@@ -11,8 +11,7 @@ import type { Resolve, OutboundSettings } from './outbound.ts'
 import type { SharedExchanges } from './shared-exchanges.ts'
 import { Policy, portOf } from './policy.ts'
 import type { OwnListeners } from './policy.ts'
-import { follow } from './redirect.ts'
-import type { Hop } from './redirect.ts'
+import type { Hop, Redirects } from './redirect.ts'
 import type { Answer } from './response.ts'
 
 const CONNECT_MS = 10_000
@@ -85,35 +84,34 @@ export class EntryPoint {
     const startedAt = performance.now()
     for (let hops = 0; ; hops++) {
       const leftMs = total === 0 ? 0 : Math.max(1, total - (performance.now() - startedAt))
-      const answer = await this.#exchange(hop, request, settings, leftMs)
-      const next = nextHop(hop, answer)
-      if (!next) return answer
-      answer.fail(new Error('redirected'))
-      if (hops >= settings.maxRedirects) throw tooManyRedirects(hop.url, settings.maxRedirects)
-      hop = next
+      const { answer, next } = await this.#exchange(hop, request, settings, leftMs)
+      const following = next({ followed: hops, max: settings.maxRedirects })
+      if (!following) return answer
+      hop = following
     }
   }
 
-  async connect(url: URL, signal: AbortSignal): Promise<Socket> {
+  /** `anyProtocol`: what goes over the connection is not HTTP, so no port is refused for its number. */
+  async connect(url: URL, signal: AbortSignal, anyProtocol = false): Promise<Socket> {
     if (this.#deps.isClosed()) throw stopping(url.hostname)
     signal.throwIfAborted()
-    const host = this.#currentPolicy().checkUrl(url)
-    const port = portOf(url)
-    try {
-      const addresses =
-        isIP(host) === 0 ? (await this.#resolveVetted(host, port)).addresses : [{ address: host, family: isIP(host) }]
-      const { connectTo } = await import('./connect.ts')
-      const timeoutMs = this.#deps.settings().connectTimeoutMs ?? CONNECT_MS
-      return await connectTo(host, port, addresses, { signal, timeoutMs })
-    } catch (error) {
-      const { failureOf } = await import('./outbound-exchange.ts')
-      throw failureOf(url, error)
-    }
+    const host = this.#checkTarget(url, anyProtocol)
+    const { connectTo } = await import('./connect.ts')
+    const resolve = async () => (await this.#resolveVetted(host, portOf(url))).addresses
+    return await connectTo(url, host, { resolve, signal, timeoutMs: this.connectTimeoutMs })
   }
 
-  checkConnection(url: URL, { remoteAddress = '', remotePort = 0 }: Socket): void {
+  checkConnection(url: URL, { remoteAddress = '', remotePort = 0 }: Socket, anyProtocol = false): void {
+    this.#currentPolicy().checkAddress(this.#checkTarget(url, anyProtocol), remoteAddress, remotePort)
+  }
+
+  get connectTimeoutMs(): number {
+    return this.#deps.settings().connectTimeoutMs ?? CONNECT_MS
+  }
+
+  #checkTarget(url: URL, anyProtocol: boolean): string {
     const policy = this.#currentPolicy()
-    policy.checkAddress(policy.checkUrl(url), remoteAddress, remotePort)
+    return anyProtocol ? policy.checkHost(url.hostname, portOf(url)) : policy.checkUrl(url)
   }
 
   destroy(): void {
@@ -121,15 +119,15 @@ export class EntryPoint {
     this.#secure?.destroy()
   }
 
-  async #exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number): Promise<Answer> {
+  async #exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number) {
     // Before the checks: nothing may end between them and the request.
-    const { sendRequest } = await import('./outbound-exchange.ts')
+    const { nextHop, sendRequest } = await import('./outbound-exchange.ts')
     if (this.#deps.isClosed()) throw stopping(hop.url.hostname)
     request.signal?.throwIfAborted()
     request.owner?.throwIfAborted()
     const host = this.#currentPolicy().checkUrl(hop.url)
     request.check?.(hop.url)
-    return await sendRequest({
+    const answer = await sendRequest({
       shared: this.#deps.shared,
       policy: () => this.#currentPolicy(),
       agent: this.#poolFor(hop.url),
@@ -137,13 +135,14 @@ export class EntryPoint {
       hop,
       request,
       limits: {
-        connectMs: settings.connectTimeoutMs ?? CONNECT_MS,
+        connectMs: this.connectTimeoutMs,
         headersMs: request.headersTimeoutMs ?? settings.headersTimeoutMs,
         idleMs: request.idleTimeoutMs ?? settings.idleTimeoutMs,
         maxBytes: request.maxBytes ?? settings.maxBytes,
         totalMs,
       },
     })
+    return { answer, next: (redirects: Redirects) => nextHop(hop, answer, redirects) }
   }
 
   #currentPolicy(): Policy {
@@ -200,18 +199,4 @@ function parseUrl(address: string | URL): URL {
   const url = URL.parse(address)
   if (!url) throw new Refusal('invalid_request', 'That is not an address a request can go to')
   return url
-}
-
-function tooManyRedirects(url: URL, max: number): UpstreamFailure {
-  const message = `${url.origin} redirected more than ${max} times`
-  return new UpstreamFailure(url.hostname, message, { reason: 'malformed', retry: 'never' })
-}
-
-function nextHop(hop: Hop, answer: Answer): Hop | undefined {
-  try {
-    return follow(hop, answer.status, answer.header('location'))
-  } catch (error) {
-    answer.fail(error)
-    throw error
-  }
 }

@@ -7,7 +7,8 @@ import type { Socket } from 'node:net'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { OutboundRequest } from './fetch.ts'
 import type { Policy } from './policy.ts'
-import type { Hop } from './redirect.ts'
+import { follow } from './redirect.ts'
+import type { Hop, Redirects } from './redirect.ts'
 import { Answer } from './response.ts'
 import type { Abandon, SharedExchanges } from './shared-exchanges.ts'
 import type { Watch } from './watchdog.ts'
@@ -157,11 +158,9 @@ function wireHeaders(hop: Hop): string[] {
   return headers
 }
 const RESERVED_HEADERS = new Set(['host', 'content-length', 'connection', 'transfer-encoding'])
-const DEFAULT_HEADERS = [
-  ['user-agent', 'svc'],
-  ['accept', '*/*'],
-  ['accept-encoding', 'identity'],
-] as const
+/** What every request and WebSocket says of the daemon. */
+export const IDENTITY = ['user-agent', 'svc'] as const
+const DEFAULT_HEADERS = [IDENTITY, ['accept', '*/*'], ['accept-encoding', 'identity']] as const
 
 /** What a failed connection is reported as; a refusal stays what it is. */
 export function failureOf(url: URL, error: unknown): unknown {
@@ -180,4 +179,23 @@ const FAILURES = new Map([
 function describeFailure(code: string, error: Error): string {
   if (/CERT|SSL|TLS/.test(code)) return `has no certificate that is trusted (${code})`
   return `cannot be reached (${code || error.message})`
+}
+
+/** The request that a redirect leads to; `undefined` for any other answer, which stays as it is. */
+export function nextHop(hop: Hop, answer: Answer, { followed, max }: Redirects): Hop | undefined {
+  try {
+    const next = follow(hop, answer.status, answer.header('location'))
+    if (!next) return undefined
+    if (followed >= max) throw tooManyRedirects(hop.url, max)
+    answer.fail(new Error('redirected'))
+    return next
+  } catch (error) {
+    answer.fail(error)
+    throw error
+  }
+}
+
+function tooManyRedirects(url: URL, max: number): UpstreamFailure {
+  const message = `${url.origin} redirected more than ${max} times`
+  return new UpstreamFailure(url.hostname, message, { reason: 'malformed', retry: 'never' })
 }

@@ -64,19 +64,25 @@ export class Policy {
       throw refusal(`Requests go out over http and https only, not ${url.protocol.slice(0, -1)}`)
     if (url.username !== '' || url.password !== '')
       throw refusal('An address with a user name or password in it is refused')
-    const host = canonical(url.hostname)
-    if (host === '') throw refusal('An address without a host is refused')
-    if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
-    // A proxy in front of it listens at the usual ports; other services may go by the same name at others.
-    if (
-      (isUsualPort(portOf(url)) || this.isOwnPort(portOf(url))) &&
-      this.#own.names().some((name) => canonical(name) === host)
-    )
-      throw itself(host)
-    if (isIP(host) !== 0) this.checkAddress(host, host, portOf(url))
+    const host = this.checkHost(url.hostname, portOf(url))
     if (url.port !== '' && CLOSED_PORTS.has(Number(url.port)) && !this.#hosts.has(host)) {
       throw refusal(`Requests to port ${url.port} are refused: it belongs to another protocol. ${permission(host)}`)
     }
+    return host
+  }
+
+  /**
+   * Checks all that can be checked without resolving the name, for a connection of any protocol. Returns the name or
+   * address to connect to.
+   */
+  checkHost(hostname: string, port: number): string {
+    const host = canonical(hostname)
+    if (host === '') throw refusal('An address without a host is refused')
+    if (METADATA_NAMES.has(host)) throw forbidden(host, 'metadata')
+    // A proxy in front of it listens at the usual ports; other services may go by the same name at others.
+    if ((isUsualPort(port) || this.isOwnPort(port)) && this.#own.names().some((name) => canonical(name) === host))
+      throw itself(host)
+    if (isIP(host) !== 0) this.checkAddress(host, host, port)
     return host
   }
 

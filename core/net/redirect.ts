@@ -8,6 +8,11 @@ export interface Hop {
   readonly body: string | Uint8Array | undefined
 }
 
+export interface Redirects {
+  readonly followed: number
+  readonly max: number
+}
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 /** All that may follow to another origin. A list of what is secret would never be complete. */
 const HARMLESS = new Set(['accept', 'accept-language', 'accept-encoding', 'content-type', 'range', 'user-agent'])

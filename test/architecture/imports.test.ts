@@ -58,6 +58,10 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^consola($|\/)/, ['core/log/']],
   [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],
+  [/^ws$/, ['core/net/']],
+  [/^mqtt$/, ['adapters/channels/mqtt/']],
+  [/^@xmpp\//, ['adapters/channels/xmpp/']],
+  [/^(imapflow|nodemailer|postal-mime)$/, ['adapters/channels/email/']],
   [/^busboy$/, ['plugins/files/']],
   [/^(yauzl|yazl)$/, ['plugins/backups/']],
   [/^file-type$/, ['core/files/']],
@@ -65,8 +69,8 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^rolldown$/, ['core/build/']],
   [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|dompurify)($|\/)/, ['plugins/webchat/page/']],
-  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/', 'plugins/channels/text/']],
-  [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/', 'plugins/channels/text/']],
+  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/']],
+  [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/']],
 ]
 
 /** Dangerous primitives of the platform that have one door (one place where the guard is). */

@@ -85,6 +85,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/core/net/proxy-connections.test.ts',
     'refuses a program what the programs of all agents have in use',
   ],
+  'outbound.plugin_connections': [
+    'test/core/net/connections.test.ts',
+    'gives up after its time or on abort, also while the name is looked up, and beyond its number',
+  ],
   'plugins.approvals.grants_per_session': [
     'test/plugins/approvals/gate.test.ts',
     'holds for nobody once it is switched off, and of a session only so many do',

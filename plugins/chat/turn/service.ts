@@ -31,7 +31,7 @@ export interface ChatServiceDeps {
   readonly runner: TurnRunner
   readonly inference: Inference
   readonly audit: Audit
-  readonly compactor: Pick<Compactor, 'compact'>
+  readonly compactor: Compactor
   /** Tools of a turn that ran, or may have, and that may have changed something. */
   readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
   /** Aborts when the plugin unloads. */

@@ -62,6 +62,13 @@ describe('a plugin that declares what it uses', () => {
     const send = `await ctx.fetch('https://api.example.org/x')`
     expect(await attempt(send, `uses: { hosts: ['example.org'] },`)).toContain('host:api.example.org')
     expect(await attempt(send, `uses: { hosts: ['api.example.org'] },`)).toContain('sent to https://api.example.org/x')
+    for (const open of [
+      `await ctx.connect({ host: 'API.example.org', port: 443 })`,
+      `await ctx.webSocket('wss://api.example.org/x')`,
+    ]) {
+      expect(await attempt(open, `uses: { hosts: ['example.org'] },`)).toContain('host:api.example.org')
+      expect(await attempt(open, `uses: { hosts: ['api.example.org:443'] },`)).toContain('this daemon has no network')
+    }
   })
 
   it('starts its programs only, and confined', async () => {

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import * as v from 'valibot'
 import type { ChannelAdapter, ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
 import { createOutbound } from '../../../core/net/outbound.ts'
+import { Scope } from '../../../core/scope/scope.ts'
 import { Recorded } from './http.ts'
 
 const settings = {
@@ -25,6 +26,10 @@ export class TestLink implements AsyncDisposable {
   deliveries = 0
   /** Calls of `heard`. */
   heard = 0
+  /** Connections that are open now. */
+  get connections(): number {
+    return this.#scope.ledger().length
+  }
   /** `receive` rejects, as when the disk is full. */
   isRefusing = false
   /** The link of the present connection. */
@@ -32,6 +37,8 @@ export class TestLink implements AsyncDisposable {
   readonly #received = new Recorded<InboundMessage>('received messages')
   readonly #known = new Set<string>()
   readonly #outbound = createOutbound({ settings: () => settings })
+  readonly #scope = new Scope('test')
+  readonly #connector = this.#outbound.connectorFor(this.#scope, false)
   readonly #config: unknown
   readonly #now: () => number
   #controller = new AbortController()
@@ -66,6 +73,7 @@ export class TestLink implements AsyncDisposable {
   }
   async [Symbol.asyncDispose](): Promise<void> {
     this.abort()
+    await this.#scope.close(0)
     await this.#outbound[Symbol.asyncDispose]()
   }
 
@@ -79,6 +87,10 @@ export class TestLink implements AsyncDisposable {
       config: this.#config as never,
       signal,
       fetch: this.#outbound.fetch,
+      connect: (options) => this.#connector.connect({ ...options, signal: both(signal, options.signal) }),
+      startTls: this.#connector.startTls,
+      webSocket: (url, options) =>
+        this.#connector.webSocket(url, { ...options, signal: both(signal, options?.signal) }),
       state: keep(this.state),
       secrets: keep(this.secrets),
       log: { debug: log, info: log, warn: log, error: log },
@@ -101,6 +113,10 @@ export class TestLink implements AsyncDisposable {
     this.#known.add(message.id)
     this.#received.add(message)
   }
+}
+
+function both(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  return other ? AbortSignal.any([one, other]) : one
 }
 
 function describe(value: unknown): string {
