@@ -10,7 +10,7 @@ import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { ChatConfig } from './config.ts'
-import { Compactor } from './context/compactor.ts'
+import type { Compactor, CompactorDeps } from './context/compactor.ts'
 import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
@@ -154,7 +154,7 @@ function createRecorders({ config, db, hooks, log, usage, budgets, services }: C
   const commit = (statements: readonly Statement[]): Promise<unknown> => db.batch(statements)
   const budgetGate = new BudgetGate(hooks, budgets)
   const record = new TurnRecord({ ...services, usage, now, commit })
-  const compactor = new Compactor({ ...services, record, budgetGate, commit, config: config.compaction, now })
+  const compactor = lazyCompactor({ ...services, record, budgetGate, commit, config: config.compaction, now })
   const { compaction, history_messages: historyMessages } = config
   const history = new TurnHistory({ sessions: services.sessions, compactor, compaction, historyMessages, log })
   return { record, budgetGate, compactor, history }
@@ -199,4 +199,14 @@ async function pluginsLoaded(daemon: Daemon, until: AbortSignal): Promise<void> 
     clearInterval(timer)
     until.removeEventListener('abort', leave)
   }
+}
+
+/** Most conversations are never summarised: the code is loaded by the first one. */
+function lazyCompactor(deps: CompactorDeps): Pick<Compactor, 'compact'> {
+  let loading: Promise<Compactor> | undefined
+  const load = async (): Promise<Compactor> => {
+    const loaded = await import('./context/compactor.ts')
+    return new loaded.Compactor(deps)
+  }
+  return { compact: async (request) => (await (loading ??= load())).compact(request) }
 }

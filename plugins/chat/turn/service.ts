@@ -31,7 +31,7 @@ export interface ChatServiceDeps {
   readonly runner: TurnRunner
   readonly inference: Inference
   readonly audit: Audit
-  readonly compactor: Compactor
+  readonly compactor: Pick<Compactor, 'compact'>
   /** Tools of a turn that ran, or may have, and that may have changed something. */
   readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
   /** Aborts when the plugin unloads. */

@@ -35,6 +35,7 @@ const particular: Readonly<Record<string, unknown>> = {
   'manifest_signing.trusted_signers': ['ab'.repeat(32)],
   'external_auth.redirect_url': 'https://svc.example/api/auth/callback',
   'providers.any.driver': 'openai-compatible',
+  'channels.any': { enabled: false },
 }
 /** Another value than the one that holds. */
 function another({ key, node }: ConfigKey): unknown {

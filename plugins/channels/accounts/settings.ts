@@ -1,0 +1,66 @@
+import * as v from 'valibot'
+import { line } from 'svc/sdk'
+
+const names = (description: string) =>
+  v.optional(v.pipe(v.array(line(512)), v.maxLength(10_000), v.description(description)), [])
+const count = (description: string, max: number) =>
+  v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(max), v.description(description)))
+const choice = <const T extends readonly string[]>(description: string, options: T) =>
+  v.exactOptional(v.pipe(v.picklist(options), v.description(description)))
+
+const Pattern = v.pipe(
+  v.string(),
+  v.nonEmpty(),
+  v.maxLength(256),
+  v.regex(/^\P{Cc}+$/u, 'expected a pattern without control characters'),
+  v.check(isPattern, 'expected a regular expression'),
+)
+
+/**
+ * The keys of an account that are the same on every platform. A key that is not set stays absent, so that the default
+ * is told from a choice.
+ */
+export const AccountSettings = v.object({
+  agent_name: v.exactOptional(v.pipe(line(128), v.description('Agent that answers when no binding says otherwise.'))),
+  allowed_users: names('Who may write to the bot: ids or names of the platform; "*" is everybody. Empty: nobody.'),
+  allowed_chats: names('Rooms, servers or channels the bot answers in. Empty: all it is in.'),
+  dm_policy: choice('Direct messages: answer everybody, only allowed people, or nobody.', [
+    'respond',
+    'allowed_only',
+    'ignore',
+  ]),
+  group_policy: choice('Groups: answer all messages, mentions, commands, or nothing.', [
+    'all',
+    'mention_only',
+    'commands_only',
+    'ignore',
+  ]),
+  mention_patterns: v.optional(
+    v.pipe(v.array(Pattern), v.maxLength(32), v.description('Regular expressions that count as a mention of the bot.')),
+    [],
+  ),
+  rate_limit_per_user: count('Messages a person may send in a minute; 0 for no limit.', 10_000),
+  rate_limit_per_minute: count('Messages of everybody together in a minute; 0 for no limit.', 100_000),
+  threading: v.exactOptional(v.pipe(v.boolean(), v.description('Answers in a thread where the platform has them.'))),
+  output_format: choice('Markup of the answers, instead of that of the platform.', ['native', 'markdown', 'plain']),
+  streaming: v.exactOptional(
+    v.pipe(v.boolean(), v.description('Shows answers while they are written, where messages can be edited.')),
+  ),
+  commands: choice('Commands such as /help in chat: all, only those that read, or none.', ['all', 'read_only', 'off']),
+})
+export type AccountSettings = v.InferOutput<typeof AccountSettings>
+
+/** The name of an account among those of its channel. */
+export const AccountId = v.pipe(
+  v.string(),
+  v.regex(/^[a-z\d][a-z\d_-]{0,62}$/, 'expected lower-case letters, digits, - and _, such as support'),
+)
+export const DEFAULT_ACCOUNT = 'default'
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'iu').source !== ''
+  } catch {
+    return false
+  }
+}

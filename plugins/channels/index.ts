@@ -1,0 +1,22 @@
+import { Channels } from 'svc/channels'
+import { Configuration } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { Section, Settings } from './config.ts'
+import { ChannelConnected, ChannelDisconnected } from './contract.ts'
+import { migrations } from './migrations.ts'
+
+export default definePlugin({
+  name: 'channels',
+  version: '1.0.0',
+  config: Settings,
+  sections: { channels: Section },
+  requires: { audit: Audit, configuration: Configuration },
+  provides: { channels: Channels },
+  hooks: [ChannelConnected, ChannelDisconnected],
+  migrations,
+  async setup(ctx) {
+    const { startHost } = await import('./host.ts')
+    return startHost(ctx)
+  },
+})
