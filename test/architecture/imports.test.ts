@@ -69,8 +69,8 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^rolldown$/, ['core/build/']],
   [/^vite$/, ['plugins/webchat/build.ts']],
   [/^(preact|dompurify)($|\/)/, ['plugins/webchat/page/']],
-  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/']],
-  [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/']],
+  [/^marked($|\/)/, ['plugins/webchat/page/', 'core/cli/terminal/', 'plugins/channels/text/']],
+  [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/', 'plugins/channels/text/']],
 ]
 
 /** Dangerous primitives of the platform that have one door (one place where the guard is). */
