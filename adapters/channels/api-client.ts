@@ -29,7 +29,7 @@ export interface ApiClientOptions {
   readonly findError?: ErrorFinder
   /** Texts that never appear in a failure, such as a token that is part of the address. */
   readonly secrets?: readonly string[]
-  /** Requests are sent to this origin only, not to one that a redirect names. */
+  /** Refuses redirects, for addresses that no redirect may replace. */
   readonly refuseRedirects?: boolean
 }
 
@@ -91,7 +91,7 @@ export class ApiClient {
   async #encode(url: string, request: ApiRequest): Promise<OutboundRequest> {
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = request
     const { body, type } = await encodeBody(request)
-    const { origin } = new URL(url)
+    const { href } = new URL(url)
     return omitUndefined({
       method: request.method ?? (body === undefined ? 'GET' : 'POST'),
       headers: omitUndefined({
@@ -105,12 +105,12 @@ export class ApiClient {
       headersTimeoutMs: timeoutMs,
       idleTimeoutMs: timeoutMs,
       totalTimeoutMs: timeoutMs,
-      check: this.#options.refuseRedirects ? (target: URL) => this.#refuseOther(origin, target) : undefined,
+      check: this.#options.refuseRedirects ? (target: URL) => this.#refuseOther(href, target) : undefined,
     })
   }
 
-  #refuseOther(origin: string, target: URL): void {
-    if (target.origin === origin) return
+  #refuseOther(href: string, target: URL): void {
+    if (target.href === href) return
     const { system } = this.#options
     throw new UpstreamFailure(system, `${system} redirected the request to ${target.host}: it was not sent there`, {
       reason: 'invalid_request',

@@ -52,6 +52,23 @@ export function waitForEnd(link: Pick<ChannelLink<unknown>, 'signal'>): Backgrou
   })
 }
 
+/** Sleeps until the time is over or the signal aborts. Rejects when the link ends. */
+export async function sleepUntil(
+  link: Pick<ChannelLink<unknown>, 'sleep'>,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const end = (): void => resolve()
+  if (signal.aborted) return
+  signal.addEventListener('abort', end)
+  try {
+    await Promise.race([link.sleep(ms), promise])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
+
 /** How a connection ended that failed with this error. */
 export function endOf(error: unknown): ConnectionEnd {
   if (error instanceof UpstreamFailure)

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import * as v from 'valibot'
 import type { ChannelAdapter, ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
 import { createOutbound } from '../../../core/net/outbound.ts'
@@ -14,8 +13,8 @@ const settings = {
 }
 
 /**
- * A link for tests of one adapter without the channel host. It keeps its durable values between connections, and
- * `sleep` returns at once, so that no test waits.
+ * A link for tests of one adapter without the channel host. It keeps its durable values between connections. `sleep`
+ * lasts until `wake`.
  */
 export class TestLink implements AsyncDisposable {
   readonly state = new Map<string, string>()
@@ -41,6 +40,8 @@ export class TestLink implements AsyncDisposable {
   readonly #connector = this.#outbound.connectorFor(this.#scope, false)
   readonly #config: unknown
   readonly #now: () => number
+  readonly #sleeping = new Set<() => void>()
+  readonly #awaitingSleep = new Set<() => void>()
   #controller = new AbortController()
 
   constructor(
@@ -59,6 +60,14 @@ export class TestLink implements AsyncDisposable {
   }
   waitForReceived(count: number): Promise<readonly InboundMessage[]> {
     return this.#received.wait(count)
+  }
+  /** Ends every `sleep` that runs. */
+  wake(): void {
+    for (const end of this.#sleeping) end()
+  }
+  /** Settles when the adapter sleeps. */
+  async waitForSleep(): Promise<void> {
+    if (this.#sleeping.size === 0) await new Promise<void>((resolve) => this.#awaitingSleep.add(resolve))
   }
   /** Ends the present link, as disable, reload and unload do. */
   abort(): void {
@@ -95,15 +104,28 @@ export class TestLink implements AsyncDisposable {
       secrets: keep(this.secrets),
       log: { debug: log, info: log, warn: log, error: log },
       now: this.#now,
-      sleep: async () => {
-        await wait(0)
-        signal.throwIfAborted()
-      },
+      sleep: () => this.#sleep(signal),
       receive: (message) => this.#receive(message),
       heard: () => {
         this.heard++
       },
     }
+  }
+
+  #sleep(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        this.#sleeping.delete(end)
+        signal.removeEventListener('abort', end)
+        if (signal.aborted) reject(signal.reason)
+        else resolve()
+      }
+      if (signal.aborted) return end()
+      signal.addEventListener('abort', end)
+      this.#sleeping.add(end)
+      for (const notify of this.#awaitingSleep) notify()
+      this.#awaitingSleep.clear()
+    })
   }
 
   async #receive(message: InboundMessage): Promise<void> {

@@ -90,6 +90,8 @@ export interface FakePlatform extends AsyncDisposable {
   /** The id of the usual person, as the adapter has to report it. */
   readonly person: string
   readonly faults: ReadonlySet<PlatformFault['kind']>
+  /** The platform delivers again what was not acknowledged, and what came while the adapter was away. */
+  readonly redelivers?: boolean
 
   /** Everything that is shown, in order. */
   readonly sent: readonly PlatformMessage[]
