@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { LiveConfig } from '../config/live.ts'
-import { daemonFolders, httpSettings, outboundSettings, proxySettings, toolLimits } from './settings.ts'
+import {
+  daemonFolders,
+  httpSettings,
+  outboundSettings,
+  proxySettings,
+  toolLimits,
+  reloadWatchSettings,
+  retirementSettings,
+} from './settings.ts'
 import { listSecrets, listVariables } from '../config/redact.ts'
 import type { Config } from '../config/schema.ts'
 import { HookBus } from '../hooks/bus.ts'
@@ -8,6 +16,8 @@ import { readBuild } from '../process/installation.ts'
 import type { Build } from '../process/installation.ts'
 import { AuthenticationFailed, UnrecordedChange } from '../host/daemon.ts'
 import { Defects } from '../host/defects.ts'
+import type { WatchSettings } from '../host/reload-watch.ts'
+import type { RetirementSettings } from '../host/retired-copies.ts'
 import { Idempotency } from '../http/idempotency.ts'
 import { createHttp } from '../http/server.ts'
 import type { HttpServer, HttpSettings } from '../http/server.ts'
@@ -59,6 +69,8 @@ export interface KernelSettings {
   readonly programs: ProxySettings
   readonly tools: ToolLimits
   readonly drainMs: number
+  readonly retirement: RetirementSettings
+  readonly watch: WatchSettings
 }
 
 export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
@@ -101,13 +113,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     programNetwork,
     folders: daemonFolders(config, loaded.files, () => live.schema),
     ownPorts,
-    settings: () => ({
-      http: settings,
-      outbound: outboundSettings(live.current),
-      programs: proxySettings(live.current),
-      tools: toolLimits(live.current),
-      drainMs: live.current.plugins.drain_ms,
-    }),
+    settings: () => kernelSettings(settings, live.current),
     reconfigure(next) {
       settings = httpSettings(next)
       limitNesting(settings.maxJsonDepth)
@@ -118,6 +124,18 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
       outbound?.recheck()
       void programNetwork?.recheck().catch((error) => defects.report(error, 'connections of programs under new rules'))
     },
+  }
+}
+
+function kernelSettings(http: HttpSettings, config: Config): KernelSettings {
+  return {
+    http,
+    outbound: outboundSettings(config),
+    programs: proxySettings(config),
+    tools: toolLimits(config),
+    drainMs: config.plugins.drain_ms,
+    retirement: retirementSettings(config),
+    watch: reloadWatchSettings(config),
   }
 }
 

@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path'
 import type { LiveConfig } from '../config/live.ts'
+import { PluginChanged } from '../host/daemon.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from '../host/folders.ts'
 import type { AnyPlugin } from '../host/define.ts'
 import { Host } from '../host/host.ts'
@@ -70,6 +71,9 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
     accepted: home.accepted,
     drainMs: () => live.current.plugins.drain_ms,
     setupMs: SETUP_MS,
+    retirement: () => kernel.settings().retirement,
+    watch: () => kernel.settings().watch,
+    onChange: (change) => hooks.forPlugin(kernel.scope).emit(PluginChanged, change),
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
     declare(definitions) {

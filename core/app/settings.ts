@@ -1,5 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { installedFolders } from '../process/installation.ts'
+import type { WatchSettings } from '../host/reload-watch.ts'
+import type { RetirementSettings } from '../host/retired-copies.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
@@ -82,6 +84,16 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
 
 export function toolLimits({ tools }: Config): ToolLimits {
   return { timeoutSecs: tools.timeout_secs, outputChars: tools.output_chars }
+}
+
+/** How long old code of a reloaded plugin goes on. */
+export function retirementSettings({ plugins }: Config): RetirementSettings {
+  return { retireMs: plugins.retire_ms, maxCopies: plugins.retired_copies, drainMs: plugins.drain_ms }
+}
+
+/** When a reloaded plugin goes back to the code before. */
+export function reloadWatchSettings({ plugins }: Config): WatchSettings {
+  return { watchMs: plugins.watch_ms, minFailures: plugins.revert_failures, minPercent: plugins.revert_percent }
 }
 
 /** Limits of the proxy that one program has. */

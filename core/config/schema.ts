@@ -135,6 +135,35 @@ const pluginKeys = {
     3_600_000,
     overApi('says how long an end may take'),
   ),
+  retire_ms: integer(
+    'Time calls that run while their plugin is reloaded may go on in the old code; for plugins that are not built in.',
+    600_000,
+    0,
+    day,
+    inFile(whatRuns),
+  ),
+  retired_copies: integer(
+    'Old copies of one plugin that may still have running calls; with one more, the oldest is ended.',
+    8,
+    1,
+    1000,
+    inFile(whatRuns),
+  ),
+  watch_ms: integer(
+    'Time after a reload in which a plugin goes back to the code before if its calls fail; 0 never.',
+    60_000,
+    0,
+    day,
+    inFile(whatRuns),
+  ),
+  revert_failures: integer('Calls that must fail in that time.', 5, 1, 1_000_000, inFile(whatRuns)),
+  revert_percent: integer(
+    'Percentage of its calls that must fail in that time. It must also be more than twice the percentage before.',
+    50,
+    1,
+    100,
+    inFile(whatRuns),
+  ),
 }
 /** Keys of `[plugins]` that are no name of a plugin. */
 export const reservedPluginNames: readonly string[] = Object.keys(pluginKeys)

@@ -1,5 +1,6 @@
 import type { OwnPort } from '../http/own-port.ts'
 import type { Build } from '../process/installation.ts'
+import type { Actor } from '../scope/actor.ts'
 import type { Entry } from '../scope/scope.ts'
 import { notify } from '../hooks/hook.ts'
 import type { Access } from './access.ts'
@@ -19,6 +20,8 @@ export interface PluginStatus {
   readonly pages: readonly PageDeclaration[]
   readonly folder: string
   readonly reloads: number
+  /** Old copies whose calls still run. */
+  readonly retired: number
   /** Why it is not loaded, or why the last change to it failed while the old code goes on. */
   readonly error: string | undefined
   /** What it may use: everything, or what it declares. */
@@ -90,6 +93,23 @@ export const AuthenticationFailed = notify<{
 
 /** A request with a lasting effect left no record. It is answered when the listeners have ended. */
 export const UnrecordedChange = notify<{ readonly method: string; readonly path: string }>('daemon:unrecorded-change')
+
+/**
+ * A plugin was changed while the daemon runs, by a request, a file or by itself. `failed`: it is not loaded, or the
+ * code before goes on. `reverted`: the code before is used again, because calls of the new code failed.
+ */
+export const PluginChanged = notify<PluginChange>('daemon:plugin-changed')
+export interface PluginChange {
+  readonly plugin: string
+  readonly change: 'loaded' | 'reloaded' | 'unloaded' | 'reverted' | 'failed'
+  readonly version: string
+  /** Folder it was loaded from, or `built-in`. */
+  readonly source: string
+  /** Why it failed or was reverted. */
+  readonly reason?: string
+  /** Who asked for it; `undefined` for a changed file and for the daemon itself. */
+  readonly actor?: Actor | undefined
+}
 
 /** The port is open. Log lines of fast listeners appear before the last line of the greeting. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

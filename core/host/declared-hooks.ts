@@ -1,7 +1,7 @@
 import type { ConsolaInstance } from 'consola'
 import type { Hooks } from '../hooks/hook.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { AuthenticationFailed, DaemonListening, UnrecordedChange } from './daemon.ts'
+import { AuthenticationFailed, DaemonListening, PluginChanged, UnrecordedChange } from './daemon.ts'
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
@@ -26,7 +26,12 @@ export function checkedHooks(
   }
 }
 
-const ofCore: readonly { readonly id: string }[] = [AuthenticationFailed, DaemonListening, UnrecordedChange]
+const ofCore: readonly { readonly id: string }[] = [
+  AuthenticationFailed,
+  DaemonListening,
+  PluginChanged,
+  UnrecordedChange,
+]
 const ownerOf = (id: string): string => id.slice(0, Math.max(0, id.indexOf(':')))
 
 /** Certain where the owner of the hook says which it has; one that is not here may come. */

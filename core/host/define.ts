@@ -111,6 +111,13 @@ export interface PluginDefinition<
    * without it is not restricted; an installed one without it gets nothing.
    */
   readonly uses?: PluginUses
+  /**
+   * `overlap`: after a reload, calls that run go on in the old code, at most `plugins.retire_ms`, while the new code
+   * serves. `exclusive`: the new code is set up when they have ended or were aborted after `plugins.drain_ms`; for a
+   * plugin that keeps a queue or a connection which exists once. Default: `exclusive` for built-in plugins, else
+   * `overlap`.
+   */
+  readonly reload?: 'overlap' | 'exclusive'
   /** The hooks this plugin calls. A plugin that listens to one of its hooks that is not listed gets a warning. */
   readonly hooks?: readonly Hook<unknown>[]
   /** Migrations of the tables of the plugin. Missing ones are applied in this order before `setup`. */

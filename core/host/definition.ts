@@ -79,6 +79,7 @@ const entries = {
   ),
   hooks: v.optional(v.array(v.object({ id: v.pipe(v.string(), v.minLength(1)), kind: v.string() }))),
   uses: v.optional(Uses),
+  reload: v.optional(v.picklist(['overlap', 'exclusive'], 'must be "overlap" or "exclusive"')),
   requires: TokenRecord,
   optional: TokenRecord,
   provides: TokenRecord,

@@ -1,8 +1,11 @@
 import type { ConsolaInstance } from 'consola'
 import type { AcceptedPermissions } from './accepted-permissions.ts'
+import type { PluginChange } from './daemon.ts'
 import type { AnyPlugin, Migration } from './define.ts'
 import type { Mounting } from './instance.ts'
 import type { Loader } from './loader.ts'
+import type { WatchSettings } from './reload-watch.ts'
+import type { RetirementSettings } from './retired-copies.ts'
 
 export interface MigrationRules {
   readonly strict: boolean
@@ -26,6 +29,10 @@ export interface HostDeps {
   readonly strict: boolean
   readonly drainMs: () => number
   readonly setupMs: number
+  readonly retirement: () => RetirementSettings
+  readonly watch: () => WatchSettings
+  /** Announces what has changed. Never rejects. */
+  readonly onChange: (change: PluginChange) => Promise<void>
   readonly members: Mounting['members']
   readonly restrict: Mounting['restrict']
   /** Holds new work of these plugins until the returned function is called. */

@@ -1,28 +1,24 @@
 import { basename, resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
+import { currentActor } from '../scope/actor.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
 import { checkAccess } from './access.ts'
-import type { Access } from './access.ts'
-import type { PluginStatus } from './daemon.ts'
+import type { PluginChange, PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
-import { PluginProblem, providedIds, requiredIds } from './definition.ts'
+import { requiredIds } from './definition.ts'
 import { findEntry } from './folders.ts'
 import { plan } from './graph.ts'
 import { mount } from './instance.ts'
 import { commandLine } from '../process/command-name.ts'
+import { omitUndefined } from '../schema/object.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
 import type { HostDeps } from './host-deps.ts'
 import { ChangeQueue } from './queue.ts'
 import { isWritten } from './section.ts'
-import { providedBy, requiredBy, Slots, statusOf, toNode } from './slot.ts'
-import type { Slot } from './slot.ts'
-
-/** Validated code and configuration, ready for setup. */
-interface Ready {
-  readonly definition: AnyPlugin
-  readonly config: Readonly<Record<string, unknown>>
-  readonly access: Access
-}
+import type { Replacements } from './replacements.ts'
+import type { RetiredCopies } from './retired-copies.ts'
+import { findTaken, providedBy, reasonOf, requiredBy, Slots, statusOf, toNode } from './slot.ts'
+import type { Ready, Slot } from './slot.ts'
 
 /** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
 export class Host {
@@ -30,6 +26,10 @@ export class Host {
   readonly #slots = new Slots()
   readonly #queue: ChangeQueue
   readonly #observers = new Set<() => void>()
+  #replacements: Promise<Replacements> | undefined
+  #retired: RetiredCopies | undefined
+  /** What the running change has done so far. */
+  #changes: PluginChange[] = []
   constructor(deps: HostDeps) {
     this.#deps = deps
     this.#queue = new ChangeQueue(deps.drainMs)
@@ -59,6 +59,9 @@ export class Host {
         this.#declareFirst()
         for (const slot of slots) this.#configure(slot, this.#deps.strict)
         await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
+        // One that lacks a service at every start has not changed.
+        const waiting = new Set(slots.filter((slot) => slot.waiting).map(({ name }) => name))
+        this.#forgetChanges(waiting)
       },
     )
   }
@@ -84,6 +87,7 @@ export class Host {
         const slot = this.#find(name)
         await this.#takeOut(slot)
         slot.state = 'disabled'
+        this.#note(slot, 'unloaded')
       },
     )
   }
@@ -94,7 +98,8 @@ export class Host {
       () => this.#slots.subtree(name),
       async () => {
         const slot = this.#find(name)
-        await (slot.instance ? this.#replace(slot) : this.#load(slot))
+        if (slot.instance) await (await this.#openReplacements()).reload(slot)
+        else await this.#load(slot)
       },
     )
   }
@@ -108,7 +113,8 @@ export class Host {
       () => this.#slots.subtree(name),
       async () => {
         const slot = this.#find(name)
-        await (slot.instance ? this.#replace(slot, slot.definition) : this.#load(slot))
+        if (slot.instance) await (await this.#openReplacements()).reconfigure(slot)
+        else await this.#load(slot)
       },
     )
   }
@@ -128,11 +134,10 @@ export class Host {
         const slot = this.#slots.in(path)
         if (!findEntry(path)) {
           if (!slot) return
-          await this.#takeOut(slot)
-          this.#slots.forget(slot)
-          log.info(`plugin "${slot.name}" unloaded: its folder is gone`)
+          await this.#forget(slot)
+          await this.#loadCopy(slot.name)
         } else if (slot?.instance) {
-          await this.#replace(slot)
+          await (await this.#openReplacements()).reload(slot)
           log.info(`plugin "${slot.name}" reloaded`)
         } else {
           const coming = slot ?? this.#slots.add(path)
@@ -144,9 +149,7 @@ export class Host {
   }
 
   plugins(): readonly PluginStatus[] {
-    return this.#slots
-      .all()
-      .map((slot) => statusOf(slot, this.#deps.builtIns.has(slot.folder) ? 'built-in' : slot.folder))
+    return this.#slots.all().map((slot) => statusOf(slot, this.#sourceOf(slot), this.#retired?.count(slot.name) ?? 0))
   }
 
   /** Definitions of the loaded plugins. */
@@ -187,17 +190,44 @@ export class Host {
     return this.#change(
       () => [],
       async () => {
+        await this.#retired?.close()
         for (const slot of this.#slots.loaded().toReversed()) await this.#takeDown(slot)
       },
     )
   }
 
   async #change(affected: () => readonly string[], change: () => Promise<void>): Promise<void> {
+    const actor = currentActor()
+    let changes: readonly PluginChange[] = []
     try {
-      await this.#queue.add(affected, change)
+      await this.#queue.add(affected, async () => {
+        this.#changes = []
+        try {
+          await change()
+        } finally {
+          changes = this.#changes.map((one) => ({ ...one, actor }))
+        }
+      })
     } finally {
       for (const observer of this.#observers) observer()
+      for (const one of changes) await this.#deps.onChange(one)
     }
+  }
+
+  #note(slot: Slot, change: PluginChange['change'], reason?: string): void {
+    // What failed in between and goes on now is no change.
+    this.#forgetChanges(new Set([slot.name]))
+    this.#changes.push({
+      plugin: slot.name,
+      change,
+      version: slot.definition?.version ?? '',
+      source: this.#sourceOf(slot),
+      ...omitUndefined({ reason }),
+    })
+  }
+
+  #sourceOf({ folder }: Slot): string {
+    return this.#deps.builtIns.has(folder) ? 'built-in' : folder
   }
 
   #find(name: string): Slot {
@@ -215,6 +245,7 @@ export class Host {
   #fail(slot: Slot, reason: string, waiting = false): void {
     Object.assign(slot, { state: 'failed', error: reason, waiting } satisfies Partial<Slot>)
     this.#deps.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
+    this.#note(slot, 'failed', reason)
   }
 
   /** Reads the definition into the slot. An error is stored in its status. */
@@ -301,12 +332,32 @@ export class Host {
     if (taken !== undefined) this.#fail(slot, taken)
   }
 
+  async #forget(slot: Slot): Promise<void> {
+    await this.#takeOut(slot)
+    this.#slots.forget(slot)
+    this.#note(slot, 'unloaded')
+    this.#deps.log.info(`plugin "${slot.name}" unloaded: its folder is gone`)
+  }
+
+  /** A plugin that was moved is loaded from its new folder before the watcher notices that the old one is gone. */
+  async #forgetMoved({ name, folder }: Slot): Promise<void> {
+    const moved = this.#slots.all().find((other) => other.name === name && other.folder !== folder && other.instance)
+    if (moved && !this.#deps.builtIns.has(moved.folder) && !findEntry(moved.folder)) await this.#forget(moved)
+  }
+
+  /** Loads a plugin that was refused because another one had its name. */
+  async #loadCopy(name: string): Promise<void> {
+    const copy = this.#slots.all().find((other) => other.name === name && other.state === 'failed')
+    if (copy) await this.#load(copy)
+  }
+
   #isBuiltIn(name: string): boolean {
     return this.#slots.all().some((slot) => slot.name === name && this.#deps.builtIns.has(slot.folder))
   }
 
   async #load(slot: Slot): Promise<void> {
     await this.#read(slot, true)
+    await this.#forgetMoved(slot)
     if (slot.state === 'disabled')
       throw new Refusal('conflict', `Plugin "${slot.name}" is disabled by the configuration`)
     this.#refuseDuplicate(
@@ -318,6 +369,7 @@ export class Host {
     if (slot.state === 'loading') await this.#bringUp([slot])
     if (slot.state !== 'loaded')
       throw new Refusal('conflict', `Plugin "${slot.name}" was not loaded: ${slot.error ?? 'unknown reason'}`)
+    this.#note(slot, 'loaded')
     await this.#bringUpWaiting(slot)
   }
 
@@ -435,6 +487,7 @@ export class Host {
     try {
       for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
       slot.error = await this.#takeDown(slot)
+      await this.#retired?.close(slot.name)
       const gone = [slot, ...dependents]
       for (const dependent of dependents) {
         const id = requiredBy(dependent).find((needed) => gone.some((other) => providedBy(other).includes(needed)))
@@ -445,94 +498,30 @@ export class Host {
     }
   }
 
-  /** `kept` is the code to use; without it the folder is read again. */
-  async #replace(slot: Slot, kept?: AnyPlugin): Promise<void> {
-    if (!slot.definition || !slot.config) throw new Error(`plugin "${slot.name}" runs without a definition`)
-    const old: Ready = { definition: slot.definition, config: slot.config, access: slot.access }
-    const next = await this.#readReplacement(slot, kept)
-    await this.#deps.beforeMigrations([{ name: slot.name, migrations: next.definition.migrations ?? [] }])
-    const dependents = this.#slots.dependents(slot.name)
-    const release = this.#deps.hold(this.#slots.subtree(slot.name))
-    const since = performance.now()
-    try {
-      for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
-      const unclean = await this.#takeDown(slot)
-      await this.#swap(slot, next, old)
-      if (unclean) slot.error = `the copy before ${unclean}`
-    } finally {
-      await this.#bringUp(dependents)
-      release()
-      this.#deps.log.debug(`plugin "${slot.name}" was away for ${(performance.now() - since).toFixed(1)} ms`)
-    }
-    await this.#bringUpWaiting(slot)
+  /** The code for reloads is loaded with the first one. */
+  #openReplacements(): Promise<Replacements> {
+    return (this.#replacements ??= this.#createReplacements())
   }
 
-  /** The new code, checked against everything that runs. Nothing has changed if this throws. */
-  async #readReplacement(slot: Slot, kept: AnyPlugin | undefined): Promise<Ready> {
-    try {
-      const definition = kept ?? (await this.#deps.loader.load(slot.folder, true))
-      if (definition.name !== slot.name)
-        throw new PluginProblem(`the folder now holds a plugin named "${definition.name}": unload "${slot.name}" first`)
-      const access = checkAccess(definition, slot.folder, this.#deps)
-      const taken = findTaken(definition, slot, this.#slots.loaded())
-      if (taken !== undefined) throw new PluginProblem(taken)
-      this.#declareWith(slot, definition)
-      const config = this.#deps.pluginConfig(definition)
-      const nodes = this.#slots
-        .loaded()
-        .map((other) =>
-          other === slot
-            ? { name: slot.name, requires: requiredIds(definition), provides: providedIds(definition) }
-            : toNode(other),
-        )
-      const [refused] = plan(nodes, this.#slots.coreIds()).refused
-      if (refused)
-        throw new PluginProblem(refused[0] === slot.name ? refused[1] : `plugin "${refused[0]}" ${refused[1]}`)
-      return { definition, config, access }
-    } catch (error) {
-      throw this.#goesOn(slot, reasonOf(error), error)
-    }
+  async #createReplacements(): Promise<Replacements> {
+    const { Replacements } = await import('./replacements.ts')
+    const replacements = new Replacements(this.#deps, this.#slots, {
+      change: (affected, change) => this.#change(affected, change),
+      note: (slot, change, reason) => this.#note(slot, change, reason),
+      forgetChanges: (plugins) => this.#forgetChanges(plugins),
+      fail: (slot, reason) => this.#fail(slot, reason),
+      declareWith: (slot, definition) => this.#declareWith(slot, definition),
+      setUp: (slot, ready) => this.#setUp(slot, ready),
+      takeDown: (slot) => this.#takeDown(slot),
+      bringUp: (slots) => this.#bringUp(slots),
+      bringUpWaiting: (slot) => this.#bringUpWaiting(slot),
+    })
+    this.#retired = replacements.retired
+    return replacements
   }
 
-  async #swap(slot: Slot, next: Ready, old: Ready): Promise<void> {
-    try {
-      await this.#migrateReplacement(slot.name, next)
-      await this.#setUp(slot, next)
-      slot.reloads++
-    } catch (error) {
-      try {
-        await this.#setUp(slot, old)
-      } catch (again) {
-        this.#fail(
-          slot,
-          `setup of the new code failed: ${reasonOf(error)}; setup of the old code failed too: ${reasonOf(again)}`,
-        )
-        throw new Refusal('conflict', `Plugin "${slot.name}" is not loaded: ${slot.error}`, { cause: error })
-      }
-      throw this.#goesOn(slot, `setup failed: ${reasonOf(error)}`, error)
-    }
+  /** What is as before is no change. */
+  #forgetChanges(plugins: ReadonlySet<string>): void {
+    this.#changes = this.#changes.filter(({ plugin }) => !plugins.has(plugin))
   }
-
-  async #migrateReplacement(name: string, { definition: { migrations }, access }: Ready): Promise<void> {
-    if (migrations) await this.#deps.migrate(name, migrations, { strict: false, ownTables: access === 'declared' })
-  }
-
-  #goesOn(slot: Slot, reason: string, cause: unknown): Refusal {
-    slot.error = `not reloaded, the code before goes on: ${reason}`
-    this.#deps.log.error(`plugin "${slot.name}" ${slot.error}`)
-    return new Refusal('conflict', `Plugin "${slot.name}" was ${slot.error}`, { cause })
-  }
-}
-
-/** The error if another plugin already owns a section of the configuration. */
-function findTaken({ sections = {} }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
-  for (const section of Object.keys(sections)) {
-    const owner = others.find((other) => other !== slot && Object.hasOwn(other.definition?.sections ?? {}, section))
-    if (owner) return `section [${section}] of the configuration belongs to plugin "${owner.name}"`
-  }
-  return undefined
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -8,6 +8,13 @@ import type { Node } from './graph.ts'
 import type { Instance } from './instance.ts'
 import { permissionsOf } from './permissions.ts'
 
+/** Validated code and configuration, ready for setup. */
+export interface Ready {
+  readonly definition: AnyPlugin
+  readonly config: Readonly<Record<string, unknown>>
+  readonly access: Access
+}
+
 /** A plugin folder and its state. */
 export interface Slot {
   readonly folder: string
@@ -18,13 +25,15 @@ export interface Slot {
   config: Readonly<Record<string, unknown>> | undefined
   instance: Instance | undefined
   access: Access
+  /** The code before the last reload, while the reload is watched. */
+  previous: Ready | undefined
   error: string | undefined
   /** It waits for a missing service. */
   waiting: boolean
   reloads: number
 }
 
-export function statusOf(slot: Slot, source: string): PluginStatus {
+export function statusOf(slot: Slot, source: string, retired: number): PluginStatus {
   return {
     name: slot.name,
     version: slot.definition?.version ?? '',
@@ -36,6 +45,7 @@ export function statusOf(slot: Slot, source: string): PluginStatus {
     pages: slot.instance ? (slot.definition?.pages ?? []) : [],
     folder: /\.m?[jt]s$/.test(slot.folder) ? dirname(slot.folder) : slot.folder,
     reloads: slot.reloads,
+    retired,
     error: slot.error,
     access: slot.access,
     permissions: slot.definition ? permissionsOf(slot.definition) : [],
@@ -73,6 +83,7 @@ export class Slots {
       config: undefined,
       instance: undefined,
       access: 'declared',
+      previous: undefined,
       error: undefined,
       waiting: false,
       reloads: 0,
@@ -145,4 +156,17 @@ export class Slots {
       ),
     )
   }
+}
+
+/** The error if another plugin already owns a section of the configuration. */
+export function findTaken({ sections = {} }: AnyPlugin, slot: Slot, others: readonly Slot[]): string | undefined {
+  for (const section of Object.keys(sections)) {
+    const owner = others.find((other) => other !== slot && Object.hasOwn(other.definition?.sections ?? {}, section))
+    if (owner) return `section [${section}] of the configuration belongs to plugin "${owner.name}"`
+  }
+  return undefined
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

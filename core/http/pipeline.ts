@@ -309,7 +309,7 @@ export class Pipeline {
       events,
       keepAlive: this.keepAlive,
       allowed: () => route.auth !== 'bearer' || auth.holds(principal, generation),
-      failed: (error) => this.#streamFailed(exchange, route, run, error),
+      failed: (error) => this.#streamFailed(exchange, entry, run, error),
       last: () => lastEvent(route, exchange.requestId),
       feed: route.feed === true,
       ended: () => {
@@ -338,13 +338,14 @@ export class Pipeline {
   }
 
   /** The last event of a stream whose source threw; `undefined` if the client has left, which is no failure. */
-  #streamFailed(exchange: Exchange, route: AnyRoute, run: Running, error: unknown): ServerSentEvent | undefined {
+  #streamFailed(exchange: Exchange, entry: Entry, run: Running, error: unknown): ServerSentEvent | undefined {
+    const { route } = entry
     if (run.clientLeft) {
       this.#deps.log.debug('stream ended after the client left', { route: route.path, requestId: exchange.requestId })
       return undefined
     }
     const shown = run.unloading ? restart(error) : error
-    return errorEvent(route, this.#outcome(exchange, route, shown).problem)
+    return errorEvent(route, this.#outcome(exchange, entry, shown).problem)
   }
 
   #failedRun(exchange: Exchange, entry: Entry, run: Running, error: unknown, headers: readonly string[] = []): Answer {
@@ -355,16 +356,17 @@ export class Pipeline {
   }
 
   #failed(exchange: Exchange, entry: Entry | undefined, error: unknown, headers: readonly string[] = []): Answer {
-    return errorAnswer(exchange.method, this.#outcome(exchange, entry?.route, error), entry?.route, headers)
+    return errorAnswer(exchange.method, this.#outcome(exchange, entry, error), entry?.route, headers)
   }
 
-  #outcome(exchange: Exchange, route: AnyRoute | undefined, error: unknown) {
+  #outcome(exchange: Exchange, entry: Entry | undefined, error: unknown) {
     const outcome = outcomeOf(error, exchange.requestId)
-    const where = `${exchange.method} ${route?.path ?? '(no route)'}`
+    const where = `${exchange.method} ${entry?.route.path ?? '(no route)'}`
     const { log, onDefect } = this.#deps
     if (outcome.kind === 'defect') {
       log.error('request failed', { where, requestId: exchange.requestId, error })
       onDefect(error, where)
+      entry?.scope.countFailure(error)
     } else if (outcome.kind === 'upstream')
       log.warn('an upstream system failed', { where, requestId: exchange.requestId, error })
     return outcome

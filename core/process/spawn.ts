@@ -67,7 +67,7 @@ class Spawner {
     checkRequest(request)
     if (this.#running >= MAX_PROGRAMS)
       throw new Refusal('rate_limit', `This plugin already runs ${MAX_PROGRAMS} programs`, { retryAfterSecs: 5 })
-    if (this.#scope.state !== 'open')
+    if (!isUsable(this.#scope))
       throw new Refusal('service_unavailable', 'No program is started any more: its plugin is being unloaded')
     this.#running++
     let network: RunningProgramOptions['network']
@@ -112,12 +112,11 @@ class Spawner {
 
   #endWithScope(child: RunningProgram, request: SpawnRequest, proxy: ProgramProxy | undefined): void {
     // A scope that closed while the program started accepts no entry any more.
-    const unregister =
-      this.#scope.state === 'open'
-        ? this.#scope.own('process', `${request.command} ${child.pid}`, async () => {
-            await child.kill()
-          })
-        : undefined
+    const unregister = isUsable(this.#scope)
+      ? this.#scope.own('process', `${request.command} ${child.pid}`, async () => {
+          await child.kill()
+        })
+      : undefined
     void child.ended.then(async () => {
       this.#running--
       await proxy?.close()
@@ -125,6 +124,11 @@ class Spawner {
     })
     if (request.signal?.aborted || !unregister) void child.kill()
   }
+}
+
+/** Running work of a retired copy may still start programs. */
+function isUsable({ state }: Scope): boolean {
+  return state === 'open' || state === 'retired'
 }
 
 function checkRequest({ background, timeoutMs, cwd, home }: SpawnRequest): void {

@@ -1,3 +1,4 @@
+import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import { Call, enterCall } from './call.ts'
 
 /** Undoes one registration. Called at most once. */
@@ -8,6 +9,15 @@ export interface Entry {
   readonly label: string
 }
 
+/** Calls of one copy of a plugin, and how many failed because of its code. */
+export interface CallCounts {
+  readonly calls: number
+  readonly failures: number
+}
+
+/** What running work of a retired copy may need until it ends. */
+const RESOURCES: ReadonlySet<string> = new Set(['own', 'process'])
+
 /** Owns everything one plugin registered; closing it undoes the registrations newest first. */
 export class Scope {
   readonly name: string
@@ -16,7 +26,10 @@ export class Scope {
   #abort = new AbortController()
   #running = 0
   #idle: (() => void)[] = []
-  #state: 'open' | 'draining' | 'closed' = 'open'
+  #state: 'open' | 'retired' | 'draining' | 'closed' = 'open'
+  #calls = 0
+  #failures = 0
+  #onFailure: ((error: unknown) => void) | undefined
 
   constructor(name: string) {
     this.name = name
@@ -34,13 +47,29 @@ export class Scope {
   get running(): number {
     return this.#running
   }
-  get state(): 'open' | 'draining' | 'closed' {
+  get state(): 'open' | 'retired' | 'draining' | 'closed' {
     return this.#state
+  }
+  get counts(): CallCounts {
+    return { calls: this.#calls, failures: this.#failures }
+  }
+
+  /** Called with each failure that `countFailure` counts. One listener. */
+  onFailure(listener: ((error: unknown) => void) | undefined): void {
+    this.#onFailure = listener
+  }
+
+  /** A call failed because of the code of the plugin: not by a refusal, another system or an abort. */
+  countFailure(error: unknown): void {
+    if (error instanceof Refusal || error instanceof UpstreamFailure || this.signal.aborted) return
+    this.#failures++
+    this.#onFailure?.(error)
   }
 
   /** Adds a registration. Returns its undo, which may be called early and is idempotent. Throws when no longer open. */
   own(kind: string, label: string, dispose: Dispose): Dispose {
-    if (this.#state !== 'open') throw new Error(`scope "${this.name}" is ${this.#state}: cannot add ${kind} ${label}`)
+    const accepts = this.#state === 'open' || (this.#state === 'retired' && RESOURCES.has(kind))
+    if (!accepts) throw new Error(`scope "${this.name}" is ${this.#state}: cannot add ${kind} ${label}`)
     const entry: Entry = { kind, label }
     let undo: Promise<void> | undefined
     const once = (): Promise<void> =>
@@ -65,6 +94,9 @@ export class Scope {
     const leave = this.#begin(call)
     try {
       return await call.within(work)
+    } catch (error) {
+      this.countFailure(error)
+      throw error
     } finally {
       leave()
     }
@@ -72,6 +104,7 @@ export class Scope {
 
   #begin(call: Call): () => void {
     this.#running++
+    this.#calls++
     return () => {
       if (call.ended) return
       call.end()
@@ -89,27 +122,54 @@ export class Scope {
   }
 
   /**
+   * Announces the end and removes what others can reach; running work goes on. Waits a moment for work that ends at
+   * once. Returns whether all has ended. `close` must follow. Throws like `close`.
+   */
+  async retire(graceMs: number): Promise<boolean> {
+    if (this.#state !== 'open') return this.#running === 0
+    this.#state = 'retired'
+    this.leave()
+    const failures = await this.#undo(({ kind }) => !RESOURCES.has(kind))
+    await this.#drain(graceMs)
+    if (failures.length > 0) throw new AggregateError(failures, `plugin "${this.name}" did not unload cleanly`)
+    return this.#running === 0
+  }
+
+  /** Settles when nothing runs, when the time is over, or when the scope closes. */
+  idle(ms: number): Promise<void> {
+    return this.#drain(ms)
+  }
+
+  /**
    * Drains, aborts, drains again and undoes the ledger newest first. Every undo runs, whatever fails before it;
    * the failures are thrown together at the end as an `AggregateError`.
    */
   async close(drainMs: number): Promise<void> {
-    if (this.#state !== 'open') return
+    if (this.#state === 'draining' || this.#state === 'closed') return
+    if (this.#state === 'retired') for (const wake of this.#idle.splice(0)) wake()
     this.#state = 'draining'
     this.leave()
     await this.#drain(drainMs)
     this.#abort.abort(new Error(`plugin "${this.name}" unloaded`))
     await this.#drain(drainMs)
+    const late = this.#running > 0 ? [new Error(`${this.#running} calls ignored the abort signal`)] : []
+    const failures = [...late, ...(await this.#undo(() => true))]
+    this.#state = 'closed'
+    if (failures.length > 0) throw new AggregateError(failures, `plugin "${this.name}" did not unload cleanly`)
+  }
+
+  /** Undoes entries newest first. Returns the failures. */
+  async #undo(concerns: (entry: Entry) => boolean): Promise<readonly unknown[]> {
     const failures: unknown[] = []
-    if (this.#running > 0) failures.push(new Error(`${this.#running} calls ignored the abort signal`))
-    for (const undo of [...this.#entries.values()].toReversed()) {
+    for (const [entry, undo] of [...this.#entries].toReversed()) {
+      if (!concerns(entry)) continue
       try {
         await undo()
       } catch (error) {
         failures.push(error)
       }
     }
-    this.#state = 'closed'
-    if (failures.length > 0) throw new AggregateError(failures, `plugin "${this.name}" did not unload cleanly`)
+    return failures
   }
 
   async #drain(ms: number): Promise<void> {

@@ -188,6 +188,7 @@ export class ToolRegistry {
       if (error instanceof Refusal) return answer(error.message, true)
       if (error instanceof Error && error.name === 'UpstreamFailure')
         return answer(`The tool "${tool.name}" failed: ${error.message}`, true)
+      scope.countFailure(error)
       this.#options.onDefect(error, `plugin "${scope.name}", tool ${tool.name}`)
       return answer(`The tool "${tool.name}" failed.`, true)
     } finally {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AuthenticationFailed, Daemon, UnrecordedChange } from 'svc/internal'
-import { definePlugin, fields, fileOnly } from 'svc/sdk'
+import { AuthenticationFailed, Daemon, PluginChanged, UnrecordedChange } from 'svc/internal'
+import { definePlugin, fields, fileOnly, omitUndefined } from 'svc/sdk'
 import { CollectProbes } from '../security/contract.ts'
 import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
 import { Audit, AuditFeed } from './contract.ts'
@@ -56,6 +56,13 @@ export default definePlugin({
     )
     hooks.on(UnrecordedChange, ({ method, path }) =>
       trail.write({ event: 'config_change', details: `${method} ${path} done` }),
+    )
+    hooks.on(PluginChanged, ({ plugin, change, version, source, reason, actor }) =>
+      trail.write({
+        event: 'plugin_changed',
+        details: `plugin "${plugin}" ${version} (${source}): ${change}${reason === undefined ? '' : `: ${reason}`}`,
+        ...omitUndefined({ actor }),
+      }),
     )
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.

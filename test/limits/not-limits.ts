@@ -9,6 +9,11 @@ const part: Reason = 'a price or a part'
 export const notLimits: Readonly<Record<string, Reason>> = {
   'http.sse_keep_alive_ms': pause,
   'plugins.drain_ms': when,
+  'plugins.watch_ms': when,
+  'plugins.revert_failures': when,
+  'plugins.revert_percent': when,
+  'plugins.retire_ms': when,
+  'plugins.retired_copies': kept,
   'plugins.audit.retention_days': kept,
   'plugins.audit.trim_interval_secs': pause,
   'plugins.audit.checkpoint_secs': pause,

@@ -58,9 +58,9 @@ svc config schema                    # the JSON Schema of this page, including t
 With an invalid value the daemon does not start; the message has the file, the line, the key and the expected form. An
 unknown key is reported with the closest known key. A reload with an error changes nothing.
 
-A change of a plugin's section, by \`svc config set\` or \`svc config reload\`, replaces that plugin. What runs in it has
-\`plugins.drain_ms\` (5 seconds) to end; an answer that streams longer is interrupted ("the service is being replaced")
-and can be retried.
+A change of a plugin's section, by \`svc config set\` or \`svc config reload\`, replaces that plugin. What runs in a
+built-in one has \`plugins.drain_ms\` (5 seconds) to end; an answer that streams longer is interrupted ("the service is
+being replaced") and can be retried. See [Reloading](plugins.md#reloading) for other plugins.
 
 Notes: **restart** keys take effect after a restart, all others at once. **file** keys can only be set in the file, not
 over the API, because they weaken a protection or determine what code runs or where keys are sent.

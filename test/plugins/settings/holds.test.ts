@@ -92,6 +92,11 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'outbound.program_connections': ({ app }) => app.settings().programs.maxConnections,
   'outbound.total_program_connections': ({ app }) => app.settings().programs.maxTotalConnections,
   'plugins.drain_ms': ({ app }) => app.settings().drainMs,
+  'plugins.retire_ms': ({ app }) => app.settings().retirement.retireMs,
+  'plugins.retired_copies': ({ app }) => app.settings().retirement.maxCopies,
+  'plugins.watch_ms': ({ app }) => app.settings().watch.watchMs,
+  'plugins.revert_failures': ({ app }) => app.settings().watch.minFailures,
+  'plugins.revert_percent': ({ app }) => app.settings().watch.minPercent,
   'tools.timeout_secs': ({ app }) => app.settings().tools.timeoutSecs,
   'tools.output_chars': ({ app }) => app.settings().tools.outputChars,
 }
