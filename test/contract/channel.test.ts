@@ -1,3 +1,4 @@
+import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { testChannel } from './channel.ts'
@@ -19,6 +20,11 @@ const channels: readonly ChannelRow[] = [
     name: 'telegram by webhook',
     load: () => import('../../adapters/channels/telegram/adapter.ts'),
     start: () => FakeTelegram.start({ webhook: true }),
+  },
+  {
+    name: 'discord',
+    load: () => import('../../adapters/channels/discord/adapter.ts'),
+    start: startFakeDiscord,
   },
 ]
 

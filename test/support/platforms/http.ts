@@ -32,12 +32,7 @@ export interface PlatformServer extends AsyncDisposable {
 }
 export async function startPlatformServer(handle: PlatformHandler): Promise<PlatformServer> {
   let origin = ''
-  const server = createServer((request, response) => {
-    serve(request, response, origin, handle).catch((error: unknown) => {
-      if (!response.headersSent) response.writeHead(500)
-      response.end(String(error))
-    })
-  })
+  const server = createServer((request, response) => requestListener(handle, origin)(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
@@ -46,6 +41,16 @@ export async function startPlatformServer(handle: PlatformHandler): Promise<Plat
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
+  }
+}
+
+/** Answers the requests of an HTTP server with what the handler says. */
+export function requestListener(handle: PlatformHandler, origin: string) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    serve(request, response, origin, handle).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(500)
+      response.end(String(error))
+    })
   }
 }
 

@@ -131,8 +131,9 @@ export class TestLink implements AsyncDisposable {
   async #receive(message: InboundMessage): Promise<void> {
     this.deliveries++
     if (this.isRefusing) throw new Error('the disk is full')
-    if (this.#known.has(message.id)) return
-    this.#known.add(message.id)
+    const key = message.isEdit ? `${message.id} ${message.text}` : message.id
+    if (this.#known.has(key)) return
+    this.#known.add(key)
     this.#received.add(message)
   }
 }

@@ -1,0 +1,82 @@
+import * as v from 'valibot'
+
+/** Only the fields that are read. Source: https://docs.discord.com/developers/resources/message */
+const Text = v.nullish(v.string())
+
+export const User = v.object({
+  id: v.string(),
+  username: v.string(),
+  global_name: Text,
+  bot: v.nullish(v.boolean()),
+})
+export type User = v.InferOutput<typeof User>
+
+export const Attachment = v.object({
+  id: v.string(),
+  filename: v.string(),
+  url: v.string(),
+  content_type: Text,
+  size: v.nullish(v.number()),
+})
+export type Attachment = v.InferOutput<typeof Attachment>
+
+export const Message = v.object({
+  id: v.string(),
+  channel_id: v.string(),
+  guild_id: Text,
+  author: User,
+  member: v.nullish(v.object({ nick: Text })),
+  content: v.optional(v.string(), ''),
+  timestamp: v.string(),
+  edited_timestamp: Text,
+  type: v.optional(v.number(), 0),
+  webhook_id: Text,
+  mentions: v.optional(v.array(User), []),
+  attachments: v.optional(v.array(Attachment), []),
+  sticker_items: v.optional(v.array(v.object({ name: v.string() })), []),
+  message_reference: v.nullish(v.object({ message_id: Text, type: v.nullish(v.number()) })),
+  referenced_message: v.nullish(v.object({ author: v.nullish(v.object({ id: v.string() })) })),
+})
+export type Message = v.InferOutput<typeof Message>
+
+/** The press of a button. Source: https://docs.discord.com/developers/interactions/receiving-and-responding */
+export const Interaction = v.object({
+  id: v.string(),
+  token: v.string(),
+  type: v.number(),
+  channel_id: Text,
+  guild_id: Text,
+  user: v.nullish(User),
+  member: v.nullish(v.object({ user: v.nullish(User), nick: Text })),
+  data: v.nullish(v.object({ custom_id: Text })),
+  message: v.nullish(v.object({ id: v.string() })),
+})
+export type Interaction = v.InferOutput<typeof Interaction>
+
+export const Channel = v.object({ id: v.string(), type: v.number(), name: Text, parent_id: Text })
+export type Channel = v.InferOutput<typeof Channel>
+
+export const GatewayBot = v.object({
+  url: v.string(),
+  session_start_limit: v.nullish(v.object({ remaining: v.number(), reset_after: v.number() })),
+})
+export type GatewayBot = v.InferOutput<typeof GatewayBot>
+export const SentId = v.object({ id: v.string() })
+
+/** A frame of the gateway. Source: https://docs.discord.com/developers/events/gateway-events */
+export const Frame = v.object({
+  op: v.number(),
+  d: v.optional(v.unknown()),
+  s: v.nullish(v.number()),
+  t: v.nullish(v.string()),
+})
+export type Frame = v.InferOutput<typeof Frame>
+export const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.minValue(1)) })
+export const Ready = v.object({ session_id: v.string(), resume_gateway_url: v.string() })
+
+/** The body of a failed request. */
+export const Failure = v.object({ message: Text, code: v.nullish(v.number()), retry_after: v.nullish(v.number()) })
+
+/** A session of the gateway, as it is stored. `seq` is that of the last event that was dealt with. */
+export const Session = v.object({ id: v.string(), url: v.string(), seq: v.number() })
+export type Session = v.InferOutput<typeof Session>
