@@ -4,6 +4,7 @@
  * a plugin outside the repository imports `svc/sdk`.
  */
 export { checkAuthority } from './auth/authority.ts'
+export { digestCode, makeCode } from './auth/short-code.ts'
 export { actorOf } from './auth/principal.ts'
 export { AcceptedPermissions } from './host/accepted-permissions.ts'
 export { newPermissions, permissionsOf } from './host/permissions.ts'

@@ -108,6 +108,8 @@ export interface Manifest {
   /** Empty lists mean all of them, unless the matching `_disabled` is set. */
   readonly skills: readonly string[]
   readonly mcp_servers: readonly string[]
+  /** Channels it talks on, as patterns; an empty list is all of them. */
+  readonly channels: readonly string[]
   readonly skills_disabled: boolean
   readonly tools_disabled: boolean
   readonly mcp_disabled: boolean

@@ -190,7 +190,6 @@ const known = (schema: { readonly entries: object }) => new Set(Object.keys(sche
 export const idleKeys: readonly string[] = [
   'schedule',
   'priority',
-  'channels',
   'allowed_plugins',
   'inherit_parent_context',
   'web_search_augmentation',

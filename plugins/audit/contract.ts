@@ -38,6 +38,7 @@ export type AuditEvent =
   | 'event_published'
   | 'webhook_changed'
   | 'pairing_changed'
+  | 'channel_changed'
   | 'webhook_received'
   | 'cron_fired'
   | 'trigger_fired'

@@ -3,7 +3,7 @@ import { Configuration } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Section, Settings } from './config.ts'
-import { ChannelConnected, ChannelDisconnected } from './contract.ts'
+import { ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted } from './contract.ts'
 import { migrations } from './migrations.ts'
 
 export default definePlugin({
@@ -13,7 +13,7 @@ export default definePlugin({
   sections: { channels: Section },
   requires: { audit: Audit, configuration: Configuration },
   provides: { channels: Channels },
-  hooks: [ChannelConnected, ChannelDisconnected],
+  hooks: [ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted],
   migrations,
   async setup(ctx) {
     const { startHost } = await import('./host.ts')

@@ -1,5 +1,5 @@
 import { defineService, gate, notify, transform } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { Principal, Statement } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
@@ -143,6 +143,23 @@ export interface Chat {
   undoCompaction(agentId: string, sessionId?: string): Promise<number>
 }
 export const Chat = defineService<Chat>()('chat')
+
+/** The slash commands of a conversation, for other ways to talk to an agent. */
+export interface SlashCommands {
+  /**
+   * The answer to a command that asks for no turn. Of the agent's active session when none is named. Throws what the
+   * service behind it throws.
+   */
+  run(
+    conversation: {
+      readonly agentId: string
+      readonly sessionId: string | undefined
+      readonly principal: Principal
+    },
+    text: string,
+  ): Promise<string>
+}
+export const SlashCommands = defineService<SlashCommands>()('slash-commands')
 
 /** A turn as it stands, or stood when it ended. */
 export interface TurnView {

@@ -20,6 +20,7 @@ import {
   Chat,
   ModelCallStarting,
   PromptBuilt,
+  SlashCommands,
   ToolCallEnded,
   ToolCallStarting,
   TurnEnded,
@@ -27,7 +28,7 @@ import {
   Turns,
   TurnStarting,
 } from './contract.ts'
-import { commandRoutes } from './entry/command-routes.ts'
+import { commandRoutes, slashCommands } from './entry/command-routes.ts'
 import { compactRoutes } from './entry/compact-routes.ts'
 import { messageRoutes } from './entry/message-routes.ts'
 import { sessionStreamRoutes } from './entry/session-stream-routes.ts'
@@ -54,7 +55,7 @@ export default definePlugin({
     screening: Screening,
   },
   optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },
-  provides: { chat: Chat, turns: Turns },
+  provides: { chat: Chat, turns: Turns, slashCommands: SlashCommands },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { agents, sessions } = services
@@ -103,7 +104,7 @@ export default definePlugin({
     hooks.on(CollectProbes, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     measureTurns(metrics, composed)
     await composed.resumeTurns()
-    return { chat, turns }
+    return { chat, turns, slashCommands: slashCommands(entryDeps) }
   },
 })
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { makeCode } from '../../plugins/pairing/code.ts'
+import { makeCode } from '../../core/auth/short-code.ts'
 import { complete, KEY, listed, operator, pair, requestCode, startPairing } from '../plugins/pairing/devices.ts'
 
 const plugins = ['audit', 'pairing', 'system', 'settings'] as const

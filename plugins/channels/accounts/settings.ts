@@ -23,6 +23,7 @@ const Pattern = v.pipe(
 export const AccountSettings = v.object({
   agent_name: v.exactOptional(v.pipe(line(128), v.description('Agent that answers when no binding says otherwise.'))),
   allowed_users: names('Who may write to the bot: ids or names of the platform; "*" is everybody. Empty: nobody.'),
+  operators: names('People who may approve what agents do and change the model, in chat: ids or names, never "*".'),
   allowed_chats: names('Rooms, servers or channels the bot answers in. Empty: all it is in.'),
   dm_policy: choice('Direct messages: answer everybody, only allowed people, or nobody.', [
     'respond',
@@ -46,7 +47,12 @@ export const AccountSettings = v.object({
   streaming: v.exactOptional(
     v.pipe(v.boolean(), v.description('Shows answers while they are written, where messages can be edited.')),
   ),
-  commands: choice('Commands such as /help in chat: all, only those that read, or none.', ['all', 'read_only', 'off']),
+  commands: v.exactOptional(
+    v.pipe(
+      v.union([v.picklist(['all', 'off']), v.pipe(v.array(line(32)), v.maxLength(100))]),
+      v.description('Commands such as /help in chat: "all", "off", or a list of their names.'),
+    ),
+  ),
 })
 export type AccountSettings = v.InferOutput<typeof AccountSettings>
 

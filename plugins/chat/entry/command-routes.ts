@@ -3,8 +3,9 @@ import { findNearest, orAbsent, suggest } from 'svc/internal'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
-import { Conversation, isCommand, listCommands, runCommand } from './commands.ts'
-import type { CommandDeps } from './commands.ts'
+import type { SlashCommands } from '../contract.ts'
+import { Conversation, isCommand } from './conversation.ts'
+import type { CommandDeps } from './conversation.ts'
 import { checkSession } from './message-routes.ts'
 
 const Item = v.object({
@@ -34,6 +35,19 @@ const CommandAnswer = v.object({
   turn_id: v.optional(v.string()),
 })
 
+const loadCommands = () => import('./commands.ts')
+
+/** For other plugins. */
+export function slashCommands(deps: CommandDeps): SlashCommands {
+  return {
+    async run({ agentId, sessionId, principal }, text) {
+      const { runCommand } = await loadCommands()
+      const answer = await runCommand(deps, new Conversation(agentId, principal, sessionId), text)
+      return typeof answer === 'string' ? answer : `The message is asked again, as turn ${answer.id}.`
+    },
+  }
+}
+
 /** Slash commands for clients that have no socket. */
 export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
   return [listRoute, readRoute, runRoute(deps)]
@@ -47,7 +61,7 @@ const listRoute = defineRoute({
   effect: 'read',
   cost: 2,
   returns: v.object({ commands: v.array(Item) }),
-  handle: () => ({ commands: listCommands() }),
+  handle: async () => ({ commands: (await loadCommands()).listCommands() }),
 })
 const readRoute = defineRoute({
   method: 'GET',
@@ -59,7 +73,8 @@ const readRoute = defineRoute({
   params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
   returns: Item,
   errors: ['not_found'],
-  handle({ params }) {
+  async handle({ params }) {
+    const { listCommands } = await loadCommands()
     const name = params.name.replace(/^\//, '').toLowerCase()
     const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
     if (!found) {
@@ -100,6 +115,7 @@ function runRoute(deps: CommandDeps): AnyRoute {
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
       conversation.entryPoint = 'rest'
+      const { runCommand } = await loadCommands()
       const answer = await runCommand(deps, conversation, body.command)
       return {
         ...(typeof answer === 'string'

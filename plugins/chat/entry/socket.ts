@@ -4,8 +4,8 @@ import { AgentParams } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
-import { Conversation, isCommand, runCommand } from './commands.ts'
-import type { CommandDeps } from './commands.ts'
+import { Conversation, isCommand } from './conversation.ts'
+import type { CommandDeps } from './conversation.ts'
 import type { AcceptedTurn } from '../contract.ts'
 import { decodeFrame } from './decode-socket.ts'
 import { Coalescer, encodeDelta, encodeError, encodeNotice, encodeSocket } from './encode-socket.ts'
@@ -91,6 +91,7 @@ export function chatSocket(deps: SocketDeps): AnySocketRoute {
 
 async function command(deps: SocketDeps, socket: Socket, conversation: Conversation, text: string): Promise<void> {
   try {
+    const { runCommand } = await import('./commands.ts')
     const answer = await runCommand(deps, conversation, text)
     if (typeof answer === 'string') socket.send(encodeNotice(answer))
     // Not awaited, as for a message.

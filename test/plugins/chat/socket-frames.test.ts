@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { isCommand } from '../../../plugins/chat/entry/commands.ts'
+import { isCommand } from '../../../plugins/chat/entry/conversation.ts'
 import { decodeFrame } from '../../../plugins/chat/entry/decode-socket.ts'
 import { Coalescer } from '../../../plugins/chat/entry/encode-socket.ts'
 

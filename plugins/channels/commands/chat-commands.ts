@@ -1,0 +1,260 @@
+import { describeActor, runAs } from 'svc/internal'
+import type { Actor } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Principal } from 'svc/sdk'
+import type { Agent, Agents } from '../../agents/contract.ts'
+import type { Approval, Approvals } from '../../approvals/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Chat, SlashCommands } from '../../chat/contract.ts'
+import type { Sessions } from '../../sessions/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { Handled } from '../inbox/inbox.ts'
+import type { InboxStore } from '../inbox/store.ts'
+import type { Received, TurnAnswerer } from '../inbox/turn-answerer.ts'
+import { withDefaults } from '../policies/defaults.ts'
+import { toConversation } from '../routing/conversations.ts'
+import type { Conversations } from '../routing/conversations.ts'
+import type { Router } from '../routing/router.ts'
+import { readCommand } from './text.ts'
+
+export interface ChatCommandsDeps {
+  readonly answerer: TurnAnswerer
+  readonly router: Router
+  readonly conversations: Conversations
+  readonly inbox: Pick<InboxStore, 'find'>
+  readonly agents: Pick<Agents, 'find'>
+  readonly chat: Pick<Chat, 'stop' | 'retry'>
+  readonly sessions: Pick<Sessions, 'lastFailed'>
+  readonly audit: Pick<Audit, 'entry'>
+  readonly slashCommands: SlashCommands
+  readonly approvals: () => Approvals | undefined
+  readonly newId: () => string
+}
+
+interface Invocation {
+  readonly received: Received
+  readonly argument: string
+  readonly agent: Agent | undefined
+  readonly sessionId: string | undefined
+}
+type Answer = string | Handled
+interface Command {
+  readonly takes?: string
+  readonly does: string
+  /** Answered at once, although the conversation waits for an agent. */
+  readonly isUrgent?: boolean
+  /** Only for operators of the account; with `argument` only if it has one. */
+  readonly operators?: 'always' | 'argument'
+  readonly needsAgent?: boolean
+  readonly run: (commands: ChatCommands, invocation: Invocation) => Promise<Answer> | Answer
+}
+
+/** A command that a conversation over the API has too. */
+const shared = (does: string, more: Partial<Command> = {}): Command => ({
+  does,
+  needsAgent: true,
+  run: (commands, invocation) => commands.runShared(invocation),
+  ...more,
+})
+const commands: Readonly<Record<string, Command>> = {
+  help: { does: 'this list', isUrgent: true, run: (self, { received }) => self.help(received) },
+  new: {
+    does: 'a new, empty conversation',
+    needsAgent: true,
+    run: (self, invocation) => self.begin(invocation),
+  },
+  stop: {
+    does: 'stop the answer that is being written',
+    isUrgent: true,
+    needsAgent: true,
+    run: (self, { agent, sessionId }) => self.stop(agent, sessionId),
+  },
+  status: {
+    does: 'who answers here, and what it does now',
+    isUrgent: true,
+    run: (self, invocation) => self.status(invocation),
+  },
+  agents: { does: 'the agents to choose from', isUrgent: true, run: (self, { received }) => self.agents(received) },
+  agent: {
+    takes: '<name>',
+    does: 'let this agent answer here',
+    run: (self, { received, argument }) => self.choose(received, argument),
+  },
+  model: shared('the model of the agent; with a name, use that one', { takes: '[name]', operators: 'argument' }),
+  usage: shared('tokens and cost of this conversation', { isUrgent: true }),
+  compact: shared('summarise older messages'),
+  retry: {
+    does: 'ask the last message that failed again',
+    needsAgent: true,
+    run: (self, invocation) => self.retry(invocation),
+  },
+  approvals: {
+    does: 'what of this chat waits for approval',
+    isUrgent: true,
+    operators: 'always',
+    run: (self, { received }) => self.approvals(received),
+  },
+  approve: {
+    takes: '<id>',
+    does: 'let exactly this be done, once',
+    isUrgent: true,
+    operators: 'always',
+    run: (self, { received, argument }) => self.decide(received, 'approve', argument),
+  },
+  reject: {
+    takes: '<id>',
+    does: 'do not let this be done',
+    isUrgent: true,
+    operators: 'always',
+    run: (self, { received, argument }) => self.decide(received, 'reject', argument),
+  },
+}
+const aliases: Readonly<Record<string, string>> = { start: 'help', reset: 'new' }
+
+function findCommand({ settings }: Account, text: string) {
+  const read = readCommand(text)
+  if (!read) return undefined
+  const { commands: enabled } = withDefaults(settings)
+  const name = aliases[read.name] ?? read.name
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  const isOn = enabled === 'all' || (enabled !== 'off' && enabled.includes(name))
+  return command && isOn ? { name, command, argument: read.argument } : undefined
+}
+
+/** Whether a text is a command that is answered beside the conversation. */
+export function isUrgentCommand(account: Account, text: string): boolean {
+  return findCommand(account, text)?.command.isUrgent === true
+}
+
+/** Commands that people send in a chat. What is not a command goes to the agent. */
+export class ChatCommands {
+  readonly #deps: ChatCommandsDeps
+  constructor(deps: ChatCommandsDeps) {
+    this.#deps = deps
+  }
+
+  /** `undefined` when the message is no command. */
+  async run(received: Received): Promise<Handled | undefined> {
+    const { row, account } = received
+    const found = findCommand(account, row.message.text)
+    if (!found) return undefined
+    const answer = await this.#answer(received, found.command, found.argument)
+    if (typeof answer !== 'string') return answer
+    return { outcome: 'answered', agentId: '', statements: this.#deps.answerer.say(received, 'command', answer) }
+  }
+  async #answer(received: Received, command: Command, argument: string): Promise<Answer> {
+    const { row, account } = received
+    const needsOperator = command.operators === 'always' || (command.operators === 'argument' && argument !== '')
+    if (needsOperator && row.standing !== 'operator')
+      return 'Only an operator of this bot may do this: the owner lists operators in the settings of the account.'
+    const agent = await this.#deps.router.route(account, row.message, row.standing)
+    if (command.needsAgent === true && !agent) return 'No agent answers here.'
+    const conversation = toConversation(account, row.message)
+    const sessionId = agent && (await this.#deps.conversations.session(conversation, row.message.chat, agent.id))
+    try {
+      return await runAs(actorOf(received), () => command.run(this, { received, argument, agent, sessionId }))
+    } catch (error) {
+      if (error instanceof Refusal) return error.message
+      throw error
+    }
+  }
+
+  help({ account, row }: Received): string {
+    const lines = Object.entries(commands).flatMap(([name, { takes, does, operators }]) => {
+      if (!findCommand(account, `/${name}`) || (operators === 'always' && row.standing !== 'operator')) return []
+      return [`/${name}${takes === undefined ? '' : ` ${takes}`} – ${does}`]
+    })
+    return ['Write a message to talk to the agent.', ...lines].join('\n\n')
+  }
+  async begin({ received, agent }: Invocation): Promise<string> {
+    if (!agent) return 'No agent answers here.'
+    const conversation = toConversation(received.account, received.row.message)
+    await this.#deps.conversations.moveTo(conversation, agent.id, this.#deps.newId())
+    return 'A new conversation begins.'
+  }
+  stop(agent: Agent | undefined, sessionId: string | undefined): string {
+    if (!agent) return 'No agent answers here.'
+    return this.#deps.chat.stop(agent.id, sessionId) ? 'Stopped.' : 'Nothing is being answered.'
+  }
+  status({ received, agent }: Invocation): string {
+    const { row } = received
+    if (!agent) return 'No agent answers here.'
+    const role = row.standing === 'operator' ? 'an operator' : 'a user'
+    return `Agent: ${agent.name} (${agent.state})\n\nYou are ${role} here; your id is ${row.message.sender.id}.`
+  }
+  async agents({ account, row }: Received): Promise<string> {
+    const { router } = this.#deps
+    const [all, present] = await Promise.all([
+      router.choices(account, row.message, row.standing),
+      router.route(account, row.message, row.standing),
+    ])
+    if (all.length === 0) return 'There is no agent to choose.'
+    const lines = all.map(({ id, name }) => `- ${name}${id === present?.id ? ' (answers here)' : ''}`)
+    return [...lines, '', 'Choose one with /agent <name>.'].join('\n')
+  }
+  async choose(received: Received, name: string): Promise<string> {
+    const { router, conversations, audit } = this.#deps
+    const { account, row } = received
+    if (name === '') return this.agents(received)
+    const agent = await router.choosable(account, row.message, row.standing, name)
+    if (!agent) return `There is no agent "${name.slice(0, 100)}" to choose here. /agents lists them.`
+    const conversation = toConversation(account, row.message)
+    const details = `agent "${agent.name}" was chosen on ${account.channel} account ${account.id}, chat ${conversation.chat}`
+    await conversations.choose(conversation, agent.id, [
+      audit.entry({ event: 'channel_changed', agentId: agent.id, details }),
+    ])
+    return `${agent.name} answers here from now on.`
+  }
+  async runShared({ received, agent, sessionId }: Invocation): Promise<string> {
+    if (!agent) return 'No agent answers here.'
+    const { row } = received
+    const conversation = { agentId: agent.id, sessionId, principal: principalOf(received) }
+    return this.#deps.slashCommands.run(conversation, row.message.text.replace(/^(\/\w+)@\w+/, '$1'))
+  }
+  async retry({ received, agent, sessionId }: Invocation): Promise<Answer> {
+    const { answerer, sessions, chat } = this.#deps
+    const begun = await answerer.begun(received)
+    if (begun) return answerer.resume(received, begun.agentId)
+    const failed = sessionId === undefined ? undefined : await sessions.lastFailed(sessionId)
+    if (!agent || failed === undefined) return 'No message of this conversation has failed.'
+    return answerer.answer(received, agent.id, () => chat.retry(failed, 'channel', received.row.id))
+  }
+
+  async approvals(received: Received): Promise<string> {
+    const waiting = await this.#waiting(received)
+    if (waiting.length === 0) return 'Nothing of this chat waits for approval.'
+    return waiting.map(({ id, summary }) => `${summary}\n\n/approve ${id}\n\n/reject ${id}`).join('\n\n')
+  }
+  async decide(received: Received, verb: 'approve' | 'reject', id: string): Promise<string> {
+    const found =
+      id === '' ? [] : (await this.#waiting(received)).filter((each) => each.id.startsWith(id.toLowerCase()))
+    const [approval] = found
+    if (found.length > 1) return `${found.length} requests begin with ${id}: give more of the id.`
+    if (!approval)
+      return id === '' ? this.approvals(received) : 'Nothing of this chat waits for approval under this id.'
+    const by = describeActor(actorOf(received))
+    const decided = await this.#deps.approvals()?.[verb](approval.id, by)
+    return `${decided?.state === 'approved' ? 'Approved, once' : 'Rejected'}: ${approval.summary}`
+  }
+  /** What waits of the turns that this chat asked for. */
+  async #waiting({ row }: Received): Promise<readonly Approval[]> {
+    const { approvals, inbox } = this.#deps
+    const pending = ((await approvals()?.list()) ?? []).filter(({ state }) => state === 'pending')
+    const found: Approval[] = []
+    for (const approval of pending)
+      if ((await inbox.find(approval.turnId))?.conversation === row.conversation) found.push(approval)
+    return found
+  }
+}
+
+function actorOf({ row }: Received): Actor {
+  const { sender } = row.message
+  return { kind: 'channel', label: `${row.channel} user`, id: sender.id, name: sender.name }
+}
+/** An operator of the account may do what lasts, such as changing the model; others may only talk. */
+function principalOf(received: Received): Principal {
+  const { row } = received
+  if (row.standing === 'operator') return { kind: 'operator' }
+  const { id, name } = row.message.sender
+  return { kind: 'channel', label: `${row.channel} user`, title: 'A person in a chat', id, name }
+}

@@ -1,0 +1,15 @@
+/** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
+export function isCommandText(text: string): boolean {
+  return COMMAND.test(text)
+}
+const COMMAND = /^\/([a-zA-Z]+)(?:@\w+)?(?:\s+([\s\S]*))?$/
+
+export interface CommandText {
+  readonly name: string
+  readonly argument: string
+}
+/** Also as platforms write it in groups: `/status@name_of_the_bot`. */
+export function readCommand(text: string): CommandText | undefined {
+  const [, name, argument = ''] = COMMAND.exec(text.trim()) ?? []
+  return name === undefined ? undefined : { name: name.toLowerCase(), argument: argument.trim() }
+}

@@ -1,0 +1,79 @@
+import { omitUndefined } from 'svc/sdk'
+import type { Destination, SentMessage } from 'svc/channels'
+import type { TurnEvent } from '../../chat/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { Clock } from '../clock.ts'
+import type { OpenConnection } from '../connections/connections.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { partId } from '../outbox/message.ts'
+import { renderMessages } from '../outbox/render.ts'
+import { StreamedMessage } from '../text/index.ts'
+
+export interface AnswerStreamOptions {
+  readonly outbox: Pick<Outbox, 'draft'>
+  readonly clock: Clock
+  readonly open: OpenConnection
+  readonly account: Account
+  readonly messageId: string
+  readonly agentId: string
+  readonly turnId: string
+  readonly to: Destination
+  readonly replyTo: string | undefined
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * Shows an answer while it is written. Each message that it sends is a draft in the outbox, which the final text
+ * replaces by an edit: whatever happens in between, the answer is shown once. Returns the drafts.
+ */
+export async function streamAnswer(
+  events: AsyncIterable<TurnEvent>,
+  { outbox, clock, open, account, messageId, agentId, turnId, to, replyTo, failed }: AnswerStreamOptions,
+): Promise<ReadonlyMap<number, string>> {
+  const { connection, adapter, signal } = open
+  const { capabilities } = adapter
+  const shown = new StreamedMessage({
+    minIntervalMs: capabilities.edit?.minIntervalMs ?? 1_000,
+    render: (markdown) => renderMessages(markdown, capabilities, account.settings),
+    async send(message, part): Promise<SentMessage> {
+      const id = partId(messageId, part)
+      const draft = { id, messageId, part, account, to, agentId, turnId }
+      await outbox.draft(draft)
+      const first = part === 0 && capabilities.replies === true ? replyTo : undefined
+      const sent = await connection.send({ id, to, ...message, attachments: [], ...omitUndefined({ replyTo: first }) })
+      await outbox.draft(draft, sent.id)
+      return sent
+    },
+    async edit(sent, message, part) {
+      await connection.edit?.(sent, { id: partId(messageId, part), to, ...message, attachments: [] })
+    },
+    sleep: (ms, ended) => sleep(clock, ms, AbortSignal.any([ended, signal])),
+    failed,
+  })
+  let text = ''
+  try {
+    for await (const event of events) {
+      if (event.type !== 'text') continue
+      text += event.delta
+      shown.update(text)
+    }
+  } finally {
+    await shown.stop()
+  }
+  return new Map((await shown.stop()).map(({ sent }, part) => [part, sent.id]))
+}
+
+function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(new Error('the wait was ended'))
+    const end = (): void => {
+      cancel()
+      reject(new Error('the wait was ended'))
+    }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', end)
+      resolve()
+    })
+    signal.addEventListener('abort', end, { once: true })
+  })
+}

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import { v7 } from 'uuid'
+import { Refusal } from 'svc/sdk'
+import type { Counter, Logger, Statement } from 'svc/sdk'
+import type { ChannelAdapter, InboundMessage } from 'svc/channels'
+import type { Audit } from '../../audit/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import { toIso } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import type { AdmissionControl, RefusalReason } from '../policies/admission.ts'
+import { withDefaults } from '../policies/defaults.ts'
+import type { Standing } from '../policies/people.ts'
+import { InboxLanes } from './lanes.ts'
+import type { InboxRow } from './schema.ts'
+import type { InboxFilter, InboxStore } from './store.ts'
+
+const HOUR_MS = 3_600_000
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 60_000
+
+/** What became of a message that somebody worked on. */
+export type Handled =
+  | { readonly outcome: 'answered'; readonly agentId: string; readonly statements: readonly Statement[] }
+  /** It is tried again later, which does not count as a failed attempt. */
+  | { readonly outcome: 'postponed'; readonly reason: string; readonly afterMs: number }
+  | { readonly outcome: 'parked'; readonly reason: string; readonly statements: readonly Statement[] }
+  /** This process ends; the next one goes on. */
+  | { readonly outcome: 'released' }
+
+export interface InboxDeps {
+  readonly store: InboxStore
+  readonly admission: AdmissionControl
+  readonly clock: Clock
+  readonly audit: Pick<Audit, 'entry'>
+  readonly log: Pick<Logger, 'warn' | 'error'>
+  readonly messages: Counter
+  readonly settings: {
+    readonly max_attempts: number
+    readonly dedupe_hours: number
+    readonly give_up_hours: number
+    readonly max_conversations: number
+  }
+  /** Aborts when the plugin begins to unload. */
+  readonly signal: AbortSignal
+  readonly background: (work: () => Promise<void>) => void
+  /** Whether a message is answered at once, beside what its conversation waits for. */
+  readonly isUrgent: (account: Account, message: InboundMessage) => boolean
+  /** Answers a message. Rejects for a failure that was not expected. */
+  readonly handle: (row: InboxRow) => Promise<Handled>
+  /** Tells the sender something, once for each message. */
+  readonly notify: (account: Account, adapter: ChannelAdapter, message: InboundMessage, text: string) => Promise<void>
+  /** Statements that tell the sender of a message that it was given up. */
+  readonly giveUp: (row: InboxRow) => Promise<readonly Statement[]>
+  readonly received: (row: InboxRow) => void
+}
+
+/** Messages of people: each is a row before it is acknowledged, and is answered in the order of its conversation. */
+export class Inbox {
+  readonly #deps: InboxDeps
+  /** Marks the rows that this instance works on. */
+  readonly #owner = randomUUID()
+  readonly #lanes: InboxLanes
+  /** Rows of earlier processes are in their lanes: nothing new overtakes them. */
+  #recovered: Promise<void> | undefined
+  constructor(deps: InboxDeps) {
+    this.#deps = deps
+    const { store, clock, signal, background, settings } = deps
+    this.#lanes = new InboxLanes({
+      clock,
+      signal,
+      background,
+      maxLanes: settings.max_conversations,
+      head: (lane) => store.head(lane),
+      claim: (id) => store.claim(id, this.#owner),
+      process: (row) => this.#process(row),
+    })
+  }
+
+  /**
+   * Settles when the message is durable, a duplicate, or refused by a policy. Rejects when it could not be stored.
+   */
+  async receive(account: Account, adapter: ChannelAdapter, message: InboundMessage): Promise<void> {
+    await (this.#recovered ??= this.#recover())
+    const { store, admission, messages } = this.#deps
+    const decided = await admission.decide(account, adapter, message)
+    if (decided.verdict === 'refused') return this.#refuse(account, adapter, message, decided.reason, decided.notice)
+    if (message.isEdit === true) {
+      const isReplaced = await store.replace(account.channel, account.id, message)
+      messages.add(1, { channel: account.channel, outcome: isReplaced ? 'edited' : 'too_late' })
+      return
+    }
+    const row = this.#toRow(account, message, decided.standing)
+    const isNew = await this.#lanes.add(row, () => store.insert(row))
+    admission.remember(account, message)
+    messages.add(1, { channel: account.channel, outcome: isNew ? 'accepted' : 'duplicate' })
+    if (isNew) this.#deps.received(row)
+  }
+  async #refuse(
+    account: Account,
+    adapter: ChannelAdapter,
+    message: InboundMessage,
+    reason: RefusalReason,
+    notice: string | undefined,
+  ): Promise<void> {
+    const { admission, messages, notify } = this.#deps
+    if (notice !== undefined) await notify(account, adapter, message, notice)
+    // Beyond a rate limit the same message may come again; what a rule refuses is refused then too.
+    if (reason !== 'rate_limit') admission.remember(account, message)
+    messages.add(1, { channel: account.channel, outcome: reason })
+  }
+  #toRow(account: Account, message: InboundMessage, standing: Standing): InboxRow {
+    const conversation = conversationKey(account, message)
+    const isUrgent = this.#deps.isUrgent(account, message)
+    return {
+      id: v7(),
+      channel: account.channel,
+      account: account.id,
+      message_id: message.id,
+      conversation,
+      lane: isUrgent ? `${conversation}\u0000command` : conversation,
+      standing: standing === 'nobody' ? 'anybody' : standing,
+      message,
+      state: 'pending',
+      owner: this.#owner,
+      attempts: 0,
+      next_at: null,
+      reason: null,
+      agent_id: '',
+      received_at: toIso(this.#deps.clock.now()),
+      settled_at: null,
+    }
+  }
+
+  /** Goes on with what is not answered: at the start, on a timer, and when an account connects. */
+  async resume(): Promise<void> {
+    await (this.#recovered ??= this.#recover())
+    await this.#startLanes()
+  }
+  async #recover(): Promise<void> {
+    try {
+      await this.#deps.store.releaseOthers(this.#owner)
+      await this.#startLanes()
+    } catch (error) {
+      this.#recovered = undefined
+      throw error
+    }
+  }
+  async #startLanes(): Promise<void> {
+    for (const { lane } of await this.#deps.store.lanes()) this.#lanes.start(lane)
+  }
+
+  async #process(row: InboxRow): Promise<void> {
+    const { store, settings, clock, signal, handle } = this.#deps
+    if (row.attempts > settings.max_attempts) return this.#park(row, 'the attempts to answer it were not ended')
+    let handled: Handled
+    try {
+      handled = await handle(row)
+    } catch (error) {
+      if (signal.aborted) return
+      return this.#failed(row, error)
+    }
+    const at = toIso(clock.now())
+    if (handled.outcome === 'answered') {
+      await store.commit([store.done(row.id, handled.agentId, at), ...handled.statements])
+      row.state = 'done'
+    } else if (handled.outcome === 'postponed') await this.#postpone(row, handled)
+    else if (handled.outcome === 'parked') await this.#park(row, handled.reason, handled.statements)
+  }
+  async #postpone(row: InboxRow, { reason, afterMs }: { readonly reason: string; readonly afterMs: number }) {
+    const { store, settings, clock } = this.#deps
+    const now = clock.now()
+    if (now - Date.parse(row.received_at) > settings.give_up_hours * HOUR_MS) return this.#park(row, reason)
+    await store.postpone(row.id, row.attempts - 1, toIso(now + afterMs), reason)
+  }
+  async #failed(row: InboxRow, error: unknown): Promise<void> {
+    const { store, settings, clock, log } = this.#deps
+    const reason = error instanceof Error ? error.message : String(error)
+    log.error('a message of a channel could not be answered', { channel: row.channel, message: row.id, error: reason })
+    if (row.attempts >= settings.max_attempts) return this.#park(row, reason)
+    const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (row.attempts - 1))
+    await store.postpone(row.id, row.attempts, toIso(clock.now() + pauseMs), reason)
+  }
+  async #park(row: InboxRow, reason: string, statements?: readonly Statement[]): Promise<void> {
+    const { store, clock, log, giveUp } = this.#deps
+    const told = statements ?? (await giveUp(row))
+    const entry = this.#entry(row, `is parked after ${row.attempts} attempts: ${reason}`)
+    await store.commit([store.park(row.id, reason, toIso(clock.now())), entry, ...told])
+    log.warn('a message of a channel is parked', { channel: row.channel, message: row.id, reason })
+  }
+
+  list(filter: InboxFilter): Promise<readonly InboxRow[]> {
+    return this.#deps.store.list(filter)
+  }
+  /** Throws `message_not_found`, and `conflict` for one that is not parked. */
+  async retry(channel: string, id: string): Promise<void> {
+    const { store } = this.#deps
+    const row = await this.#requireParked(channel, id)
+    await store.commit([store.revive(id), this.#entry(row, 'is to be answered again')])
+    this.#lanes.start(row.lane)
+  }
+  /** As `retry`. */
+  async discard(channel: string, id: string): Promise<void> {
+    const { store } = this.#deps
+    const row = await this.#requireParked(channel, id)
+    await store.commit([store.drop(id), this.#entry(row, 'is discarded')])
+  }
+  async #requireParked(channel: string, id: string): Promise<InboxRow> {
+    const row = await this.#deps.store.find(id)
+    if (row?.channel !== channel)
+      throw new Refusal('message_not_found', `No message ${id} in the inbox of ${channel}; old ones are deleted`)
+    if (row.state !== 'parked') throw new Refusal('conflict', `The message is ${row.state}, not parked`)
+    return row
+  }
+  #entry(row: InboxRow, what: string): Statement {
+    return this.#deps.audit.entry({
+      event: 'channel_changed',
+      agentId: row.agent_id,
+      details: `message ${row.id} from ${row.channel} account ${row.account} ${what}`,
+    })
+  }
+  async deleteOld(retentionDays: number): Promise<void> {
+    const { store, settings, clock } = this.#deps
+    const before = (hours: number): string => toIso(clock.now() - hours * HOUR_MS)
+    await store.commit(store.deleteSettled(before(settings.dedupe_hours), before(retentionDays * 24 * 4)))
+  }
+}
+
+/** One conversation for each chat, or for each thread of it. */
+export function conversationKey(
+  account: Account,
+  { chat, threadId }: Pick<InboundMessage, 'chat' | 'threadId'>,
+): string {
+  const thread = withDefaults(account.settings).threading ? (threadId ?? '') : ''
+  return [account.channel, account.id, chat.id, thread].join('\u0000')
+}

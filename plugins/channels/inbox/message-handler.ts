@@ -1,0 +1,149 @@
+import { omitUndefined } from 'svc/sdk'
+import type { ChannelAdapter, InboundMessage } from 'svc/channels'
+import type { Agent } from '../../agents/contract.ts'
+import type { AcceptedTurn, Chat } from '../../chat/contract.ts'
+import type { Workspaces } from '../../files/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Screening } from '../../screening/contract.ts'
+import type { Label } from '../../sessions/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { ChatCommands } from '../commands/chat-commands.ts'
+import type { Connections } from '../connections/connections.ts'
+import { stableId } from '../outbox/message.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { toConversation } from '../routing/conversations.ts'
+import type { Conversations } from '../routing/conversations.ts'
+import type { Router } from '../routing/router.ts'
+import { isFinal, readAttachments } from './attachments.ts'
+import type { ReadAttachments } from './attachments.ts'
+import type { Handled } from './inbox.ts'
+import type { InboxRow } from './schema.ts'
+import type { Received, TurnAnswerer } from './turn-answerer.ts'
+
+export interface MessageHandlerDeps {
+  readonly account: (channel: string, accountId: string) => Account | undefined
+  /** Imports the code of the channel; `undefined` when its plugin is not there. */
+  readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
+  readonly answerer: TurnAnswerer
+  readonly commands: ChatCommands
+  readonly router: Router
+  readonly conversations: Conversations
+  readonly connections: Connections
+  readonly chat: Pick<Chat, 'accept'>
+  readonly outbox: Outbox
+  readonly screening: Screening
+  readonly audit: Pick<Audit, 'write'>
+  readonly workspaces: () => Workspaces | undefined
+  readonly settings: { readonly attachment_max_bytes: number; readonly max_attachments: number }
+  /** Told of a chat that no agent answers; `undefined` when one does again. */
+  readonly unanswered: (account: Account, chat: string | undefined) => void
+}
+
+const WAIT_FOR_ADAPTER_MS = 30_000
+const WAIT_FOR_CONNECTION_MS = 5_000
+const MAX_NAME_CHARS = 64
+const NO_AGENT =
+  'No agent answers here. The owner of this bot chooses one with agent_name of the account, or with a binding.'
+
+/** Answers one message: a command, or a turn of the agent that the chat is bound to. */
+export class MessageHandler {
+  readonly #deps: MessageHandlerDeps
+  constructor(deps: MessageHandlerDeps) {
+    this.#deps = deps
+  }
+
+  async handle(row: InboxRow): Promise<Handled> {
+    const account = this.#deps.account(row.channel, row.account)
+    if (!account) return { outcome: 'parked', reason: 'the account was removed', statements: [] }
+    const adapter = await this.#deps.adapter(row.channel)
+    if (!adapter) return { outcome: 'postponed', reason: 'the channel is not loaded', afterMs: WAIT_FOR_ADAPTER_MS }
+    const received: Received = { row, account, adapter, to: destinationOf(row.message) }
+    return (await this.#deps.commands.run(received)) ?? this.#ask(received)
+  }
+
+  async #ask(received: Received): Promise<Handled> {
+    const { answerer, router, unanswered } = this.#deps
+    const { row, account } = received
+    const begun = await answerer.begun(received)
+    if (begun) return answerer.resume(received, begun.agentId)
+    const agent = await router.route(account, row.message, row.standing)
+    if (!agent) return this.#sayNobodyAnswers(received)
+    unanswered(account, undefined)
+    const attachments = await this.#readAttachments(received, agent)
+    if ('outcome' in attachments) return attachments
+    return answerer.answer(received, agent.id, () => this.#accept(received, agent, attachments))
+  }
+  /** Once in a chat. */
+  #sayNobodyAnswers({ row, account, adapter, to }: Received): Handled {
+    this.#deps.unanswered(account, row.message.chat.title ?? row.message.chat.id)
+    const statements = this.#deps.outbox.add({
+      id: stableId('nobody answers', row.conversation),
+      kind: 'notice',
+      account,
+      capabilities: adapter.capabilities,
+      to,
+      text: NO_AGENT,
+    })
+    return { outcome: 'answered', agentId: '', statements }
+  }
+
+  async #readAttachments({ row, account }: Received, agent: Agent): Promise<ReadAttachments | Handled> {
+    const { attachments } = row.message
+    if (attachments.length === 0) return { images: [], notes: [] }
+    const open = this.#deps.connections.find(account.channel, account.id)
+    if (!open) return { outcome: 'postponed', reason: 'not connected', afterMs: WAIT_FOR_CONNECTION_MS }
+    try {
+      return await readAttachments(this.#deps, open, { attachments, agentId: agent.id, id: row.id })
+    } catch (error) {
+      if (!isFinal(error) && row.attempts < 3) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      return { images: [], notes: [`[The attached files could not be read: ${reason}]`] }
+    }
+  }
+
+  async #accept(
+    { row, account, adapter }: Received,
+    agent: Agent,
+    { images, notes }: ReadAttachments,
+  ): Promise<AcceptedTurn> {
+    const { conversations, chat } = this.#deps
+    const { message } = row
+    const sessionId = await conversations.session(toConversation(account, message), message.chat, agent.id)
+    const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${message.text}` : message.text
+    return chat.accept({
+      id: row.id,
+      agentId: agent.id,
+      sessionId,
+      text: [said, ...notes].filter((each) => each !== '').join('\n\n'),
+      entryPoint: 'channel',
+      ...omitUndefined({ images: images.length > 0 ? images : undefined }),
+      labels: await this.#labels(row, adapter, agent),
+    })
+  }
+  /** Text of people nobody vouches for, and text that addresses the model, is text from outside. */
+  async #labels(row: InboxRow, { capabilities }: ChannelAdapter, agent: Agent): Promise<readonly Label[]> {
+    const { screening, audit } = this.#deps
+    const { level, findings } = await screening.screen(row.message.text)
+    const isSuspect = level === 'critical' || level === 'warning'
+    if (level === 'critical')
+      await audit.write({
+        event: 'injection_suspected',
+        agentId: agent.id,
+        details: `a message on ${row.channel} account ${row.account}: ${findings.map(({ rule }) => rule).join(', ')}`,
+      })
+    const isOutside = row.standing === 'anybody' || row.message.sender.isUnverified === true || capabilities.isPublic
+    return isOutside || isSuspect ? ['ExternalNetwork'] : []
+  }
+}
+
+export function destinationOf({ chat, threadId, replyContext }: InboundMessage) {
+  return { chatId: chat.id, ...omitUndefined({ threadId, replyContext }) }
+}
+/** What others call the sender, without what could pass for another sender or a line of its own. */
+function nameOf({ sender }: InboundMessage): string {
+  const name = sender.name
+    .replaceAll(/[\p{Cc}\p{Cf}:[\]]+/gu, ' ')
+    .trim()
+    .slice(0, MAX_NAME_CHARS)
+  return `[${name === '' ? sender.id : name}]`
+}

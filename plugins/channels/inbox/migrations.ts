@@ -1,0 +1,30 @@
+import type { Migration } from 'svc/sdk'
+
+export const inboxMigrations: readonly Migration[] = [
+  {
+    id: '100-inbox',
+    sql: `
+      CREATE TABLE channels_inbox (
+        id TEXT PRIMARY KEY,
+        channel TEXT NOT NULL,
+        account TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        conversation TEXT NOT NULL,
+        lane TEXT NOT NULL,
+        standing TEXT NOT NULL,
+        message TEXT NOT NULL,
+        state TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        next_at TEXT,
+        reason TEXT,
+        agent_id TEXT NOT NULL,
+        received_at TEXT NOT NULL,
+        settled_at TEXT,
+        UNIQUE (channel, account, message_id)
+      );
+      CREATE INDEX channels_inbox_lane ON channels_inbox (lane, state, id);
+      CREATE INDEX channels_inbox_state ON channels_inbox (state, settled_at);
+    `,
+  },
+]

@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { isObject } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
+
+/** `parked`: nobody works on it any more; `reason` says why. */
+export const inboxStates = ['pending', 'processing', 'done', 'parked'] as const
+export type InboxState = (typeof inboxStates)[number]
+const Integer = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
+
+/** A message that was accepted. Its id is that of the turn that answers it. */
+export const InboxRow = v.object({
+  id: v.string(),
+  channel: v.string(),
+  account: v.string(),
+  message_id: v.string(),
+  conversation: v.string(),
+  /** Messages of one lane are answered one after the other. Commands have a lane beside that of the conversation. */
+  lane: v.string(),
+  standing: v.picklist(['operator', 'user', 'anybody']),
+  message: v.pipe(
+    v.string(),
+    v.parseJson(),
+    v.custom<InboundMessage>((value) => isObject(value) && typeof value['text'] === 'string'),
+  ),
+  state: v.picklist(inboxStates),
+  /** The process that works on it. */
+  owner: v.string(),
+  attempts: Integer,
+  next_at: v.nullable(v.string()),
+  reason: v.nullable(v.string()),
+  agent_id: v.string(),
+  received_at: v.string(),
+  settled_at: v.nullable(v.string()),
+})
+export type InboxRow = v.InferOutput<typeof InboxRow>

@@ -1,0 +1,106 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
+import { InboxRow } from './schema.ts'
+import type { InboxState } from './schema.ts'
+
+const Lane = v.object({ lane: v.string(), next_at: v.nullable(v.string()) })
+const Count = v.object({ n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
+export interface InboxFilter {
+  readonly channel: string
+  readonly state: InboxState
+  readonly limit: number
+}
+
+/** The rows of `channels_inbox`. */
+export class InboxStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Whether the message is new. */
+  async insert(row: InboxRow): Promise<boolean> {
+    const { changes } = await this.#db.run`INSERT INTO channels_inbox (id, channel, account, message_id, conversation,
+        lane, standing, message, state, owner, attempts, next_at, reason, agent_id, received_at, settled_at)
+      VALUES (${row.id}, ${row.channel}, ${row.account}, ${row.message_id}, ${row.conversation}, ${row.lane},
+        ${row.standing}, ${JSON.stringify(row.message)}, ${row.state}, ${row.owner}, ${row.attempts}, NULL, NULL, '',
+        ${row.received_at}, NULL)
+      ON CONFLICT (channel, account, message_id) DO NOTHING`
+    return changes > 0
+  }
+  /** Whether the message still waited. */
+  async replace(channel: string, account: string, message: InboundMessage): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE channels_inbox SET message = ${JSON.stringify(message)}
+      WHERE channel = ${channel} AND account = ${account} AND message_id = ${message.id} AND state = 'pending'`
+    return changes > 0
+  }
+  /** The oldest waiting message of a lane. */
+  async head(lane: string): Promise<InboxRow | undefined> {
+    const row = await this.#db.one`SELECT * FROM channels_inbox WHERE lane = ${lane} AND state = 'pending'
+      ORDER BY id LIMIT 1`
+    return v.parse(v.optional(InboxRow), row)
+  }
+  async find(id: string): Promise<InboxRow | undefined> {
+    return v.parse(v.optional(InboxRow), await this.#db.one`SELECT * FROM channels_inbox WHERE id = ${id}`)
+  }
+  /** Whether this process has it now: two that try at the same time do not both. */
+  async claim(id: string, owner: string): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE channels_inbox
+      SET state = 'processing', owner = ${owner}, attempts = attempts + 1, next_at = NULL
+      WHERE id = ${id} AND state = 'pending'`
+    return changes > 0
+  }
+  /** What an earlier process worked on waits again. */
+  async releaseOthers(owner: string): Promise<void> {
+    await this.#db.run`UPDATE channels_inbox SET state = 'pending' WHERE state = 'processing' AND owner <> ${owner}`
+  }
+  async lanes(): Promise<readonly v.InferOutput<typeof Lane>[]> {
+    const rows = await this.#db.all`SELECT lane, min(next_at) AS next_at FROM channels_inbox
+      WHERE state = 'pending' GROUP BY lane ORDER BY min(id)`
+    return v.parse(v.array(Lane), rows)
+  }
+  /** The text is in the session of the agent; the row stays for the redeliveries. */
+  done(id: string, agentId: string, at: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET state = 'done', settled_at = ${at}, agent_id = ${agentId},
+        message = '{"text":""}'
+      WHERE id = ${id} AND state = 'processing'`
+  }
+  async postpone(id: string, attempts: number, nextAt: string | null, reason: string | null): Promise<void> {
+    await this.#db.run`UPDATE channels_inbox SET state = 'pending', attempts = ${attempts}, next_at = ${nextAt},
+        reason = ${reason}
+      WHERE id = ${id} AND state = 'processing'`
+  }
+  park(id: string, reason: string, at: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET state = 'parked', reason = ${reason}, settled_at = ${at}
+      WHERE id = ${id} AND state IN ('pending', 'processing')`
+  }
+  revive(id: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL
+      WHERE id = ${id} AND state = 'parked'`
+  }
+  drop(id: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET state = 'done', message = '{"text":""}'
+      WHERE id = ${id} AND state = 'parked'`
+  }
+  /** Newest first. */
+  async list({ channel, state, limit }: InboxFilter): Promise<readonly InboxRow[]> {
+    const rows = await this.#db.all`SELECT * FROM channels_inbox WHERE channel = ${channel} AND state = ${state}
+      ORDER BY id DESC LIMIT ${limit}`
+    return v.parse(v.array(InboxRow), rows)
+  }
+  async count(channel: string, account: string, state: InboxState): Promise<number> {
+    const row = await this.#db.one`SELECT count(*) AS n FROM channels_inbox
+      WHERE channel = ${channel} AND account = ${account} AND state = ${state}`
+    return v.parse(Count, row).n
+  }
+  deleteSettled(doneBefore: string, parkedBefore: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM channels_inbox WHERE state = 'done' AND settled_at < ${doneBefore}`,
+      this.#db.sql`DELETE FROM channels_inbox WHERE state = 'parked' AND settled_at < ${parkedBefore}`,
+    ]
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}

@@ -1,0 +1,197 @@
+import { Refusal } from 'svc/sdk'
+import type { Hooks, Logger, Statement } from 'svc/sdk'
+import type { ChannelAdapter, Destination } from 'svc/channels'
+import type { AcceptedTurn, Chat, TurnResult, Turns } from '../../chat/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { Clock } from '../clock.ts'
+import type { Connections } from '../connections/connections.ts'
+import { ReplyFormatted } from '../contract.ts'
+import type { MessageKind } from '../outbox/message.ts'
+import { stableId } from '../outbox/message.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { withDefaults } from '../policies/defaults.ts'
+import type { Handled } from './inbox.ts'
+import type { InboxRow } from './schema.ts'
+import { showTyping } from './typing.ts'
+
+export interface TurnAnswererDeps {
+  readonly chat: Pick<Chat, 'accept'>
+  readonly turns: Turns
+  readonly outbox: Outbox
+  readonly connections: Connections
+  readonly hooks: Pick<Hooks, 'apply'>
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'debug'>
+  readonly background: (work: () => Promise<void>) => void
+  /** Aborts when the plugin begins to unload. */
+  readonly signal: AbortSignal
+}
+/** A message with all that is known of where it came from. */
+export interface Received {
+  readonly row: InboxRow
+  readonly account: Account
+  readonly adapter: ChannelAdapter
+  readonly to: Destination
+}
+type Turn = Pick<AcceptedTurn, 'events' | 'result'>
+
+const RETRY_MS = 5_000
+
+/** Delivers the answer of a turn to the chat it was asked in. */
+export class TurnAnswerer {
+  readonly #deps: TurnAnswererDeps
+  constructor(deps: TurnAnswererDeps) {
+    this.#deps = deps
+  }
+
+  /** The turn that an earlier attempt began for this message. */
+  async begun({ row }: Received): Promise<{ readonly agentId: string } | undefined> {
+    return row.attempts > 1 ? this.#deps.turns.find(row.id) : undefined
+  }
+  /** Answers with a turn that is on record. */
+  async resume(received: Received, agentId: string): Promise<Handled> {
+    return this.answer(received, agentId, () => this.#deps.turns.replay(received.row.id))
+  }
+
+  /** Answers with the turn that `start` accepts; its id is that of the message. */
+  async answer(received: Received, agentId: string, start: () => Promise<Turn | undefined>): Promise<Handled> {
+    const stopTyping = showTyping(
+      {
+        clock: this.#deps.clock,
+        background: this.#deps.background,
+        connection: () => this.#deps.connections.find(received.account.channel, received.account.id),
+        failed: (error) => this.#debug('the typing indicator failed', error),
+      },
+      received.to,
+    )
+    try {
+      const turn = await start()
+      if (!turn) throw new Refusal('service_unavailable', 'The turn is not on record')
+      const drafts = await this.#follow(received, agentId, turn)
+      return await this.#deliver(received, agentId, await turn.result(), drafts)
+    } catch (error) {
+      return await this.#failed(received, agentId, error)
+    } finally {
+      stopTyping()
+    }
+  }
+
+  /** Shows the answer while it is written, where the platform edits. Returns the messages that show it. */
+  async #follow(received: Received, agentId: string, turn: Turn): Promise<ReadonlyMap<number, string>> {
+    const { outbox, connections, clock } = this.#deps
+    const { row, account, adapter, to } = received
+    const messageId = answerId(row)
+    const open = connections.find(account.channel, account.id)
+    const isStreamed = withDefaults(account.settings).streaming && adapter.capabilities.edit !== undefined
+    const drafts = row.attempts > 1 ? await outbox.drafts(messageId) : new Map<number, string>()
+    if (!isStreamed || !open?.connection.edit || drafts.size > 0) return drafts
+    const { streamAnswer } = await import('./answer-stream.ts')
+    return streamAnswer(turn.events(), {
+      outbox,
+      clock,
+      open,
+      account,
+      messageId,
+      agentId,
+      turnId: row.id,
+      to,
+      replyTo: replyTo(received),
+      failed: (error) => this.#debug('an answer cannot be shown while it is written', error),
+    })
+  }
+
+  async #deliver(
+    received: Received,
+    agentId: string,
+    result: TurnResult,
+    drafts: ReadonlyMap<number, string>,
+  ): Promise<Handled> {
+    const { row, account } = received
+    const { text } = await this.#deps.hooks.apply(ReplyFormatted, {
+      channel: account.channel,
+      accountId: account.id,
+      chatId: received.to.chatId,
+      agentId,
+      text: textOf(result),
+    })
+    if (text.trim() === '' && result.stop !== 'cancelled' && !(await this.#deps.outbox.hasSent(row.id)))
+      return this.#answered(received, agentId, 'notice', 'The agent ended without an answer.')
+    return this.#answered(received, agentId, 'answer', text, drafts)
+  }
+  #answered(
+    received: Received,
+    agentId: string,
+    kind: MessageKind,
+    text: string,
+    drafts?: ReadonlyMap<number, string>,
+  ): Handled {
+    return { outcome: 'answered', agentId, statements: this.say(received, kind, text, { agentId, drafts }) }
+  }
+  /** Statements that answer a message with a text. */
+  say(
+    received: Received,
+    kind: MessageKind,
+    text: string,
+    { agentId, drafts }: { readonly agentId?: string; readonly drafts?: ReadonlyMap<number, string> | undefined } = {},
+  ): readonly Statement[] {
+    const { row, account, adapter, to } = received
+    // An error comes after what was shown of the answer, never in its place.
+    const id = kind === 'error' || kind === 'notice' ? stableId('reply', row.id, kind) : answerId(row)
+    return this.#deps.outbox.add({
+      id,
+      kind,
+      account,
+      capabilities: adapter.capabilities,
+      to,
+      text,
+      replyTo: replyTo(received),
+      drafts,
+      ...(agentId !== undefined && { agentId, turnId: row.id }),
+    })
+  }
+
+  async #failed(received: Received, agentId: string, error: unknown): Promise<Handled> {
+    const { signal, turns } = this.#deps
+    if (signal.aborted) return { outcome: 'released' }
+    const turn = await turns.find(received.row.id)
+    // It has not begun, or it goes on elsewhere: the answer comes later.
+    if (!turn) return this.#notAccepted(received, agentId, error)
+    if (['queued', 'running', 'waiting'].includes(turn.state))
+      return { outcome: 'postponed', reason: 'the turn is being worked on', afterMs: RETRY_MS }
+    const hint = turn.failure?.retryable === true ? ' /retry asks again.' : ''
+    const reason = turn.state === 'interrupted' ? 'the service stopped meanwhile. Send it again' : turn.error
+    const text = `This could not be answered: ${asSentence(reason ?? 'internal error')}${hint}`
+    return this.#answered(received, agentId, 'error', text)
+  }
+  #notAccepted(received: Received, agentId: string, error: unknown): Handled {
+    if (!(error instanceof Refusal)) throw error
+    if (error.code === 'rate_limit' || error.code === 'service_unavailable')
+      return {
+        outcome: 'postponed',
+        reason: error.message,
+        afterMs: error.retryAfterSecs === undefined ? RETRY_MS : error.retryAfterSecs * 1000,
+      }
+    return this.#answered(received, '', 'error', `This could not be answered: ${asSentence(error.message)}`)
+  }
+  #debug(message: string, error: unknown): void {
+    this.#deps.log.debug(message, { error: error instanceof Error ? error.message : String(error) })
+  }
+}
+
+export function answerId(row: Pick<InboxRow, 'id'>): string {
+  return stableId('reply', row.id)
+}
+function replyTo({ row, adapter }: Received): string | undefined {
+  const { chat, id } = row.message
+  return chat.kind === 'group' && adapter.capabilities.replies === true ? id : undefined
+}
+function textOf({ text, stop }: TurnResult): string {
+  if (text.trim() === '') return text
+  if (stop === 'cancelled') return `${text}\n\n*Stopped.*`
+  if (stop === 'length') return `${text}\n\n*The answer was cut: it reached its longest length.*`
+  if (stop === 'iterations') return `${text}\n\n*Stopped: the agent may not take more steps for one message.*`
+  return text
+}
+function asSentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

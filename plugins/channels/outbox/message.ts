@@ -1,0 +1,60 @@
+import { v5 } from 'uuid'
+import type { ChannelCapabilities, Destination, JsonObject } from 'svc/channels'
+import type { Account } from '../accounts/account.ts'
+
+/** What a message is to its reader. Notices, errors and approvals are never sent to public platforms. */
+export type MessageKind = 'answer' | 'tool' | 'command' | 'notice' | 'error' | 'approval'
+export interface Button {
+  readonly label: string
+  readonly value: string
+}
+/** A file of an agent's workspace, read when it is sent. */
+export interface StoredAttachment {
+  readonly agentId: string
+  /** Relative to the workspace. */
+  readonly path: string
+  readonly kind: 'image' | 'audio' | 'video' | 'file'
+  readonly name: string
+  readonly mime: string
+  readonly size: number
+}
+
+/** One logical result for one chat. However often it is added, at most one visible message comes of it. */
+export interface OutgoingMessage {
+  /** A UUID, the same on every attempt to add this result: see `stableId`. */
+  readonly id: string
+  readonly kind: MessageKind
+  readonly account: Pick<Account, 'channel' | 'id' | 'settings'>
+  readonly capabilities: ChannelCapabilities
+  readonly to: Destination
+  /** Markdown. */
+  readonly text: string
+  readonly replyTo?: string | undefined
+  readonly buttons?: readonly Button[] | undefined
+  readonly attachments?: readonly StoredAttachment[] | undefined
+  /** Whose result it is, for the list of its deliveries. */
+  readonly agentId?: string | undefined
+  readonly turnId?: string | undefined
+  /** Messages that already show a part of it, by the number of the part: they are edited. */
+  readonly drafts?: ReadonlyMap<number, string> | undefined
+}
+
+/** What a row of the outbox holds for the adapter. */
+export interface Payload {
+  readonly text: string
+  readonly plainText: string
+  readonly replyTo?: string | undefined
+  readonly replyContext?: JsonObject | undefined
+  readonly buttons?: readonly Button[] | undefined
+  readonly attachments?: readonly StoredAttachment[] | undefined
+}
+
+const NAMESPACE = '5d1c7f0a-6c57-4f0e-9a8b-7f0f7b6f4c11'
+/** The id of a logical result: the same for the same parts, such as a turn and a number. */
+export function stableId(...parts: readonly string[]): string {
+  return v5(parts.join('\u0000'), NAMESPACE)
+}
+/** The id of one message of a result, which is the platform's idempotency key. */
+export function partId(messageId: string, part: number): string {
+  return stableId(messageId, String(part))
+}

@@ -1,0 +1,291 @@
+import { v7 } from 'uuid'
+import { omitUndefined, Refusal } from 'svc/sdk'
+import type { Counter, Logger, Statement } from 'svc/sdk'
+import type { OutboundAttachment, SentMessage } from 'svc/channels'
+import type { Audit } from '../../audit/contract.ts'
+import type { Journal } from '../../journal/contract.ts'
+import { toIso } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import type { Connections, OpenConnection } from '../connections/connections.ts'
+import { AccountSender } from './account-sender.ts'
+import { partId } from './message.ts'
+import type { OutgoingMessage, Payload, StoredAttachment } from './message.ts'
+import { renderMessages } from './render.ts'
+import type { OutboxRow } from './schema.ts'
+import type { OutboxFilter, OutboxStore } from './store.ts'
+
+const DAY_MS = 86_400_000
+
+export interface OutboxDeps {
+  readonly store: OutboxStore
+  readonly connections: Connections
+  readonly journal: Pick<Journal, 'intend' | 'settle'>
+  readonly audit: Pick<Audit, 'entry'>
+  readonly clock: Clock
+  readonly random?: () => number
+  readonly settings: { readonly max_attempts: number; readonly max_concurrent_sends: number }
+  readonly log: Pick<Logger, 'warn' | 'error'>
+  readonly sends: Counter
+  readonly signal: AbortSignal
+  readonly background: (work: () => Promise<void>) => void
+  readonly readFile: (attachment: StoredAttachment) => Promise<Uint8Array>
+  /** Told of every message that the platform took, and of every dead letter. */
+  readonly settled: (row: OutboxRow) => void
+}
+
+/** Every message to a platform is a row here before it is sent, and is sent in the order of the rows of its chat. */
+export class Outbox {
+  readonly #deps: OutboxDeps
+  readonly #senders = new Map<string, AccountSender>()
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Statements for the batch that makes a result durable; it is sent once that batch is on disk. None for an empty
+   * text, nor for what must not be shown on a public platform.
+   */
+  add(message: OutgoingMessage): readonly Statement[] {
+    const rows = toRows(message, toIso(this.#deps.clock.now()))
+    return rows.flatMap((row) => [
+      this.#deps.store.insert(row, (changes) => {
+        if (changes > 0) this.#sender(row.channel, row.account).add(row)
+      }),
+      ...this.#intend(row),
+    ])
+  }
+  async send(message: OutgoingMessage): Promise<void> {
+    const statements = this.add(message)
+    if (statements.length > 0) await this.#deps.store.commit(statements)
+  }
+  #intend(row: OutboxRow): readonly Statement[] {
+    if (row.turn_id === '') return []
+    const input = JSON.stringify({ channel: row.channel, recipient: row.chat, message_id: row.id })
+    return [this.#deps.journal.intend({ key: row.id, turnId: row.turn_id, kind: 'send', name: row.channel, input })]
+  }
+
+  /**
+   * Records a message that shows an answer while it is written, before it is sent and, with the platform's id, after.
+   */
+  async draft({ id, messageId, part, account, to, agentId, turnId }: Draft, platformId?: string): Promise<void> {
+    const { store, clock } = this.#deps
+    if (platformId !== undefined) return store.commit([store.drafted(id, platformId)])
+    const row = {
+      ...emptyRow(account, to, toIso(clock.now())),
+      id,
+      message_id: messageId,
+      part,
+      state: 'draft' as const,
+      agent_id: agentId,
+      turn_id: turnId,
+    }
+    await store.commit([store.insert(row, () => undefined)])
+  }
+  /** The platform's ids of messages that show a result in part, by the number of the part. */
+  async drafts(messageId: string): Promise<ReadonlyMap<number, string>> {
+    const rows = await this.#deps.store.drafts(messageId)
+    return new Map(rows.flatMap(({ part, platform_id: id }) => (id === null ? [] : [[part, id] as const])))
+  }
+  /** Whether a turn has a message here. */
+  hasSent(turnId: string): Promise<boolean> {
+    return this.#deps.store.hasOfTurn(turnId)
+  }
+
+  /** Sends what is due of an account, if it is connected. */
+  wake(channel: string, accountId: string): void {
+    this.#sender(channel, accountId).wake()
+  }
+  /** Takes over what an earlier process left. */
+  async recover(): Promise<void> {
+    await this.#deps.store.releaseSending()
+  }
+
+  deadLetters(filter: Omit<OutboxFilter, 'state'>): Promise<readonly OutboxRow[]> {
+    return this.#deps.store.list({ ...filter, state: 'dead' })
+  }
+  list(filter: OutboxFilter): Promise<readonly OutboxRow[]> {
+    return this.#deps.store.list(filter)
+  }
+  /** Throws `message_not_found`, and `conflict` for one that is not a dead letter. */
+  async retry(id: string): Promise<OutboxRow> {
+    const row = await this.#requireDead(id, 'sent again')
+    const entry = this.#entry(row, 'is to be sent again')
+    await this.#deps.store.commit([this.#deps.store.revive(id), entry])
+    const revived: OutboxRow = { ...row, state: 'pending', attempts: 0, next_at: null, settled_at: null }
+    this.#sender(row.channel, row.account).add(revived)
+    return revived
+  }
+  /** As `retry`. */
+  async discard(id: string): Promise<void> {
+    const row = await this.#requireDead(id, 'discarded')
+    const at = toIso(this.#deps.clock.now())
+    await this.#deps.store.commit([this.#deps.store.discard(id, at), this.#entry(row, 'is discarded')])
+  }
+  async #requireDead(id: string, action: string): Promise<OutboxRow> {
+    const row = await this.#deps.store.find(id)
+    if (!row)
+      throw new Refusal('message_not_found', `No message ${id} in the outbox; those that ended are kept a while`)
+    if (row.state === 'dead') return row
+    throw new Refusal('conflict', `The message is ${row.state}: only a dead letter is ${action}`)
+  }
+
+  async status(channel: string, account: string) {
+    const { store } = this.#deps
+    const [depth, dead, nextRetryAt] = await Promise.all([
+      store.count(channel, account, 'pending'),
+      store.count(channel, account, 'dead'),
+      store.nextAttempt(channel, account),
+    ])
+    return { depth, dead, nextRetryAt }
+  }
+  async deleteOld(retentionDays: number): Promise<void> {
+    const before = (days: number): string => toIso(this.#deps.clock.now() - days * DAY_MS)
+    await this.#deps.store.commit(this.#deps.store.deleteSettled(before(retentionDays), before(retentionDays * 4)))
+  }
+
+  #sender(channel: string, account: string): AccountSender {
+    const key = `${channel}\u0000${account}`
+    let sender = this.#senders.get(key)
+    if (!sender) this.#senders.set(key, (sender = this.#createSender(channel, account)))
+    return sender
+  }
+  #createSender(channel: string, account: string): AccountSender {
+    const { store, connections, clock, settings, signal, background, random = Math.random } = this.#deps
+    return new AccountSender({
+      clock,
+      random,
+      signal,
+      background,
+      maxAttempts: settings.max_attempts,
+      maxConcurrent: settings.max_concurrent_sends,
+      connection: () => connections.find(channel, account),
+      load: (limit) => store.waiting(channel, account, limit),
+      sending: (row) => store.commit([store.sending(row)]),
+      sent: (row, platformId) => this.#sent(row, platformId),
+      deferred: (row) => store.commit([store.deferred(row)]),
+      dead: (row) => this.#dead(row),
+      transmit: (open, row) => this.#transmit(open, row),
+    })
+  }
+
+  async #transmit({ connection, adapter }: OpenConnection, row: OutboxRow): Promise<SentMessage> {
+    const { text, plainText, replyTo, replyContext, buttons, attachments = [] } = row.payload
+    const message = {
+      id: row.id,
+      to: { chatId: row.chat, ...(row.thread !== '' && { threadId: row.thread }), ...omitUndefined({ replyContext }) },
+      text,
+      plainText,
+      attachments: attachments.map((each): OutboundAttachment => ({
+        ...each,
+        bytes: () => this.#deps.readFile(each),
+      })),
+      ...(adapter.capabilities.replies === true && omitUndefined({ replyTo })),
+      ...(adapter.capabilities.buttons === true && omitUndefined({ buttons })),
+    }
+    if (row.platform_id !== null && row.platform_id !== '' && connection.edit) {
+      await connection.edit({ id: row.platform_id }, message)
+      return { id: row.platform_id }
+    }
+    return connection.send(message)
+  }
+  async #sent(row: OutboxRow, platformId: string): Promise<void> {
+    const { store, journal, clock, sends, settled } = this.#deps
+    row.state = 'sent'
+    row.settled_at = toIso(clock.now())
+    row.platform_id = platformId
+    const receipt = row.uncertain ? 'best_effort' : 'sent'
+    const settle = row.turn_id === '' ? [] : [journal.settle(row.id, 'done', receipt)]
+    await store.commit([store.sent(row, platformId, row.settled_at), ...settle])
+    sends.add(1, { channel: row.channel, outcome: receipt })
+    settled(row)
+  }
+  async #dead(row: OutboxRow): Promise<void> {
+    const { store, journal, clock, sends, settled, log } = this.#deps
+    const error = row.error ?? 'unknown'
+    row.state = 'dead'
+    row.settled_at = toIso(clock.now())
+    const settle = row.turn_id === '' ? [] : [journal.settle(row.id, 'failed', error)]
+    const entry = this.#entry(row, `is a dead letter after ${row.attempts} attempts: ${error}`)
+    await store.commit([store.dead(row, row.settled_at), ...settle, entry])
+    sends.add(1, { channel: row.channel, outcome: 'dead' })
+    log.warn('a message could not be sent and is a dead letter', { channel: row.channel, message: row.id, error })
+    settled(row)
+  }
+  #entry(row: OutboxRow, what: string): Statement {
+    return this.#deps.audit.entry({
+      event: 'channel_changed',
+      agentId: row.agent_id,
+      details: `message ${row.id} to ${row.channel} account ${row.account}, chat ${row.chat} ${what}`,
+    })
+  }
+}
+
+export interface Draft extends Pick<OutgoingMessage, 'account' | 'to'> {
+  readonly id: string
+  readonly messageId: string
+  readonly part: number
+  readonly agentId: string
+  readonly turnId: string
+}
+
+function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessage['to'], at: string): OutboxRow {
+  return {
+    id: '',
+    message_id: '',
+    channel: account.channel,
+    account: account.id,
+    chat: to.chatId,
+    thread: to.threadId ?? '',
+    seq: v7(),
+    part: 0,
+    parts: 1,
+    kind: 'answer',
+    payload: { text: '', plainText: '' },
+    state: 'pending',
+    attempts: 0,
+    uncertain: false,
+    next_at: null,
+    platform_id: null,
+    error: null,
+    agent_id: '',
+    turn_id: '',
+    created_at: at,
+    settled_at: null,
+  }
+}
+
+function toRows(message: OutgoingMessage, at: string): readonly OutboxRow[] {
+  const { id, kind, account, capabilities, to, replyTo, buttons, attachments = [], drafts } = message
+  if (capabilities.isPublic && ['notice', 'error', 'approval'].includes(kind)) return []
+  const takesFiles = capabilities.attachments?.outbound === true
+  const missing = takesFiles ? [] : attachments.map(({ name }) => `[The file ${name} was not sent: no files here.]`)
+  const text = [message.text, ...missing].filter((each) => each !== '').join('\n\n')
+  const rendered = renderMessages(text, capabilities, account.settings)
+  const files = takesFiles ? attachments : []
+  const messages = rendered.length === 0 && files.length > 0 ? [{ text: '', plainText: '' }] : rendered
+  const common = emptyRow(account, to, at)
+  return messages.map((each, part) => {
+    const isLast = part === messages.length - 1
+    const payload: Payload = {
+      ...each,
+      ...omitUndefined({
+        replyTo: part === 0 ? replyTo : undefined,
+        replyContext: to.replyContext,
+        buttons: isLast ? buttons : undefined,
+        attachments: isLast && files.length > 0 ? files : undefined,
+      }),
+    }
+    return {
+      ...common,
+      id: partId(id, part),
+      message_id: id,
+      part,
+      parts: messages.length,
+      kind,
+      payload,
+      platform_id: drafts?.get(part) ?? null,
+      agent_id: message.agentId ?? '',
+      turn_id: message.turnId ?? '',
+    }
+  })
+}

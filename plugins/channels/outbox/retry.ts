@@ -1,0 +1,34 @@
+import { UpstreamFailure } from 'svc/sdk'
+
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 300_000
+
+/** What a failed send means for the message. */
+export interface SendFailure {
+  /** `dead`: it will fail again. `auth`: the account has to be configured first. */
+  readonly outcome: 'retry' | 'dead' | 'auth'
+  readonly error: string
+  /** The platform may have taken the message although it did not say so. */
+  readonly isUncertain: boolean
+  /** The pause that the platform asks for. */
+  readonly pauseMs: number | undefined
+}
+
+export function classifyFailure(error: unknown): SendFailure {
+  const message = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof UpstreamFailure))
+    return { outcome: 'retry', error: message, isUncertain: true, pauseMs: undefined }
+  const { reason, retry, retryAfterSecs } = error
+  return {
+    outcome: reason === 'auth' ? 'auth' : retry === 'never' ? 'dead' : 'retry',
+    error: message,
+    isUncertain: ['network', 'timeout', 'cut', 'malformed'].includes(reason),
+    pauseMs: retryAfterSecs === undefined ? undefined : retryAfterSecs * 1000,
+  }
+}
+
+/** Doubles with each attempt. Half is random, so that chats that failed together do not come back together. */
+export function backOffMs(attempts: number, random: number): number {
+  const longest = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, attempts - 1))
+  return Math.round(longest * (0.5 + 0.5 * random))
+}

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import { isObject } from 'svc/sdk'
+import type { Payload } from './message.ts'
+
+/** A row that shows a streamed answer is a `draft` until the whole answer is there. */
+export const outboxStates = ['draft', 'pending', 'sending', 'sent', 'dead', 'discarded'] as const
+export type OutboxState = (typeof outboxStates)[number]
+
+const Integer = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
+const StoredPayload = v.pipe(
+  v.string(),
+  v.parseJson(),
+  v.custom<Payload>((value) => isObject(value) && typeof value['text'] === 'string'),
+)
+/** One message of the platform that was sent or is to be sent. */
+export const OutboxRow = v.object({
+  id: v.string(),
+  message_id: v.string(),
+  channel: v.string(),
+  account: v.string(),
+  chat: v.string(),
+  /** Empty outside of threads. */
+  thread: v.string(),
+  /** Rows of a chat are sent in the order of this and `part`. */
+  seq: v.string(),
+  part: Integer,
+  parts: Integer,
+  kind: v.picklist(['answer', 'tool', 'command', 'notice', 'error', 'approval']),
+  payload: StoredPayload,
+  state: v.picklist(outboxStates),
+  attempts: Integer,
+  /** An attempt ended without an answer of the platform, so the message may be there twice. */
+  uncertain: v.pipe(
+    Integer,
+    v.transform((number) => number !== 0),
+  ),
+  /** Not to be sent before, ISO 8601 UTC. */
+  next_at: v.nullable(v.string()),
+  platform_id: v.nullable(v.string()),
+  error: v.nullable(v.string()),
+  agent_id: v.string(),
+  turn_id: v.string(),
+  created_at: v.string(),
+  settled_at: v.nullable(v.string()),
+})
+export type OutboxRow = v.InferOutput<typeof OutboxRow>

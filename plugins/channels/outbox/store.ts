@@ -1,0 +1,124 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { OutboxRow } from './schema.ts'
+import type { OutboxState } from './schema.ts'
+
+const Rows = v.array(OutboxRow)
+const Count = v.object({ n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
+export interface OutboxFilter {
+  readonly channel?: string | undefined
+  readonly account?: string | undefined
+  readonly state: OutboxState
+  readonly limit: number
+}
+
+/** The rows of `channels_outbox`. */
+export class OutboxStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Writes nothing when the row is there already, unless as a draft. */
+  insert(row: OutboxRow, written: (changes: number) => void): Statement {
+    const payload = JSON.stringify(row.payload)
+    const statement = this.#db.sql`INSERT INTO channels_outbox (id, message_id, channel, account, chat, thread, seq,
+        part, parts, kind, payload, state, attempts, uncertain, next_at, platform_id, error, agent_id, turn_id,
+        created_at, settled_at)
+      VALUES (${row.id}, ${row.message_id}, ${row.channel}, ${row.account}, ${row.chat}, ${row.thread}, ${row.seq},
+        ${row.part}, ${row.parts}, ${row.kind}, ${payload}, ${row.state}, 0, 0, NULL, ${row.platform_id}, NULL,
+        ${row.agent_id}, ${row.turn_id}, ${row.created_at}, NULL)
+      ON CONFLICT (id) DO UPDATE SET state = excluded.state, payload = excluded.payload, parts = excluded.parts,
+        seq = excluded.seq
+      WHERE channels_outbox.state = 'draft'`
+    return { ...statement, written }
+  }
+  drafted(id: string, platformId: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET platform_id = ${platformId} WHERE id = ${id} AND state = 'draft'`
+  }
+  /** Drafts of a result that will never be complete in more messages than it has. */
+  dropDrafts(messageId: string): Statement {
+    return this.#db.sql`DELETE FROM channels_outbox WHERE message_id = ${messageId} AND state = 'draft'`
+  }
+  sending({ id, attempts }: OutboxRow): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'sending', attempts = ${attempts} WHERE id = ${id}`
+  }
+  sent({ id, attempts }: OutboxRow, platformId: string, at: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'sent', platform_id = ${platformId}, attempts = ${attempts},
+        error = NULL, next_at = NULL, settled_at = ${at}
+      WHERE id = ${id}`
+  }
+  deferred(row: OutboxRow): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = ${row.attempts},
+        uncertain = ${row.uncertain ? 1 : 0}, next_at = ${row.next_at}, error = ${row.error},
+        platform_id = ${row.platform_id}
+      WHERE id = ${row.id}`
+  }
+  dead({ id, attempts, error }: OutboxRow, at: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'dead', attempts = ${attempts}, error = ${error},
+        next_at = NULL, settled_at = ${at}
+      WHERE id = ${id}`
+  }
+  revive(id: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL
+      WHERE id = ${id} AND state = 'dead'`
+  }
+  discard(id: string, at: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'discarded', settled_at = ${at}
+      WHERE id = ${id} AND state = 'dead'`
+  }
+  /** The outcome of sends that a dead process had begun is unknown. */
+  async releaseSending(): Promise<void> {
+    await this.#db.run`UPDATE channels_outbox SET state = 'pending', uncertain = 1 WHERE state = 'sending'`
+  }
+
+  async find(id: string): Promise<OutboxRow | undefined> {
+    return v.parse(v.optional(OutboxRow), await this.#db.one`SELECT * FROM channels_outbox WHERE id = ${id}`)
+  }
+  async drafts(messageId: string): Promise<readonly OutboxRow[]> {
+    return v.parse(
+      Rows,
+      await this.#db.all`SELECT * FROM channels_outbox WHERE message_id = ${messageId} AND state = 'draft'`,
+    )
+  }
+  /** Oldest first. */
+  async waiting(channel: string, account: string, limit: number): Promise<readonly OutboxRow[]> {
+    const rows = await this.#db.all`SELECT * FROM channels_outbox
+      WHERE channel = ${channel} AND account = ${account} AND state IN ('pending', 'sending')
+      ORDER BY seq, part LIMIT ${limit}`
+    return v.parse(Rows, rows)
+  }
+  /** Newest first. */
+  async list({ channel = '', account = '', state, limit }: OutboxFilter): Promise<readonly OutboxRow[]> {
+    const rows = await this.#db.all`SELECT * FROM channels_outbox
+      WHERE state = ${state} AND (${channel} = '' OR channel = ${channel}) AND (${account} = '' OR account = ${account})
+      ORDER BY seq DESC, part DESC LIMIT ${limit}`
+    return v.parse(Rows, rows)
+  }
+  async hasOfTurn(turnId: string): Promise<boolean> {
+    return (
+      (await this.#db.one`SELECT id FROM channels_outbox WHERE turn_id = ${turnId} AND state <> 'draft' LIMIT 1`) !==
+      undefined
+    )
+  }
+  async count(channel: string, account: string, state: OutboxState): Promise<number> {
+    const row = await this.#db.one`SELECT count(*) AS n FROM channels_outbox
+      WHERE channel = ${channel} AND account = ${account} AND state = ${state}`
+    return v.parse(Count, row).n
+  }
+  async nextAttempt(channel: string, account: string): Promise<string | null> {
+    const row = await this.#db.one`SELECT min(next_at) AS at FROM channels_outbox
+      WHERE channel = ${channel} AND account = ${account} AND state = 'pending'`
+    return v.parse(v.optional(v.object({ at: v.nullable(v.string()) })), row)?.at ?? null
+  }
+  deleteSettled(sentBefore: string, deadBefore: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM channels_outbox
+        WHERE state IN ('sent', 'discarded', 'draft') AND coalesce(settled_at, created_at) < ${sentBefore}`,
+      this.#db.sql`DELETE FROM channels_outbox WHERE state = 'dead' AND settled_at < ${deadBefore}`,
+    ]
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}

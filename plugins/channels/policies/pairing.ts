@@ -1,0 +1,175 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createLimiter, digestCode, makeCode } from 'svc/internal'
+import type { Limiter } from 'svc/internal'
+import { Refusal, SerialQueue } from 'svc/sdk'
+import type { Statement, Vault } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
+import type { Audit } from '../../audit/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import { toIso } from '../clock.ts'
+import type { Clock } from '../clock.ts'
+import type { Code, Paired, PairingStore, Role } from './store.ts'
+
+export interface PairingDeps {
+  readonly store: PairingStore
+  readonly audit: Pick<Audit, 'entry'>
+  readonly vault: Pick<Vault, 'read' | 'write'>
+  readonly clock: Clock
+  readonly settings: { readonly pairing_code_secs: number; readonly pairing_guesses_per_hour: number }
+}
+type Place = Pick<Account, 'channel' | 'id'>
+
+const CODE_KEY = 'pairing-code-key'
+const MAX_CODES = 20
+/** Wrong codes of one person in an hour; of everybody together it is a setting. */
+const GUESSES_PER_PERSON = 5
+const HOUR_MS = 3_600_000
+const TEXT = /^(\/pair(?:@\w+)?\s+|\/start(?:@\w+)?\s+)?([2-9A-HJ-NP-Z]{3}-?[2-9A-HJ-NP-Z]{3})$/i
+
+/** A pairing code in a message: `isExplicit` with a command before it, so it cannot be meant for the agent. */
+export function readCode(text: string): { readonly code: string; readonly isExplicit: boolean } | undefined {
+  const [, command, code] = TEXT.exec(text.trim()) ?? []
+  return code === undefined ? undefined : { code, isExplicit: command !== undefined }
+}
+
+/** Admits people by a code that the operator gives them. Codes and people are rows. */
+export class Pairing {
+  readonly #deps: PairingDeps
+  /** One guess at a time, so that concurrent ones are counted. */
+  readonly #queue = new SerialQueue()
+  readonly #personal: Limiter
+  readonly #overall: Limiter
+  #people: Promise<Map<string, Paired>> | undefined
+  #key: Promise<string> | undefined
+  constructor(deps: PairingDeps) {
+    this.#deps = deps
+    const now = (): number => deps.clock.now()
+    this.#personal = createLimiter({ tokens: GUESSES_PER_PERSON, windowMs: HOUR_MS, maxKeys: 10_000, now })
+    const { pairing_guesses_per_hour: tokens } = deps.settings
+    this.#overall = createLimiter({ tokens, windowMs: HOUR_MS, maxKeys: 1_000, now })
+  }
+
+  async find({ channel, id }: Place, senderId: string): Promise<Paired | undefined> {
+    return (await this.#all()).get(keyOf(channel, id, senderId))
+  }
+  async list(channel: string): Promise<readonly Paired[]> {
+    return [...(await this.#all()).values()].filter((each) => each.channel === channel)
+  }
+  async codes(channel: string): Promise<readonly Code[]> {
+    return this.#deps.store.codes(channel, this.#now())
+  }
+
+  /** A new code, which is stored nowhere. Throws `conflict` when too many wait. */
+  async request(
+    { channel, id: account }: Place,
+    role: Role,
+  ): Promise<{ readonly code: string; readonly expiresAt: string }> {
+    const { store, audit, clock, settings } = this.#deps
+    if ((await this.codes(channel)).length >= MAX_CODES)
+      throw new Refusal('conflict', `${MAX_CODES} pairing codes wait already: use one, or wait until they expire`)
+    const code = makeCode()
+    const expiresAt = toIso(clock.now() + settings.pairing_code_secs * 1000)
+    const digest = digestCode(code, await this.#codeKey())
+    await store.commit([
+      store.removeExpired(this.#now()),
+      store.insertCode({ digest, channel, account, role, expires_at: expiresAt }),
+      audit.entry({
+        event: 'pairing_changed',
+        details: `a pairing code for a person (${role}) on ${channel} account ${account}, valid until ${expiresAt}`,
+      }),
+    ])
+    return { code, expiresAt }
+  }
+
+  /** `limited`: too many wrong codes, so this one was not even compared. */
+  redeem(place: Place, sender: InboundMessage['sender'], code: string): Promise<Paired | 'wrong' | 'limited'> {
+    return this.#queue.run(() => this.#redeem(place, sender, code))
+  }
+  async #redeem({ channel, id: account }: Place, sender: InboundMessage['sender'], code: string) {
+    const { store, audit } = this.#deps
+    const place = `${channel}\u0000${account}`
+    const person = keyOf(channel, account, sender.id)
+    if (!this.#personal.allows(person, 1) || !this.#overall.allows(place, 1)) return 'limited'
+    const found = await store.findCode(digestCode(code, await this.#codeKey()), channel, account, this.#now())
+    if (!found) {
+      this.#personal.take(person, 1)
+      this.#overall.take(place, 1)
+      return 'wrong'
+    }
+    const paired: Paired = {
+      id: randomUUID(),
+      channel,
+      account,
+      sender_id: sender.id,
+      name: sender.name,
+      role: found.role,
+      paired_at: this.#now(),
+    }
+    await store.commit([
+      this.#remember(paired),
+      store.removeCode(found.digest),
+      audit.entry({
+        event: 'pairing_changed',
+        details: `${describe(paired)} paired as ${paired.role} on ${channel} account ${account}`,
+      }),
+    ])
+    return paired
+  }
+
+  /** Throws `pairing_not_found`. */
+  async revoke(channel: string, id: string): Promise<void> {
+    const { store, audit } = this.#deps
+    const people = await this.#all()
+    const paired = [...people.values()].find((each) => each.id === id && each.channel === channel)
+    if (!paired) throw new Refusal('pairing_not_found', `No pairing ${id} of ${channel}`)
+    const written = (): void => void people.delete(keyOf(channel, paired.account, paired.sender_id))
+    await store.commit([
+      { ...store.remove(id), written },
+      audit.entry({
+        event: 'pairing_changed',
+        details: `${describe(paired)} is not paired any more on ${channel} account ${paired.account}`,
+      }),
+    ])
+  }
+
+  #remember(paired: Paired): Statement {
+    const written = (): void => {
+      void this.#all().then((people) => people.set(keyOf(paired.channel, paired.account, paired.sender_id), paired))
+    }
+    return { ...this.#deps.store.insert(paired), written }
+  }
+  #all(): Promise<Map<string, Paired>> {
+    this.#people ??= this.#deps.store
+      .all()
+      .then((rows) => new Map(rows.map((row) => [keyOf(row.channel, row.account, row.sender_id), row])))
+    this.#people.catch(() => {
+      this.#people = undefined
+    })
+    return this.#people
+  }
+  #codeKey(): Promise<string> {
+    this.#key ??= this.#readKey()
+    this.#key.catch(() => {
+      this.#key = undefined
+    })
+    return this.#key
+  }
+  async #readKey(): Promise<string> {
+    const { vault } = this.#deps
+    const known = await vault.read(CODE_KEY)
+    if (known !== undefined) return known
+    const made = randomBytes(32).toString('hex')
+    await vault.write(CODE_KEY, made)
+    return made
+  }
+  #now(): string {
+    return toIso(this.#deps.clock.now())
+  }
+}
+
+function keyOf(channel: string, account: string, senderId: string): string {
+  return `${channel}\u0000${account}\u0000${senderId}`
+}
+function describe({ name, sender_id: id }: Paired): string {
+  return `${JSON.stringify(name)} (${id})`
+}

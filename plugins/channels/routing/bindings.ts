@@ -1,0 +1,149 @@
+import { v7 } from 'uuid'
+import * as v from 'valibot'
+import { line, omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
+import type { Audit } from '../../audit/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { RoutingStore } from './store.ts'
+
+const text = (description: string) => v.optional(v.pipe(line(512), v.description(description)))
+/** What has to be equal in a message; what is absent matches everything. */
+export const MatchRule = v.strictObject({
+  channel: text('Name of the channel, such as telegram'),
+  account_id: text('Account of the channel'),
+  peer_id: text('Id of the sender'),
+  guild_id: text('Id of the server or team, where the platform has them'),
+  channel_id: text('Id of the chat'),
+  roles: v.optional(v.pipe(v.array(line(128)), v.maxLength(100), v.description('Roles of the sender; one is enough'))),
+})
+export type MatchRule = v.InferOutput<typeof MatchRule>
+export interface Binding {
+  readonly id: string
+  /** Name or id. */
+  readonly agent: string
+  readonly match_rule: MatchRule
+}
+const Row = v.object({
+  id: v.string(),
+  agent: v.string(),
+  match_rule: v.pipe(v.string(), v.parseJson(), MatchRule),
+})
+
+/** What a message is compared by. */
+export interface Place {
+  readonly channel: string
+  readonly account_id: string
+  readonly peer_id: string
+  readonly channel_id: string
+  readonly guild_id: string | undefined
+  readonly roles: readonly string[]
+}
+export function placeOf(
+  account: Pick<Account, 'channel' | 'id'>,
+  { chat, sender, replyContext }: InboundMessage,
+): Place {
+  const guild = replyContext?.['guild_id']
+  const roles = replyContext?.['roles']
+  return {
+    channel: account.channel,
+    account_id: account.id,
+    peer_id: sender.id,
+    channel_id: chat.id,
+    guild_id: typeof guild === 'string' ? guild : undefined,
+    roles: Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [],
+  }
+}
+
+const SCORES = { peer_id: 8, channel_id: 8, guild_id: 4, account_id: 2, channel: 1 } as const
+const ROLES_SCORE = 2
+/** How specific a rule is; `undefined` when it does not match. */
+export function scoreOf(rule: MatchRule, place: Place): number | undefined {
+  let score = 0
+  for (const [key, points] of Object.entries(SCORES) as [keyof typeof SCORES, number][]) {
+    if (rule[key] === undefined) continue
+    if (rule[key] !== place[key]) return undefined
+    score += points
+  }
+  if (rule.roles !== undefined && rule.roles.length > 0) {
+    if (!rule.roles.some((role) => place.roles.includes(role))) return undefined
+    score += ROLES_SCORE
+  }
+  return score
+}
+
+export interface BindingsDeps {
+  readonly store: RoutingStore
+  readonly audit: Pick<Audit, 'entry'>
+  readonly maxBindings: number
+  readonly now: () => string
+}
+
+/** Which agent answers whom. Kept in memory; rows are the truth. */
+export class Bindings {
+  readonly #deps: BindingsDeps
+  readonly #changes = new SerialQueue()
+  #all: Promise<Binding[]> | undefined
+  constructor(deps: BindingsDeps) {
+    this.#deps = deps
+  }
+
+  /** Oldest first. */
+  list(): Promise<readonly Binding[]> {
+    this.#all ??= this.#read()
+    this.#all.catch(() => {
+      this.#all = undefined
+    })
+    return this.#all
+  }
+  async #read(): Promise<Binding[]> {
+    return v.parse(v.array(Row), await this.#deps.store.bindings())
+  }
+
+  /** The agents of the rules that match, the most specific rule first; of equal ones the newest. */
+  async match(place: Place): Promise<readonly string[]> {
+    const scored = (await this.list()).flatMap(({ agent, match_rule: rule }, index) => {
+      const score = scoreOf(rule, place)
+      return score === undefined ? [] : [{ agent, score, index }]
+    })
+    return scored.sort((a, b) => b.score - a.score || b.index - a.index).map(({ agent }) => agent)
+  }
+
+  /** Throws `conflict` when there are too many. */
+  add(agent: string, rule: MatchRule): Promise<Binding> {
+    return this.#changes.run(async () => {
+      const { store, maxBindings, now } = this.#deps
+      if ((await this.list()).length >= maxBindings)
+        throw new Refusal(
+          'conflict',
+          `There are ${maxBindings} bindings already, the maximum that plugins.channels.max_bindings allows`,
+        )
+      const binding: Binding = { id: v7(), agent, match_rule: omitUndefined(rule) }
+      await this.#commit(
+        store.insertBinding({ ...binding, created_at: now() }),
+        `a binding to agent "${agent}" for ${describe(binding.match_rule)} is added`,
+      )
+      return binding
+    })
+  }
+  /** Removes the binding at a position of the list. Throws `binding_not_found`. */
+  remove(index: number): Promise<void> {
+    return this.#changes.run(async () => {
+      const binding = (await this.list())[index]
+      if (!binding) throw new Refusal('binding_not_found', `No binding ${index}: GET /api/bindings lists them from 0`)
+      await this.#commit(
+        this.#deps.store.removeBinding(binding.id),
+        `the binding to agent "${binding.agent}" for ${describe(binding.match_rule)} is removed`,
+      )
+    })
+  }
+  async #commit(statement: Statement, details: string): Promise<void> {
+    const { store, audit } = this.#deps
+    await store.commit([statement, audit.entry({ event: 'channel_changed', details })])
+    this.#all = undefined
+  }
+}
+
+function describe(rule: MatchRule): string {
+  return Object.keys(rule).length === 0 ? 'everybody' : JSON.stringify(rule)
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import * as v from 'valibot'
+import type { Statement } from 'svc/sdk'
+import type { InboundMessage } from 'svc/channels'
+import type { Account } from '../accounts/account.ts'
+import { withDefaults } from '../policies/defaults.ts'
+import type { RoutingStore } from './store.ts'
+
+/** A chat, or a thread of it, with one bot. */
+export interface Conversation {
+  readonly channel: string
+  readonly account: string
+  readonly chat: string
+  /** Empty outside of threads. */
+  readonly thread: string
+}
+export interface ConversationsDeps {
+  readonly store: RoutingStore
+  readonly now: () => string
+}
+
+const MAX_CACHED = 10_000
+export function toConversation(
+  account: Account,
+  { chat, threadId }: Pick<InboundMessage, 'chat' | 'threadId'>,
+): Conversation {
+  const thread = withDefaults(account.settings).threading ? (threadId ?? '') : ''
+  return { channel: account.channel, account: account.id, chat: chat.id, thread }
+}
+const keyOf = ({ channel, account, chat, thread }: Conversation): string =>
+  [channel, account, chat, thread].join('\u0000')
+
+/** The session of each conversation and agent, and the agents that people chose. */
+export class Conversations {
+  readonly #deps: ConversationsDeps
+  readonly #sessions = new Map<string, string>()
+  readonly #chosen = new Map<string, string | undefined>()
+  constructor(deps: ConversationsDeps) {
+    this.#deps = deps
+  }
+
+  /** The session in which an agent talks in a conversation; made when it is missing. */
+  async session(conversation: Conversation, chat: InboundMessage['chat'], agentId: string): Promise<string> {
+    const key = `${keyOf(conversation)}\u0000${agentId}`
+    const cached = this.#sessions.get(key)
+    if (cached !== undefined) return cached
+    const found =
+      (await this.#deps.store.session(conversation, agentId)) ?? (await this.#create(conversation, chat, agentId))
+    remember(this.#sessions, key, found)
+    return found
+  }
+  async #create(
+    conversation: Conversation,
+    { kind, title = '' }: InboundMessage['chat'],
+    agentId: string,
+  ): Promise<string> {
+    const { store, now } = this.#deps
+    await store.insertConversation(conversation, { agentId, sessionId: randomUUID(), kind, title, startedAt: now() })
+    // A command beside the conversation may have made it at the same time.
+    return v.parse(v.string(), await store.session(conversation, agentId))
+  }
+  /** From now on the agent answers in this session. */
+  async moveTo(conversation: Conversation, agentId: string, sessionId: string): Promise<void> {
+    const { store } = this.#deps
+    const written = (): void => remember(this.#sessions, `${keyOf(conversation)}\u0000${agentId}`, sessionId)
+    await store.commit([{ ...store.moveConversation(conversation, agentId, sessionId), written }])
+  }
+
+  /** The id of the agent that somebody chose for a conversation. */
+  async chosen(conversation: Conversation): Promise<string | undefined> {
+    const key = keyOf(conversation)
+    if (this.#chosen.has(key)) return this.#chosen.get(key)
+    const chosen = await this.#deps.store.chosenAgent(conversation)
+    remember(this.#chosen, key, chosen)
+    return chosen
+  }
+  async choose(conversation: Conversation, agentId: string, also: readonly Statement[]): Promise<void> {
+    const { store } = this.#deps
+    const written = (): void => remember(this.#chosen, keyOf(conversation), agentId)
+    await store.commit([{ ...store.chooseAgent(conversation, agentId), written }, ...also])
+  }
+
+  /** The chats of an account in which an agent was spoken to, newest first. */
+  chatsOf(agentId: string, channel: string, account: string) {
+    return this.#deps.store.chatsOf(agentId, channel, account)
+  }
+  /** Statements for the batch that removes an agent. */
+  forgetAgent(agentId: string): readonly Statement[] {
+    const written = (): void => {
+      this.#sessions.clear()
+      this.#chosen.clear()
+    }
+    return this.#deps.store.forgetAgent(agentId).map((statement) => ({ ...statement, written }))
+  }
+}
+
+function remember<T>(cache: Map<string, T>, key: string, value: T): void {
+  cache.delete(key)
+  cache.set(key, value)
+  if (cache.size <= MAX_CACHED) return
+  for (const oldest of cache.keys()) {
+    cache.delete(oldest)
+    return
+  }
+}

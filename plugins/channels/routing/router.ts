@@ -1,0 +1,90 @@
+import { matchesWildcard } from 'svc/internal'
+import type { InboundMessage } from 'svc/channels'
+import type { Agent, Agents } from '../../agents/contract.ts'
+import type { Account } from '../accounts/account.ts'
+import type { Standing } from '../policies/people.ts'
+import { placeOf } from './bindings.ts'
+import type { Bindings } from './bindings.ts'
+import { toConversation } from './conversations.ts'
+import type { Conversations } from './conversations.ts'
+
+export interface RouterDeps {
+  readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
+  readonly bindings: Bindings
+  readonly conversations: Conversations
+  /** Name or id of the agent that answers where nothing else says so. */
+  readonly defaultAgent: string | undefined
+}
+
+/** Finds the agent that answers a message. */
+export class Router {
+  readonly #deps: RouterDeps
+  constructor(deps: RouterDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The agent that somebody chose in the chat, that of the most specific binding, that of the account, the one that the
+   * message names, the default one: the first of these that exists and takes this channel.
+   */
+  async route(
+    account: Account,
+    message: InboundMessage,
+    standing: Exclude<Standing, 'nobody'>,
+  ): Promise<Agent | undefined> {
+    const { conversations } = this.#deps
+    const chosen = await conversations.chosen(toConversation(account, message))
+    const found = chosen === undefined ? undefined : await this.#usable(chosen, account.channel)
+    if (found) return found
+    for (const name of await this.#candidates(account, message)) {
+      const agent = await this.#usable(name, account.channel)
+      if (agent) return agent
+    }
+    const named =
+      message.agent === undefined ? undefined : await this.choosable(account, message, standing, message.agent)
+    return named ?? this.#usable(this.#deps.defaultAgent, account.channel)
+  }
+  async #candidates(account: Account, message: InboundMessage): Promise<readonly string[]> {
+    const bound = await this.#deps.bindings.match(placeOf(account, message))
+    const { agent_name: own } = account.settings
+    return own === undefined ? bound : [...bound, own]
+  }
+
+  /**
+   * The agents that a person may choose in a chat: those of its bindings and of the account, and those whose manifest
+   * names the channel. Operators may choose every agent that takes the channel.
+   */
+  async choices(account: Account, message: InboundMessage, standing: Standing): Promise<readonly Agent[]> {
+    const { agents, defaultAgent } = this.#deps
+    const open = new Set([...(await this.#candidates(account, message)), defaultAgent])
+    return (await agents.list()).filter((agent) => {
+      if (!takesChannel(agent, account.channel)) return false
+      return standing === 'operator' || agent.manifest.channels.length > 0 || open.has(agent.name) || open.has(agent.id)
+    })
+  }
+  async choosable(
+    account: Account,
+    message: InboundMessage,
+    standing: Standing,
+    name: string,
+  ): Promise<Agent | undefined> {
+    const lower = name.toLowerCase()
+    return (await this.choices(account, message, standing)).find(
+      (agent) => agent.name.toLowerCase() === lower || agent.id === lower,
+    )
+  }
+
+  async #usable(nameOrId: string | undefined, channel: string): Promise<Agent | undefined> {
+    if (nameOrId === undefined) return undefined
+    const { agents } = this.#deps
+    const agent = (await agents.findByName(nameOrId)) ?? (isId(nameOrId) ? await agents.find(nameOrId) : undefined)
+    return agent && takesChannel(agent, channel) ? agent : undefined
+  }
+}
+
+const isId = (text: string): boolean => /^[0-9a-f-]{36}$/i.test(text)
+
+/** Whether the manifest of an agent lets it talk on a channel. An empty list is every channel. */
+export function takesChannel({ manifest }: Pick<Agent, 'manifest'>, channel: string): boolean {
+  return manifest.channels.length === 0 || manifest.channels.some((pattern) => matchesWildcard(pattern, channel))
+}

@@ -1,0 +1,84 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Binding } from './bindings.ts'
+import type { Conversation } from './conversations.ts'
+
+const Session = v.object({ session_id: v.string() })
+const Chosen = v.object({ agent_id: v.string() })
+const Chat = v.object({ chat: v.string(), thread: v.string(), kind: v.string(), title: v.string() })
+export type KnownChat = v.InferOutput<typeof Chat>
+
+/** Rows of bindings, conversations and chosen agents. */
+export class RoutingStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Oldest first, not parsed. */
+  bindings(): Promise<readonly unknown[]> {
+    return this.#db.all`SELECT id, agent, match_rule FROM channels_binding ORDER BY id`
+  }
+  insertBinding({ id, agent, match_rule: rule, created_at: at }: Binding & { readonly created_at: string }): Statement {
+    return this.#db.sql`INSERT INTO channels_binding (id, agent, match_rule, created_at)
+      VALUES (${id}, ${agent}, ${JSON.stringify(rule)}, ${at})`
+  }
+  removeBinding(id: string): Statement {
+    return this.#db.sql`DELETE FROM channels_binding WHERE id = ${id}`
+  }
+
+  async session({ channel, account, chat, thread }: Conversation, agentId: string): Promise<string | undefined> {
+    const row = await this.#db.one`SELECT session_id FROM channels_conversation
+      WHERE channel = ${channel} AND account = ${account} AND chat = ${chat} AND thread = ${thread}
+        AND agent_id = ${agentId}`
+    return v.parse(v.optional(Session), row)?.session_id
+  }
+  /** Writes nothing when it is there already. */
+  async insertConversation(
+    { channel, account, chat, thread }: Conversation,
+    facts: {
+      readonly agentId: string
+      readonly sessionId: string
+      readonly kind: string
+      readonly title: string
+      readonly startedAt: string
+    },
+  ): Promise<void> {
+    await this.#db.run`INSERT INTO channels_conversation (channel, account, chat, thread, agent_id, session_id, kind,
+        title, started_at)
+      VALUES (${channel}, ${account}, ${chat}, ${thread}, ${facts.agentId}, ${facts.sessionId}, ${facts.kind},
+        ${facts.title}, ${facts.startedAt})
+      ON CONFLICT (channel, account, chat, thread, agent_id) DO NOTHING`
+  }
+  moveConversation({ channel, account, chat, thread }: Conversation, agentId: string, sessionId: string): Statement {
+    return this.#db.sql`UPDATE channels_conversation SET session_id = ${sessionId}
+      WHERE channel = ${channel} AND account = ${account} AND chat = ${chat} AND thread = ${thread}
+        AND agent_id = ${agentId}`
+  }
+  async chosenAgent({ channel, account, chat, thread }: Conversation): Promise<string | undefined> {
+    const row = await this.#db.one`SELECT agent_id FROM channels_chosen_agent
+      WHERE channel = ${channel} AND account = ${account} AND chat = ${chat} AND thread = ${thread}`
+    return v.parse(v.optional(Chosen), row)?.agent_id
+  }
+  chooseAgent({ channel, account, chat, thread }: Conversation, agentId: string): Statement {
+    return this.#db.sql`INSERT INTO channels_chosen_agent (channel, account, chat, thread, agent_id)
+      VALUES (${channel}, ${account}, ${chat}, ${thread}, ${agentId})
+      ON CONFLICT (channel, account, chat, thread) DO UPDATE SET agent_id = excluded.agent_id`
+  }
+  /** Newest first. */
+  async chatsOf(agentId: string, channel: string, account: string): Promise<readonly KnownChat[]> {
+    const rows = await this.#db.all`SELECT chat, thread, kind, title FROM channels_conversation
+      WHERE agent_id = ${agentId} AND channel = ${channel} AND account = ${account}
+      ORDER BY started_at DESC LIMIT 1000`
+    return v.parse(v.array(Chat), rows)
+  }
+  forgetAgent(agentId: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM channels_conversation WHERE agent_id = ${agentId}`,
+      this.#db.sql`DELETE FROM channels_chosen_agent WHERE agent_id = ${agentId}`,
+    ]
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
