@@ -1,4 +1,5 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
 import { testChannel } from './channel.ts'
@@ -25,6 +26,16 @@ const channels: readonly ChannelRow[] = [
     name: 'discord',
     load: () => import('../../adapters/channels/discord/adapter.ts'),
     start: startFakeDiscord,
+  },
+  {
+    name: 'slack by Socket Mode',
+    load: () => import('../../adapters/channels/slack/adapter.ts'),
+    start: () => startFakeSlack(),
+  },
+  {
+    name: 'slack by the Events API',
+    load: () => import('../../adapters/channels/slack/adapter.ts'),
+    start: () => startFakeSlack({ webhook: true }),
   },
 ]
 
