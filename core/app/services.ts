@@ -69,6 +69,7 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     reload: (name) => host.reload(name),
     unload: (name) => host.unload(name),
     load: (folder) => host.load(folder),
+    sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
     ownPort: kernel.http.ownPort,
     openapi: () => kernel.http.openapi(),

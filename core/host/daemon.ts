@@ -66,6 +66,8 @@ export interface Daemon {
   unload(plugin: string): Promise<void>
   /** Loads the plugin in a folder. */
   load(folder: string): Promise<void>
+  /** Loads, reloads or forgets the plugin in a folder, as it is on disk. */
+  sync(folder: string): Promise<void>
   /** Reports the daemon as degraded because of this part; a reason of `undefined` takes it back. */
   setImpaired(part: string, reason: string | undefined): void
   readonly ownPort: OwnPort

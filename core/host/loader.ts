@@ -10,8 +10,8 @@ import { findEntry, togetherFile } from './folders.ts'
 export interface LoaderOptions {
   /** Folders that ship with the daemon; the first import is native. */
   readonly builtIns: ReadonlySet<string>
-  /** Folder for transpiled TypeScript. */
-  readonly cacheDir: string
+  /** Folder for transpiled TypeScript; `undefined` keeps none. */
+  readonly cacheDir: string | undefined
 }
 /** Loads the code of plugins. */
 export interface Loader {
@@ -134,7 +134,7 @@ function describe(error: unknown, folder: string): string {
   return place ? `${message} (${place})` : `${message} (in ${folder})`
 }
 
-async function startTranspiler(cacheDir: string): Promise<Jiti> {
+async function startTranspiler(cacheDir: string | undefined): Promise<Jiti> {
   const { openTranspiler } = await import('./transpiler.ts')
   return openTranspiler(cacheDir)
 }

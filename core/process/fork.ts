@@ -11,6 +11,11 @@ export interface OwnProcess {
   kill(): void
 }
 export interface ForkOptions {
+  /**
+   * For code that is not trusted: the process may read these files and folders, and may neither write nor start other
+   * programs, threads or native code. The network is open to it.
+   */
+  readonly readable?: readonly string[]
   onMessage(message: unknown): void
   /** Called once, also after `kill`. */
   onExit(): void
@@ -20,12 +25,18 @@ export interface ForkOptions {
  * Runs `processes/<name>.ts` of a plugin in a child process, without the environment of the daemon. Throws if the file
  * is missing.
  */
-export function forkProcess(plugin: string, name: string, { onMessage, onExit }: ForkOptions): OwnProcess {
+export function forkProcess(plugin: string, name: string, { onMessage, onExit, readable }: ForkOptions): OwnProcess {
   // Loaded lazily, and synchronously because the caller sends its first message at once.
   const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
-  const child = fork(processFile(plugin, name), [], {
+  const file = processFile(plugin, name)
+  const child = fork(file, [], {
     env: { PATH: safePath.join(':') },
-    execArgv: ['--max-semi-space-size=1', '--disable-warning=ExperimentalWarning'],
+    execArgv: [
+      '--max-semi-space-size=1',
+      '--disable-warning=ExperimentalWarning',
+      ...(file.endsWith('.ts') ? ['--conditions=svc-source'] : []),
+      ...(readable ? ['--permission', ...outermost([file, ...readable]).map((path) => `--allow-fs-read=${path}`)] : []),
+    ],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
@@ -49,6 +60,11 @@ export function forkProcess(plugin: string, name: string, { onMessage, onExit }:
       child.kill('SIGKILL')
     },
   }
+}
+
+/** Node forgets a folder that is permitted when a path below it is permitted too. */
+function outermost(paths: readonly string[]): readonly string[] {
+  return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)))
 }
 
 /** The build puts the processes of all plugins into `dist/processes`. */

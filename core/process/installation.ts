@@ -51,3 +51,9 @@ export function installedFolders(): readonly { readonly path: string; readonly s
     ...(basename(packages) === 'node_modules' ? [{ path: packages, shallow: false }] : []),
   ]
 }
+
+/** The `tsconfig.json` with the types of this installation, which those of plugins extend. */
+export function typesConfig(): string {
+  const [root] = installedFolders()
+  return join(root?.path ?? '.', 'dist', 'types', 'tsconfig.json')
+}

@@ -2,10 +2,9 @@ import { join } from 'node:path'
 import { Configuration, Daemon, DaemonListening, DatabaseSnapshots } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
-import { BackupFolder } from './folder.ts'
 import { backupRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
-import { Backups } from './service.ts'
+import type { Backups } from './service.ts'
 
 /** How often to check whether a copy of the database is due. */
 const LOOK_MS = 60_000
@@ -21,22 +20,28 @@ export default definePlugin({
   },
   setup({ config, hooks, jobs, log, routes, run, services: { audit, daemon, databaseSnapshots, configuration } }) {
     const limits = { maxFiles: config.max_files, maxBytes: config.max_bytes, maxBackups: config.max_backups }
-    const backups = new Backups({
-      databaseSnapshots,
-      audit,
-      limits,
-      folder: new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limits),
-      version: daemon.build.version,
-      config: () => configuration.read(),
-      now: () => new Date(),
-      id: () => crypto.randomUUID().slice(0, 8),
-      restart: (reason) => daemon.restart(reason),
-    })
+    const openBackups = async (): Promise<Backups> => {
+      const [{ Backups }, { BackupFolder }] = await Promise.all([import('./service.ts'), import('./folder.ts')])
+      return new Backups({
+        databaseSnapshots,
+        audit,
+        limits,
+        folder: new BackupFolder(join(databaseSnapshots.homeDir, 'backups'), limits),
+        version: daemon.build.version,
+        config: () => configuration.read(),
+        now: () => new Date(),
+        id: () => crypto.randomUUID().slice(0, 8),
+        restart: (reason) => daemon.restart(reason),
+      })
+    }
+    let opened: Promise<Backups> | undefined
+    const backups = (): Promise<Backups> => (opened ??= openBackups())
     routes.add(...backupRoutes(backups))
     hooks.on(DaemonListening, () =>
       run(async () => {
-        await backups.tell()
-        await backups.sweep()
+        const service = await backups()
+        await service.tell()
+        await service.sweep()
       }),
     )
     if (config.snapshot_interval_secs > 0 && keepable(databaseSnapshots)) {

@@ -4,11 +4,11 @@ import type { AnyRoute } from 'svc/sdk'
 import { BackupParams, List, Made, NewBackup, RestoreBody, Restored } from './schema.ts'
 import type { Backups } from './service.ts'
 
-export function backupRoutes(backups: Backups): readonly AnyRoute[] {
+export function backupRoutes(backups: () => Promise<Backups>): readonly AnyRoute[] {
   return [createRoute(backups), listRoute(backups), removeRoute(backups), restoreRoute(backups)]
 }
 
-function createRoute(backups: Backups): AnyRoute {
+function createRoute(backups: () => Promise<Backups>): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/backup',
@@ -35,7 +35,7 @@ function createRoute(backups: Backups): AnyRoute {
       },
     },
     async handle({ body, signal }) {
-      const { filename, path, sizeBytes, manifest } = await backups.create(body?.passphrase, signal)
+      const { filename, path, sizeBytes, manifest } = await (await backups()).create(body?.passphrase, signal)
       return {
         filename,
         path,
@@ -48,7 +48,7 @@ function createRoute(backups: Backups): AnyRoute {
   })
 }
 
-function listRoute(backups: Backups): AnyRoute {
+function listRoute(backups: () => Promise<Backups>): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/backups',
@@ -58,7 +58,7 @@ function listRoute(backups: Backups): AnyRoute {
     cost: 5,
     returns: List,
     async handle() {
-      const found = await backups.list()
+      const found = await (await backups()).list()
       return {
         backups: found.map(({ filename, path, sizeBytes, modifiedAt, head }) => ({
           filename,
@@ -75,7 +75,7 @@ function listRoute(backups: Backups): AnyRoute {
   })
 }
 
-function removeRoute(backups: Backups): AnyRoute {
+function removeRoute(backups: () => Promise<Backups>): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/backups/:filename',
@@ -87,13 +87,13 @@ function removeRoute(backups: Backups): AnyRoute {
     returns: v.object({ status: v.literal('deleted'), filename: v.string() }),
     errors: ['backup_not_found', 'conflict'],
     async handle({ params }) {
-      await backups.remove(params.filename)
+      await (await backups()).remove(params.filename)
       return { status: 'deleted' as const, filename: params.filename }
     },
   })
 }
 
-function restoreRoute(backups: Backups): AnyRoute {
+function restoreRoute(backups: () => Promise<Backups>): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/restore',
@@ -111,7 +111,7 @@ function restoreRoute(backups: Backups): AnyRoute {
     errors: ['backup_not_found', 'conflict'],
     example: { body: { filename: 'svc_backup_20260131T120000000Z.zip' } },
     async handle({ body, signal }) {
-      const { manifest, files, previous } = await backups.restore(body.filename, body.passphrase, signal)
+      const { manifest, files, previous } = await (await backups()).restore(body.filename, body.passphrase, signal)
       const { format, created_at, svc_version, components } = manifest
       return {
         status: 'restarting' as const,

@@ -1,16 +1,44 @@
-import * as v from 'valibot'
-import { Configuration, Daemon } from 'svc/internal'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AcceptedPermissions, Configuration, Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import type { PluginCatalog } from './catalog.ts'
+import { extensionRoutes } from './extension-routes.ts'
+import { installRoutes } from './install-routes.ts'
+import type { Installer } from './install/service.ts'
 import { listRoutes } from './list-routes.ts'
+import { migrations } from './migrations.ts'
+import { Settings } from './settings.ts'
+import type { InstallStore } from './store.ts'
 
 export default definePlugin({
   name: 'plugin-admin',
   version: '1.0.0',
-  config: v.object({}),
-  requires: { audit: Audit, daemon: Daemon, configuration: Configuration },
-  setup({ log, routes, services }) {
-    routes.add(...listRoutes({ self: 'plugin-admin', log, ...services }))
+  config: Settings,
+  requires: { audit: Audit, daemon: Daemon, configuration: Configuration, accepted: AcceptedPermissions },
+  migrations,
+  setup({ config: settings, db, fetch, hooks, log, routes, run, services }) {
+    const plugins = join(services.daemon.config().homeDir, 'plugins')
+    const openStore = async (): Promise<InstallStore> => new (await import('./store.ts')).InstallStore(db)
+    let opened: Promise<Installer> | undefined
+    const installer = (): Promise<Installer> =>
+      (opened ??= Promise.all([import('./install/service.ts'), openStore()]).then(
+        ([{ Installer }, store]) => new Installer({ plugins, store, settings, fetch, log, ...services }),
+      ))
+    const catalog = async (): Promise<PluginCatalog> => {
+      const { PluginCatalog } = await import('./catalog.ts')
+      return new PluginCatalog({ self: 'plugin-admin', log, store: await openStore(), ...services })
+    }
+    routes.add(...listRoutes(catalog), ...installRoutes(installer), ...extensionRoutes({ catalog, installer }))
+    hooks.on(DaemonListening, () =>
+      run(async () => {
+        const names = await readdir(plugins).catch(() => [] /* no plugin was ever installed */)
+        if (names.length === 0) return
+        const unfinished = await (await openStore()).unfinished()
+        if (names.some((name) => name.startsWith('.')) || unfinished.length > 0) await (await installer()).recover()
+      }),
+    )
     return {}
   },
 })

@@ -1,38 +1,16 @@
-import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, isObject, Refusal, reply } from 'svc/sdk'
-import type { Configuration, Daemon, PluginStatus } from 'svc/internal'
-import type { AnyRoute, Logger } from 'svc/sdk'
-import type { Audit } from '../audit/contract.ts'
+import { defineRoute } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import type { PluginCatalog } from './catalog.ts'
 import { PluginDetail, PluginParams, Plugins, Reloaded } from './schema.ts'
-import { toPlugin } from './plugin-view.ts'
-import { upstream } from './upstream.ts'
 
-export interface ListDeps {
-  /** The plugin these routes belong to. */
-  readonly self: string
-  readonly daemon: Daemon
-  readonly configuration: Configuration
-  readonly audit: Audit
-  readonly log: Logger
+type Catalog = () => Promise<PluginCatalog>
+
+/** `catalog` loads its code with the first request. */
+export function listRoutes(catalog: Catalog): readonly AnyRoute[] {
+  return [listRoute(catalog), readRoute(catalog), reloadRoute(catalog)]
 }
 
-export function listRoutes(deps: ListDeps): readonly AnyRoute[] {
-  return [listRoute(deps.daemon), readRoute(deps), reloadRoute(deps)]
-}
-
-/** Throws `plugin_not_found` with the closest name. */
-function findPlugin(daemon: Daemon, name: string): PluginStatus {
-  const plugins = daemon.plugins()
-  const plugin = plugins.find((one) => one.name === name)
-  if (plugin) return plugin
-  const nearest = findNearest(
-    name,
-    plugins.map((one) => one.name),
-  )
-  throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
-}
-
-function listRoute(daemon: Daemon): AnyRoute {
+function listRoute(catalog: Catalog): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/plugins',
@@ -41,14 +19,11 @@ function listRoute(daemon: Daemon): AnyRoute {
     effect: 'read',
     cost: 5,
     returns: Plugins,
-    handle() {
-      const plugins = daemon.plugins().map(toPlugin)
-      return { plugins, total: plugins.length }
-    },
+    handle: async () => (await catalog()).list(),
   })
 }
 
-function readRoute({ daemon, configuration }: ListDeps): AnyRoute {
+function readRoute(catalog: Catalog): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/plugins/:name',
@@ -59,21 +34,11 @@ function readRoute({ daemon, configuration }: ListDeps): AnyRoute {
     params: PluginParams,
     returns: PluginDetail,
     errors: ['plugin_not_found'],
-    handle({ params }) {
-      const plugin = findPlugin(daemon, params.name)
-      const { plugins } = configuration.read()
-      const section = isObject(plugins) ? plugins[plugin.name] : undefined
-      return {
-        ...toPlugin(plugin),
-        ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })),
-        config_section: `plugins.${plugin.name}`,
-        config: isObject(section) ? section : {},
-      }
-    },
+    handle: async ({ params }) => (await catalog()).read(params.name),
   })
 }
 
-function reloadRoute({ self, daemon, audit, log }: ListDeps): AnyRoute {
+function reloadRoute(catalog: Catalog): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/plugins/:name/reload',
@@ -88,28 +53,6 @@ function reloadRoute({ self, daemon, audit, log }: ListDeps): AnyRoute {
     returns: Reloaded,
     answers: { 202: { description: 'It is reloaded after this answer', json: Reloaded } },
     errors: ['plugin_not_found', 'conflict'],
-    async handle({ params: { name } }) {
-      findPlugin(daemon, name)
-      await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload requested` })
-      const done = daemon.reload(name)
-      if (name === self || upstream(daemon.plugins(), self).has(name)) {
-        // The host waits for this very answer. When the unload fails later, the status of the plugin has the reason.
-        done.catch((error: unknown) => log.warn(`plugin "${name}" was not reloaded`, error))
-        return reply(JSON.stringify({ status: 'reloading', name }), { 'content-type': 'application/json' }, 202)
-      }
-      try {
-        await done
-      } catch (error) {
-        if (error instanceof Refusal) throw error
-        const reason =
-          daemon.plugins().find((one) => one.name === name)?.error ??
-          (error instanceof Error ? error.message : String(error))
-        throw new Refusal('conflict', `plugin "${name}" was not reloaded: ${reason}`, {
-          details: { name, reason },
-          cause: error,
-        })
-      }
-      return { status: 'reloaded' as const, name }
-    },
+    handle: async ({ params }) => (await catalog()).reload(params.name),
   })
 }

@@ -1,5 +1,7 @@
+import type * as v from 'valibot'
 import type { PluginStatus } from 'svc/internal'
-import type { Plugin, Registered } from './schema.ts'
+import type { Extension, Origin, Plugin, Registered } from './schema.ts'
+import type { Installed } from './store.ts'
 
 const SOCKET = 'WebSocket '
 
@@ -45,5 +47,29 @@ function registeredBy({ name, ledger, pages }: PluginStatus): Registered {
     jobs: labelsOf('job'),
     metrics: labelsOf('metric'),
     pages: pages.map(({ path, file }) => `/pages/${name}/${path}/${file.slice(file.lastIndexOf('/') + 1)}`),
+  }
+}
+
+export function toOrigin(entry: Installed | undefined): v.InferOutput<typeof Origin> | null {
+  if (!entry) return null
+  const { source, hash, signed_by, permissions, installed_at, updated_at } = entry
+  return { source, hash, signed_by, accepted_permissions: [...permissions], installed_at, updated_at }
+}
+
+/** A plugin from outside, as the catalogue of extensions shows it. */
+export function toExtension(status: PluginStatus, entry: Installed | undefined): Extension {
+  const { name, state } = status
+  const isChannel = name.startsWith('channel-')
+  return {
+    name,
+    display_name: displayName(name),
+    description: '',
+    icon: '',
+    category: isChannel ? 'channel' : name.startsWith('provider-') ? 'provider' : 'plugin',
+    status: state === 'loaded' ? 'ready' : state,
+    tags: [],
+    installed: true,
+    tool_count: status.ledger.filter(({ kind }) => kind === 'tool').length,
+    installed_at: entry?.installed_at ?? null,
   }
 }

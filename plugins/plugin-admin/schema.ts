@@ -32,11 +32,155 @@ export const Plugin = v.object({
 })
 export type Plugin = v.InferOutput<typeof Plugin>
 export const Plugins = v.object({ plugins: v.array(Plugin), total: v.number() })
+/** Where an installed plugin came from. */
+export const Origin = v.object({
+  source: v.string(),
+  hash: v.string(),
+  signed_by: v.nullable(v.string()),
+  accepted_permissions: names,
+  installed_at: v.string(),
+  updated_at: v.string(),
+})
 export const PluginDetail = v.object({
   ...Plugin.entries,
+  access: v.picklist(['built-in', 'unrestricted', 'declared']),
+  permissions: names,
+  installed: v.nullable(Origin),
   ledger: v.array(v.object({ kind: v.string(), label: v.string() })),
   /** The section of the configuration, with `***` for secrets. */
   config_section: v.string(),
   config: v.record(v.string(), v.unknown()),
 })
 export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
+
+const text = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.regex(/^\P{Cc}+$/u))
+
+/** What is installed, and what of it is accepted. */
+export const InstallRequest = v.object({
+  source: v.optional(
+    v.pipe(
+      v.picklist(['registry', 'local', 'folder', 'archive', 'git', 'url']),
+      v.description('Where it comes from. Absent: told by `path`, `url` or `name`. `local` is a folder or an archive.'),
+    ),
+  ),
+  name: v.optional(
+    v.pipe(text(300), v.description('Package of the registry, such as `svc-weather` or `svc-weather@^1`.')),
+  ),
+  version: v.optional(v.pipe(text(100), v.description('Version, range or tag in the registry; `latest` when absent.'))),
+  registry: v.optional(v.pipe(text(100), v.description('Name of the registry: `npm`.'))),
+  path: v.optional(v.pipe(text(4096), v.description('Folder, .tgz or .tar on the machine of the daemon.'))),
+  url: v.optional(v.pipe(text(2048), v.description('Address of an archive; with `git`, of a repository on GitHub.'))),
+  branch: v.optional(v.pipe(text(200), v.description('Branch, tag or commit of the repository.'))),
+  hash: v.optional(v.pipe(text(300), v.description('The hash the archive must have: sha512-…, sha256-… or digits.'))),
+  signature: v.optional(v.pipe(text(200), v.description('Ed25519 over the bytes of the archive, in base64 or hex.'))),
+  update: v.optional(v.pipe(v.boolean(), v.description('Replace the plugin when it is installed.')), false),
+  accept: v.optional(v.pipe(v.array(text(300)), v.description('Permissions that are accepted, by name.'))),
+  accept_permissions: v.optional(v.pipe(v.boolean(), v.description('Accept every permission it asks for.')), false),
+  dry_run: v.optional(
+    v.pipe(v.boolean(), v.description('Answer what would be installed, and install nothing.')),
+    false,
+  ),
+  proof: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9a-f-]{36}$/),
+      v.description('Without an API key: the id in the name of a file .proof-<id> in <home>/plugins.'),
+    ),
+  ),
+})
+export type InstallRequest = v.InferOutput<typeof InstallRequest>
+
+export const InstallAnswer = v.object({
+  installed: v.boolean(),
+  status: v.picklist(['installed', 'updated', 'checked']),
+  name: v.string(),
+  version: v.string(),
+  path: v.string(),
+  restart_required: v.boolean(),
+  source: v.string(),
+  hash: v.string(),
+  signed_by: v.nullable(v.string()),
+  permissions: names,
+  added_permissions: names,
+  dependencies: names,
+})
+
+const pluginName = v.pipe(
+  v.string(),
+  v.maxLength(64),
+  v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'),
+)
+export const UninstallRequest = v.object({
+  name: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
+  force: v.optional(v.pipe(v.boolean(), v.description('Also when other plugins need it.')), false),
+})
+export const Removed = v.object({ removed: v.boolean(), name: v.string() })
+export const ScaffoldRequest = v.object({
+  name: pluginName,
+  description: v.optional(v.pipe(v.string(), v.maxLength(300)), ''),
+  kind: v.optional(v.picklist(['plugin', 'channel', 'provider']), 'plugin'),
+  runtime: v.optional(v.pipe(v.string(), v.description('`node`: plugins are TypeScript.')), 'node'),
+})
+export const Scaffolded = v.object({ scaffolded: v.boolean(), name: v.string(), path: v.string(), files: names })
+export const DependencyRequest = v.object({ proof: InstallRequest.entries.proof })
+export const DependencyAnswer = v.object({ success: v.boolean(), output: v.string(), dependencies: names })
+
+export const Registries = v.object({
+  registries: v.array(
+    v.object({
+      name: v.string(),
+      url: v.string(),
+      github_repo: v.nullable(v.string()),
+      plugins: v.array(
+        v.object({
+          name: v.string(),
+          display_name: v.string(),
+          installed: v.boolean(),
+          version: v.string(),
+          description: v.string(),
+          author: v.string(),
+          hooks: names,
+        }),
+      ),
+      error: v.optional(v.string()),
+    }),
+  ),
+})
+
+export const Extension = v.object({
+  name: v.string(),
+  display_name: v.string(),
+  description: v.string(),
+  icon: v.string(),
+  category: v.string(),
+  status: v.string(),
+  tags: names,
+  installed: v.boolean(),
+  tool_count: v.number(),
+  installed_at: v.nullable(v.string()),
+})
+export type Extension = v.InferOutput<typeof Extension>
+export const Extensions = v.object({ extensions: v.array(Extension), total: v.number() })
+export const ExtensionDetail = v.object({
+  ...Extension.entries,
+  required_env: names,
+  has_oauth: v.boolean(),
+  setup_instructions: v.string(),
+  health: v.string(),
+})
+export const ExtensionRequest = v.object({
+  ...InstallRequest.entries,
+  name: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(300)),
+})
+export const ExtensionInstalled = v.object({ status: v.literal('installed'), name: v.string(), connected: v.boolean() })
+export const ExtensionRemoved = v.object({ status: v.literal('uninstalled'), name: v.string() })
+
+/** What all routes that install may refuse with. */
+export const installErrors = [
+  'invalid_request',
+  'forbidden',
+  'not_found',
+  'conflict',
+  'payload_too_large',
+  'service_unavailable',
+] as const

@@ -1,0 +1,110 @@
+import { findNearest, suggest } from 'svc/internal'
+import type { Configuration, Daemon, PluginStatus } from 'svc/internal'
+import { isObject, Refusal, reply } from 'svc/sdk'
+import type { Logger, Reply } from 'svc/sdk'
+import type * as v from 'valibot'
+import type { Audit } from '../audit/contract.ts'
+import { toExtension, toOrigin, toPlugin } from './plugin-view.ts'
+import type { ExtensionDetail, Extensions, PluginDetail, Plugins } from './schema.ts'
+import type { InstallStore } from './store.ts'
+import { upstream } from './upstream.ts'
+
+export interface CatalogDeps {
+  /** The plugin that the routes belong to. */
+  readonly self: string
+  readonly daemon: Daemon
+  readonly configuration: Configuration
+  readonly audit: Audit
+  readonly log: Logger
+  readonly store: InstallStore
+}
+
+/** The plugins of the daemon as the API shows them, and the reload of one. */
+export class PluginCatalog {
+  readonly #deps: CatalogDeps
+  constructor(deps: CatalogDeps) {
+    this.#deps = deps
+  }
+
+  list(): v.InferOutput<typeof Plugins> {
+    const plugins = this.#deps.daemon.plugins().map(toPlugin)
+    return { plugins, total: plugins.length }
+  }
+
+  async read(name: string): Promise<v.InferOutput<typeof PluginDetail>> {
+    const { configuration, store } = this.#deps
+    const plugin = this.#find(name)
+    const { plugins } = configuration.read()
+    const section = isObject(plugins) ? plugins[plugin.name] : undefined
+    return {
+      ...toPlugin(plugin),
+      access: plugin.access,
+      permissions: [...plugin.permissions],
+      installed: toOrigin(await store.find(plugin.name)),
+      ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })),
+      config_section: `plugins.${plugin.name}`,
+      config: isObject(section) ? section : {},
+    }
+  }
+
+  async reload(name: string): Promise<Reply | { readonly status: 'reloaded'; readonly name: string }> {
+    const { self, daemon, audit, log } = this.#deps
+    this.#find(name)
+    await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload requested` })
+    const done = daemon.reload(name)
+    if (name === self || upstream(daemon.plugins(), self).has(name)) {
+      // The host waits for this very answer. When the unload fails later, the status of the plugin has the reason.
+      done.catch((error: unknown) => log.warn(`plugin "${name}" was not reloaded`, error))
+      return reply(JSON.stringify({ status: 'reloading', name }), { 'content-type': 'application/json' }, 202)
+    }
+    try {
+      await done
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      const reason =
+        daemon.plugins().find((one) => one.name === name)?.error ??
+        (error instanceof Error ? error.message : String(error))
+      throw new Refusal('conflict', `plugin "${name}" was not reloaded: ${reason}`, {
+        details: { name, reason },
+        cause: error,
+      })
+    }
+    return { status: 'reloaded', name }
+  }
+
+  async extensions(): Promise<v.InferOutput<typeof Extensions>> {
+    const entries = new Map((await this.#deps.store.list()).map((entry) => [entry.name, entry]))
+    const extensions = this.#foreign().map((status) => toExtension(status, entries.get(status.name)))
+    return { extensions, total: extensions.length }
+  }
+
+  async extension(name: string): Promise<v.InferOutput<typeof ExtensionDetail>> {
+    const found = this.#foreign()
+    const names = found.map((one) => one.name)
+    const status = found.find((one) => one.name === name)
+    if (!status) throw new Refusal('extension_not_found', `No extension "${name}"${suggest(findNearest(name, names))}`)
+    return {
+      ...toExtension(status, await this.#deps.store.find(name)),
+      required_env: [],
+      has_oauth: false,
+      setup_instructions: `Its configuration is [plugins.${name}].`,
+      health: status.error ?? 'ok',
+    }
+  }
+
+  /** Those that do not ship with svc. */
+  #foreign(): readonly PluginStatus[] {
+    return this.#deps.daemon.plugins().filter(({ source }) => source !== 'built-in')
+  }
+
+  #find(name: string): PluginStatus {
+    const plugins = this.#deps.daemon.plugins()
+    const plugin = plugins.find((one) => one.name === name)
+    if (plugin) return plugin
+    const nearest = findNearest(
+      name,
+      plugins.map((one) => one.name),
+    )
+    throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
+  }
+}

@@ -1,0 +1,297 @@
+import { statSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findNearest, newPermissions, suggest, typesConfig } from 'svc/internal'
+import type { AcceptedPermissions, Daemon, PluginStatus } from 'svc/internal'
+import { Refusal, SerialQueue } from 'svc/sdk'
+import type { Fetch, Logger, Principal } from 'svc/sdk'
+import type { Audit } from '../../audit/contract.ts'
+import type { Settings } from '../settings.ts'
+import type { Installed, InstallStore } from '../store.ts'
+import { installDependencies } from './dependencies.ts'
+import { refuseNeeded, refuseUnaccepted, toAnswer } from './candidate.ts'
+import type { Candidate, Inspected } from './candidate.ts'
+import { checkProof, exists, FolderSwap, moveFolder, removeMoved, sweep } from './folders.ts'
+import { inspectPlugin } from './inspect.ts'
+import { Registry } from './registry.ts'
+import { describeSource, toSource } from './request.ts'
+import type * as v from 'valibot'
+import { displayName } from '../plugin-view.ts'
+import type { InstallAnswer, InstallRequest, Registries, Scaffolded, ScaffoldRequest } from '../schema.ts'
+import type { Source } from './request.ts'
+import { inUse, Staging } from './staging.ts'
+
+export interface InstallerDeps {
+  /** The folder of installed plugins. */
+  readonly plugins: string
+  readonly daemon: Daemon
+  readonly accepted: AcceptedPermissions
+  readonly audit: Audit
+  readonly store: InstallStore
+  readonly settings: Settings
+  readonly fetch: Fetch
+  readonly log: Logger
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Installs, updates and removes the plugins of the home, one at a time. */
+export class Installer {
+  readonly #deps: InstallerDeps
+  readonly #queue = new SerialQueue()
+  constructor(deps: InstallerDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `forbidden` for a caller who may not put code into this daemon. */
+  async authorize({ kind }: Principal, proof: string | undefined): Promise<void> {
+    if (kind !== 'operator') await checkProof(this.#deps.plugins, proof)
+  }
+
+  /**
+   * Installs a plugin and loads it. When it cannot be loaded, the folder and the permissions before are put back, and
+   * the code before goes on.
+   */
+  async install(request: InstallRequest): Promise<v.InferOutput<typeof InstallAnswer>> {
+    const source = toSource(request, isFolder)
+    this.#checkPolicy(source)
+    const { plugins } = this.#deps
+    await using staging = await Staging.make(plugins)
+    await staging.fill(source, request, this.#deps)
+    const found = await this.#inspect(staging)
+    return await this.#queue.run(async () => {
+      const candidate = this.#check({ ...found, source }, request)
+      if (request.dry_run) return toAnswer(candidate, plugins, false)
+      refuseUnaccepted(candidate, request)
+      await this.#put(candidate, staging.folder)
+      return toAnswer(candidate, plugins, true)
+    })
+  }
+
+  /** Unloads a plugin and removes its files. Its tables and stored values stay. */
+  uninstall(name: string, { force }: { readonly force: boolean }): Promise<void> {
+    return this.#queue.run(async () => {
+      const { daemon, store, audit, accepted } = this.#deps
+      const status = this.#findOwn(name)
+      refuseNeeded(status, daemon.plugins(), force)
+      const entry = await store.find(name)
+      const from = entry ? `; it came from ${entry.source}, ${entry.hash}` : ''
+      const details = `plugin "${name}" ${status.version} removed from ${status.source}${from}`
+      await store.commit([store.remove(name), audit.entry({ event: 'plugin_changed', details })])
+      if (status.state === 'loaded') await daemon.unload(name)
+      await removeMoved(status.source)
+      await daemon.sync(status.source)
+      await accepted.forget(status.source)
+    })
+  }
+
+  /** Puts the dependencies of an installed plugin in place again, and reloads it. */
+  installDependencies(name: string): Promise<readonly string[]> {
+    return this.#queue.run(async () => {
+      const { plugins, daemon, settings, audit } = this.#deps
+      const { source } = this.#findOwn(name)
+      await using staging = await Staging.make(plugins)
+      if (!(await exists(join(source, 'package.json'))))
+        throw new Refusal('invalid_request', `Plugin "${name}" has no package.json, which names the dependencies`)
+      await copyFile(join(source, 'package.json'), join(staging.folder, 'package.json'))
+      const found = await installDependencies(staging.folder, this.#registry(), settings)
+      const details = `dependencies of plugin "${name}" installed: ${found.join(', ') || 'none'}`
+      await audit.write({ event: 'plugin_changed', details })
+      const modules = join(source, 'node_modules')
+      if (await exists(modules)) await moveFolder(modules, join(staging.folder, 'old'))
+      if (found.length > 0) await moveFolder(join(staging.folder, 'node_modules'), modules)
+      await daemon.sync(source)
+      return found
+    })
+  }
+
+  /** Makes a new plugin and loads it. Throws `conflict` when there is one of this name. */
+  scaffold(request: v.InferOutput<typeof ScaffoldRequest>): Promise<v.InferOutput<typeof Scaffolded>> {
+    if (request.runtime !== 'node')
+      throw new Refusal('invalid_request', `runtime: "${request.runtime}" is not supported; plugins run in "node"`)
+    return this.#queue.run(async () => {
+      const { plugins, daemon, audit } = this.#deps
+      const { pluginName, templateFiles } = await import('../scaffold/template.ts')
+      const { writeFiles } = await import('../scaffold/write.ts')
+      const name = pluginName(request)
+      this.#refuseTaken(name, false)
+      const files = templateFiles({ ...request, types: typesConfig() })
+      await using staging = await Staging.make(plugins)
+      await writeFiles(staging.folder, files)
+      const target = join(plugins, name)
+      await audit.write({ event: 'plugin_changed', details: `plugin "${name}" made from a template` })
+      await moveFolder(staging.folder, target)
+      await daemon.sync(target)
+      return { scaffolded: true, name, path: target, files: [...files.keys()] }
+    })
+  }
+
+  /** The plugins that the registry has; with the reason when it cannot be asked. */
+  async searchRegistry(): Promise<v.InferOutput<typeof Registries>['registries'][number]> {
+    const { settings, daemon } = this.#deps
+    const about = { name: 'npm', url: settings.registry_url, github_repo: null }
+    try {
+      const installed = new Set(daemon.plugins().map(({ name }) => name))
+      const plugins = (await this.#registry().search()).map((found) => {
+        const name = found.name.replace(/^.*\//, '').replace(/^svc-/, '')
+        return { ...found, display_name: displayName(name), installed: installed.has(name), hooks: [] }
+      })
+      return { ...about, plugins }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { ...about, plugins: [], error: error.message }
+    }
+  }
+
+  /** Ends what a crash cut off: an update is kept when its code runs, and taken back when it does not. */
+  recover(): Promise<void> {
+    return this.#queue.run(async () => {
+      const { plugins, store, daemon, log } = this.#deps
+      for (const entry of await store.unfinished()) {
+        const swap = new FolderSwap(plugins, entry.name)
+        const status = daemon.plugins().find(({ source }) => source === swap.target)
+        if (status?.state === 'loaded' && status.version === entry.version) await this.#finish(entry, swap)
+        else await this.#takeBack(entry, swap, 'the daemon ended while it was installed')
+        log.info(`plugin "${entry.name}": an installation that was cut off is complete`)
+      }
+      await sweep(plugins, inUse)
+    })
+  }
+
+  #checkPolicy({ kind }: Source): void {
+    const { sources } = this.#deps.settings
+    if (sources.includes(kind)) return
+    throw new Refusal(
+      'forbidden',
+      `Plugins are not installed from "${kind}": plugins.plugin-admin.sources permits ${sources.join(', ') || 'nothing'}`,
+    )
+  }
+
+  async #inspect({ folder, hash, signedBy }: Staging): Promise<Omit<Inspected, 'source'>> {
+    const { settings } = this.#deps
+    const dependencies = await installDependencies(folder, this.#registry(), settings)
+    const inspection = await inspectPlugin(folder, settings.inspect_timeout_ms)
+    return { inspection, hash, signedBy, dependencies }
+  }
+
+  #check(inspected: Inspected, { update }: InstallRequest): Candidate {
+    const { plugins, accepted } = this.#deps
+    const { name, permissions } = inspected.inspection
+    const isUpdate = this.#refuseTaken(name, update)
+    const before = isUpdate ? (accepted.of(join(plugins, name)) ?? []) : []
+    return { ...inspected, isUpdate, added: newPermissions(before, permissions) }
+  }
+
+  async #put({ inspection, source, hash, signedBy, isUpdate }: Candidate, staged: string): Promise<void> {
+    const { plugins, store, audit, accepted } = this.#deps
+    const { name, version, permissions } = inspection
+    const now = new Date().toISOString()
+    const previous = (await store.find(name)) ?? null
+    const entry: Installed = {
+      name,
+      version,
+      source: describeSource(source),
+      hash,
+      signed_by: signedBy ?? null,
+      permissions,
+      state: 'installing',
+      previous,
+      installed_at: now,
+      updated_at: now,
+    }
+    const swap = new FolderSwap(plugins, name)
+    const before = accepted.of(swap.target)
+    const signed = signedBy === undefined ? '' : `, signed by ${signedBy}`
+    const asks = permissions.join(', ') || 'nothing'
+    const what = `${name}" ${version} from ${entry.source}, ${hash}${signed}; it may use ${asks}`
+    const details = `${isUpdate ? 'update' : 'installation'} of plugin "${what}`
+    await store.commit([store.put(entry), audit.entry({ event: 'plugin_changed', details })])
+    try {
+      // Both, until it is decided which code runs.
+      await accepted.accept(swap.target, [...(before ?? []), ...permissions])
+      await swap.replace(staged)
+      await this.#deps.daemon.sync(swap.target)
+    } catch (error) {
+      await this.#takeBack(entry, swap, messageOf(error), before)
+      const undone = isUpdate ? 'was not updated, the version before goes on' : 'was not installed'
+      throw new Refusal('conflict', `Plugin "${name}" ${undone}: ${messageOf(error)}`, {
+        details: { name, version, rolled_back: isUpdate },
+        cause: error,
+      })
+    }
+    await this.#finish(entry, swap)
+  }
+
+  async #finish(entry: Installed, swap: FolderSwap): Promise<void> {
+    const { store, audit, accepted } = this.#deps
+    const { name, version, previous, source, hash } = entry
+    await accepted.accept(swap.target, entry.permissions)
+    const done = previous ? `updated from ${previous.version} to ${version}` : `${version} installed`
+    const details = `plugin "${name}" ${done}, ${source}, ${hash}`
+    await store.commit([
+      store.put({ ...entry, state: 'installed', previous: null }),
+      audit.entry({ event: 'plugin_changed', details }),
+    ])
+    await swap.drop()
+  }
+
+  /** Puts folder, permissions and row back to what they were, and loads the code before. */
+  async #takeBack(
+    { name, version, previous }: Installed,
+    swap: FolderSwap,
+    reason: string,
+    before: readonly string[] | undefined = previous?.permissions,
+  ): Promise<void> {
+    const { store, audit, accepted, daemon, log } = this.#deps
+    await swap.restore()
+    if (before === undefined) await accepted.forget(swap.target)
+    else await accepted.accept(swap.target, before)
+    const details = `plugin "${name}" ${version} was not installed, the state before is back: ${reason}`
+    await store.commit([
+      previous ? store.put(previous) : store.remove(name),
+      audit.entry({ event: 'plugin_changed', details }),
+    ])
+    const isRunning = daemon.plugins().some(({ source, state }) => source === swap.target && state === 'loaded')
+    if (isRunning && (await exists(swap.target))) return
+    await daemon.sync(swap.target).catch((error: unknown) => log.warn(`plugin "${name}" is not loaded`, error))
+  }
+
+  /** Whether it is an update. Throws `conflict` when the name is taken. */
+  #refuseTaken(name: string, update: boolean): boolean {
+    const target = join(this.#deps.plugins, name)
+    const other = this.#deps.daemon.plugins().find((one) => one.name === name && one.source !== target)
+    if (other?.source === 'built-in')
+      throw new Refusal('conflict', `"${name}" is the name of a built-in plugin`, { details: { name } })
+    if (other)
+      throw new Refusal('conflict', `Plugin "${name}" is loaded from elsewhere: remove that one first`, {
+        details: { name },
+      })
+    if (!isThere(target)) return false
+    if (update) return true
+    throw new Refusal('conflict', `Plugin "${name}" is installed already: send update to replace it`, {
+      details: { name, reason: 'installed_already' },
+    })
+  }
+
+  #findOwn(name: string): PluginStatus {
+    const { daemon, plugins } = this.#deps
+    const all = daemon.plugins()
+    const status = all.find((one) => one.name === name)
+    const nearest = findNearest(
+      name,
+      all.map((one) => one.name),
+    )
+    if (!status) throw new Refusal('plugin_not_found', `No plugin "${name}"${suggest(nearest)}`)
+    if (status.source !== 'built-in' && join(status.source, '..') === plugins) return status
+    const where = status.source === 'built-in' ? 'is built in' : 'lies in a folder of plugins.paths'
+    throw new Refusal('conflict', `Plugin "${name}" ${where}: name it in plugins.disabled to switch it off`)
+  }
+
+  #registry(): Registry {
+    const { fetch, settings } = this.#deps
+    return new Registry({ fetch, url: settings.registry_url, maxBytes: settings.max_archive_bytes })
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined

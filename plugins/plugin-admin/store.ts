@@ -1,0 +1,63 @@
+import * as v from 'valibot'
+import { readOwnJson } from 'svc/internal'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+
+const Json = v.pipe(v.string(), v.transform(readOwnJson))
+const row = {
+  name: v.string(),
+  version: v.string(),
+  source: v.string(),
+  hash: v.string(),
+  signed_by: v.nullable(v.string()),
+  permissions: v.pipe(Json, v.array(v.string())),
+  state: v.picklist(['installing', 'installed']),
+  installed_at: v.string(),
+  updated_at: v.string(),
+}
+const Row = v.object({ ...row, previous: v.nullable(v.pipe(Json, v.unknown())) })
+/** A plugin that was installed, and what is known of it. */
+export type Installed = Omit<v.InferOutput<typeof Row>, 'previous'> & { readonly previous: Installed | null }
+
+export class InstallStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async find(name: string): Promise<Installed | undefined> {
+    const found = await this.#db.one`SELECT * FROM plugin_admin_install WHERE name = ${name}`
+    return found === undefined ? undefined : toInstalled(found)
+  }
+  async list(): Promise<readonly Installed[]> {
+    return (await this.#db.all`SELECT * FROM plugin_admin_install ORDER BY name`).map(toInstalled)
+  }
+  /** Those whose installation was cut off. */
+  async unfinished(): Promise<readonly Installed[]> {
+    return (await this.#db.all`SELECT * FROM plugin_admin_install WHERE state = 'installing'`).map(toInstalled)
+  }
+
+  put(entry: Installed): Statement {
+    const { name, version, source, hash, signed_by: signedBy, state, installed_at: at, updated_at: updated } = entry
+    const permissions = JSON.stringify(entry.permissions)
+    const previous = entry.previous === null ? null : JSON.stringify({ ...entry.previous, previous: null })
+    return this.#db.sql`INSERT INTO plugin_admin_install
+        (name, version, source, hash, signed_by, permissions, state, previous, installed_at, updated_at)
+      VALUES (${name}, ${version}, ${source}, ${hash}, ${signedBy}, ${permissions}, ${state}, ${previous}, ${at},
+        ${updated})
+      ON CONFLICT (name) DO UPDATE SET version = excluded.version, source = excluded.source, hash = excluded.hash,
+        signed_by = excluded.signed_by, permissions = excluded.permissions, state = excluded.state,
+        previous = excluded.previous, updated_at = excluded.updated_at`
+  }
+  remove(name: string): Statement {
+    return this.#db.sql`DELETE FROM plugin_admin_install WHERE name = ${name}`
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
+
+function toInstalled(found: unknown): Installed {
+  const { previous, ...rest } = v.parse(Row, found)
+  // Written by `put`: the same fields, already parsed.
+  return { ...rest, previous: previous as Installed | null }
+}
