@@ -17,8 +17,6 @@ export { inFolder, openConfined, removeConfined, removeFolder, replaceConfined }
 export { mediaTypeOf } from './files/media-type.ts'
 export { AuthenticationFailed, Daemon, DaemonListening, PluginChanged, UnrecordedChange } from './host/daemon.ts'
 export type { DaemonConfig, Health, PluginChange, PluginStatus } from './host/daemon.ts'
-export { AuthenticationFailed, Daemon, DaemonListening, UnrecordedChange } from './host/daemon.ts'
-export type { DaemonConfig, Health, PluginStatus } from './host/daemon.ts'
 export { typesConfig } from './process/installation.ts'
 export type { Build } from './process/installation.ts'
 export type { OfflineDeps, OfflineWork } from './host/define.ts'
