@@ -15,7 +15,22 @@ export default defineChannel('0.1.0', {
   load: () => import('./adapter.ts'),
 })
 `,
-    'adapter.ts': `import * as v from 'valibot'
+    'adapter.ts': adapterFile(channel),
+    'index.test.ts': `import { expect, it } from 'vitest'
+import channel from './index.ts'
+
+it('is a channel with an adapter', async () => {
+  expect(channel.name).toBe('channel-${name}')
+  const { default: adapter } = await import('./adapter.ts')
+  expect(adapter.capabilities.maxLength).toBeGreaterThan(0)
+})
+`,
+  }
+}
+
+/** Credentials and the shapes of the platform, then the adapter. */
+function adapterFile(channel: string): string {
+  return `import * as v from 'valibot'
 import { ApiClient, defineAdapter, verifySecret, waitForEnd } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import { readJson, secret } from 'svc/sdk'
@@ -36,7 +51,10 @@ const connect = (link: Link): ApiClient =>
     authenticate: () => ({ authorization: \`Bearer \${link.config.token}\` }),
   })
 
-export default defineAdapter({
+${ADAPTER}`
+}
+
+const ADAPTER = `export default defineAdapter({
   config: Config,
   capabilities: {
     dialect: 'plain',
@@ -77,15 +95,4 @@ export default defineAdapter({
     return { account: (await connect(link).json(\`\${link.config.base_url}/me\`, {}, Account, 'the account')).name }
   },
 })
-`,
-    'index.test.ts': `import { expect, it } from 'vitest'
-import channel from './index.ts'
-
-it('is a channel with an adapter', async () => {
-  expect(channel.name).toBe('channel-${name}')
-  const { default: adapter } = await import('./adapter.ts')
-  expect(adapter.capabilities.maxLength).toBeGreaterThan(0)
-})
-`,
-  }
-}
+`
