@@ -2,15 +2,15 @@ import * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { ListQuery, Retried, TaskCounts, TaskList, TaskParams } from './schema.ts'
-import type { Tasks } from './service.ts'
+import type { LazyTasks } from './service.ts'
 
 const MAX_LIMIT = 1000
 
-export function taskRoutes(tasks: Tasks): readonly AnyRoute[] {
+export function taskRoutes(tasks: LazyTasks): readonly AnyRoute[] {
   return [statusRoute(tasks), listRoute(tasks), removeRoute(tasks), retryRoute(tasks)]
 }
 
-function statusRoute(tasks: Tasks): AnyRoute {
+function statusRoute(tasks: LazyTasks): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/tasks/status',
@@ -21,7 +21,7 @@ function statusRoute(tasks: Tasks): AnyRoute {
     cost: 5,
     returns: TaskCounts,
     async handle() {
-      const { pending, inProgress, completed, failed } = await tasks.counts()
+      const { pending, inProgress, completed, failed } = await (await tasks()).counts()
       return {
         total: pending + inProgress + completed + failed,
         pending,
@@ -34,7 +34,7 @@ function statusRoute(tasks: Tasks): AnyRoute {
   })
 }
 
-function listRoute(tasks: Tasks): AnyRoute {
+function listRoute(tasks: LazyTasks): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/tasks/list',
@@ -45,17 +45,15 @@ function listRoute(tasks: Tasks): AnyRoute {
     query: ListQuery,
     returns: TaskList,
     async handle({ query }) {
-      const found = await tasks.list(
-        query.status,
-        Math.min(Number(query.limit ?? 100), MAX_LIMIT),
-        Number(query.offset ?? 0),
-      )
+      const found = await (
+        await tasks()
+      ).list(query.status, Math.min(Number(query.limit ?? 100), MAX_LIMIT), Number(query.offset ?? 0))
       return { tasks: [...found.tasks], total: found.total }
     },
   })
 }
 
-function removeRoute(tasks: Tasks): AnyRoute {
+function removeRoute(tasks: LazyTasks): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/tasks/:id',
@@ -67,13 +65,13 @@ function removeRoute(tasks: Tasks): AnyRoute {
     returns: v.object({ status: v.literal('deleted'), task_id: v.string() }),
     errors: ['task_not_found'],
     async handle({ params }) {
-      await tasks.remove(params.id)
+      await (await tasks()).remove(params.id)
       return { status: 'deleted' as const, task_id: params.id }
     },
   })
 }
 
-function retryRoute(tasks: Tasks): AnyRoute {
+function retryRoute(tasks: LazyTasks): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/tasks/:id/retry',
@@ -85,7 +83,7 @@ function retryRoute(tasks: Tasks): AnyRoute {
     returns: Retried,
     errors: ['task_not_found'],
     async handle({ params }) {
-      await tasks.retry(params.id)
+      await (await tasks()).retry(params.id)
       return { status: 'retried' as const, id: params.id }
     },
   })

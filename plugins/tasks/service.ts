@@ -12,6 +12,9 @@ export interface NewTask {
   readonly createdBy: string
 }
 
+/** The service, whose code is loaded by its first use. */
+export type LazyTasks = () => Promise<Tasks>
+
 /** The queue that all agents share. */
 export class Tasks {
   readonly #store: TaskStore

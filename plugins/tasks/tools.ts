@@ -2,18 +2,18 @@ import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import { Statuses } from './schema.ts'
-import type { Tasks } from './service.ts'
+import type { LazyTasks } from './service.ts'
 
 /** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and all agents read it. */
 const written = { refuses: ['Secret'] } as const
 const read = { labels: ['UntrustedAgent', 'ExternalNetwork'] } as const
 const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
 
-export function taskTools(tasks: Tasks): readonly AnyTool[] {
+export function taskTools(tasks: LazyTasks): readonly AnyTool[] {
   return [postTool(tasks), claimTool(tasks), completeTool(tasks), listTool(tasks), statusTool(tasks)]
 }
 
-function postTool(tasks: Tasks): AnyTool {
+function postTool(tasks: LazyTasks): AnyTool {
   return defineTool({
     ...written,
     name: 'task_post',
@@ -33,7 +33,9 @@ function postTool(tasks: Tasks): AnyTool {
     }),
     async run(input, { agentId }) {
       return JSON.stringify({
-        task_id: await tasks.post({
+        task_id: await (
+          await tasks()
+        ).post({
           title: input.title,
           description: input.description,
           assignedTo: input.assigned_to,
@@ -44,7 +46,7 @@ function postTool(tasks: Tasks): AnyTool {
   })
 }
 
-function claimTool(tasks: Tasks): AnyTool {
+function claimTool(tasks: LazyTasks): AnyTool {
   return defineTool({
     ...read,
     name: 'task_claim',
@@ -55,7 +57,7 @@ function claimTool(tasks: Tasks): AnyTool {
       'agent gets it. Answers JSON.',
     input: v.object({}),
     async run(_, { agentId }) {
-      const task = await tasks.claim(agentId)
+      const task = await (await tasks()).claim(agentId)
       return task
         ? JSON.stringify({
             task_id: task.id,
@@ -69,7 +71,7 @@ function claimTool(tasks: Tasks): AnyTool {
   })
 }
 
-function completeTool(tasks: Tasks): AnyTool {
+function completeTool(tasks: LazyTasks): AnyTool {
   return defineTool({
     ...written,
     name: 'task_complete',
@@ -77,13 +79,13 @@ function completeTool(tasks: Tasks): AnyTool {
     description: 'Finish a task that you claimed.',
     input: v.object({ task_id: taskId, result: v.pipe(v.string(), v.maxLength(65_536)) }),
     async run(input, { agentId }) {
-      await tasks.complete(input.task_id, agentId, input.result)
+      await (await tasks()).complete(input.task_id, agentId, input.result)
       return 'Completed.'
     },
   })
 }
 
-function listTool(tasks: Tasks): AnyTool {
+function listTool(tasks: LazyTasks): AnyTool {
   return defineTool({
     ...read,
     name: 'task_list',
@@ -92,7 +94,7 @@ function listTool(tasks: Tasks): AnyTool {
     description: 'The tasks of the queue, the newest first: at most 100. Answers JSON.',
     input: v.object({ status: v.optional(v.picklist(Statuses)) }),
     async run(input) {
-      const found = await tasks.list(input.status, 100, 0)
+      const found = await (await tasks()).list(input.status, 100, 0)
       return JSON.stringify({
         ...found,
         tasks: found.tasks.map(({ id, title, status, assigned_to, claimed_by, created_at }) => ({
@@ -108,7 +110,7 @@ function listTool(tasks: Tasks): AnyTool {
   })
 }
 
-function statusTool(tasks: Tasks): AnyTool {
+function statusTool(tasks: LazyTasks): AnyTool {
   return defineTool({
     ...read,
     name: 'task_status',
@@ -117,7 +119,7 @@ function statusTool(tasks: Tasks): AnyTool {
     description: 'All about one task, with its result. Answers JSON.',
     input: v.object({ task_id: taskId }),
     async run(input) {
-      return JSON.stringify(await tasks.require(input.task_id))
+      return JSON.stringify(await (await tasks()).require(input.task_id))
     },
   })
 }
