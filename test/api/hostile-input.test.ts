@@ -1,6 +1,7 @@
 import Sqlite from 'better-sqlite3'
-import { createHash } from 'node:crypto'
+import { Agent, request } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { UpstreamFailure } from 'svc/sdk'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
@@ -30,6 +31,7 @@ const session: string = (await host.json('GET', `/api/agents/${agent}/session`))
 const routes = operations((await host.json('GET', '/api/openapi.json')).body)
 const database = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
 afterAll(async () => {
+  connections.destroy()
   database.close()
   await host[Symbol.asyncDispose]()
 })
@@ -54,29 +56,25 @@ function pathOf({ path }: Operation, hostile?: { readonly name: string; readonly
 }
 
 /** Every table but those that a refusal may write: the record of who tried what, and the daemon's look at itself. */
-function stateNow(): ReadonlyMap<string, string> {
-  const tables = database
+const tables = (
+  database
     .prepare(
       `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'audit%' AND name NOT LIKE 'core_%' AND name NOT LIKE 'sqlite_%'`,
     )
     .pluck()
     .all() as string[]
-  return new Map(
-    tables.map((table) => [
+).map((table) => ({ table, rows: database.prepare(`SELECT * FROM "${table}"`).raw() }))
+const stateNow = (): ReadonlyMap<string, string> =>
+  new Map(
+    tables.map(({ table, rows }) => [
       table,
-      createHash('sha256')
-        .update(
-          JSON.stringify(database.prepare(`SELECT * FROM "${table}"`).raw().all(), (_, value: unknown) =>
-            typeof value === 'bigint' ? String(value) : value,
-          ),
-        )
-        .digest('hex'),
+      JSON.stringify(rows.all(), (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
     ]),
   )
-}
-let seenVersion = -1
+let seenVersion: unknown
 let seenState: ReadonlyMap<string, string> = new Map()
-const version = (): number => database.pragma('data_version', { simple: true }) as number
+const dataVersion = database.prepare('PRAGMA data_version').pluck()
+const version = (): unknown => dataVersion.get()
 function remember(): void {
   const now = version()
   if (now === seenVersion) return
@@ -87,7 +85,7 @@ function remember(): void {
 function changed(): readonly string[] {
   if (version() === seenVersion) return []
   const now = stateNow()
-  return [...now].filter(([table, digest]) => seenState.get(table) !== digest).map(([table]) => table)
+  return [...now].filter(([table, rows]) => seenState.get(table) !== rows).map(([table]) => table)
 }
 
 interface Answered {
@@ -95,20 +93,25 @@ interface Answered {
   readonly text: string
   readonly type: string
 }
-async function send(method: string, path: string, body?: string): Promise<Answered> {
-  const leave = new AbortController()
-  const response = await host.fetch(path, {
-    method,
-    signal: leave.signal,
-    ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body }),
+/** Not `fetch`, which takes half of the time of the whole test. */
+const connections = new Agent({ keepAlive: true })
+function send(method: string, path: string, body?: string): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const headers =
+      body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    const sent = request(new URL(path, host.url), { method, headers, agent: connections }, (response) => {
+      const { statusCode: status = 0 } = response
+      const type = response.headers['content-type'] ?? ''
+      // A feed has no end.
+      if (method === 'GET' && type.startsWith('text/event-stream')) {
+        response.destroy()
+        return resolve({ status, text: '', type })
+      }
+      text(response).then((all) => resolve({ status, text: all, type }), reject)
+    })
+    sent.on('error', reject)
+    sent.end(body)
   })
-  const type = response.headers.get('content-type') ?? ''
-  // A feed has no end.
-  if (method === 'GET' && type.startsWith('text/event-stream')) {
-    leave.abort()
-    return { status: response.status, text: '', type }
-  }
-  return { status: response.status, text: await response.text(), type }
 }
 /** What is wrong with an answer, whatever was asked; `undefined` when nothing is. */
 function faultOf({ status, text, type }: Answered): string | undefined {
