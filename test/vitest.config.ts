@@ -1,7 +1,8 @@
 import { join } from 'node:path'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import type { ViteUserConfig as UserConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 import { secretive } from '../core/process/environment.ts'
@@ -23,9 +24,11 @@ if (existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize >
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 }
 
-/** Folders whose files take longest. They run first, so that none of them runs alone at the end. */
+/** Folders and files that take longest. They run first, so that none of them runs alone at the end. */
 const slowFolders = [
   'test/faults/',
+  'test/api/hostile-input.test.ts',
+  'test/plugins/webchat/long-answers.test.ts',
   'test/core/cli/',
   'test/plugins/webchat/',
   'test/contract/',
@@ -37,9 +40,11 @@ const slowFolders = [
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification): number => {
+    const rank = ({ moduleId, project }: TestSpecification): number => {
       const at = slowFolders.findIndex((folder) => moduleId.startsWith(join(root, folder)))
-      return at === -1 ? slowFolders.length : at
+      // A process is used again only while the next file may share it.
+      const shared = project.config.isolate ? 0 : slowFolders.length + 1
+      return shared + (at === -1 ? slowFolders.length : at)
     }
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
   }
@@ -60,7 +65,26 @@ function* aliases(): Generator<{ find: RegExp; replacement: string }> {
   }
 }
 
-export default defineConfig({
+/**
+ * Files that have a process of their own: they measure or change what a process has once, or replace modules. All others
+ * run one after another in processes that have read the code of the daemon before, which is most of the time of a short
+ * file. They leave no listener, variable of the environment or fake clock behind.
+ */
+const alone = [
+  'test/faults/**/*.test.ts',
+  'test/core/cli/**/*.test.ts',
+  'test/core/process/**/*.test.ts',
+  'test/contract/plugin.test.ts',
+  'test/plugins/security/**/*.test.ts',
+  'test/plugins/wasm/**/*.test.ts',
+  'test/threats/programs.test.ts',
+  ...globSync('{test,playground}/**/*.test.ts', { cwd: root }).filter((file) =>
+    /\bvi\.(?:mock|doMock)\(/.test(readFileSync(join(root, file), 'utf8')),
+  ),
+]
+const everyFile = ['test/**/*.test.ts', 'playground/**/*.test.ts']
+
+const common = {
   root,
   resolve: {
     conditions: ['svc-source'],
@@ -68,15 +92,26 @@ export default defineConfig({
     alias: [...aliases()],
   },
   ssr: { resolve: { conditions: ['svc-source'] } },
+} satisfies UserConfig
+const options = {
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
+  expect: { poll: { timeout: 10_000 } },
+  pool: 'forks',
+  // One more than the cores of the smallest machine: much of the time is waited.
+  maxWorkers: 3,
+  maxConcurrency: 4,
+} satisfies UserConfig['test']
+
+export default defineConfig({
+  ...common,
   test: {
-    include: ['test/**/*.test.ts', 'playground/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
-    expect: { poll: { timeout: 10_000 } },
-    pool: 'forks',
-    maxWorkers: 2,
-    maxConcurrency: 4,
+    ...options,
     sequence: { sequencer: SlowFirst },
+    projects: [
+      { ...common, test: { ...options, name: 'alone', include: alone } },
+      { ...common, test: { ...options, name: 'shared', include: everyFile, exclude: alone, isolate: false } },
+    ],
   },
 })
