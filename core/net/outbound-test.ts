@@ -60,11 +60,14 @@ class Target {
   readonly paths: string[] = []
   connections = 0
   readonly #server: Server
+  /** Kept: a server that is closed has no address any more, and the last request may be read after that. */
+  #port = 0
 
   static async open(): Promise<Target> {
     const target = new Target()
     const server = target.#server
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
+    target.#port = (server.address() as AddressInfo).port
     return target
   }
   private constructor() {
@@ -72,7 +75,7 @@ class Target {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return this.#port
   }
   close(): void {
     this.#server.close()
