@@ -95,6 +95,7 @@ export type {
   Connection,
   ConnectOptions,
   OpenWebSocket,
+  PluginNetwork,
   StartTls,
   TlsOptions,
   WebSocketClose,

@@ -5,7 +5,7 @@ import type { Members } from '../host/instance.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { Fetch } from '../net/fetch.ts'
-import type { PluginConnector } from '../net/connection.ts'
+import type { PluginConnector, PluginNetwork } from '../net/connection.ts'
 import { createSpawn } from '../process/spawn.ts'
 import type { Scope } from '../scope/scope.ts'
 import { scannedVault } from '../tools/secret-scanner.ts'
@@ -48,11 +48,18 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
 
 /** Outbound requests and connections of one plugin; they end when it is unloaded. */
 function createNetwork(
+  deps: MemberDeps,
+  scope: Scope,
+  { outbound }: AnyPlugin,
+): PluginNetwork & Pick<Members, 'operator'> {
+  const network = networkOf(deps, scope, outbound === 'operator')
+  return outbound === 'both' ? { ...network, operator: networkOf(deps, scope, true) } : network
+}
+function networkOf(
   { kernel: { outbound }, fetch: replacement }: MemberDeps,
   scope: Scope,
-  definition: AnyPlugin,
-): Pick<Members, 'fetch' | 'admit' | keyof PluginConnector> {
-  const mayReachPrivate = definition.outbound === 'operator'
+  mayReachPrivate: boolean,
+): PluginNetwork {
   const send = replacement ?? (mayReachPrivate ? outbound?.forOperator() : outbound?.fetch) ?? unreachable
   return {
     fetch: (url, request) => send(url, { ...request, owner: scope.signal }),

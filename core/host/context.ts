@@ -5,7 +5,7 @@ import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import type { Metrics } from '../metrics/metric.ts'
-import type { Connect, OpenWebSocket, StartTls } from '../net/connection.ts'
+import type { Connect, OpenWebSocket, PluginNetwork, StartTls } from '../net/connection.ts'
 import type { Fetch } from '../net/fetch.ts'
 import type { Spawn } from '../process/child.ts'
 import type { Dispose } from '../scope/scope.ts'
@@ -56,6 +56,11 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
   readonly startTls: StartTls
   /** WebSockets, under the rules of `fetch`. They close when the plugin unloads. */
   readonly webSocket: OpenWebSocket
+  /**
+   * With `outbound: 'both'` in the definition: the network for addresses that only the configuration file can name,
+   * which may be private or on this machine.
+   */
+  readonly operator?: PluginNetwork
   /** Starts other programs. */
   readonly spawn: Spawn
   /** The log, with the name of the plugin in each line. */

@@ -103,9 +103,10 @@ export interface PluginDefinition<
   readonly provides?: P
   /**
    * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, but never
-   * to a metadata service. Absent: only to public addresses and those in `[outbound] allow`.
+   * to a metadata service. `both`: those of `ctx.operator` do, all others go to public addresses. Absent: only to public
+   * addresses and those in `[outbound] allow`.
    */
-  readonly outbound?: 'operator'
+  readonly outbound?: 'operator' | 'both'
   /**
    * What it uses of the daemon and of the world. With it, everything else is refused. A plugin in `<home>/plugins`
    * without it is not restricted; an installed one without it gets nothing.

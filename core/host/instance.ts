@@ -22,6 +22,7 @@ export type Members = Pick<
   | 'connect'
   | 'startTls'
   | 'webSocket'
+  | 'operator'
   | 'spawn'
 >
 

@@ -4,6 +4,7 @@ import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import { allowsHost } from '../net/host-patterns.ts'
+import type { PluginNetwork } from '../net/connection.ts'
 import { targetOf, targetOfWebSocket } from '../net/target.ts'
 import type { Spawn, SpawnRequest } from '../process/child.ts'
 import type { PluginDatabase, Value } from '../storage/database.ts'
@@ -44,9 +45,17 @@ export function restrictedMembers(members: Members, definition: AnyPlugin, deps:
     db: restrictDatabase(members.db, checkSql),
     vault: restrictVault(members.vault, require, checkSql),
     jobs: restrictJobs(members.jobs, require),
+    ...restrictOutbound(members, checkUrl),
+    ...(members.operator && { operator: restrictOutbound(members.operator, checkUrl) }),
+    spawn: restrictSpawn(members.spawn, definition.name, require, checkUrl),
+  }
+}
+
+function restrictOutbound(network: PluginNetwork, checkUrl: (url: URL) => void): PluginNetwork {
+  return {
     fetch: async (url, request) => {
       checkUrl(new URL(url))
-      return await members.fetch(url, {
+      return await network.fetch(url, {
         ...request,
         // Redirects too.
         check(target) {
@@ -57,17 +66,17 @@ export function restrictedMembers(members: Members, definition: AnyPlugin, deps:
     },
     admit: async (url) => {
       checkUrl(new URL(url))
-      await members.admit(url)
+      await network.admit(url)
     },
     connect: async (options) => {
       checkUrl(targetOf(options.host, options.port))
-      return await members.connect(options)
+      return await network.connect(options)
     },
     webSocket: async (url, options) => {
       checkUrl(targetOfWebSocket(url))
-      return await members.webSocket(url, options)
+      return await network.webSocket(url, options)
     },
-    spawn: restrictSpawn(members.spawn, definition.name, require, checkUrl),
+    startTls: network.startTls,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Fetch } from './fetch.ts'
 
 /** A connection of `ctx.connect` or `ctx.startTls`: a socket of Node, which libraries for a protocol take as it is. */
 export type Connection = Socket
@@ -48,6 +49,12 @@ export interface PluginConnector {
   readonly connect: Connect
   readonly startTls: StartTls
   readonly webSocket: OpenWebSocket
+}
+
+/** The network under one set of rules. */
+export interface PluginNetwork extends PluginConnector {
+  readonly fetch: Fetch
+  readonly admit: (url: string | URL) => Promise<void>
 }
 
 /** What `ctx.webSocket` takes beside the address. */

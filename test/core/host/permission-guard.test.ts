@@ -69,6 +69,8 @@ describe('a plugin that declares what it uses', () => {
       expect(await attempt(open, `uses: { hosts: ['example.org'] },`)).toContain('host:api.example.org')
       expect(await attempt(open, `uses: { hosts: ['api.example.org:443'] },`)).toContain('this daemon has no network')
     }
+    const both = `outbound: 'both', uses: { hosts: ['example.org'] },`
+    expect(await attempt(send.replace('ctx.', 'ctx.operator.'), both)).toContain('host:api.example.org')
   })
 
   it('starts its programs only, and confined', async () => {
