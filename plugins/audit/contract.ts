@@ -40,6 +40,7 @@ export type AuditEvent =
   | 'pairing_changed'
   | 'channel_changed'
   | 'webhook_received'
+  | 'channel_changed'
   | 'cron_fired'
   | 'trigger_fired'
   | 'workflow_completed'

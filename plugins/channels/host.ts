@@ -1,19 +1,157 @@
+import { hash } from 'node:crypto'
+import { hostname } from 'node:os'
 import type * as v from 'valibot'
-import type { ChannelRegistry } from 'svc/channels'
-import type { Configuration } from 'svc/internal'
+import type { ChannelAdapter, ChannelRegistry, InboundMessage } from 'svc/channels'
+import { DaemonListening } from 'svc/internal'
+import type { Configuration, Daemon } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import { accountKey } from './accounts/account.ts'
+import type { Account } from './accounts/account.ts'
+import { readFileAccounts } from './accounts/file-accounts.ts'
+import { Accounts } from './accounts/service.ts'
+import { AccountStore } from './accounts/store.ts'
+import { systemClock, toIso } from './clock.ts'
 import type { Section, Settings } from './config.ts'
+import type { LinkDeps } from './connections/link.ts'
+import { ConnectionManager } from './connections/manager.ts'
 import { AdapterRegistry } from './connections/registry.ts'
+import { ConnectionStore } from './connections/store.ts'
+import { ChannelConnected, ChannelDisconnected } from './contract.ts'
+import { channelRoutes } from './http/routes.ts'
+import type { TrafficInfo } from './http/views.ts'
 
 export type HostContext = PluginContext<
   Settings & { readonly channels: v.InferOutput<typeof Section> },
-  { audit: ServiceToken<Audit>; configuration: ServiceToken<Configuration> },
+  {
+    audit: ServiceToken<Audit>
+    configuration: ServiceToken<Configuration>
+    daemon: ServiceToken<Daemon>
+  },
   {}
 >
 
 /** Everything of the plugin: loaded by `setup`, so that its code is no part of the file that every start evaluates. */
-export function startHost(_ctx: HostContext): { readonly channels: ChannelRegistry } {
-  const registry = new AdapterRegistry(async () => undefined)
+export function startHost(ctx: HostContext): { readonly channels: ChannelRegistry } {
+  const { config, hooks, jobs, log, services } = ctx
+  const background = (work: () => Promise<unknown>): void => {
+    ctx.run(work).catch((error: unknown) => {
+      if (!ctx.signal.aborted) log.error('work for a channel failed', error)
+    })
+  }
+  const registry = new AdapterRegistry(async () => {
+    await manager.sync()
+  })
+  const accounts = createAccounts(ctx, registry)
+  const link = createLinkDeps(ctx)
+  const manager = createManager(ctx, { registry, accounts, background, link })
+  ctx.own('connections', () => manager.close('the plugin is being unloaded'))
+  ctx.routes.add(
+    ...channelRoutes({
+      accounts,
+      manager,
+      registry,
+      background,
+      link,
+      log,
+      traffic: noTraffic,
+      configuration: services.configuration,
+      probeMs: config.open_timeout_secs * 1000,
+      send: async (account) => {
+        throw new Refusal('service_unavailable', `${account.channel} has no outbox`)
+      },
+    }),
+  )
+  const begin = (): void => background(() => manager.begin())
+  // A reloaded plugin is not told again that the daemon listens.
+  if (services.daemon.ownPort.host() !== undefined) begin()
+  else hooks.on(DaemonListening, begin)
+  jobs.every('connections', 60_000, async () => {
+    await manager.begin()
+  })
   return { channels: registry }
+}
+
+function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {
+  const connections = new ConnectionStore(db)
+  return new Accounts({
+    file: readFileAccounts(config.channels),
+    store: new AccountStore(db),
+    vault,
+    audit: services.audit,
+    registry,
+    commit: (statements) => db.batch(statements),
+    admit,
+    forget: (channel, id) => [connections.removeStates(channel, id)],
+    maxAccounts: config.max_accounts,
+    now: () => toIso(systemClock.now()),
+  })
+}
+
+const noTraffic: TrafficInfo = { counts: async () => ({ outbox: 0, deadLetters: 0 }), warnings: () => [] }
+
+function createLinkDeps(ctx: HostContext): LinkDeps {
+  const { db, vault, log } = ctx
+  return {
+    store: new ConnectionStore(db),
+    vault,
+    log,
+    clock: systemClock,
+    // Only the file may name private addresses: what comes over the API could be an agent's idea.
+    networkOf: ({ source }) => (source === 'file' ? (ctx.operator ?? ctx) : ctx),
+  }
+}
+
+interface ManagerParts {
+  readonly link: LinkDeps
+  readonly registry: AdapterRegistry
+  readonly accounts: Accounts
+  readonly background: (work: () => Promise<unknown>) => void
+}
+function createManager(ctx: HostContext, { registry, accounts, background, link }: ManagerParts): ConnectionManager {
+  const { config, hooks, log, services } = ctx
+  return new ConnectionManager({
+    ...link,
+    accounts,
+    registry,
+    settings: config,
+    random: Math.random,
+    leaseHolder: hash('sha256', `${hostname()}\n${services.daemon.config().homeDir}`).slice(0, 32),
+    receive,
+    observe(account, event, reason) {
+      const { channel, id: accountId } = account
+      background(async () => {
+        if (event === 'connected') {
+          log.info(`channel ${accountKey(channel, accountId)} is connected`)
+          await noteFirstConnection(ctx, account)
+          await hooks.emit(ChannelConnected, { channel, accountId })
+        } else if (event === 'disconnected') await hooks.emit(ChannelDisconnected, { channel, accountId, reason })
+        else await noteEnding(ctx, account, reason)
+      })
+    },
+  })
+}
+
+/** No key of an adapter: theirs are short names. */
+const FIRST_CONNECTION = '@first-connection'
+
+async function receive(account: Account, _adapter: ChannelAdapter, message: InboundMessage): Promise<void> {
+  throw new Error(`there is no inbox for ${accountKey(account.channel, account.id)}: ${message.id} is not accepted`)
+}
+
+async function noteFirstConnection({ db, services }: HostContext, { channel, id }: Account): Promise<void> {
+  const store = new ConnectionStore(db)
+  if (!(await store.claimState(channel, id, FIRST_CONNECTION, toIso(systemClock.now())))) return
+  await services.audit.write({
+    event: 'channel_changed',
+    details: `channel ${accountKey(channel, id)} connected for the first time`,
+  })
+}
+async function noteEnding({ log, services }: HostContext, { channel, id }: Account, reason: string): Promise<void> {
+  log.warn(`channel ${accountKey(channel, id)} is not connected any more: ${reason}`)
+  await services.audit.write({
+    event: 'channel_changed',
+    details: `channel ${accountKey(channel, id)} cannot connect as it is configured: ${reason}`,
+  })
 }

@@ -1,5 +1,5 @@
 import { Channels } from 'svc/channels'
-import { Configuration } from 'svc/internal'
+import { Configuration, Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Section, Settings } from './config.ts'
@@ -11,8 +11,9 @@ export default definePlugin({
   version: '1.0.0',
   config: Settings,
   sections: { channels: Section },
-  requires: { audit: Audit, configuration: Configuration },
+  requires: { audit: Audit, configuration: Configuration, daemon: Daemon },
   provides: { channels: Channels },
+  outbound: 'both',
   hooks: [ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted],
   migrations,
   async setup(ctx) {

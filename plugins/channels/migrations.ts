@@ -18,7 +18,6 @@ export const migrations: readonly Migration[] = [
       -- Names of the fields in the vault, JSON.
       secrets TEXT NOT NULL,
       has_token INTEGER NOT NULL,
-      first_connected_at TEXT,
       created_at TEXT NOT NULL,
       updated_at TEXT NOT NULL,
       PRIMARY KEY (channel, account_id)

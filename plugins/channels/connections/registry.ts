@@ -1,11 +1,15 @@
+import { Refusal } from 'svc/sdk'
 import type { ChannelAdapter, ChannelDeclaration, ChannelRegistry } from 'svc/channels'
+
+interface Entry {
+  readonly declaration: ChannelDeclaration
+  loading?: Promise<ChannelAdapter>
+  loaded?: ChannelAdapter
+}
 
 /** The adapters of the plugins that are loaded; their code is imported on first use. */
 export class AdapterRegistry implements ChannelRegistry {
-  readonly #channels = new Map<
-    string,
-    { readonly declaration: ChannelDeclaration; adapter?: Promise<ChannelAdapter> }
-  >()
+  readonly #channels = new Map<string, Entry>()
   readonly #changed: (name: string) => Promise<void>
 
   /** `changed` starts or ends the connections of a channel; removing an adapter waits for it. */
@@ -17,7 +21,7 @@ export class AdapterRegistry implements ChannelRegistry {
     const { name } = declaration
     if (!/^[a-z][a-z\d_]{0,62}$/.test(name)) throw new Error(`channel "${name}": expected a name in lower_snake_case`)
     if (this.#channels.has(name)) throw new Error(`channel "${name}" exists already`)
-    const entry = { declaration }
+    const entry: Entry = { declaration }
     this.#channels.set(name, entry)
     void this.#changed(name)
     return async () => {
@@ -33,14 +37,18 @@ export class AdapterRegistry implements ChannelRegistry {
   list(): readonly ChannelDeclaration[] {
     return [...this.#channels.values()].map(({ declaration }) => declaration)
   }
+  /** The adapter if its code was imported already. */
+  loaded(name: string): ChannelAdapter | undefined {
+    return this.#channels.get(name)?.loaded
+  }
   /** Imports the code of an adapter once. Rejects when it fails to load; the next call tries again. */
-  async load(name: string): Promise<ChannelAdapter | undefined> {
+  async load(name: string): Promise<ChannelAdapter> {
     const entry = this.#channels.get(name)
-    if (!entry) return undefined
-    entry.adapter ??= entry.declaration.load().then((module) => module.default)
-    entry.adapter.catch(() => {
-      delete entry.adapter
+    if (!entry) throw new Refusal('conflict', `There is no adapter for ${name}`)
+    entry.loading ??= entry.declaration.load().then((module) => (entry.loaded = module.default))
+    entry.loading.catch(() => {
+      delete entry.loading
     })
-    return entry.adapter
+    return entry.loading
   }
 }

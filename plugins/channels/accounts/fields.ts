@@ -1,0 +1,96 @@
+import * as v from 'valibot'
+import type { ConfigSchema } from 'svc/sdk'
+import { AccountSettings } from './settings.ts'
+
+export type FieldType = 'secret' | 'text' | 'number' | 'boolean' | 'list' | 'choice'
+/** A field of an account, for forms, prompts and documents. */
+export interface Field {
+  readonly key: string
+  readonly label: string
+  readonly type: FieldType
+  readonly description: string
+  readonly required: boolean
+  /** Has a default or is one of the common keys. */
+  readonly advanced: boolean
+  readonly options?: readonly string[]
+}
+
+type Schema = v.GenericSchema & { readonly wrapped?: Schema; readonly default?: unknown }
+
+/** The fields of an adapter; empty for one whose schema is not an object. */
+export function fieldsOf(schema: ConfigSchema): readonly Field[] {
+  return Object.entries(entriesOf(schema)).map(([key, entry]) => toField(key, entry, false))
+}
+/** The fields that every channel has. */
+export const commonFields = (): readonly Field[] =>
+  Object.entries(AccountSettings.entries).map(([key, entry]) => toField(key, entry as Schema, true))
+
+export const secretFields = (schema: ConfigSchema): readonly string[] =>
+  fieldsOf(schema).flatMap(({ key, type }) => (type === 'secret' ? [key] : []))
+/** Fields of the required secrets: without them the account cannot work. */
+export const requiredSecrets = (schema: ConfigSchema): readonly string[] =>
+  fieldsOf(schema).flatMap(({ key, type, required }) => (type === 'secret' && required ? [key] : []))
+
+/** Text from a form or a command line as the type of the field. */
+export function coerce(type: FieldType, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  const text = value.trim()
+  if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
+  if (type === 'list')
+    return text
+      .split(/[\n,]/)
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
+  return type === 'choice' ? text : value
+}
+
+function entriesOf(schema: v.GenericSchema): Readonly<Record<string, Schema>> {
+  const inner = unwrap(schema as Schema)
+  return 'entries' in inner ? (inner.entries as Readonly<Record<string, Schema>>) : {}
+}
+function unwrap(schema: Schema): Schema {
+  let inner = schema
+  while (inner.wrapped) inner = inner.wrapped
+  return inner
+}
+
+function toField(key: string, entry: Schema, isCommon: boolean): Field {
+  const isOptional = /optional|nullish|nullable/.test(entry.type)
+  const options = optionsOf(unwrap(entry))
+  return {
+    key,
+    label: `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll('_', ' ')}`,
+    type: typeOf(entry),
+    description: descriptionOf(entry),
+    required: !isOptional,
+    advanced: isCommon ? key !== 'agent_name' && key !== 'allowed_users' : isOptional,
+    ...(options && { options }),
+  }
+}
+function typeOf(entry: Schema): FieldType {
+  if (metadataOf(entry)['secret'] === true) return 'secret'
+  switch (unwrap(entry).type) {
+    case 'number':
+      return 'number'
+    case 'boolean':
+      return 'boolean'
+    case 'array':
+      return 'list'
+    case 'picklist':
+      return 'choice'
+    default:
+      return 'text'
+  }
+}
+function optionsOf(schema: Schema): readonly string[] | undefined {
+  return 'options' in schema && Array.isArray(schema.options) ? schema.options.map(String) : undefined
+}
+function metadataOf(entry: Schema): Readonly<Record<string, unknown>> {
+  const own = v.getMetadata(entry as Parameters<typeof v.getMetadata>[0])
+  return entry.wrapped ? { ...metadataOf(entry.wrapped), ...own } : own
+}
+function descriptionOf(entry: Schema): string {
+  const own = v.getDescription(entry as Parameters<typeof v.getDescription>[0])
+  return own ?? (entry.wrapped ? descriptionOf(entry.wrapped) : '')
+}

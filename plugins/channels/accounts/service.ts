@@ -1,0 +1,214 @@
+import { findNearest, MASK, namesSecret, readOwnJson, suggest } from 'svc/internal'
+import { isObject, KeyedQueue, parse, Refusal } from 'svc/sdk'
+import type { Statement, Vault } from 'svc/sdk'
+import type { ChannelAdapter } from 'svc/channels'
+import type { Audit } from '../../audit/contract.ts'
+import { loginPrefix } from '../connections/link.ts'
+import type { AdapterRegistry } from '../connections/registry.ts'
+import { accountKey } from './account.ts'
+import type { Account } from './account.ts'
+import { mergeFields } from './changes.ts'
+import { fieldsOf, requiredSecrets, secretFields } from './fields.ts'
+import { splitFields } from './file-accounts.ts'
+import type { FileAccount } from './file-accounts.ts'
+import { AccountSettings } from './settings.ts'
+import type { AccountRow, AccountStore } from './store.ts'
+
+type Table = Readonly<Record<string, unknown>>
+
+/** An account as it is listed. `config` of the API has no secrets; that of the file may have them. */
+export interface AccountEntry extends Account {
+  readonly hasToken: boolean
+  /** Names of secrets in the vault. */
+  readonly secretNames: readonly string[]
+  /** What is wrong with its section of the file. */
+  readonly problem: string | undefined
+}
+export interface AccountsDeps {
+  readonly file: readonly FileAccount[]
+  readonly store: AccountStore
+  readonly vault: Vault
+  readonly audit: Pick<Audit, 'entry'>
+  readonly registry: AdapterRegistry
+  readonly commit: (statements: readonly Statement[]) => Promise<unknown>
+  /** Throws for an address that the API may not name: only the file may name private ones. */
+  readonly admit: (url: string) => Promise<void>
+  /** Statements that remove what the connections of an account left. */
+  readonly forget: (channel: string, id: string) => readonly Statement[]
+  readonly maxAccounts: number
+  readonly now: () => string
+}
+export interface ConfigureRequest {
+  readonly channel: string
+  readonly id: string
+  readonly enabled: boolean | undefined
+  readonly fields: Table
+}
+
+/** The accounts of the file and of the API. The file wins: the API does not change what is in it. */
+export class Accounts {
+  readonly #deps: AccountsDeps
+  readonly #queue = new KeyedQueue()
+  constructor(deps: AccountsDeps) {
+    this.#deps = deps
+  }
+
+  async list(): Promise<readonly AccountEntry[]> {
+    const rows = await this.#deps.store.list()
+    const ofFile = this.#deps.file.map((account) => this.#fileEntry(account, rows))
+    const known = new Set(ofFile.map(({ channel, id }) => accountKey(channel, id)))
+    const ofApi = rows.flatMap((row) =>
+      row.config === null || known.has(accountKey(row.channel, row.account_id)) ? [] : [toEntry(row)],
+    )
+    return [...ofFile, ...ofApi]
+  }
+  async find(channel: string, id: string): Promise<AccountEntry | undefined> {
+    return (await this.list()).find((entry) => entry.channel === channel && entry.id === id)
+  }
+  /** With its secrets. */
+  async resolve(entry: AccountEntry): Promise<Account> {
+    if (entry.source === 'file') return entry
+    return { ...entry, config: { ...entry.config, ...(await this.#readSecrets(entry.channel, entry.id)) } }
+  }
+
+  /** Throws `invalid_request` that names the field, and `conflict` for an account of the file. */
+  configure(request: ConfigureRequest): Promise<void> {
+    return this.#queue.run(accountKey(request.channel, request.id), () => this.#configure(request))
+  }
+  /** Removes the account with its secrets. */
+  remove(channel: string, id: string): Promise<void> {
+    return this.#queue.run(accountKey(channel, id), () => this.#remove(channel, id))
+  }
+  /** Throws `conflict` where the file says whether it is enabled. */
+  setEnabled(channel: string, id: string, enabled: boolean): Promise<void> {
+    return this.#queue.run(accountKey(channel, id), () => this.#setEnabled(channel, id, enabled))
+  }
+
+  #fileEntry(account: FileAccount, rows: readonly AccountRow[]): AccountEntry {
+    const row = rows.find(({ channel, account_id: id }) => channel === account.channel && id === account.id)
+    const enabled = account.isSwitchedByFile || row === undefined ? account.enabled : row.enabled
+    const adapter = this.#deps.registry.loaded(account.channel)
+    const needed = adapter ? requiredSecrets(adapter.config) : ['token']
+    const hasToken = needed.every((key) => account.config[key] !== undefined && account.config[key] !== '')
+    return { ...account, enabled, hasToken, secretNames: [] }
+  }
+
+  async #configure({ channel, id, enabled, fields }: ConfigureRequest): Promise<void> {
+    const { store, registry, vault, commit, admit, now } = this.#deps
+    const known = await this.find(channel, id)
+    if (known?.source === 'file') throw fileWins(channel, 'its configuration')
+    if (!known) await this.#checkRoom()
+    const adapter = await registry.load(channel)
+    checkKeys(adapter, fields)
+    const merged = mergeFields(adapter, {
+      settings: known?.settings ?? {},
+      config: known?.config ?? {},
+      secrets: await this.#readSecrets(channel, id),
+      changes: fields,
+    })
+    for (const url of merged.newAddresses) await admit(url)
+    const row: AccountRow = {
+      channel,
+      account_id: id,
+      enabled: enabled ?? known?.enabled ?? true,
+      settings: merged.settings,
+      config: merged.config,
+      secrets: Object.keys(merged.secrets),
+      has_token: requiredSecrets(adapter.config).every((key) => key in merged.secrets),
+    }
+    const statements = [
+      store.save(row, now()),
+      this.#record(channel, id, `configured: ${Object.keys(fields).join(', ')}`),
+    ]
+    if (row.secrets.length === 0) await commit(statements)
+    else await vault.write(vaultName(channel, id), JSON.stringify(merged.secrets), statements)
+  }
+
+  async #checkRoom(): Promise<void> {
+    const { maxAccounts } = this.#deps
+    if ((await this.list()).length >= maxAccounts)
+      throw new Refusal('conflict', `There are ${maxAccounts} accounts: raise [plugins.channels] max_accounts`)
+  }
+
+  async #remove(channel: string, id: string): Promise<void> {
+    const { store, vault, forget } = this.#deps
+    const known = await this.find(channel, id)
+    if (!known) throw new Refusal('not_found', `${channel} has no account "${id}"`)
+    if (known.source === 'file') throw fileWins(channel, 'it')
+    const logins = (await vault.names()).filter((name) => name.startsWith(loginPrefix(channel, id)))
+    for (const name of logins) await vault.remove(name)
+    await vault.remove(vaultName(channel, id), [
+      store.remove(channel, id),
+      ...forget(channel, id),
+      this.#record(channel, id, 'removed'),
+    ])
+  }
+
+  async #setEnabled(channel: string, id: string, enabled: boolean): Promise<void> {
+    const { store, file, commit, now } = this.#deps
+    const known = await this.find(channel, id)
+    if (!known) throw new Refusal('conflict', `${channel} is not configured: POST /api/channels/${channel}/configure`)
+    const isSwitchedByFile = file.some((one) => one.channel === channel && one.id === id && one.isSwitchedByFile)
+    if (isSwitchedByFile && known.enabled !== enabled) throw fileWins(channel, 'enabled')
+    if (known.enabled === enabled) return
+    await commit([
+      store.setEnabled(channel, id, enabled, now()),
+      this.#record(channel, id, enabled ? 'enabled' : 'disabled'),
+    ])
+  }
+
+  #record(channel: string, id: string, what: string): Statement {
+    return this.#deps.audit.entry({ event: 'channel_changed', details: `channel ${accountKey(channel, id)} ${what}` })
+  }
+  async #readSecrets(channel: string, id: string): Promise<Table> {
+    const text = await this.#deps.vault.read(vaultName(channel, id))
+    const secrets: unknown = text === undefined ? {} : readOwnJson(text)
+    return isObject(secrets) ? secrets : {}
+  }
+}
+
+const vaultName = (channel: string, id: string): string => `account/${channel}/${id}`
+
+function toEntry(row: AccountRow): AccountEntry {
+  return {
+    channel: row.channel,
+    id: row.account_id,
+    enabled: row.enabled,
+    source: 'api',
+    settings: parse(AccountSettings, row.settings ?? {}),
+    config: row.config ?? {},
+    hasToken: row.has_token,
+    secretNames: row.secrets,
+    problem: undefined,
+  }
+}
+function fileWins(channel: string, what: string): Refusal {
+  return new Refusal(
+    'conflict',
+    `config.toml has [channels.${channel}] and decides ${what}: change it there; the API does not change the file`,
+  )
+}
+/** A misspelt key is told with the nearest one. */
+function checkKeys(adapter: ChannelAdapter, fields: Table): void {
+  const known = [...fieldsOf(adapter.config).map(({ key }) => key), ...Object.keys(AccountSettings.entries)]
+  for (const key of Object.keys(fields))
+    if (!known.includes(key))
+      throw new Refusal('invalid_request', `${key}: unknown field${suggest(findNearest(key, known)) || '.'}`)
+}
+
+/** The configuration of an account for people: secrets are masked. */
+export function redactConfig(entry: AccountEntry, adapter: ChannelAdapter | undefined): Record<string, unknown> {
+  const secrets = new Set(adapter ? secretFields(adapter.config) : [])
+  const { own } = splitFields(entry.config)
+  const shown = Object.entries(own).map(([key, value]) => [
+    key,
+    secrets.has(key) || namesSecret(key) ? MASK : withoutPassword(value),
+  ])
+  return {
+    ...entry.settings,
+    ...Object.fromEntries(shown),
+    ...Object.fromEntries(entry.secretNames.map((key) => [key, MASK])),
+  }
+}
+const withoutPassword = (value: unknown): unknown =>
+  typeof value === 'string' ? value.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@') : value

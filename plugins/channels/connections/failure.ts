@@ -1,0 +1,55 @@
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { isObject } from 'svc/sdk'
+import type { AccountState } from './status.ts'
+
+/** Why a connection ended or did not open, and what comes next. */
+export interface Ending {
+  /** `undefined`: another attempt follows. */
+  readonly final: Extract<AccountState, 'misconfigured' | 'needs_login' | 'missing_dependency'> | undefined
+  readonly reason: string
+  readonly retryAfterSecs: number | undefined
+  /** The adapter failed in a way that it does not foresee. */
+  readonly isDefect: boolean
+}
+
+export const retried = (reason: string, retryAfterSecs?: number): Ending => ({
+  final: undefined,
+  reason,
+  retryAfterSecs,
+  isDefect: false,
+})
+export const ended = (final: NonNullable<Ending['final']>, reason: string): Ending => ({
+  final,
+  reason,
+  retryAfterSecs: undefined,
+  isDefect: false,
+})
+
+/** What an error of an adapter means for its connection. `canSignIn`: the adapter has a sign-in with a QR code. */
+export function classifyError(error: unknown, canSignIn: boolean): Ending {
+  if (error instanceof UpstreamFailure) {
+    if (error.reason === 'auth') return ended(canSignIn ? 'needs_login' : 'misconfigured', error.message)
+    return error.retry === 'never'
+      ? ended('misconfigured', error.message)
+      : retried(error.message, error.retryAfterSecs)
+  }
+  if (error instanceof Refusal) {
+    const isFinal = error.code === 'forbidden' || error.code === 'invalid_request'
+    return isFinal ? ended('misconfigured', error.message) : retried(error.message, error.retryAfterSecs)
+  }
+  const missing = findMissingPackage(error)
+  if (missing !== undefined)
+    return ended('missing_dependency', `the package ${missing} is not installed: npm install ${missing}`)
+  const message = error instanceof Error ? error.message : String(error)
+  return { ...retried(`the adapter failed: ${message}`), isDefect: true }
+}
+
+/** The package that an import did not find. */
+function findMissingPackage(error: unknown): string | undefined {
+  if (!isObject(error) && !(error instanceof Error)) return undefined
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown }
+  if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
+  const specifier = /(?:package|module) '([^']+)'/i.exec(String(message))?.[1] ?? ''
+  const name = /^(@[\w.-]+\/[\w.-]+|[\w-][\w.-]*)/.exec(specifier)?.[1]
+  return name ?? 'of the adapter'
+}

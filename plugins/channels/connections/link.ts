@@ -1,0 +1,76 @@
+import type { ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
+import type { Logger, PluginNetwork, Vault } from 'svc/sdk'
+import type { Account } from '../accounts/account.ts'
+import type { Clock } from '../clock.ts'
+import type { ConnectionStore } from './store.ts'
+
+export interface LinkDeps {
+  readonly store: ConnectionStore
+  readonly vault: Pick<Vault, 'read' | 'write'>
+  readonly clock: Clock
+  readonly log: Logger
+  /** The network as this account may use it: only accounts of the file reach private addresses. */
+  readonly networkOf: (account: Account) => PluginNetwork
+}
+/** What differs from one connection of an account to the next. */
+export interface LinkSession {
+  readonly config: Readonly<Record<string, unknown>>
+  readonly signal: AbortSignal
+  readonly receive: (message: InboundMessage) => Promise<void>
+  readonly heard: () => void
+}
+
+/** The host as an adapter sees it. */
+export function createLink(
+  deps: LinkDeps,
+  account: Account,
+  session: LinkSession,
+): ChannelLink<Record<string, unknown>> {
+  const { clock, log } = deps
+  const { signal, receive, heard } = session
+  const network = deps.networkOf(account)
+  const until = (own: AbortSignal | undefined): AbortSignal => (own ? AbortSignal.any([own, signal]) : signal)
+  return {
+    accountId: account.id,
+    config: { ...session.config },
+    signal,
+    fetch: (url, request) => network.fetch(url, { ...request, signal: until(request?.signal) }),
+    connect: (options) => network.connect({ ...options, signal: until(options.signal) }),
+    startTls: (connection, tls) => network.startTls(connection, tls),
+    webSocket: (url, options) => network.webSocket(url, { ...options, signal: until(options?.signal) }),
+    state: stateOf(deps, account),
+    secrets: secretsOf(deps, account),
+    log,
+    now: () => clock.now(),
+    sleep: (ms) => sleep(clock, ms, signal),
+    receive,
+    heard,
+  }
+}
+
+const stateOf = ({ store }: LinkDeps, { channel, id }: Account): ChannelState => ({
+  read: (key) => store.readState(channel, id, key),
+  write: (key, value) => store.writeState(channel, id, key, value),
+})
+const secretsOf = ({ vault }: LinkDeps, { channel, id }: Account): ChannelState => ({
+  read: (key) => vault.read(`${loginPrefix(channel, id)}${key}`),
+  write: (key, value) => vault.write(`${loginPrefix(channel, id)}${key}`, value),
+})
+/** Vault names of what an adapter obtained itself. */
+export const loginPrefix = (channel: string, id: string): string => `login/${channel}/${id}/`
+
+/** Settles after a time; rejects with the reason of the signal when that aborts first. */
+export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      cancel()
+      reject(signal.reason)
+    }
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}

@@ -1,0 +1,149 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ChannelAdapter, ChannelDeclaration, InboundMessage } from 'svc/channels'
+import { SerialQueue } from 'svc/sdk'
+import { accountKey } from '../accounts/account.ts'
+import type { Account } from '../accounts/account.ts'
+import type { AccountEntry, Accounts } from '../accounts/service.ts'
+import type { Connections, OpenConnection } from './connections.ts'
+import { AccountLease } from './lease.ts'
+import type { LinkDeps } from './link.ts'
+import type { AdapterRegistry } from './registry.ts'
+import { initialStatus } from './status.ts'
+import type { ConnectionStatus } from './status.ts'
+import { AccountSupervisor } from './supervisor.ts'
+import type { SupervisorSettings } from './supervisor.ts'
+
+export interface ManagerDeps extends LinkDeps {
+  readonly accounts: Pick<Accounts, 'list' | 'resolve'>
+  readonly registry: AdapterRegistry
+  readonly settings: SupervisorSettings
+  readonly random: () => number
+  /** The same for every process on one home. */
+  readonly leaseHolder: string
+  readonly receive: (account: Account, adapter: ChannelAdapter, message: InboundMessage) => Promise<void>
+  /** For hooks, the audit log and metrics. */
+  readonly observe: (account: Account, event: 'connected' | 'disconnected' | 'ended', reason: string) => void
+}
+interface Entry {
+  readonly account: Account
+  readonly declaration: ChannelDeclaration
+  readonly supervisor: AccountSupervisor
+}
+
+/** Runs a supervisor for each enabled account that has an adapter. */
+export class ConnectionManager implements Connections {
+  readonly #deps: ManagerDeps
+  readonly #running = new Map<string, Entry>()
+  readonly #listeners = new Set<(channel: string, accountId: string) => void>()
+  readonly #queue = new SerialQueue()
+  #state: 'waiting' | 'started' | 'closed' = 'waiting'
+  constructor(deps: ManagerDeps) {
+    this.#deps = deps
+  }
+
+  find(channel: string, accountId: string): OpenConnection | undefined {
+    return this.#running.get(accountKey(channel, accountId))?.supervisor.open
+  }
+  onChange(listener: (channel: string, accountId: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+  /** Open connections. */
+  get connected(): number {
+    return [...this.#running.values()].filter(({ supervisor }) => supervisor.open).length
+  }
+
+  status(entry: AccountEntry): ConnectionStatus {
+    const running = this.#running.get(accountKey(entry.channel, entry.id))
+    if (running) return running.supervisor.status
+    if (!entry.enabled) return initialStatus('disabled')
+    if (entry.problem !== undefined) return initialStatus('misconfigured', entry.problem)
+    if (!this.#deps.registry.find(entry.channel))
+      return initialStatus('error', `there is no adapter for ${entry.channel}; accounts connect once it is installed`)
+    return initialStatus('connecting')
+  }
+
+  /** Connects from now on. Called once the daemon listens. */
+  begin(): Promise<readonly string[]> {
+    this.#started()
+    return this.sync()
+  }
+  #started(): void {
+    if (this.#state === 'waiting') this.#state = 'started'
+  }
+  /** Starts and stops what the configuration and the adapters ask for. Returns the names of the channels it started. */
+  sync(): Promise<readonly string[]> {
+    return this.#queue.run(() => this.#sync())
+  }
+  /** Connects every account anew. Returns the names of their channels. */
+  restart(): Promise<readonly string[]> {
+    return this.#queue.run(async () => {
+      this.#started()
+      await this.#stop([...this.#running.keys()], 'reloaded')
+      return this.#sync()
+    })
+  }
+  /** Connects one account anew, with its present configuration. */
+  restartAccount(channel: string, id: string): Promise<readonly string[]> {
+    return this.#queue.run(async () => {
+      this.#started()
+      await this.#stop([accountKey(channel, id)], 'changed')
+      return this.#sync()
+    })
+  }
+  /** Settles when everything has ended, or could not be ended in time. */
+  async close(reason: string): Promise<void> {
+    this.#state = 'closed'
+    await this.#queue.run(() => this.#stop([...this.#running.keys()], reason))
+  }
+
+  async #sync(): Promise<readonly string[]> {
+    if (this.#state !== 'started') return []
+    const { accounts, registry } = this.#deps
+    const entries = (await accounts.list()).filter(({ enabled, problem }) => enabled && problem === undefined)
+    const wanted = new Map<string, { readonly account: Account; readonly declaration: ChannelDeclaration }>()
+    for (const entry of entries) {
+      const declaration = registry.find(entry.channel)
+      if (declaration)
+        wanted.set(accountKey(entry.channel, entry.id), { account: await accounts.resolve(entry), declaration })
+    }
+    const obsolete = [...this.#running].filter(([key, { account, declaration }]) => {
+      const next = wanted.get(key)
+      return next?.declaration !== declaration || !isDeepStrictEqual(next.account, account)
+    })
+    await this.#stop(
+      obsolete.map(([key]) => key),
+      'changed',
+    )
+    const started = [...wanted].filter(([key]) => !this.#running.has(key))
+    for (const [key, { account, declaration }] of started) this.#start(key, account, declaration)
+    return [...new Set(started.map(([, { account }]) => account.channel))]
+  }
+
+  #start(key: string, account: Account, declaration: ChannelDeclaration): void {
+    const { registry, store, clock, leaseHolder: holder, settings, observe } = this.#deps
+    const lease = new AccountLease(
+      { store, clock, holder, leaseMs: settings.lease_secs * 1000 },
+      account.channel,
+      account.id,
+    )
+    const supervisor = new AccountSupervisor({
+      ...this.#deps,
+      account,
+      lease,
+      load: () => registry.load(account.channel),
+      changed: (event, reason) => {
+        observe(account, event, reason)
+        if (event !== 'ended') for (const listener of this.#listeners) listener(account.channel, account.id)
+      },
+    })
+    this.#running.set(key, { account, declaration, supervisor })
+    supervisor.start()
+  }
+
+  async #stop(keys: readonly string[], reason: string): Promise<void> {
+    const stopping = keys.flatMap((key) => this.#running.get(key)?.supervisor ?? [])
+    for (const key of keys) this.#running.delete(key)
+    await Promise.all(stopping.map((supervisor) => supervisor.stop(reason)))
+  }
+}

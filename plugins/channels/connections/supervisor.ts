@@ -1,0 +1,310 @@
+import type { ChannelAdapter, ChannelConnection, ConnectionEnd, InboundMessage } from 'svc/channels'
+import { createMask, namesSecret } from 'svc/internal'
+import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Account } from '../accounts/account.ts'
+import { secretFields } from '../accounts/fields.ts'
+import type { Clock } from '../clock.ts'
+import { backoffMs } from './backoff.ts'
+import type { OpenConnection } from './connections.ts'
+import { classifyError, ended, retried } from './failure.ts'
+import type { Ending } from './failure.ts'
+import type { AccountLease } from './lease.ts'
+import { createLink, sleep } from './link.ts'
+import type { LinkDeps } from './link.ts'
+import { initialStatus } from './status.ts'
+import type { ConnectionStatus } from './status.ts'
+
+export interface SupervisorSettings {
+  readonly open_timeout_secs: number
+  readonly close_timeout_ms: number
+  readonly reconnect_min_ms: number
+  readonly reconnect_max_ms: number
+  readonly stable_ms: number
+  readonly lease_secs: number
+}
+export interface SupervisorDeps extends LinkDeps {
+  readonly account: Account
+  /** Imports the adapter. */
+  readonly load: () => Promise<ChannelAdapter>
+  readonly lease: Pick<AccountLease, 'acquire' | 'release'>
+  readonly settings: SupervisorSettings
+  readonly random: () => number
+  /** Settles when a message is durable, or is a duplicate, or is refused by a policy. */
+  readonly receive: (account: Account, adapter: ChannelAdapter, message: InboundMessage) => Promise<void>
+  /** The connection opened, ended, or the status changed in a way that others act upon. */
+  readonly changed: (event: 'connected' | 'disconnected' | 'ended', reason: string) => void
+}
+
+interface Session {
+  readonly controller: AbortController
+  /** Settles with why the connection has to end. */
+  readonly ended: Promise<Ending>
+  end(ending: Ending): void
+}
+
+/** Keeps one account connected: opens, watches, closes and opens again until it is stopped. */
+export class AccountSupervisor {
+  readonly account: Account
+  readonly #deps: SupervisorDeps
+  readonly #clock: Clock
+  readonly #mask = createMask()
+  readonly #stop = new AbortController()
+  #status: ConnectionStatus = initialStatus('connecting')
+  #open: OpenConnection | undefined
+  /** A callback of an earlier connection finds another number here. */
+  #generation = 0
+  #lastHeard = 0
+  #loop: Promise<void> | undefined
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps
+    this.account = deps.account
+    this.#clock = deps.clock
+    this.#hide(namesSecret)
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+  get open(): OpenConnection | undefined {
+    return this.#open
+  }
+
+  /** Keeps values of these fields out of the status. */
+  #hide(isSecret: (key: string) => boolean): void {
+    for (const [key, value] of Object.entries(this.account.config))
+      if (typeof value === 'string' && isSecret(key)) this.#mask.register(value)
+  }
+
+  start(): void {
+    this.#loop ??= this.#run().catch((error: unknown) => {
+      this.#deps.log.error(`channel ${this.#name}: its supervisor failed`, error)
+      this.#update({ state: 'error', lastError: 'the supervisor of this connection failed; see the log' })
+    })
+  }
+  /** Settles when nothing of the account runs, or its adapter did not end in time. */
+  async stop(reason: string): Promise<void> {
+    this.#stop.abort(new Error(reason))
+    await this.#loop
+  }
+
+  get #name(): string {
+    return `${this.account.channel}/${this.account.id}`
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop
+    const { settings, random } = this.#deps
+    const pauses = { minMs: settings.reconnect_min_ms, maxMs: settings.reconnect_max_ms, random }
+    let failures = 0
+    while (!signal.aborted) {
+      const openedAt = this.#clock.now()
+      const ending = await this.#attempt()
+      if (ending === 'standby') {
+        await this.#pause(settings.lease_secs * 500, 'standby')
+        continue
+      }
+      if (signal.aborted || ending === 'stopped') break
+      if (this.#settle(ending)) break
+      const wasStable = this.#status.startedAt !== undefined && this.#clock.now() - openedAt >= settings.stable_ms
+      failures = wasStable ? 0 : failures + 1
+      const pauseMs = backoffMs(Math.max(0, failures - 1), ending.retryAfterSecs, pauses)
+      await this.#pause(pauseMs, ending.isDefect ? 'error' : 'backing_off')
+    }
+    await this.#deps.lease.release()
+  }
+
+  /** Records why a connection ended. `true` when no other attempt follows. */
+  #settle(ending: Ending): boolean {
+    this.#update({ lastError: this.#mask.text(ending.reason) })
+    if (ending.final === undefined) return false
+    this.#update({ state: ending.final, startedAt: undefined })
+    this.#deps.changed('ended', this.#mask.text(ending.reason))
+    return true
+  }
+
+  async #pause(ms: number, state: 'standby' | 'backing_off' | 'error'): Promise<void> {
+    this.#update({ state, startedAt: undefined, nextRetryAt: this.#clock.now() + ms })
+    // Rejects when the account is stopped, which ends the loop.
+    await sleep(this.#clock, ms, this.#stop.signal).catch(() => undefined)
+    this.#update({ nextRetryAt: undefined })
+  }
+
+  /** One connection from opening to its end. */
+  async #attempt(): Promise<Ending | 'standby' | 'stopped'> {
+    const { lease } = this.#deps
+    let adapter: ChannelAdapter | undefined
+    const session = this.#session()
+    try {
+      const held = await lease.acquire()
+      if (!held) {
+        this.#update({ lastError: 'another daemon on the same database is connected' })
+        return 'standby'
+      }
+      held.addEventListener('abort', () => session.end(retried('another daemon took over this account')), {
+        once: true,
+        signal: session.controller.signal,
+      })
+      this.#update({ state: 'connecting' })
+      adapter = await this.#deps.load()
+      const secrets = secretFields(adapter.config)
+      this.#hide((key) => secrets.includes(key))
+      return await this.#connect(adapter, session)
+    } catch (error) {
+      if (this.#stop.signal.aborted) return 'stopped'
+      const ending = classifyError(error, adapter?.signIn !== undefined)
+      if (ending.isDefect) this.#deps.log.error(`channel ${this.#name}: the adapter failed`, error)
+      return ending
+    } finally {
+      this.#generation++
+      session.controller.abort(new Error('the connection has ended'))
+    }
+  }
+
+  #session(): Session {
+    const controller = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<Ending>()
+    this.#stop.signal.addEventListener('abort', () => resolve(retried('stopped')), {
+      once: true,
+      signal: controller.signal,
+    })
+    return { controller, ended: promise, end: resolve }
+  }
+
+  async #connect(adapter: ChannelAdapter, session: Session): Promise<Ending | 'stopped'> {
+    const generation = ++this.#generation
+    const { controller } = session
+    const isCurrent = (): boolean => this.#generation === generation && !controller.signal.aborted
+    const config = parse(adapter.config, this.account.config, `[channels.${this.account.channel}]`)
+    const link = createLink(this.#deps, this.account, {
+      config,
+      signal: controller.signal,
+      heard: () => {
+        if (isCurrent()) this.#lastHeard = this.#clock.now()
+      },
+      receive: async (message) => {
+        if (!isCurrent()) throw new Error('the connection has ended: the message is not accepted')
+        await this.#deps.receive(this.account, adapter, message)
+        this.#update({ messagesReceived: this.#status.messagesReceived + 1, lastMessageAt: this.#clock.now() })
+      },
+    })
+    const connection = await this.#openInTime(adapter.open(link), session)
+    if (connection === 'stopped') return 'stopped'
+    this.#begin(adapter, connection, session)
+    try {
+      const closed = connection.closed.then(toEnding)
+      return await Promise.race([closed, session.ended, this.#silence(adapter.silenceMs, controller.signal)])
+    } finally {
+      this.#open = undefined
+      controller.abort(new Error('the connection has ended'))
+      this.#deps.changed('disconnected', this.#stop.signal.aborted ? 'stopped' : 'lost')
+      await this.#dispose(connection)
+    }
+  }
+
+  #begin(adapter: ChannelAdapter, connection: ChannelConnection, session: Session): void {
+    this.#lastHeard = this.#clock.now()
+    this.#update({ state: 'connected', startedAt: this.#clock.now(), lastError: undefined, nextRetryAt: undefined })
+    this.#open = {
+      account: this.account,
+      adapter,
+      connection: this.#counted(connection),
+      signal: session.controller.signal,
+      failed: (error) => {
+        const ending = classifyError(error, adapter.signIn !== undefined)
+        this.#update({ failed: this.#status.failed + 1, lastError: this.#mask.text(ending.reason) })
+        if (error instanceof UpstreamFailure && error.reason === 'auth') session.end(ending)
+      },
+    }
+    this.#deps.changed('connected', '')
+  }
+
+  /** Waits for `open` until it takes too long. A connection that opens later is ended at once. */
+  async #openInTime(opening: Promise<ChannelConnection>, session: Session): Promise<ChannelConnection | 'stopped'> {
+    const { open_timeout_secs: seconds } = this.#deps.settings
+    const { channel } = this.account
+    let cancel = (): void => undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      cancel = this.#clock.after(seconds * 1000, () =>
+        reject(
+          new UpstreamFailure(channel, `${channel} did not connect within ${seconds} seconds`, {
+            reason: 'timeout',
+            retry: 'later',
+          }),
+        ),
+      )
+    })
+    try {
+      const result = await Promise.race([opening, late, session.ended])
+      if (!('reason' in result)) return result
+      this.#abandon(opening)
+      if (this.#stop.signal.aborted) return 'stopped'
+      throw new Refusal('service_unavailable', result.reason)
+    } catch (error) {
+      this.#abandon(opening)
+      throw error
+    } finally {
+      cancel()
+    }
+  }
+  #abandon(opening: Promise<ChannelConnection>): void {
+    opening.then(
+      (connection) => this.#dispose(connection),
+      () => undefined,
+    )
+  }
+
+  /** Settles when the platform was not heard for too long; never where that says nothing. */
+  #silence(silenceMs: number | undefined, signal: AbortSignal): Promise<Ending> {
+    if (silenceMs === undefined) return new Promise(() => undefined)
+    return new Promise((resolve) => {
+      const check = (): void => {
+        const left = Math.min(silenceMs, this.#lastHeard + silenceMs - this.#clock.now())
+        if (left <= 0) resolve(retried(`nothing was heard for ${Math.round(silenceMs / 1000)} seconds`))
+        else cancel = this.#clock.after(left, check)
+      }
+      let cancel = this.#clock.after(silenceMs, check)
+      signal.addEventListener('abort', () => cancel(), { once: true })
+    })
+  }
+
+  /** An adapter that hangs or throws here costs only itself. */
+  async #dispose(connection: ChannelConnection): Promise<void> {
+    const { close_timeout_ms: ms } = this.#deps.settings
+    let cancel = (): void => undefined
+    const late = new Promise<'late'>((resolve) => {
+      cancel = this.#clock.after(ms, () => resolve('late'))
+    })
+    try {
+      const outcome = await Promise.race([connection[Symbol.asyncDispose](), late])
+      if (outcome === 'late') this.#deps.log.warn(`channel ${this.#name}: the adapter did not end within ${ms} ms`)
+    } catch (error) {
+      this.#deps.log.warn(`channel ${this.#name}: the adapter failed while it ended`, error)
+    } finally {
+      cancel()
+    }
+  }
+
+  #counted(connection: ChannelConnection): ChannelConnection {
+    const send: ChannelConnection['send'] = async (message) => {
+      const sent = await connection.send(message)
+      this.#update({ messagesSent: this.#status.messagesSent + 1, lastMessageAt: this.#clock.now() })
+      return sent
+    }
+    return new Proxy(connection, {
+      get(target, property) {
+        if (property === 'send') return send
+        const value: unknown = Reflect.get(target, property, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  }
+
+  #update(part: Partial<ConnectionStatus>): void {
+    this.#status = { ...this.#status, ...part }
+  }
+}
+
+function toEnding(end: ConnectionEnd): Ending {
+  return end.retry === 'never' ? ended('misconfigured', end.reason) : retried(end.reason, end.retryAfterSecs)
+}

@@ -1,0 +1,155 @@
+import type * as v from 'valibot'
+import type { ChannelAdapter } from 'svc/channels'
+import { Refusal } from 'svc/sdk'
+import { commonFields, fieldsOf } from '../accounts/fields.ts'
+import type { Field } from '../accounts/fields.ts'
+import { redactConfig } from '../accounts/service.ts'
+import type { AccountEntry, Accounts } from '../accounts/service.ts'
+import { DEFAULT_ACCOUNT } from '../accounts/settings.ts'
+import { toIso } from '../clock.ts'
+import type { ConnectionManager } from '../connections/manager.ts'
+import type { AdapterRegistry } from '../connections/registry.ts'
+import { canonicalName, knownChannels } from '../names.ts'
+import type { ChannelName } from '../names.ts'
+import type { ChannelList, ChannelView, Status } from './schema.ts'
+
+/** What of an account waits to be sent, and what the policies warn of. */
+export interface TrafficInfo {
+  counts(channel: string, accountId: string): Promise<{ readonly outbox: number; readonly deadLetters: number }>
+  warnings(entry: AccountEntry): readonly string[]
+}
+export interface ViewDeps {
+  readonly accounts: Accounts
+  readonly manager: ConnectionManager
+  readonly registry: AdapterRegistry
+  readonly traffic: TrafficInfo
+}
+type StatusView = v.InferOutput<typeof Status>
+type Row = v.InferOutput<typeof ChannelList>['channels'][number]
+
+/** Every channel that is known by name or has an adapter, in the order of the list of names. */
+export function allChannels(registry: AdapterRegistry): readonly ChannelName[] {
+  const known = knownChannels()
+  const names = new Set(known.map(({ name }) => name))
+  return [...known, ...registry.list().filter(({ name }) => !names.has(name))]
+}
+/** Throws `channel_not_found`. */
+export function requireChannel(registry: AdapterRegistry, given: string): ChannelName {
+  const name = canonicalName(given)
+  const channel = allChannels(registry).find((one) => one.name === name)
+  if (!channel) throw new Refusal('channel_not_found', `There is no channel "${given}"`)
+  return channel
+}
+/** The account a request means: the one it names, else the only one, else `default`. */
+export function chooseAccount(entries: readonly AccountEntry[], channel: string, id: string | undefined): string {
+  const own = entries.filter((entry) => entry.channel === channel)
+  return id ?? (own.length === 1 ? own[0]?.id : undefined) ?? DEFAULT_ACCOUNT
+}
+
+export function toRow(
+  { manager, registry }: Pick<ViewDeps, 'manager' | 'registry'>,
+  { name, title, category, description }: ChannelName,
+  entries: readonly AccountEntry[],
+): Row {
+  const own = entries.filter(({ channel }) => channel === name)
+  const states = own.map((entry) => manager.status(entry).state)
+  return {
+    name,
+    display_name: title,
+    category,
+    description,
+    available: registry.find(name) !== undefined,
+    configured: own.length > 0,
+    enabled: own.some(({ enabled }) => enabled),
+    has_token: own.length > 0 && own.every(({ hasToken }) => hasToken),
+    state: states.find((state) => state !== 'connected' && state !== 'disabled') ?? states[0] ?? 'not_configured',
+    accounts: own.length,
+  }
+}
+
+export async function statusOf({ manager, traffic }: ViewDeps, entry: AccountEntry): Promise<StatusView> {
+  const status = manager.status(entry)
+  const { outbox, deadLetters } = await traffic.counts(entry.channel, entry.id)
+  const iso = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
+  return {
+    state: status.state,
+    connected: status.state === 'connected',
+    started_at: iso(status.startedAt),
+    last_message_at: iso(status.lastMessageAt),
+    messages_received: status.messagesReceived,
+    messages_sent: status.messagesSent,
+    failed: status.failed,
+    outbox,
+    dead_letters: deadLetters,
+    next_retry_at: iso(status.nextRetryAt),
+    last_error: status.lastError ?? null,
+    warnings: [...traffic.warnings(entry)],
+  }
+}
+const notConfigured: StatusView = {
+  state: 'not_configured',
+  connected: false,
+  started_at: null,
+  last_message_at: null,
+  messages_received: 0,
+  messages_sent: 0,
+  failed: 0,
+  outbox: 0,
+  dead_letters: 0,
+  next_retry_at: null,
+  last_error: null,
+  warnings: [],
+}
+
+export async function toView(
+  deps: ViewDeps,
+  channel: ChannelName,
+  accountId: string | undefined,
+): Promise<v.InferOutput<typeof ChannelView>> {
+  const { accounts, registry } = deps
+  const { name } = channel
+  const adapter = registry.find(name) ? await registry.load(name) : undefined
+  const entries = await accounts.list()
+  const own = entries.filter((entry) => entry.channel === name)
+  const id = chooseAccount(entries, name, accountId)
+  if (accountId !== undefined && !own.some((entry) => entry.id === accountId))
+    throw new Refusal('not_found', `${name} has no account "${accountId}"`)
+  const list = await Promise.all(
+    own.map(async (entry) => ({
+      account_id: entry.id,
+      source: entry.source,
+      enabled: entry.enabled,
+      has_token: entry.hasToken,
+      config: redactConfig(entry, adapter),
+      status: await statusOf(deps, entry),
+    })),
+  )
+  const chosen = list.find(({ account_id: one }) => one === id)
+  return {
+    ...toRow(deps, channel, entries),
+    config: chosen?.config ?? {},
+    status: chosen?.status ?? notConfigured,
+    account_list: list,
+    fields: fieldList(adapter, chosen?.config ?? {}),
+    sign_in: adapter?.signIn !== undefined,
+    webhook_path: `/api/channels/${name}/webhook${id === DEFAULT_ACCOUNT ? '' : `/${id}`}`,
+    config_template: configTemplate(name, adapter ? fieldsOf(adapter.config) : []),
+  }
+}
+
+function fieldList(adapter: ChannelAdapter | undefined, config: Readonly<Record<string, unknown>>) {
+  const fields = adapter ? [...fieldsOf(adapter.config), ...commonFields()] : []
+  return fields.map(({ options, ...field }) => {
+    const value = config[field.key]
+    const hasValue = value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
+    return { ...field, has_value: hasValue, ...(options && { options: [...options] }) }
+  })
+}
+
+function configTemplate(name: string, fields: readonly Field[]): string {
+  const samples = { secret: '"…"', text: '"…"', choice: '"…"', number: '0', boolean: 'true', list: '[]' }
+  const lines = fields
+    .filter(({ required }) => required)
+    .map(({ key, type, description }) => `${key} = ${samples[type]}${description === '' ? '' : ` # ${description}`}`)
+  return [`[channels.${name}]`, ...lines, 'agent_name = "assistant"', 'allowed_users = []', ''].join('\n')
+}

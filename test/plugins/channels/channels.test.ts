@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
+import type { Json } from '../../support/json.ts'
+import { FakePlatform } from './platform.ts'
+
+let test: PluginTest
+let platform: FakePlatform
+beforeAll(async () => {
+  platform = new FakePlatform()
+  platform.install()
+  test = await startPlugin({
+    plugin: new URL('./test-channel', import.meta.url),
+    builtIns: ['audit', 'settings', 'channels'],
+    config: {
+      channels: {
+        lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },
+        test_chat: [{ account_id: 'of_file', token: 'file-token', enabled: false }],
+      },
+    },
+  })
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const request = (method: string, path: string, body?: unknown) =>
+  test.request<Json>(method, `/api/channels${path}`, body)
+const state = async (account = 'default'): Promise<string> =>
+  (await request('GET', `/test_chat?account_id=${account}`)).body.status.state
+const messageOf = ({ status, body }: { status: number; body: Json }) => [status, body.error?.message]
+
+describe('the list of channels', () => {
+  it('has the 44 names, and channels of plugins, whether or not they are configured', async () => {
+    const { body } = await request('GET', '')
+    expect(body).toMatchObject({ total: 45, configured_count: 2 })
+    const names = body.channels.map(({ name }: Json) => name)
+    expect(new Set(names).size).toBe(45)
+    const rows = Object.fromEntries(body.channels.map((row: Json) => [row.name, row]))
+    expect(rows.signal).toMatchObject({ enabled: false, has_token: false, available: false, configured: false })
+    expect(rows.feishu).toMatchObject({ enabled: false, has_token: true, configured: true, category: 'enterprise' })
+    expect(rows.test_chat).toMatchObject({ available: true, display_name: 'Test chat', category: 'developer' })
+  })
+
+  it('knows other names of a channel, and answers 404 for an unknown one', async () => {
+    expect((await request('GET', '/stoat')).body).toMatchObject({ name: 'revolt', status: { state: 'not_configured' } })
+    expect((await request('GET', '/nowhere')).status).toBe(404)
+  })
+})
+
+describe('an account that is configured over the API', () => {
+  it.each([
+    [{}, 400, 'send the fields'],
+    [{ base_url: 'https://other.example' }, 400, 'token'],
+    [{ token: 'abc' }, 400, 'token: expected at least 4 characters'],
+    [{ token: 'abcd', tokn: 'x' }, 400, 'tokn: unknown field'],
+    [{ token: 'abcd', dm_policy: 'all' }, 400, 'dm_policy'],
+    [{ token: 'abcd', mention_patterns: ['('] }, 400, 'expected a regular expression'],
+    [{ token: 'abcd', depth: 'deep' }, 400, 'depth'],
+    [{ token: 'abcd', account_id: 'of_file' }, 409, 'config.toml'],
+  ])('%j is refused with %i and says why', async (body, status, message) => {
+    expect(messageOf(await request('POST', '/test_chat/configure', body))).toEqual([
+      status,
+      expect.stringContaining(message),
+    ])
+  })
+  it('is refused for a channel without an adapter, and for one that nobody knows', async () => {
+    expect((await request('POST', '/signal/configure', { token: 'abcd' })).status).toBe(409)
+    expect((await request('POST', '/nowhere/configure', { token: 'abcd' })).status).toBe(404)
+  })
+
+  it('connects at once, shows no secret, and is gone when it is removed', async () => {
+    const opened = platform.nextOpen()
+    const { body } = await request('POST', '/test_chat/configure', {
+      account_id: 'default',
+      fields: { token: 'over-the-api', rooms: 'one, two', depth: '3', allowed_users: ['@ada'] },
+    })
+    expect(body).toMatchObject({ status: 'configured', activated: true, started_channels: ['test_chat'] })
+    expect((await opened).config).toMatchObject({ token: 'over-the-api', rooms: ['one', 'two'], depth: 3 })
+    expect(await state()).toBe('connected')
+    const view = (await request('GET', '/test_chat?account_id=default')).body
+    expect(view.config).toMatchObject({ token: '***', rooms: ['one', 'two'], allowed_users: ['@ada'] })
+    expect(JSON.stringify(view)).not.toContain('over-the-api')
+    expect(view.fields.find(({ key }: Json) => key === 'token')).toMatchObject({
+      type: 'secret',
+      required: true,
+      has_value: true,
+    })
+    const removed = await request('DELETE', '/test_chat/configure?account_id=default')
+    expect(removed.body).toMatchObject({ status: 'removed', channel: 'test_chat' })
+    expect(platform.links.at(-1)?.signal.aborted).toBe(true)
+    expect((await request('GET', '/test_chat?account_id=default')).status).toBe(404)
+  })
+
+  it('keeps its secrets from another address', async () => {
+    await request('POST', '/test_chat/configure', { account_id: 'moved', enabled: false, token: 'abcdef' })
+    const move = (body: object) => request('POST', '/test_chat/configure', { account_id: 'moved', ...body })
+    expect(messageOf(await move({ base_url: 'https://evil.example' }))).toEqual([
+      400,
+      expect.stringContaining('send token again'),
+    ])
+    expect((await move({ base_url: 'https://evil.example', token: 'ghijkl' })).status).toBe(200)
+    expect((await move({ depth: 2, token: '***' })).status).toBe(200)
+    expect((await request('DELETE', '/test_chat/configure?account_id=moved')).status).toBe(200)
+  })
+
+  it('is switched off and on, and tries again then', async () => {
+    await request('POST', '/test_chat/configure', { account_id: 'switched', enabled: false, token: 'wrong-token' })
+    expect(await state('switched')).toBe('disabled')
+    const query = '?account_id=switched'
+    expect((await request('PUT', `/test_chat/enable${query}`)).body).toEqual({
+      status: 'enabled',
+      channel: 'test_chat',
+    })
+    await expect.poll(() => state('switched')).toBe('misconfigured')
+    const { status } = (await request('GET', `/test_chat${query}`)).body
+    expect(status.last_error).toBe('the token *** was refused')
+    expect((await request('PUT', `/test_chat/disable${query}`)).body.status).toBe('disabled')
+    expect(await state('switched')).toBe('disabled')
+    expect((await request('PUT', '/test_chat/enable?account_id=of_file')).status).toBe(409)
+    await request('DELETE', `/test_chat/configure${query}`)
+  })
+})
+
+describe('a test of a channel', () => {
+  it('answers 200 with how it went, and 404 for an unknown channel', async () => {
+    await request('POST', '/test_chat/configure', { account_id: 'tested', enabled: false, token: 'abcd' })
+    const run = (path: string, body?: object) => request('POST', `${path}/test`, body)
+    expect((await run('/test_chat', { account_id: 'tested' })).body).toEqual({
+      status: 'ok',
+      message: 'The credentials are accepted: @bot.',
+    })
+    await request('POST', '/test_chat/configure', { account_id: 'tested', token: 'wrong-token' })
+    expect((await run('/test_chat', { account_id: 'tested' })).body).toEqual({
+      status: 'error',
+      message: 'the token is wrong',
+    })
+    expect((await run('/signal')).body).toMatchObject({ status: 'error' })
+    const unknown = await run('/nowhere')
+    expect([unknown.status, unknown.body.status]).toEqual([404, 'error'])
+    await request('DELETE', '/test_chat/configure?account_id=tested')
+  })
+})
+
+it('every change is in the audit log', async () => {
+  const { body } = await test.request<Json>('GET', '/api/audit/recent?limit=200')
+  const details = body.entries.map((entry: Json) => entry.details)
+  for (const part of [
+    'configured: ',
+    'removed',
+    'enabled',
+    'disabled',
+    'connected for the first time',
+    'cannot connect',
+  ])
+    expect(details).toContainEqual(expect.stringContaining(part))
+  expect(JSON.stringify(details)).not.toContain('over-the-api')
+})
