@@ -53,7 +53,9 @@ export interface PluginConnector {
 
 /** The network under one set of rules. */
 export interface PluginNetwork extends PluginConnector {
+  /** Requests to other systems. */
   readonly fetch: Fetch
+  /** Throws `forbidden`, with the setting that would permit it, if a request to this address would be refused. */
   readonly admit: (url: string | URL) => Promise<void>
 }
 

@@ -15,7 +15,7 @@ import { AccountStore } from './accounts/store.ts'
 import { systemClock, toIso } from './clock.ts'
 import type { Section, Settings } from './config.ts'
 import type { LinkDeps } from './connections/link.ts'
-import { ConnectionManager } from './connections/manager.ts'
+import { AccountConnections } from './connections/account-connections.ts'
 import { AdapterRegistry } from './connections/registry.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
@@ -41,16 +41,16 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
     })
   }
   const registry = new AdapterRegistry(async () => {
-    await manager.sync()
+    await connections.sync()
   })
   const accounts = createAccounts(ctx, registry)
   const link = createLinkDeps(ctx)
-  const manager = createManager(ctx, { registry, accounts, background, link })
-  ctx.own('connections', () => manager.close('the plugin is being unloaded'))
+  const connections = createConnections(ctx, { registry, accounts, background, link })
+  ctx.own('connections', () => connections.close('the plugin is being unloaded'))
   ctx.routes.add(
     ...channelRoutes({
       accounts,
-      manager,
+      connections,
       registry,
       background,
       link,
@@ -63,18 +63,18 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
       },
     }),
   )
-  const begin = (): void => background(() => manager.begin())
+  const begin = (): void => background(() => connections.begin())
   // A reloaded plugin is not told again that the daemon listens.
   if (services.daemon.ownPort.host() !== undefined) begin()
   else hooks.on(DaemonListening, begin)
   jobs.every('connections', 60_000, async () => {
-    await manager.begin()
+    await connections.begin()
   })
   return { channels: registry }
 }
 
 function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {
-  const connections = new ConnectionStore(db)
+  const states = new ConnectionStore(db)
   return new Accounts({
     file: readFileAccounts(config.channels),
     store: new AccountStore(db),
@@ -83,7 +83,7 @@ function createAccounts({ config, db, vault, services, admit }: HostContext, reg
     registry,
     commit: (statements) => db.batch(statements),
     admit,
-    forget: (channel, id) => [connections.removeStates(channel, id)],
+    forget: (channel, id) => [states.removeStates(channel, id)],
     maxAccounts: config.max_accounts,
     now: () => toIso(systemClock.now()),
   })
@@ -103,15 +103,18 @@ function createLinkDeps(ctx: HostContext): LinkDeps {
   }
 }
 
-interface ManagerParts {
+interface ConnectionParts {
   readonly link: LinkDeps
   readonly registry: AdapterRegistry
   readonly accounts: Accounts
   readonly background: (work: () => Promise<unknown>) => void
 }
-function createManager(ctx: HostContext, { registry, accounts, background, link }: ManagerParts): ConnectionManager {
+function createConnections(
+  ctx: HostContext,
+  { registry, accounts, background, link }: ConnectionParts,
+): AccountConnections {
   const { config, hooks, log, services } = ctx
-  return new ConnectionManager({
+  return new AccountConnections({
     ...link,
     accounts,
     registry,

@@ -11,7 +11,7 @@ export function accountRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [configureRoute(deps), removeRoute(deps), switchRoute(deps, true), switchRoute(deps, false)]
 }
 
-function configureRoute({ accounts, manager, registry, background }: RouteDeps): AnyRoute {
+function configureRoute({ accounts, connections, registry, background }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/:name/configure',
@@ -51,7 +51,7 @@ function configureRoute({ accounts, manager, registry, background }: RouteDeps):
       const id = given ?? DEFAULT_ACCOUNT
       await accounts.configure({ channel: name, id, enabled, fields })
       const activated = (await accounts.find(name, id))?.enabled ?? false
-      background(() => manager.restartAccount(name, id))
+      background(() => connections.restartAccount(name, id))
       return {
         status: 'configured' as const,
         channel: name,
@@ -66,7 +66,7 @@ function configureRoute({ accounts, manager, registry, background }: RouteDeps):
   })
 }
 
-function removeRoute({ accounts, manager, registry }: RouteDeps): AnyRoute {
+function removeRoute({ accounts, connections, registry }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/channels/:name/configure',
@@ -82,7 +82,7 @@ function removeRoute({ accounts, manager, registry }: RouteDeps): AnyRoute {
       const { name } = requireChannel(registry, params.name)
       const id = chooseAccount(await accounts.list(), name, query.account_id)
       await accounts.remove(name, id)
-      await manager.sync()
+      await connections.sync()
       const remaining = new Set((await accounts.list()).map(({ channel }) => channel)).size
       return {
         status: 'removed' as const,
@@ -95,7 +95,7 @@ function removeRoute({ accounts, manager, registry }: RouteDeps): AnyRoute {
   })
 }
 
-function switchRoute({ accounts, manager, registry, background }: RouteDeps, enabled: boolean): AnyRoute {
+function switchRoute({ accounts, connections, registry, background }: RouteDeps, enabled: boolean): AnyRoute {
   const status = enabled ? ('enabled' as const) : ('disabled' as const)
   return defineRoute({
     method: 'PUT',
@@ -116,8 +116,8 @@ function switchRoute({ accounts, manager, registry, background }: RouteDeps, ena
       const id = chooseAccount(await accounts.list(), name, query.account_id)
       if (enabled && !registry.find(name)) throw new Refusal('conflict', `There is no adapter for ${name} yet`)
       await accounts.setEnabled(name, id, enabled)
-      if (enabled) background(() => manager.restartAccount(name, id))
-      else await manager.sync()
+      if (enabled) background(() => connections.restartAccount(name, id))
+      else await connections.sync()
       return { status, channel: name }
     },
   })

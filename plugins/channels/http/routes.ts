@@ -65,7 +65,7 @@ function viewRoute(deps: RouteDeps): AnyRoute {
   })
 }
 
-function reloadRoute({ configuration, manager, log }: RouteDeps): AnyRoute {
+function reloadRoute({ configuration, connections, log }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/reload',
@@ -78,7 +78,7 @@ function reloadRoute({ configuration, manager, log }: RouteDeps): AnyRoute {
     errors: ['service_unavailable'],
     async handle() {
       const { changed } = await configuration.reload()
-      const started = await manager.restart()
+      const started = await connections.restart()
       if (changed.length > 0) log.info(`the configuration was read again: ${changed.length} keys changed`)
       return { status: 'ok' as const, started: [...started] }
     },
@@ -133,7 +133,7 @@ function isAlias(name: string, { registry }: RouteDeps): boolean {
 }
 
 async function runTest(
-  { registry, link, probeMs, send, manager }: RouteDeps,
+  { registry, link, probeMs, send, connections }: RouteDeps,
   account: Account,
   chatId: string | undefined,
   signal: AbortSignal,
@@ -141,7 +141,7 @@ async function runTest(
   const adapter = await registry.load(account.channel)
   if (chatId !== undefined) {
     await send(account, chatId, 'This is a test message of svc.', randomUUID())
-    const isOpen = manager.find(account.channel, account.id) !== undefined
+    const isOpen = connections.find(account.channel, account.id) !== undefined
     return isOpen ? `The message is on its way to ${chatId}.` : 'The message waits: the account is not connected.'
   }
   const { withLink } = await import('../connections/probe.ts')

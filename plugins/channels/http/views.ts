@@ -7,7 +7,7 @@ import { redactConfig } from '../accounts/service.ts'
 import type { AccountEntry, Accounts } from '../accounts/service.ts'
 import { DEFAULT_ACCOUNT } from '../accounts/settings.ts'
 import { toIso } from '../clock.ts'
-import type { ConnectionManager } from '../connections/manager.ts'
+import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
 import { canonicalName, knownChannels } from '../names.ts'
 import type { ChannelName } from '../names.ts'
@@ -20,7 +20,7 @@ export interface TrafficInfo {
 }
 export interface ViewDeps {
   readonly accounts: Accounts
-  readonly manager: ConnectionManager
+  readonly connections: AccountConnections
   readonly registry: AdapterRegistry
   readonly traffic: TrafficInfo
 }
@@ -47,12 +47,12 @@ export function chooseAccount(entries: readonly AccountEntry[], channel: string,
 }
 
 export function toRow(
-  { manager, registry }: Pick<ViewDeps, 'manager' | 'registry'>,
+  { connections, registry }: Pick<ViewDeps, 'connections' | 'registry'>,
   { name, title, category, description }: ChannelName,
   entries: readonly AccountEntry[],
 ): Row {
   const own = entries.filter(({ channel }) => channel === name)
-  const states = own.map((entry) => manager.status(entry).state)
+  const states = own.map((entry) => connections.status(entry).state)
   return {
     name,
     display_name: title,
@@ -67,8 +67,8 @@ export function toRow(
   }
 }
 
-export async function statusOf({ manager, traffic }: ViewDeps, entry: AccountEntry): Promise<StatusView> {
-  const status = manager.status(entry)
+export async function statusOf({ connections, traffic }: ViewDeps, entry: AccountEntry): Promise<StatusView> {
+  const status = connections.status(entry)
   const { outbox, deadLetters } = await traffic.counts(entry.channel, entry.id)
   const iso = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
   return {

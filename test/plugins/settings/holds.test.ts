@@ -89,6 +89,7 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'outbound.idle_timeout_ms': ({ app }) => app.settings().outbound.idleTimeoutMs,
   'outbound.max_bytes': ({ app }) => app.settings().outbound.maxBytes,
   'outbound.max_redirects': ({ app }) => app.settings().outbound.maxRedirects,
+  'outbound.plugin_connections': ({ app }) => app.settings().outbound.maxPluginConnections,
   'outbound.program_connections': ({ app }) => app.settings().programs.maxConnections,
   'outbound.total_program_connections': ({ app }) => app.settings().programs.maxTotalConnections,
   'plugins.drain_ms': ({ app }) => app.settings().drainMs,

@@ -13,7 +13,7 @@ import type { ConnectionStatus } from './status.ts'
 import { AccountSupervisor } from './supervisor.ts'
 import type { SupervisorSettings } from './supervisor.ts'
 
-export interface ManagerDeps extends LinkDeps {
+export interface AccountConnectionsDeps extends LinkDeps {
   readonly accounts: Pick<Accounts, 'list' | 'resolve'>
   readonly registry: AdapterRegistry
   readonly settings: SupervisorSettings
@@ -31,13 +31,13 @@ interface Entry {
 }
 
 /** Runs a supervisor for each enabled account that has an adapter. */
-export class ConnectionManager implements Connections {
-  readonly #deps: ManagerDeps
+export class AccountConnections implements Connections {
+  readonly #deps: AccountConnectionsDeps
   readonly #running = new Map<string, Entry>()
   readonly #listeners = new Set<(channel: string, accountId: string) => void>()
   readonly #queue = new SerialQueue()
   #state: 'waiting' | 'started' | 'closed' = 'waiting'
-  constructor(deps: ManagerDeps) {
+  constructor(deps: AccountConnectionsDeps) {
     this.#deps = deps
   }
 
