@@ -1,0 +1,9 @@
+import { defineChannel } from 'svc/channels'
+
+export default defineChannel('1.0.0', {
+  name: 'irc',
+  title: 'IRC',
+  category: 'messaging',
+  description: 'A bot in the channels and private messages of an IRC network.',
+  load: () => import('./adapter.ts'),
+})
