@@ -1,4 +1,6 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { startFakeMatrix } from '../support/platforms/matrix.ts'
+import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
@@ -36,6 +38,16 @@ const channels: readonly ChannelRow[] = [
     name: 'slack by the Events API',
     load: () => import('../../adapters/channels/slack/adapter.ts'),
     start: () => startFakeSlack({ webhook: true }),
+  },
+  {
+    name: 'mattermost',
+    load: () => import('../../adapters/channels/mattermost/adapter.ts'),
+    start: startFakeMattermost,
+  },
+  {
+    name: 'matrix',
+    load: () => import('../../adapters/channels/matrix/adapter.ts'),
+    start: startFakeMatrix,
   },
 ]
 

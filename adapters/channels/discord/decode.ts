@@ -106,6 +106,8 @@ function textOf(message: Message, botId: string): string {
     .replaceAll(/<@!?(\d+)>/g, (mention, id: string) => (id === botId ? '' : nameOf(names.get(id), mention)))
     .replaceAll(/<a?(:\w+:)\d+>/g, '$1')
     .trim()
+    // What is addressed to the bot begins with its name and often a comma.
+    .replace(mentionOf(botId).test(message.content) ? /^[,:]\s*/ : '', '')
   const stickers = message.sticker_items.map(({ name }) => `[sticker: ${name}]`)
   return [text, ...stickers].filter((part) => part !== '').join('\n')
 }

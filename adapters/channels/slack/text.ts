@@ -3,7 +3,9 @@ const MARKUP = /<([^<>]+)>/g
 
 /** The text of a message as Markdown, without the mention of the bot. */
 export function readText(text: string, botId: string): string {
-  return unescape(text.replaceAll(MARKUP, (_, inner: string) => readMarkup(inner, botId))).trim()
+  const plain = unescape(text.replaceAll(MARKUP, (_, inner: string) => readMarkup(inner, botId))).trim()
+  // What is addressed to the bot begins with its name and often a comma.
+  return mentions(text, botId) ? plain.replace(/^[,:]\s*/, '') : plain
 }
 
 export function mentions(text: string, userId: string): boolean {

@@ -219,7 +219,7 @@ describe('messages', () => {
 
   it.each([
     ['a plain one', {}, { text: 'hello', mentionsBot: false, sender: { id: '222', name: 'Ada', handle: '@ada' } }],
-    ['a mention', { content: '<@111> hi', mentions: [bot] }, { text: 'hi', mentionsBot: true }],
+    ['a mention', { content: '<@111>, hi', mentions: [bot] }, { text: 'hi', mentionsBot: true }],
     ['an old mention', { content: 'hi <@!111>' }, { text: 'hi', mentionsBot: true }],
     ['another mention', { content: 'ask <@7>', mentions: [{ id: '7', username: 'bob' }] }, { text: 'ask @bob' }],
     ['an emoji', { content: '<a:party:99> now' }, { text: ':party: now' }],

@@ -190,7 +190,7 @@ describe('messages', () => {
   })
 
   it.each([
-    ['<@U00BOT> a &lt; b &amp;&amp; c', 'a < b && c'],
+    ['<@U00BOT>: a &lt; b &amp;&amp; c', 'a < b && c'],
     [
       'see <https://example.org|the page> and <https://example.org>',
       'see [the page](https://example.org) and https://example.org',
