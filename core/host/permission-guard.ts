@@ -30,8 +30,10 @@ export function restrictedMembers(members: Members, definition: AnyPlugin, deps:
   const require = createRequire(definition, deps.log)
   const checkUrl = createHostCheck(definition, deps.log)
   const checkSql = createTableCheck(definition.name, require, deps)
+  // Every member is listed: a new one is refused until it is decided here.
   return {
-    ...members,
+    storage: members.storage,
+    metrics: members.metrics,
     routes: restrictRoutes(members.routes, require),
     credentials: {
       ...members.credentials,
@@ -76,6 +78,7 @@ function restrictOutbound(network: PluginNetwork, checkUrl: (url: URL) => void):
       checkUrl(targetOfWebSocket(url))
       return await network.webSocket(url, options)
     },
+    // Only for connections that are open.
     startTls: network.startTls,
   }
 }

@@ -16,7 +16,7 @@ export interface CallCounts {
 }
 
 /** What running work of a retired copy may need until it ends. */
-const RESOURCES: ReadonlySet<string> = new Set(['own', 'process'])
+const RESOURCES: ReadonlySet<string> = new Set(['connection', 'own', 'process'])
 
 /** Owns everything one plugin registered; closing it undoes the registrations newest first. */
 export class Scope {

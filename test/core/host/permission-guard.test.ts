@@ -42,6 +42,12 @@ const actions: readonly (readonly [action: string, permission: string, uses: str
   [`ctx.tools.add(${tool})`, 'tool:roll_dice', `tools: ['roll_dice']`],
   [`await ctx.tools.call('current_time', {}, ${call})`, 'tool:current_time', `tools: ['current_time']`],
   [`await ctx.admit('https://api.example.org/x')`, 'host:api.example.org', `hosts: ['*.example.org']`],
+  [
+    `await ctx.connect({ host: 'irc.example.org', port: 6697 })`,
+    'host:irc.example.org:6697',
+    `hosts: ['irc.example.org:6697']`,
+  ],
+  [`await ctx.webSocket('wss://chat.example.org/x')`, 'host:chat.example.org', `hosts: ['chat.example.org']`],
   [`await ctx.db.all\`SELECT 1 AS one\``, 'tables', 'tables: true'],
   [`await ctx.vault.write('key', 'value')`, 'secret:key', `secrets: ['key']`],
   [`await ctx.vault.read('key')`, 'secret:key', 'secrets: true'],
@@ -54,7 +60,7 @@ describe('a plugin that declares what it uses', () => {
     expect(await attempt(action, 'uses: {},')).toMatch(
       new RegExp(`may not use "${RegExp.escape(permission)}": it does not declare it. Add uses: \\{ `),
     )
-    expect(await attempt(action, `uses: { ${uses} },`)).toBe('loaded')
+    expect(await attempt(action, `uses: { ${uses} },`)).toMatch(/^loaded$|this daemon has no network$/)
     await host.app.host.unload(`guarded-${count}`)
   })
 
