@@ -9,6 +9,7 @@ import { requiredIds } from './definition.ts'
 import { findEntry } from './folders.ts'
 import { plan } from './graph.ts'
 import { mount } from './instance.ts'
+import type { Instance } from './instance.ts'
 import { commandLine } from '../process/command-name.ts'
 import { omitUndefined } from '../schema/object.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
@@ -470,7 +471,7 @@ export class Host {
     slot.state = 'unloading'
     try {
       await instance.scope.close(this.#deps.drainMs())
-      return undefined
+      return this.#reportLeftovers(slot, instance)
     } catch (error) {
       const reasons = error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]
       const reason = `did not unload cleanly: ${reasons.join('; ')}`
@@ -479,6 +480,15 @@ export class Host {
     } finally {
       slot.instance = undefined
     }
+  }
+
+  /** What a plugin made without its context stays in the process until it ends by itself. */
+  #reportLeftovers({ name }: Slot, { leftovers }: Instance): string | undefined {
+    const left = leftovers?.list() ?? []
+    if (left.length === 0) return undefined
+    const reason = `left behind ${left.join(', ')}: pass what ends it to ctx.own`
+    this.#deps.log.warn(`plugin "${name}" ${reason}`)
+    return reason
   }
 
   async #takeOut(slot: Slot): Promise<void> {

@@ -4,6 +4,7 @@ import type { Access } from './access.ts'
 import type { PluginContext } from './context.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 import { PluginProblem } from './definition.ts'
+import type { Leftovers } from './leftovers.ts'
 
 /** The members of the context of one plugin, bound to its scope. */
 export type Members = Pick<
@@ -31,6 +32,8 @@ export interface Instance {
   readonly scope: Scope
   /** Provided services, by id. */
   readonly services: ReadonlyMap<string, unknown>
+  /** What it made without its context. */
+  readonly leftovers: Leftovers | undefined
 }
 export interface Mounting {
   readonly log: ConsolaInstance
@@ -57,11 +60,16 @@ export async function mount(
       ...mounting,
       members: await membersOf(scope, definition, mounting),
     })
-    const provided: unknown = await withinTime(
-      scope.run(() => definition.setup(context)),
-      mounting.setupMs,
-    )
-    return { scope, services: collect(definition, provided) }
+    const setup = (): Promise<unknown> =>
+      withinTime(
+        scope.run(() => definition.setup(context)),
+        mounting.setupMs,
+      )
+    if (mounting.access === 'built-in')
+      return { scope, services: collect(definition, await setup()), leftovers: undefined }
+    const { watchSetup } = await import('./leftovers.ts')
+    const { result, leftovers } = await watchSetup(setup)
+    return { scope, services: collect(definition, result), leftovers }
   } catch (error) {
     await scope.close(mounting.drainMs).catch((closing: unknown) => {
       mounting.log.error(`plugin "${definition.name}" left something behind when its setup failed`, closing)
