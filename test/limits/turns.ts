@@ -200,9 +200,10 @@ export const models: LimitGroup = {
         back_off_min_ms: 1,
         back_off_max_ms: 2,
         retry_after_max_ms: 50,
-        first_event_ms: 600,
-        idle_ms: 400,
-        answer_ms: 1200,
+        // Long enough for a loaded machine that has to do something within it.
+        first_event_ms: 1500,
+        idle_ms: 1000,
+        answer_ms: 2500,
         breaker_failures: 3,
         breaker_trial_ms: 700,
         circuit_wait_ms: 750,
