@@ -1,12 +1,18 @@
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type * as v from 'valibot'
-import type { ChannelAdapter, ChannelRegistry, InboundMessage } from 'svc/channels'
+import type { ChannelRegistry } from 'svc/channels'
 import { DaemonListening } from 'svc/internal'
 import type { Configuration, Daemon } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
+import type { Chat, SlashCommands, Turns } from '../chat/contract.ts'
+import type { Workspaces } from '../files/contract.ts'
+import type { Journal } from '../journal/contract.ts'
+import type { Screening } from '../screening/contract.ts'
+import type { Sessions } from '../sessions/contract.ts'
 import { accountKey } from './accounts/account.ts'
 import type { Account } from './accounts/account.ts'
 import { readFileAccounts } from './accounts/file-accounts.ts'
@@ -19,17 +25,25 @@ import { AccountConnections } from './connections/account-connections.ts'
 import { AdapterRegistry } from './connections/registry.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
+import type { Messaging } from './messaging.ts'
+import { createTraffic, sendText, trafficInfo } from './traffic.ts'
 import { channelRoutes } from './http/routes.ts'
-import type { TrafficInfo } from './http/views.ts'
 
 export type HostContext = PluginContext<
   Settings & { readonly channels: v.InferOutput<typeof Section> },
   {
+    agents: ServiceToken<Agents>
     audit: ServiceToken<Audit>
+    chat: ServiceToken<Chat>
     configuration: ServiceToken<Configuration>
     daemon: ServiceToken<Daemon>
+    journal: ServiceToken<Journal>
+    screening: ServiceToken<Screening>
+    sessions: ServiceToken<Sessions>
+    slashCommands: ServiceToken<SlashCommands>
+    turns: ServiceToken<Turns>
   },
-  {}
+  { approvals: ServiceToken<Approvals>; workspaces: ServiceToken<Workspaces> }
 >
 
 /** Everything of the plugin: loaded by `setup`, so that its code is no part of the file that every start evaluates. */
@@ -45,7 +59,9 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
   })
   const accounts = createAccounts(ctx, registry)
   const link = createLinkDeps(ctx)
-  const connections = createConnections(ctx, { registry, accounts, background, link })
+  const messaging = createTraffic(ctx, { registry, accounts, connections: () => connections })
+  const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
+  connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
   ctx.own('connections', () => connections.close('the plugin is being unloaded'))
   ctx.routes.add(
     ...channelRoutes({
@@ -55,15 +71,17 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
       background,
       link,
       log,
-      traffic: noTraffic,
+      traffic: trafficInfo(messaging),
       configuration: services.configuration,
       probeMs: config.open_timeout_secs * 1000,
-      send: async (account) => {
-        throw new Refusal('service_unavailable', `${account.channel} has no outbox`)
-      },
+      send: sendText(messaging, registry),
     }),
   )
-  const begin = (): void => background(() => connections.begin())
+  const begin = (): void =>
+    background(async () => {
+      await messaging.resume()
+      await connections.begin()
+    })
   // A reloaded plugin is not told again that the daemon listens.
   if (services.daemon.ownPort.host() !== undefined) begin()
   else hooks.on(DaemonListening, begin)
@@ -89,8 +107,6 @@ function createAccounts({ config, db, vault, services, admit }: HostContext, reg
   })
 }
 
-const noTraffic: TrafficInfo = { counts: async () => ({ outbox: 0, deadLetters: 0 }), warnings: () => [] }
-
 function createLinkDeps(ctx: HostContext): LinkDeps {
   const { db, vault, log } = ctx
   return {
@@ -104,6 +120,7 @@ function createLinkDeps(ctx: HostContext): LinkDeps {
 }
 
 interface ConnectionParts {
+  readonly messaging: Messaging
   readonly link: LinkDeps
   readonly registry: AdapterRegistry
   readonly accounts: Accounts
@@ -111,7 +128,7 @@ interface ConnectionParts {
 }
 function createConnections(
   ctx: HostContext,
-  { registry, accounts, background, link }: ConnectionParts,
+  { registry, accounts, background, link, messaging }: ConnectionParts,
 ): AccountConnections {
   const { config, hooks, log, services } = ctx
   return new AccountConnections({
@@ -121,7 +138,7 @@ function createConnections(
     settings: config,
     random: Math.random,
     leaseHolder: hash('sha256', `${hostname()}\n${services.daemon.config().homeDir}`).slice(0, 32),
-    receive,
+    receive: (account, adapter, message) => messaging.inbox.receive(account, adapter, message),
     observe(account, event, reason) {
       const { channel, id: accountId } = account
       background(async () => {
@@ -138,10 +155,6 @@ function createConnections(
 
 /** No key of an adapter: theirs are short names. */
 const FIRST_CONNECTION = '@first-connection'
-
-async function receive(account: Account, _adapter: ChannelAdapter, message: InboundMessage): Promise<void> {
-  throw new Error(`there is no inbox for ${accountKey(account.channel, account.id)}: ${message.id} is not accepted`)
-}
 
 async function noteFirstConnection({ db, services }: HostContext, { channel, id }: Account): Promise<void> {
   const store = new ConnectionStore(db)

@@ -9,7 +9,7 @@ import type { Workspaces } from '../files/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
-import type { Account } from './accounts/account.ts'
+import type { Account, FindAccount } from './accounts/account.ts'
 import { accountKey } from './accounts/account.ts'
 import { systemClock, toIso } from './clock.ts'
 import type { Clock } from './clock.ts'
@@ -48,22 +48,12 @@ export interface MessagingDeps extends Pick<
   readonly screening: Screening
   readonly approvals: () => Approvals | undefined
   readonly workspaces: () => Workspaces | undefined
-  readonly connections: Connections
-  readonly account: (channel: string, accountId: string) => Account | undefined
+  readonly connections: Pick<Connections, 'find'>
+  readonly account: FindAccount
   /** Imports the code of the channel; `undefined` when its plugin is not there. */
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
   readonly clock?: Clock
 }
-/** What happened in an account since the plugin was loaded. */
-export interface AccountCounts {
-  received: number
-  sent: number
-  failed: number
-  lastMessageAt: string | null
-  /** A chat that no agent answers. */
-  unanswered: string | undefined
-}
-
 /** What lies between the connections and the agents: inbox, policies, routing, commands and outbox. */
 export class Messaging {
   readonly inbox: Inbox
@@ -74,7 +64,8 @@ export class Messaging {
   readonly router: Router
   readonly #deps: MessagingDeps
   readonly #notices: Notices
-  readonly #counts = new Map<string, AccountCounts>()
+  /** By account: a chat that no agent answers. */
+  readonly #unanswered = new Map<string, string>()
 
   constructor(deps: MessagingDeps) {
     const { config, db, vault, audit, clock = systemClock, leaving: signal } = deps
@@ -133,19 +124,11 @@ export class Messaging {
       router,
       conversations,
       outbox,
-      unanswered: (account, chat) => {
-        this.counts(account.channel, account.id).unanswered = chat
-      },
+      unanswered: (account, chat) => this.#note(account, chat),
     })
   }
 
-  /** Goes on with what an earlier process left, and with what waits for an account when it connects. */
-  async start(): Promise<void> {
-    this.#deps.connections.onChange((channel, accountId) => this.outbox.wake(channel, accountId))
-    await this.outbox.recover()
-    await this.inbox.resume()
-  }
-  /** Finds messages that nobody works on. */
+  /** Goes on with messages that nobody works on, such as those of an earlier process. */
   async resume(): Promise<void> {
     await this.inbox.resume()
   }
@@ -158,29 +141,28 @@ export class Messaging {
   async askForApproval(approval: Approval): Promise<void> {
     await this.#notices.askForApproval(approval)
   }
-  counts(channel: string, accountId: string): AccountCounts {
-    const key = accountKey(channel, accountId)
-    const counts = this.#counts.get(key) ?? {
-      received: 0,
-      sent: 0,
-      failed: 0,
-      lastMessageAt: null,
-      unanswered: undefined,
-    }
-    this.#counts.set(key, counts)
-    return counts
+  /** What the operator should know of an account beside its connection. */
+  async warnings(account: Account): Promise<readonly string[]> {
+    const { allowed_users: users, operators } = account.settings
+    const warnings: string[] = []
+    if (users.includes('*'))
+      warnings.push('open to everybody: allowed_users contains "*", so strangers spend tokens and may use the tools')
+    else if (users.length + operators.length === 0 && (await this.pairing.count(account)) === 0)
+      warnings.push(`open to nobody: add allowed_users, or pair somebody with \`svc channels pair ${account.channel}\``)
+    const chat = this.#unanswered.get(accountKey(account.channel, account.id))
+    if (chat !== undefined)
+      warnings.push(`no agent answers in chat ${chat}: set agent_name, or add a binding with POST /api/bindings`)
+    return warnings
+  }
+  #note({ channel, id }: Account, chat: string | undefined): void {
+    if (chat === undefined) this.#unanswered.delete(accountKey(channel, id))
+    else this.#unanswered.set(accountKey(channel, id), chat)
   }
 
   #received(row: InboxRow): void {
-    const counts = this.counts(row.channel, row.account)
-    counts.received++
-    counts.lastMessageAt = row.received_at
     this.#background(() => this.#deps.hooks.emit(MessageReceived, toReceived(row)))
   }
   #settled(row: OutboxRow): void {
-    const counts = this.counts(row.channel, row.account)
-    if (row.state === 'sent') counts.sent++
-    else counts.failed++
     this.#background(() => this.#deps.hooks.emit(MessageSent, toSent(row)))
   }
   /** Runs work that unloading waits for. */

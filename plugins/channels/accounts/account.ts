@@ -15,3 +15,5 @@ export interface Account {
 }
 /** The name of an account in logs, queues and maps. */
 export const accountKey = (channel: string, id: string): string => `${channel}/${id}`
+/** The account as it is configured now; `undefined` when it was removed. */
+export type FindAccount = (channel: string, accountId: string) => Promise<Account | undefined>

@@ -16,7 +16,7 @@ import type { ChannelList, ChannelView, Status } from './schema.ts'
 /** What of an account waits to be sent, and what the policies warn of. */
 export interface TrafficInfo {
   counts(channel: string, accountId: string): Promise<{ readonly outbox: number; readonly deadLetters: number }>
-  warnings(entry: AccountEntry): readonly string[]
+  warnings(entry: AccountEntry): Promise<readonly string[]>
 }
 export interface ViewDeps {
   readonly accounts: Accounts
@@ -83,7 +83,7 @@ export async function statusOf({ connections, traffic }: ViewDeps, entry: Accoun
     dead_letters: deadLetters,
     next_retry_at: iso(status.nextRetryAt),
     last_error: status.lastError ?? null,
-    warnings: [...traffic.warnings(entry)],
+    warnings: [...(await traffic.warnings(entry))],
   }
 }
 const notConfigured: StatusView = {

@@ -6,7 +6,7 @@ import type { Workspaces } from '../../files/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Screening } from '../../screening/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
-import type { Account } from '../accounts/account.ts'
+import type { Account, FindAccount } from '../accounts/account.ts'
 import type { ChatCommands } from '../commands/chat-commands.ts'
 import type { Connections } from '../connections/connections.ts'
 import { stableId } from '../outbox/message.ts'
@@ -21,14 +21,14 @@ import type { InboxRow } from './schema.ts'
 import type { Received, TurnAnswerer } from './turn-answerer.ts'
 
 export interface MessageHandlerDeps {
-  readonly account: (channel: string, accountId: string) => Account | undefined
+  readonly account: FindAccount
   /** Imports the code of the channel; `undefined` when its plugin is not there. */
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
   readonly answerer: TurnAnswerer
   readonly commands: ChatCommands
   readonly router: Router
   readonly conversations: Conversations
-  readonly connections: Connections
+  readonly connections: Pick<Connections, 'find'>
   readonly chat: Pick<Chat, 'accept'>
   readonly outbox: Outbox
   readonly screening: Screening
@@ -53,7 +53,7 @@ export class MessageHandler {
   }
 
   async handle(row: InboxRow): Promise<Handled> {
-    const account = this.#deps.account(row.channel, row.account)
+    const account = await this.#deps.account(row.channel, row.account)
     if (!account) return { outcome: 'parked', reason: 'the account was removed', statements: [] }
     const adapter = await this.#deps.adapter(row.channel)
     if (!adapter) return { outcome: 'postponed', reason: 'the channel is not loaded', afterMs: WAIT_FOR_ADAPTER_MS }

@@ -1,7 +1,7 @@
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Statement } from 'svc/sdk'
 import type { Approval } from '../../approvals/contract.ts'
-import type { Account } from '../accounts/account.ts'
+import type { Account, FindAccount } from '../accounts/account.ts'
 import { stableId } from '../outbox/message.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { destinationOf } from './message-handler.ts'
@@ -11,7 +11,7 @@ import type { InboxStore } from './store.ts'
 export interface NoticesDeps {
   readonly outbox: Outbox
   readonly inbox: Pick<InboxStore, 'find'>
-  readonly account: (channel: string, accountId: string) => Account | undefined
+  readonly account: FindAccount
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
 }
 
@@ -65,7 +65,7 @@ export class Notices {
     })
   }
   async #origin(row: InboxRow) {
-    const account = this.#deps.account(row.channel, row.account)
+    const account = await this.#deps.account(row.channel, row.account)
     const adapter = account && (await this.#deps.adapter(row.channel))
     if (!account || !adapter) return undefined
     return { account, capabilities: adapter.capabilities, to: destinationOf(row.message) }

@@ -18,7 +18,7 @@ export interface TurnAnswererDeps {
   readonly chat: Pick<Chat, 'accept'>
   readonly turns: Turns
   readonly outbox: Outbox
-  readonly connections: Connections
+  readonly connections: Pick<Connections, 'find'>
   readonly hooks: Pick<Hooks, 'apply'>
   readonly clock: Clock
   readonly log: Pick<Logger, 'debug'>

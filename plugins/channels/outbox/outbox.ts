@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 
 export interface OutboxDeps {
   readonly store: OutboxStore
-  readonly connections: Connections
+  readonly connections: Pick<Connections, 'find'>
   readonly journal: Pick<Journal, 'intend' | 'settle'>
   readonly audit: Pick<Audit, 'entry'>
   readonly clock: Clock
@@ -37,6 +37,7 @@ export interface OutboxDeps {
 export class Outbox {
   readonly #deps: OutboxDeps
   readonly #senders = new Map<string, AccountSender>()
+  #recovered: Promise<void> | undefined
   constructor(deps: OutboxDeps) {
     this.#deps = deps
   }
@@ -95,48 +96,49 @@ export class Outbox {
   wake(channel: string, accountId: string): void {
     this.#sender(channel, accountId).wake()
   }
-  /** Takes over what an earlier process left. */
-  async recover(): Promise<void> {
-    await this.#deps.store.releaseSending()
-  }
 
-  deadLetters(filter: Omit<OutboxFilter, 'state'>): Promise<readonly OutboxRow[]> {
-    return this.#deps.store.list({ ...filter, state: 'dead' })
+  /** The outcome of what an earlier process was sending is unknown. */
+  async #recover(): Promise<void> {
+    try {
+      await this.#deps.store.releaseSending()
+    } catch (error) {
+      this.#recovered = undefined
+      throw error
+    }
   }
   list(filter: OutboxFilter): Promise<readonly OutboxRow[]> {
     return this.#deps.store.list(filter)
   }
   /** Throws `message_not_found`, and `conflict` for one that is not a dead letter. */
-  async retry(id: string): Promise<OutboxRow> {
-    const row = await this.#requireDead(id, 'sent again')
+  async retry(channel: string, id: string): Promise<void> {
+    const row = await this.#requireDead(channel, id, 'sent again')
     const entry = this.#entry(row, 'is to be sent again')
     await this.#deps.store.commit([this.#deps.store.revive(id), entry])
     const revived: OutboxRow = { ...row, state: 'pending', attempts: 0, next_at: null, settled_at: null }
     this.#sender(row.channel, row.account).add(revived)
-    return revived
   }
   /** As `retry`. */
-  async discard(id: string): Promise<void> {
-    const row = await this.#requireDead(id, 'discarded')
+  async discard(channel: string, id: string): Promise<void> {
+    const row = await this.#requireDead(channel, id, 'discarded')
     const at = toIso(this.#deps.clock.now())
     await this.#deps.store.commit([this.#deps.store.discard(id, at), this.#entry(row, 'is discarded')])
   }
-  async #requireDead(id: string, action: string): Promise<OutboxRow> {
+  async #requireDead(channel: string, id: string, action: string): Promise<OutboxRow> {
     const row = await this.#deps.store.find(id)
-    if (!row)
+    if (row?.channel !== channel)
       throw new Refusal('message_not_found', `No message ${id} in the outbox; those that ended are kept a while`)
     if (row.state === 'dead') return row
     throw new Refusal('conflict', `The message is ${row.state}: only a dead letter is ${action}`)
   }
 
-  async status(channel: string, account: string) {
+  /** How many messages of an account wait, and how many could not be sent. */
+  async counts(channel: string, account: string): Promise<{ readonly outbox: number; readonly deadLetters: number }> {
     const { store } = this.#deps
-    const [depth, dead, nextRetryAt] = await Promise.all([
+    const [outbox, deadLetters] = await Promise.all([
       store.count(channel, account, 'pending'),
       store.count(channel, account, 'dead'),
-      store.nextAttempt(channel, account),
     ])
-    return { depth, dead, nextRetryAt }
+    return { outbox, deadLetters }
   }
   async deleteOld(retentionDays: number): Promise<void> {
     const before = (days: number): string => toIso(this.#deps.clock.now() - days * DAY_MS)
@@ -159,7 +161,10 @@ export class Outbox {
       maxAttempts: settings.max_attempts,
       maxConcurrent: settings.max_concurrent_sends,
       connection: () => connections.find(channel, account),
-      load: (limit) => store.waiting(channel, account, limit),
+      load: async (limit) => {
+        await (this.#recovered ??= this.#recover())
+        return store.waiting(channel, account, limit)
+      },
       sending: (row) => store.commit([store.sending(row)]),
       sent: (row, platformId) => this.#sent(row, platformId),
       deferred: (row) => store.commit([store.deferred(row)]),

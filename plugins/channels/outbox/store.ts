@@ -106,11 +106,6 @@ export class OutboxStore {
       WHERE channel = ${channel} AND account = ${account} AND state = ${state}`
     return v.parse(Count, row).n
   }
-  async nextAttempt(channel: string, account: string): Promise<string | null> {
-    const row = await this.#db.one`SELECT min(next_at) AS at FROM channels_outbox
-      WHERE channel = ${channel} AND account = ${account} AND state = 'pending'`
-    return v.parse(v.optional(v.object({ at: v.nullable(v.string()) })), row)?.at ?? null
-  }
   deleteSettled(sentBefore: string, deadBefore: string): readonly Statement[] {
     return [
       this.#db.sql`DELETE FROM channels_outbox

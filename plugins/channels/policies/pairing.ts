@@ -55,6 +55,10 @@ export class Pairing {
   async list(channel: string): Promise<readonly Paired[]> {
     return [...(await this.#all()).values()].filter((each) => each.channel === channel)
   }
+  /** How many people of an account are paired. */
+  async count({ channel, id }: Place): Promise<number> {
+    return (await this.list(channel)).filter(({ account }) => account === id).length
+  }
   async codes(channel: string): Promise<readonly Code[]> {
     return this.#deps.store.codes(channel, this.#now())
   }

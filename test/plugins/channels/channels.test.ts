@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
 import { FakePlatform } from './platform.ts'
 
 let test: PluginTest
@@ -11,7 +12,7 @@ beforeAll(async () => {
   platform.install()
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
-    builtIns: ['audit', 'settings', 'channels'],
+    builtIns: [...turnPlugins, 'settings', 'channels'],
     config: {
       channels: {
         lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },

@@ -1,0 +1,154 @@
+import * as v from 'valibot'
+import { defineRoute, line } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import type { Inbox } from '../inbox/inbox.ts'
+import { inboxStates } from '../inbox/schema.ts'
+import type { InboxRow } from '../inbox/schema.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { outboxStates } from '../outbox/schema.ts'
+import type { OutboxRow } from '../outbox/schema.ts'
+
+export interface MessageRoutesDeps {
+  readonly inbox: Inbox
+  readonly outbox: Outbox
+  /** The name under which a channel is known. Throws `channel_not_found`. */
+  readonly channelName: (given: string) => string
+}
+
+const MAX_LISTED = 500
+const PREVIEW_CHARS = 200
+const Params = v.object({ name: line(64) })
+const MessageParams = v.object({ ...Params.entries, id: v.pipe(v.string(), v.uuid('Invalid id')) })
+const limit = v.optional(
+  v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'must be a number'), v.transform(Number), v.maxValue(MAX_LISTED)),
+  '50',
+)
+const Sent = v.object({
+  id: v.string(),
+  account_id: v.string(),
+  chat_id: v.string(),
+  kind: v.string(),
+  state: v.picklist(outboxStates),
+  /** The beginning. */
+  text: v.string(),
+  attempts: v.number(),
+  error: v.nullable(v.string()),
+  next_at: v.nullable(v.string()),
+  created_at: v.string(),
+  settled_at: v.nullable(v.string()),
+})
+const Received = v.object({
+  id: v.string(),
+  account_id: v.string(),
+  message_id: v.string(),
+  state: v.picklist(inboxStates),
+  text: v.string(),
+  attempts: v.number(),
+  reason: v.nullable(v.string()),
+  received_at: v.string(),
+})
+const Done = v.object({ status: v.picklist(['pending', 'discarded']) })
+
+/** What waits in the inbox and the outbox of a channel, and what was put aside. */
+export function messageRoutes(deps: MessageRoutesDeps): readonly AnyRoute[] {
+  return [
+    listSentRoute(deps),
+    listReceivedRoute(deps),
+    changeRoute(deps, 'outbox', 'retry'),
+    changeRoute(deps, 'outbox', 'discard'),
+    changeRoute(deps, 'inbox', 'retry'),
+    changeRoute(deps, 'inbox', 'discard'),
+  ]
+}
+
+function listSentRoute({ outbox, channelName }: MessageRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/channels/:name/outbox',
+    summary: 'List messages to a platform, by default those that could not be sent',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    params: Params,
+    query: v.object({ state: v.optional(v.picklist(outboxStates), 'dead'), limit }),
+    returns: v.object({ messages: v.array(Sent), total: v.number() }),
+    errors: ['channel_not_found'],
+    async handle({ params, query }) {
+      const rows = await outbox.list({ ...query, channel: channelName(params.name) })
+      return { messages: rows.map(toSent), total: rows.length }
+    },
+  })
+}
+
+function listReceivedRoute({ inbox, channelName }: MessageRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/channels/:name/inbox',
+    summary: 'List messages of people, by default those that could not be answered',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    params: Params,
+    query: v.object({ state: v.optional(v.picklist(inboxStates), 'parked'), limit }),
+    returns: v.object({ messages: v.array(Received), total: v.number() }),
+    errors: ['channel_not_found'],
+    async handle({ params, query }) {
+      const rows = await inbox.list({ ...query, channel: channelName(params.name) })
+      return { messages: rows.map(toReceived), total: rows.length }
+    },
+  })
+}
+
+const SUMMARIES = {
+  outbox: { retry: 'Send a dead letter again', discard: 'Discard a dead letter' },
+  inbox: { retry: 'Answer a parked message again', discard: 'Discard a parked message' },
+} as const
+function changeRoute(
+  { inbox, outbox, channelName }: MessageRoutesDeps,
+  box: keyof typeof SUMMARIES,
+  verb: 'retry' | 'discard',
+): AnyRoute {
+  return defineRoute({
+    method: verb === 'retry' ? 'POST' : 'DELETE',
+    path: verb === 'retry' ? `/api/channels/:name/${box}/:id/retry` : `/api/channels/:name/${box}/:id`,
+    summary: SUMMARIES[box][verb],
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: MessageParams,
+    returns: Done,
+    errors: ['channel_not_found', 'message_not_found', 'conflict'],
+    async handle({ params }) {
+      await (box === 'inbox' ? inbox : outbox)[verb](channelName(params.name), params.id)
+      return { status: verb === 'retry' ? ('pending' as const) : ('discarded' as const) }
+    },
+  })
+}
+
+function toSent(row: OutboxRow): v.InferOutput<typeof Sent> {
+  return {
+    id: row.id,
+    account_id: row.account,
+    chat_id: row.chat,
+    kind: row.kind,
+    state: row.state,
+    text: row.payload.plainText.slice(0, PREVIEW_CHARS),
+    attempts: row.attempts,
+    error: row.error,
+    next_at: row.next_at,
+    created_at: row.created_at,
+    settled_at: row.settled_at,
+  }
+}
+function toReceived(row: InboxRow): v.InferOutput<typeof Received> {
+  return {
+    id: row.id,
+    account_id: row.account,
+    message_id: row.message_id,
+    state: row.state,
+    text: row.message.text.slice(0, PREVIEW_CHARS),
+    attempts: row.attempts,
+    reason: row.reason,
+    received_at: row.received_at,
+  }
+}

@@ -1,0 +1,73 @@
+import { accountKey } from './accounts/account.ts'
+import type { Account } from './accounts/account.ts'
+import type { AccountEntry, Accounts } from './accounts/service.ts'
+import type { AccountConnections } from './connections/account-connections.ts'
+import type { AdapterRegistry } from './connections/registry.ts'
+import { AgentKilling } from '../agents/contract.ts'
+import { ApprovalRequested } from '../approvals/contract.ts'
+import type { HostContext } from './host.ts'
+import { messageRoutes } from './http/message-routes.ts'
+import { requireChannel } from './http/views.ts'
+import type { TrafficInfo } from './http/views.ts'
+import { Messaging } from './messaging.ts'
+import { stableId } from './outbox/message.ts'
+import { pairingRoutes } from './policies/pairing-routes.ts'
+import { bindingRoutes } from './routing/binding-routes.ts'
+
+const RESUME_MS = 30_000
+const RETENTION_MS = 3_600_000
+
+export interface TrafficParts {
+  readonly connections: () => AccountConnections
+  readonly accounts: Accounts
+  readonly registry: AdapterRegistry
+}
+
+/** Creates what lies between the connections and the agents, and registers its routes, jobs and listeners. */
+export function createTraffic(ctx: HostContext, { connections, accounts, registry }: TrafficParts): Messaging {
+  const messaging = new Messaging({
+    ...ctx,
+    ...ctx.services,
+    approvals: () => ctx.optional('approvals'),
+    workspaces: () => ctx.optional('workspaces'),
+    connections: { find: (channel, id) => connections().find(channel, id) },
+    account: async (channel, id) => connections().find(channel, id)?.account ?? accounts.find(channel, id),
+    adapter: (channel) => registry.load(channel),
+  })
+  const channelName = (given: string): string => requireChannel(registry, given).name
+  ctx.routes.add(...bindingRoutes({ bindings: messaging.bindings, agents: ctx.services.agents }))
+  ctx.routes.add(...pairingRoutes({ pairing: messaging.pairing, channelName }))
+  ctx.routes.add(...messageRoutes({ ...messaging, channelName }))
+  ctx.jobs.every('messages', RESUME_MS, () => messaging.resume())
+  ctx.jobs.every('messages-retention', RETENTION_MS, () => messaging.deleteOld())
+  ctx.hooks.on(ApprovalRequested, ({ approval }) => messaging.askForApproval(approval))
+  ctx.hooks.on(AgentKilling, ({ agent, statements }) => ({
+    agent,
+    statements: [...statements, ...messaging.conversations.forgetAgent(agent.id)],
+  }))
+  return messaging
+}
+
+/** What the status of an account says of its messages. */
+export function trafficInfo(messaging: Messaging): TrafficInfo {
+  return {
+    counts: (channel, accountId) => messaging.outbox.counts(channel, accountId),
+    warnings: (entry: AccountEntry) => messaging.warnings(entry),
+  }
+}
+
+/** Puts a text of the operator into the outbox. */
+export function sendText(messaging: Messaging, registry: AdapterRegistry) {
+  return async (account: Account, chatId: string, text: string, id: string): Promise<void> => {
+    const adapter = await registry.load(account.channel)
+    if (!adapter) throw new Error(`there is no adapter for ${accountKey(account.channel, account.id)}`)
+    await messaging.outbox.send({
+      id: stableId('operator', id),
+      kind: 'notice',
+      account,
+      capabilities: adapter.capabilities,
+      to: { chatId },
+      text,
+    })
+  }
+}

@@ -1,0 +1,114 @@
+import * as v from 'valibot'
+import { defineAdapter } from 'svc/channels'
+import type {
+  ChannelAdapter,
+  ChannelCapabilities,
+  ChannelConnection,
+  ChannelLink,
+  InboundMessage,
+  OutboundMessage,
+} from 'svc/channels'
+import { Recorded } from '../../support/platforms/http.ts'
+
+const capabilities: ChannelCapabilities = {
+  dialect: 'markdown',
+  maxLength: 4000,
+  lengthUnit: 'utf16',
+  idempotentSend: true,
+  rate: { overall: { perSecond: 100_000, burst: 100_000 } },
+}
+
+/** A chat platform in memory: people write to the bot, and see what it sends. */
+export class ChatPlatform {
+  /** What people see, in order. */
+  readonly shown = new Recorded<{
+    readonly chat: string
+    readonly text: string
+    readonly id: string
+    readonly message: OutboundMessage
+  }>('messages shown')
+  readonly edits: { readonly id: string; readonly text: string }[] = []
+  /** Every attempt to send. */
+  readonly attempts: OutboundMessage[] = []
+  readonly typed: string[] = []
+  /** What happens to the next sends, one each. */
+  readonly faults: (() => Promise<void> | void)[] = []
+  files = new Map<string, Uint8Array>()
+  #link: ChannelLink<unknown> | undefined
+  #count = 0
+  readonly #seen = new Map<string, string>()
+  readonly #open = Promise.withResolvers<void>()
+
+  install(more: Partial<ChannelCapabilities> = {}, adapter: Partial<ChannelAdapter> = {}): void {
+    Reflect.set(globalThis, Symbol.for('svc.test.adapter'), this.adapter({ ...capabilities, ...more }, adapter))
+  }
+  adapter(can: ChannelCapabilities, more: Partial<ChannelAdapter> = {}): ChannelAdapter {
+    return {
+      ...defineAdapter({
+        config: v.object({ token: v.optional(v.string(), 'x') }),
+        capabilities: can,
+        open: (link) => this.#connect(link, can),
+        probe: async () => ({ account: '@bot' }),
+      }),
+      ...more,
+    }
+  }
+  /** Settles when the bot is connected. */
+  connected(): Promise<void> {
+    return this.#open.promise
+  }
+
+  async #connect(link: ChannelLink<unknown>, can: ChannelCapabilities): Promise<ChannelConnection> {
+    this.#link = link
+    const { promise: closed } = Promise.withResolvers<never>()
+    this.#open.resolve()
+    return {
+      closed,
+      send: async (message) => {
+        this.attempts.push(message)
+        await this.faults.shift()?.()
+        return { id: this.#show(message, can.idempotentSend) }
+      },
+      ...(can.edit && {
+        edit: async ({ id }, { text }) => {
+          this.edits.push({ id, text })
+        },
+      }),
+      ...(can.typing && { typing: async ({ chatId }) => void this.typed.push(chatId) }),
+      readAttachment: async ({ name }) => {
+        const bytes = this.files.get(String(name))
+        if (!bytes) throw new Error(`no file ${String(name)}`)
+        return (async function* () {
+          yield bytes
+        })()
+      },
+      [Symbol.asyncDispose]: async () => undefined,
+    }
+  }
+  #show(message: OutboundMessage, isIdempotent: boolean): string {
+    const known = isIdempotent ? this.#seen.get(message.id) : undefined
+    if (known !== undefined) return known
+    const id = `p-${++this.#count}`
+    this.#seen.set(message.id, id)
+    this.shown.add({ chat: message.to.chatId, text: message.text, id, message })
+    return id
+  }
+
+  /** Somebody writes. Settles when the host has acknowledged the message. */
+  async write(text: string, more: Partial<InboundMessage> = {}): Promise<void> {
+    await this.#link?.receive({
+      id: `m-${++this.#count}`,
+      chat: { id: 'chat-1', kind: 'direct' },
+      sender: { id: 'ada', name: 'Ada' },
+      text,
+      attachments: [],
+      mentionsBot: false,
+      sentAt: '2026-01-01T00:00:00.000Z',
+      ...more,
+    })
+  }
+  /** Settles with the texts that are shown, when there are so many. */
+  async texts(count: number): Promise<readonly string[]> {
+    return (await this.shown.wait(count)).map(({ text }) => text)
+  }
+}
