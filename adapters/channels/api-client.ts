@@ -19,6 +19,8 @@ export interface ApiRequest {
   readonly signal?: AbortSignal
   /** For the whole exchange; 30 seconds when absent. A long poll gives what the platform waits and 10 seconds. */
   readonly timeoutMs?: number
+  /** The answer is a stream or a file of any size: so many milliseconds may pass between two pieces of it. */
+  readonly streamIdleMs?: number
 }
 
 export interface ApiClientOptions {
@@ -89,7 +91,7 @@ export class ApiClient {
   }
 
   async #encode(url: string, request: ApiRequest): Promise<OutboundRequest> {
-    const { timeoutMs = DEFAULT_TIMEOUT_MS } = request
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, streamIdleMs } = request
     const { body, type } = await encodeBody(request)
     const { href } = new URL(url)
     return omitUndefined({
@@ -103,8 +105,9 @@ export class ApiClient {
       body,
       signal: request.signal ? AbortSignal.any([this.#link.signal, request.signal]) : this.#link.signal,
       headersTimeoutMs: timeoutMs,
-      idleTimeoutMs: timeoutMs,
-      totalTimeoutMs: timeoutMs,
+      idleTimeoutMs: streamIdleMs ?? timeoutMs,
+      totalTimeoutMs: streamIdleMs === undefined ? timeoutMs : 0,
+      maxBytes: streamIdleMs === undefined ? undefined : Number.MAX_SAFE_INTEGER,
       check: this.#options.refuseRedirects ? (target: URL) => this.#refuseOther(href, target) : undefined,
     })
   }

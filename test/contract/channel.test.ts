@@ -1,54 +1,35 @@
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { startFakeMatrix } from '../support/platforms/matrix.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
+import { FakeNtfy } from '../support/platforms/ntfy.ts'
 import { startFakeSlack } from '../support/platforms/slack.ts'
 import { FakeTelegram } from '../support/platforms/telegram.ts'
 import { FakeWebhook } from '../support/platforms/webhook.ts'
+import { FakeWhatsApp } from '../support/platforms/whatsapp.ts'
 import { testChannel } from './channel.ts'
 import type { ChannelRow } from './channel.ts'
 
-/** One more channel is one more row. */
+const discord = () => import('../../adapters/channels/discord/adapter.ts')
+const matrix = () => import('../../adapters/channels/matrix/adapter.ts')
+const mattermost = () => import('../../adapters/channels/mattermost/adapter.ts')
+const ntfy = () => import('../../adapters/channels/ntfy/adapter.ts')
+const slack = () => import('../../adapters/channels/slack/adapter.ts')
+const telegram = () => import('../../adapters/channels/telegram/adapter.ts')
+const webhook = () => import('../../adapters/channels/webhook/adapter.ts')
+const whatsapp = () => import('../../adapters/channels/whatsapp/adapter.ts')
+
+/** One more channel is one more row, by name. */
 const channels: readonly ChannelRow[] = [
-  {
-    name: 'webhook',
-    load: () => import('../../adapters/channels/webhook/adapter.ts'),
-    start: () => FakeWebhook.start(),
-  },
-  {
-    name: 'telegram',
-    load: () => import('../../adapters/channels/telegram/adapter.ts'),
-    start: () => FakeTelegram.start(),
-  },
-  {
-    name: 'telegram by webhook',
-    load: () => import('../../adapters/channels/telegram/adapter.ts'),
-    start: () => FakeTelegram.start({ webhook: true }),
-  },
-  {
-    name: 'discord',
-    load: () => import('../../adapters/channels/discord/adapter.ts'),
-    start: startFakeDiscord,
-  },
-  {
-    name: 'slack by Socket Mode',
-    load: () => import('../../adapters/channels/slack/adapter.ts'),
-    start: () => startFakeSlack(),
-  },
-  {
-    name: 'slack by the Events API',
-    load: () => import('../../adapters/channels/slack/adapter.ts'),
-    start: () => startFakeSlack({ webhook: true }),
-  },
-  {
-    name: 'mattermost',
-    load: () => import('../../adapters/channels/mattermost/adapter.ts'),
-    start: startFakeMattermost,
-  },
-  {
-    name: 'matrix',
-    load: () => import('../../adapters/channels/matrix/adapter.ts'),
-    start: startFakeMatrix,
-  },
+  { name: 'discord', load: discord, start: startFakeDiscord },
+  { name: 'matrix', load: matrix, start: startFakeMatrix },
+  { name: 'mattermost', load: mattermost, start: startFakeMattermost },
+  { name: 'ntfy', load: ntfy, start: () => FakeNtfy.start() },
+  { name: 'slack by Socket Mode', load: slack, start: () => startFakeSlack() },
+  { name: 'slack by the Events API', load: slack, start: () => startFakeSlack({ webhook: true }) },
+  { name: 'telegram', load: telegram, start: () => FakeTelegram.start() },
+  { name: 'telegram by webhook', load: telegram, start: () => FakeTelegram.start({ webhook: true }) },
+  { name: 'webhook', load: webhook, start: () => FakeWebhook.start() },
+  { name: 'whatsapp', load: whatsapp, start: () => FakeWhatsApp.start() },
 ]
 
 for (const channel of channels) testChannel(channel)

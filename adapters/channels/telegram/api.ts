@@ -42,7 +42,7 @@ export class BotApi {
   /** The content of a file by the path that `getFile` returns. */
   download(path: string, signal: AbortSignal): Promise<OutboundResponse> {
     const encoded = path.split('/').map(encodeURIComponent).join('/')
-    return this.#client.open(`${this.#base}/file/bot${this.#token}/${encoded}`, { signal, timeoutMs: 120_000 })
+    return this.#client.open(`${this.#base}/file/bot${this.#token}/${encoded}`, { signal, streamIdleMs: 30_000 })
   }
 }
 

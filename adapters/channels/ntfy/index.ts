@@ -1,0 +1,9 @@
+import { defineChannel } from 'svc/channels'
+
+export default defineChannel('1.0.0', {
+  name: 'ntfy',
+  title: 'ntfy',
+  category: 'notification',
+  description: 'A topic of ntfy.sh or of a server of your own.',
+  load: () => import('./adapter.ts'),
+})
