@@ -1,0 +1,9 @@
+import { defineChannel } from 'svc/channels'
+
+export default defineChannel('1.0.0', {
+  name: 'mqtt',
+  title: 'MQTT',
+  category: 'notification',
+  description: 'Messages on topics of an MQTT broker.',
+  load: () => import('./adapter.ts'),
+})
