@@ -1,4 +1,11 @@
-import { notify, transform } from 'svc/sdk'
+import { defineService, notify, transform } from 'svc/sdk'
+
+/** What other plugins may know of the chat channels. */
+export interface ChannelAccounts {
+  /** Names of the channels with an account, enabled or not, without duplicates. */
+  configured(): Promise<readonly string[]>
+}
+export const ChannelAccounts = defineService<ChannelAccounts>()('channel-accounts')
 
 /** An account of a chat platform can send and receive messages now. */
 export const ChannelConnected = notify<{ readonly channel: string; readonly accountId: string }>('channels:connected')

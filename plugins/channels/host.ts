@@ -27,6 +27,7 @@ import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
 import type { Messaging } from './messaging.ts'
 import { createTraffic, sendText, trafficInfo } from './traffic.ts'
+import type { ChannelAccounts } from './contract.ts'
 import { channelRoutes } from './http/routes.ts'
 
 export type HostContext = PluginContext<
@@ -47,7 +48,10 @@ export type HostContext = PluginContext<
 >
 
 /** Everything of the plugin: loaded by `setup`, so that its code is no part of the file that every start evaluates. */
-export function startHost(ctx: HostContext): { readonly channels: ChannelRegistry } {
+export function startHost(ctx: HostContext): {
+  readonly channels: ChannelRegistry
+  readonly accounts: ChannelAccounts
+} {
   const { config, hooks, jobs, log, services } = ctx
   const background = (work: () => Promise<unknown>): void => {
     ctx.run(work).catch((error: unknown) => {
@@ -62,9 +66,19 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
   const messaging = createTraffic(ctx, { registry, accounts, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
   connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
+  ctx.metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
+    connections.counts().map(({ channel, state, count }) => ({ value: count, labels: { channel, state } })),
+  )
   ctx.own('connections', () => connections.close('the plugin is being unloaded'))
   ctx.routes.add(
     ...channelRoutes({
+      webhook: {
+        connections,
+        credentials: ctx.credentials,
+        maxBytes: config.webhook_max_bytes,
+        perMinute: config.webhook_rate_per_minute,
+        log,
+      },
       accounts,
       connections,
       registry,
@@ -88,7 +102,10 @@ export function startHost(ctx: HostContext): { readonly channels: ChannelRegistr
   jobs.every('connections', 60_000, async () => {
     await connections.begin()
   })
-  return { channels: registry }
+  const configured = async (): Promise<readonly string[]> => [
+    ...new Set((await accounts.list()).map(({ channel }) => channel)),
+  ]
+  return { channels: registry, accounts: { configured } }
 }
 
 function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {

@@ -10,7 +10,14 @@ import { Journal } from '../journal/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Section, Settings } from './config.ts'
-import { ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted } from './contract.ts'
+import {
+  ChannelAccounts,
+  ChannelConnected,
+  ChannelDisconnected,
+  MessageReceived,
+  MessageSent,
+  ReplyFormatted,
+} from './contract.ts'
 import { migrations } from './migrations.ts'
 
 export default definePlugin({
@@ -31,7 +38,7 @@ export default definePlugin({
     turns: Turns,
   },
   optional: { approvals: Approvals, workspaces: Workspaces },
-  provides: { channels: Channels },
+  provides: { channels: Channels, accounts: ChannelAccounts },
   outbound: 'both',
   hooks: [ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted],
   migrations,

@@ -3,25 +3,30 @@ import type { AppliedChange, Configuration, Daemon } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
+import type { ChannelAccounts } from '../channels/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import { Changes, Config, Schema, Setting, SettingChanged } from './schema.ts'
 
+export interface ConfigRoutesDeps {
+  readonly configuration: Configuration
+  readonly daemon: Daemon
+  readonly audit: Audit
+  readonly inference: () => Inference | undefined
+  readonly channels: () => ChannelAccounts | undefined
+}
+
 /** The configuration of the running daemon (Interface 4.5). */
-export function configRoutes(
-  configuration: Configuration,
-  daemon: Daemon,
-  audit: Audit,
-  inference: () => Inference | undefined,
-): readonly AnyRoute[] {
+export function configRoutes(deps: ConfigRoutesDeps): readonly AnyRoute[] {
+  const { configuration, audit } = deps
   return [
-    readRoute(configuration, daemon, inference),
+    readRoute(deps),
     schemaRoute(configuration),
     setRoute(configuration, audit),
     reloadRoute(configuration, audit),
   ]
 }
 
-function readRoute(configuration: Configuration, daemon: Daemon, inference: () => Inference | undefined): AnyRoute {
+function readRoute({ configuration, daemon, inference, channels }: ConfigRoutesDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/config',
@@ -40,7 +45,7 @@ function readRoute(configuration: Configuration, daemon: Daemon, inference: () =
         default_model: chosen?.model ?? null,
         listen_addr: listenAddr,
         api_key_set: apiKeySet,
-        channels_configured: names(sectionOf(configuration.read(), 'channels')),
+        channels_configured: [...((await channels()?.configured()) ?? [])],
         mcp_servers: names(sectionOf(configuration.read(), 'mcp')['servers']),
         config: { ...configuration.read() },
         sources: Object.fromEntries(configuration.sources()),

@@ -9,7 +9,7 @@ import { AccountLease } from './lease.ts'
 import type { LinkDeps } from './link.ts'
 import type { AdapterRegistry } from './registry.ts'
 import { initialStatus } from './status.ts'
-import type { ConnectionStatus } from './status.ts'
+import type { AccountState, ConnectionStatus } from './status.ts'
 import { AccountSupervisor } from './supervisor.ts'
 import type { SupervisorSettings } from './supervisor.ts'
 
@@ -48,9 +48,16 @@ export class AccountConnections implements Connections {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
-  /** Open connections. */
-  get connected(): number {
-    return [...this.#running.values()].filter(({ supervisor }) => supervisor.open).length
+  /** How many supervised accounts are in which state, by channel. */
+  counts(): readonly { readonly channel: string; readonly state: AccountState; readonly count: number }[] {
+    const counts = new Map<string, { channel: string; state: AccountState; count: number }>()
+    for (const { account, supervisor } of this.#running.values()) {
+      const { state } = supervisor.status
+      const entry = counts.get(`${account.channel} ${state}`) ?? { channel: account.channel, state, count: 0 }
+      entry.count++
+      counts.set(`${account.channel} ${state}`, entry)
+    }
+    return [...counts.values()]
   }
 
   status(entry: AccountEntry): ConnectionStatus {

@@ -8,10 +8,13 @@ import { accountRoutes } from './account-routes.ts'
 import { ChannelList, ChannelParams, ChannelView, AccountQuery, Reloaded, TestRequest, TestResult } from './schema.ts'
 import { allChannels, chooseAccount, requireChannel, toRow, toView } from './views.ts'
 import type { ViewDeps } from './views.ts'
+import { webhookRoutes } from './webhook-routes.ts'
+import type { WebhookDeps } from './webhook-routes.ts'
 
 export interface RouteDeps extends ViewDeps {
   readonly configuration: DaemonConfiguration
   readonly link: LinkDeps
+  readonly webhook: WebhookDeps
   readonly probeMs: number
   /** Puts a message into the outbox. */
   readonly send: (account: Account, chatId: string, text: string, id: string) => Promise<void>
@@ -21,7 +24,14 @@ export interface RouteDeps extends ViewDeps {
 }
 
 export function channelRoutes(deps: RouteDeps): readonly AnyRoute[] {
-  return [listRoute(deps), reloadRoute(deps), viewRoute(deps), testRoute(deps), ...accountRoutes(deps)]
+  return [
+    listRoute(deps),
+    reloadRoute(deps),
+    viewRoute(deps),
+    testRoute(deps),
+    ...accountRoutes(deps),
+    ...webhookRoutes(deps.webhook),
+  ]
 }
 
 function listRoute(deps: RouteDeps): AnyRoute {

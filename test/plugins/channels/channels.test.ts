@@ -12,8 +12,9 @@ beforeAll(async () => {
   platform.install()
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
-    builtIns: [...turnPlugins, 'settings', 'channels'],
+    builtIns: [...turnPlugins, 'settings', 'system', 'channels'],
     config: {
+      plugins: { channels: { webhook_max_bytes: 1024, webhook_rate_per_minute: 20 } },
       channels: {
         lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },
         test_chat: [{ account_id: 'of_file', token: 'file-token', enabled: false }],
@@ -119,6 +120,60 @@ describe('an account that is configured over the API', () => {
     expect((await request('PUT', '/test_chat/enable?account_id=of_file')).status).toBe(409)
     await request('DELETE', `/test_chat/configure${query}`)
   })
+})
+
+describe('a request of the platform', () => {
+  const path = '/api/channels/test_chat/webhook/hooked'
+  const post = (token: string, body: Uint8Array | string = '{}', to = path) =>
+    test.fetch(to, { method: 'POST', headers: { 'x-token': token }, body: body as string })
+  const openHooked = async () => {
+    const opened = platform.nextOpen()
+    await request('POST', '/test_chat/configure', { account_id: 'hooked', token: 'hook-secret' })
+    await opened
+    await expect.poll(() => state('hooked')).toBe('connected')
+  }
+
+  it('is answered by the adapter, without the API key, with its raw body', async () => {
+    await openHooked()
+    const answer = await post('hook-secret', '{ "a" :1}')
+    expect([answer.status, await answer.text()]).toEqual([200, '9 bytes'])
+    const asked = await test.fetch(`${path}?challenge=42&challenge=43`)
+    expect([asked.status, await asked.text()]).toEqual([200, '42'])
+  })
+
+  it('is refused with a fixed text: unknown, not signed, too large', async () => {
+    const wrong = await post('wrong-secret')
+    expect([wrong.status, await wrong.text()]).toEqual([401, expect.stringContaining('not signed as it has to be')])
+    const audit = async () => JSON.stringify((await test.request<Json>('GET', '/api/audit/recent?limit=500')).body)
+    await expect.poll(audit).toContain('a wrong signature of a chat platform')
+    for (const to of [
+      '/api/channels/nowhere/webhook',
+      '/api/channels/test_chat/webhook',
+      '/api/channels/signal/webhook',
+    ])
+      expect((await post('hook-secret', '{}', to)).status).toBe(404)
+    expect((await post('hook-secret', 'x'.repeat(2000))).status).toBe(413)
+  })
+
+  it('is limited by account, and wrong signatures by address', async () => {
+    const statuses = new Set<number>()
+    for (let sent = 0; sent < 40; sent++) statuses.add((await post('hook-secret')).status)
+    expect([...statuses]).toEqual([200, 429])
+    await request('DELETE', '/test_chat/configure?account_id=hooked')
+    expect((await post('hook-secret')).status).toBe(404)
+  })
+})
+
+it('names of channels and states are in the configuration and the metrics', async () => {
+  const { body } = await test.request<Json>('GET', '/api/config')
+  expect(body.channels_configured).toEqual(['feishu', 'test_chat'])
+  const opened = platform.nextOpen()
+  await request('POST', '/test_chat/configure', { account_id: 'counted', token: 'abcd' })
+  await opened
+  await expect.poll(() => state('counted')).toBe('connected')
+  const metrics = await test.metrics('svc_channels_accounts')
+  expect([...metrics]).toEqual([['svc_channels_accounts{channel="test_chat",state="connected"}', 1]])
+  await request('DELETE', '/test_chat/configure?account_id=counted')
 })
 
 describe('a test of a channel', () => {
