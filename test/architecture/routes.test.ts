@@ -7,11 +7,14 @@ import { startHost } from '../support/host.ts'
  */
 const open = [
   'GET /',
+  'GET /api/channels/:name/webhook',
+  'GET /api/channels/:name/webhook/:account',
   'GET /api/health',
   'GET /assets/**:file',
   'GET /favicon.svg',
-  // As the chat page itself: a browser opens it before it has a key, and it holds no data.
   'GET /pages/:plugin/:page/**:file',
+  'POST /api/channels/:name/webhook',
+  'POST /api/channels/:name/webhook/:account',
 ]
 
 describe('the live routes', () => {
