@@ -91,7 +91,11 @@ const isType = (text: string, specifier: string): boolean =>
   ).test(text) && !text.includes(`import('${specifier}')`)
 
 /** What a plugin and its commands have in common. It imports nothing else of the plugin. */
-const sharedWithCommands: readonly string[] = ['plugins/agents/signing/']
+const sharedWithCommands: readonly string[] = [
+  'plugins/agents/signing/',
+  'plugins/plugin-admin/inspect/',
+  'plugins/plugin-admin/scaffold/',
+]
 const isShared = (path: string): boolean => allowed(path, sharedWithCommands)
 const isCli = (path: string): boolean => /^plugins\/[^/]+\/cli(?:\.ts$|\/)/.test(path)
 

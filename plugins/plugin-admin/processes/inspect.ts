@@ -1,6 +1,6 @@
 /** Evaluates the code of a plugin that is not installed, and tells what it declares. It runs with read access only. */
 import { permissionsOf, readDefinition } from 'svc/internal'
-import type { Inspection } from '../install/inspection.ts'
+import type { Inspection } from '../inspect/inspection.ts'
 
 process.once('message', ({ folder }: { readonly folder: string }) => {
   inspect(folder).then(

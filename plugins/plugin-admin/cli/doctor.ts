@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import * as v from 'valibot'
+import { defineCommand, exits, Failure, failed, passed, print, printJson, readJson, renderTable, warned } from 'svc/cli'
+import type { CheckResult } from 'svc/cli'
+import { inspectPlugin } from '../inspect/inspect.ts'
+import type { Inspection } from '../inspect/inspection.ts'
+
+type Named = CheckResult & { readonly name: string }
+const PackageFile = v.looseObject({
+  name: v.optional(v.string()),
+  version: v.optional(v.string()),
+  dependencies: v.optional(v.record(v.string(), v.string()), {}),
+})
+const TIMEOUT_MS = 20_000
+
+export default defineCommand({
+  description:
+    'Check the folder of a plugin before it is installed: does it load, for which interface, what does it use, are ' +
+    'its dependencies there, has it tests. Nothing is installed, and no daemon is needed.',
+  args: {
+    folder: { type: 'positional', required: false, default: '.', description: 'Folder of the plugin' },
+    json: { type: 'boolean', description: 'Print JSON' },
+  },
+  examples: [['svc plugin doctor ./weather', 'exit code 1 when it cannot be installed']],
+  async run(args) {
+    const folder = resolve(args.folder)
+    if (!existsSync(folder)) throw new Failure(exits.notFound, `${folder} does not exist`)
+    const checks = await checkFolder(realpathSync(folder))
+    if (args.json) printJson({ folder, checks })
+    else
+      print(
+        renderTable(
+          ['CHECK', 'STATE', 'FOUND'],
+          checks.map(({ name, state, found, advice }) => [name, state, advice ? `${found}; ${advice}` : found]),
+        ),
+      )
+    return checks.some(({ state }) => state === 'fail') ? exits.failed : exits.ok
+  },
+})
+
+async function checkFolder(folder: string): Promise<readonly Named[]> {
+  const packageFile = readPackage(folder)
+  const inspected = await inspectPlugin(folder, TIMEOUT_MS).catch((error: unknown) =>
+    error instanceof Error ? error.message : String(error),
+  )
+  const loads = typeof inspected === 'string' ? undefined : inspected
+  return [
+    { name: 'loads', ...(loads ? passed(`${loads.name} ${loads.version}`) : failed(String(inspected), 'correct it')) },
+    ...(loads ? [checkInterface(loads), checkPermissions(loads), checkVersion(loads, packageFile)] : []),
+    checkDependencies(folder, packageFile),
+    checkTests(folder),
+  ]
+}
+
+function checkInterface({ apiVersion }: Inspection): Named {
+  const name = 'interface'
+  if (apiVersion !== undefined) return { name, ...passed(`apiVersion ${apiVersion}`) }
+  return { name, ...warned('it does not say for which interface it is written', "add apiVersion: '^1.0.0'") }
+}
+
+function checkPermissions({ permissions, declaresUses }: Inspection): Named {
+  const name = 'permissions'
+  if (declaresUses || permissions.length > 0) return { name, ...passed(permissions.join(', ') || 'it uses nothing') }
+  return { name, ...warned('it declares nothing: once installed, it may use nothing', 'add uses to its definition') }
+}
+
+function checkVersion({ version }: Inspection, found: Package | string): Named {
+  const name = 'package.json'
+  if (typeof found === 'string') return { name, ...warned(found, 'npm needs it to pack and publish the plugin') }
+  if (found.version === version) return { name, ...passed(`${found.name ?? 'without a name'} ${version}`) }
+  return {
+    name,
+    ...warned(`its version is ${found.version ?? 'missing'}, the plugin says ${version}`, 'make them equal'),
+  }
+}
+
+function checkDependencies(folder: string, found: Package | string): Named {
+  const name = 'dependencies'
+  const wanted = typeof found === 'string' ? [] : Object.keys(found.dependencies)
+  const missing = wanted.filter(
+    (one) => !['svc', 'valibot'].includes(one) && !existsSync(join(folder, 'node_modules', one)),
+  )
+  if (missing.length === 0) return { name, ...passed(wanted.join(', ') || 'none') }
+  return {
+    name,
+    ...warned(`not in its folder: ${missing.join(', ')}`, 'an installation brings them; here, `npm install`'),
+  }
+}
+
+function checkTests(folder: string): Named {
+  const name = 'tests'
+  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => /\.test\.m?[jt]s$/.test(file) && !file.includes('node_modules'),
+  )
+  if (tests.length > 0) return { name, ...passed(tests.join(', ')) }
+  return { name, ...warned('none', 'write one on svc/testing') }
+}
+
+type Package = v.InferOutput<typeof PackageFile>
+/** Why it cannot be read, when that is so. */
+function readPackage(folder: string): Package | string {
+  const path = join(folder, 'package.json')
+  if (!existsSync(path)) return 'there is none'
+  const parsed = v.safeParse(PackageFile, readJson(readFileSync(path, 'utf8')))
+  return parsed.success ? parsed.output : 'it cannot be read'
+}

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pack } from '../../support/plugin-registry.ts'
+import { greeter, openStage } from './stage.ts'
+import type { Stage } from './stage.ts'
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+async function install(files: Readonly<Record<string, string>>, more: object = { accept_permissions: true }) {
+  const path = await stage.file('greeter.tgz', pack(files))
+  return stage.call('POST', '/api/plugins/install', { path, update: true, ...more })
+}
+const greeting = async (): Promise<unknown> => (await stage.call('GET', '/api/greeter')).body.text
+const status = async () => (await stage.call('GET', '/api/plugins/greeter')).body
+
+/** Sends requests one after the other until the work has ended; each answer but 200 is kept. */
+async function underTraffic<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly failed: readonly number[] }> {
+  const done = new AbortController()
+  const failed: number[] = []
+  let sent = 0
+  const send = async (): Promise<void> => {
+    while (!done.signal.aborted) {
+      const { status: code } = await stage.call('GET', '/api/greeter')
+      sent++
+      // Answers without a port come in microtasks: let the rest of the process have its turn.
+      await setImmediate()
+      if (code !== 200) failed.push(code)
+    }
+  }
+  const traffic = [send(), send(), send()]
+  const result = await work().finally(() => done.abort())
+  await Promise.all(traffic)
+  expect(sent).toBeGreaterThan(10)
+  return { result, failed }
+}
+
+describe('an update under traffic', () => {
+  it('asks for what it uses beyond the version before, and then no request fails', async () => {
+    await install(greeter('one'))
+    const wider = greeter('two', {
+      version: '1.1.0',
+      uses: "{ routes: ['/api/greeter'], jobs: true, hosts: ['example.org'] }",
+    })
+    const asked = await install(wider, { accept: ['route:/api/greeter'] })
+    expect(asked).toMatchObject({
+      status: 409,
+      body: {
+        error: {
+          details: {
+            reason: 'permissions_required',
+            added: ['host:example.org', 'jobs'],
+            missing: ['host:example.org', 'jobs'],
+          },
+        },
+      },
+    })
+    expect(await greeting()).toBe('one')
+    const { result, failed } = await underTraffic(() => install(wider, { accept: ['host:example.org', 'jobs'] }))
+    expect(result).toMatchObject({ status: 201, body: { status: 'updated', version: '1.1.0' } })
+    expect(failed).toEqual([])
+    expect(await greeting()).toBe('two')
+    expect((await stage.audited()).at(-1)).toContain('plugin "greeter" updated from 1.0.0 to 1.1.0')
+  })
+
+  it.each([
+    ['setup throws', greeter('three', { version: '1.2.0', more: "throw new Error('broken setup')" }), 'broken setup'],
+    ['it does what it does not declare', greeter('three', { version: '1.2.0', uses: '{}' }), 'uses'],
+  ])('is taken back when %s: the version before never stops', async (_what, files, message) => {
+    const { result, failed } = await underTraffic(() => install(files))
+    expect([result.status, result.body.error.message]).toEqual([409, expect.stringContaining(message)])
+    expect(result.body.error.details).toMatchObject({ rolled_back: true })
+    expect(failed).toEqual([])
+    expect(await greeting()).toBe('two')
+    expect(await status()).toMatchObject({
+      version: '1.1.0',
+      state: 'loaded',
+      installed: { accepted_permissions: ['host:example.org', 'jobs', 'route:/api/greeter'] },
+    })
+    // The folder is the one before, also for the next start.
+    await stage.call('POST', '/api/plugins/greeter/reload')
+    expect(await greeting()).toBe('two')
+    expect((await readdir(join(stage.home, 'plugins'))).filter((name) => name.startsWith('.'))).toEqual([])
+    expect((await stage.audited()).join('\n')).toContain(
+      'plugin "greeter" 1.2.0 was not installed, the state before is back',
+    )
+  })
+})
+
+it('a removal under traffic lets running requests end, and leaves no file', async () => {
+  const answers: number[] = []
+  const requests = Array.from({ length: 20 }, async () => {
+    answers.push((await stage.call('GET', '/api/greeter')).status)
+  })
+  const removed = await stage.call('POST', '/api/plugins/uninstall', { name: 'greeter' })
+  await Promise.all(requests)
+  expect(removed).toMatchObject({ status: 200, body: { removed: true } })
+  expect(new Set(answers).difference(new Set([200, 404]))).toEqual(new Set())
+  expect((await stage.call('GET', '/api/greeter')).status).toBe(404)
+  expect(existsSync(join(stage.home, 'plugins', 'greeter'))).toBe(false)
+  expect((await stage.call('POST', '/api/plugins/uninstall', { name: 'greeter' })).status).toBe(404)
+  expect((await stage.call('POST', '/api/plugins/uninstall', { name: 'audit' })).body.error.message).toContain(
+    'is built in',
+  )
+})
