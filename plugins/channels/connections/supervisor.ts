@@ -54,6 +54,8 @@ export class AccountSupervisor {
   /** A callback of an earlier connection finds another number here. */
   #generation = 0
   #lastHeard = 0
+  /** Messages on their way to the platform. */
+  readonly #sends = new Set<Promise<unknown>>()
   #loop: Promise<void> | undefined
 
   constructor(deps: SupervisorDeps) {
@@ -196,6 +198,7 @@ export class AccountSupervisor {
       return await Promise.race([closed, session.ended, this.#silence(adapter.silenceMs, controller.signal)])
     } finally {
       this.#open = undefined
+      await this.#settleSends()
       controller.abort(new Error('the connection has ended'))
       this.#deps.changed('disconnected', this.#stop.signal.aborted ? 'stopped' : 'lost')
       await this.#dispose(connection)
@@ -268,6 +271,17 @@ export class AccountSupervisor {
     })
   }
 
+  /** Waits for receipts of messages on their way: sent again, many platforms would show them twice. */
+  async #settleSends(): Promise<void> {
+    if (this.#sends.size === 0) return
+    let cancel = (): void => undefined
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#clock.after(this.#deps.settings.close_timeout_ms / 3, resolve)
+    })
+    await Promise.race([Promise.allSettled(this.#sends), late])
+    cancel()
+  }
+
   /** An adapter that hangs or throws here costs only itself. */
   async #dispose(connection: ChannelConnection): Promise<void> {
     const { close_timeout_ms: ms } = this.#deps.settings
@@ -287,7 +301,9 @@ export class AccountSupervisor {
 
   #counted(connection: ChannelConnection): ChannelConnection {
     const send: ChannelConnection['send'] = async (message) => {
-      const sent = await connection.send(message)
+      const sending = connection.send(message)
+      this.#sends.add(sending)
+      const sent = await sending.finally(() => this.#sends.delete(sending))
       this.#update({ messagesSent: this.#status.messagesSent + 1, lastMessageAt: this.#clock.now() })
       return sent
     }
