@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { backup } from './backup.ts'
 import { crash } from './crash.ts'
+import { delivery } from './delivery.ts'
 import { migrate } from './migrate.ts'
 import { table } from './table.ts'
 import { webhooks } from './webhooks.ts'
@@ -23,6 +24,7 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   backup: () => backup({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   migrate: () => migrate({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
+  delivery: () => delivery({ messages: Number(values.rounds ?? 100) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], {

@@ -24,11 +24,14 @@ const MAX_CODES = 20
 /** Wrong codes of one person in an hour; of everybody together it is a setting. */
 const GUESSES_PER_PERSON = 5
 const HOUR_MS = 3_600_000
-const TEXT = /^(\/pair(?:@\w+)?\s+|\/start(?:@\w+)?\s+)?([2-9A-HJ-NP-Z]{3}-?[2-9A-HJ-NP-Z]{3})$/i
+/** Without a command it needs the hyphen: an ordinary word of six letters is no guess. */
+const TEXT =
+  /^(?:(\/(?:pair|start)(?:@\w+)?)\s+([2-9A-HJ-NP-Z]{3}-?[2-9A-HJ-NP-Z]{3})|([2-9A-HJ-NP-Z]{3}-[2-9A-HJ-NP-Z]{3}))$/i
 
 /** A pairing code in a message: `isExplicit` with a command before it, so it cannot be meant for the agent. */
 export function readCode(text: string): { readonly code: string; readonly isExplicit: boolean } | undefined {
-  const [, command, code] = TEXT.exec(text.trim()) ?? []
+  const [, command, named, bare] = TEXT.exec(text.trim()) ?? []
+  const code = named ?? bare
   return code === undefined ? undefined : { code, isExplicit: command !== undefined }
 }
 

@@ -18,15 +18,16 @@ const capabilities: ChannelCapabilities = {
   rate: { overall: { perSecond: 100_000, burst: 100_000 } },
 }
 
+export interface Shown {
+  readonly chat: string
+  readonly text: string
+  readonly id: string
+  readonly message: OutboundMessage
+}
 /** A chat platform in memory: people write to the bot, and see what it sends. */
 export class ChatPlatform {
   /** What people see, in order. */
-  readonly shown = new Recorded<{
-    readonly chat: string
-    readonly text: string
-    readonly id: string
-    readonly message: OutboundMessage
-  }>('messages shown')
+  readonly shown: Shown[] = []
   readonly edits: { readonly id: string; readonly text: string }[] = []
   /** Every attempt to send. */
   readonly attempts: OutboundMessage[] = []
@@ -36,6 +37,7 @@ export class ChatPlatform {
   files = new Map<string, Uint8Array>()
   #link: ChannelLink<unknown> | undefined
   #count = 0
+  readonly #chats = new Map<string, Recorded<Shown>>()
   readonly #seen = new Map<string, string>()
   readonly #open = Promise.withResolvers<void>()
 
@@ -90,7 +92,9 @@ export class ChatPlatform {
     if (known !== undefined) return known
     const id = `p-${++this.#count}`
     this.#seen.set(message.id, id)
-    this.shown.add({ chat: message.to.chatId, text: message.text, id, message })
+    const shown = { chat: message.to.chatId, text: message.text, id, message }
+    this.shown.push(shown)
+    this.#in(shown.chat).add(shown)
     return id
   }
 
@@ -107,8 +111,13 @@ export class ChatPlatform {
       ...more,
     })
   }
-  /** Settles with the texts that are shown, when there are so many. */
-  async texts(count: number): Promise<readonly string[]> {
-    return (await this.shown.wait(count)).map(({ text }) => text)
+  /** Settles with the texts that are shown in a chat, when there are so many. */
+  async texts(count: number, chat: string): Promise<readonly string[]> {
+    return (await this.#in(chat).wait(count)).map(({ text }) => text)
+  }
+  #in(chat: string): Recorded<Shown> {
+    const found = this.#chats.get(chat) ?? new Recorded<Shown>(`messages in ${chat}`)
+    this.#chats.set(chat, found)
+    return found
   }
 }
