@@ -35,6 +35,18 @@ export const Settings = fileOnly(
     max_attempts: integer('Attempts to answer or send a message until it is put aside.', 10, 1, 100),
     give_up_hours: integer('Hours for which a message waits until it can be answered.', 24, 1, 720),
     max_conversations: integer('Conversations that are answered side by side.', 256, 1, 10_000),
+    send_retry_min_ms: integer(
+      'Longest first pause before a message is sent again, in milliseconds.',
+      1_000,
+      1,
+      60_000,
+    ),
+    send_retry_max_ms: integer(
+      'Longest pause between two attempts to send, in milliseconds, unless the platform asks for a longer one.',
+      300_000,
+      1,
+      3_600_000,
+    ),
     max_concurrent_sends: integer('Messages of an account that are sent side by side.', 16, 1, 256),
     retention_days: integer('Days for which sent messages are kept; dead letters four times as long.', 7, 1, 3_650),
     notices_per_minute: integer('Notices to people who are not allowed, by account.', 20, 1, 1_000),

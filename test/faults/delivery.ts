@@ -197,6 +197,8 @@ rate_limit_per_user = 0
 rate_limit_per_minute = 0
 [plugins.channels]
 max_attempts = 100
+send_retry_min_ms = 20
+send_retry_max_ms = 100
 webhook_rate_per_minute = 1000000
 `
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import { toIso } from '../clock.ts'
 import type { OpenConnection } from '../connections/connections.ts'
 import { classifyFailure, backOffMs } from './retry.ts'
-import type { SendFailure } from './retry.ts'
+import type { BackOff, SendFailure } from './retry.ts'
 import type { OutboxRow } from './schema.ts'
 import { TokenBucket } from './token-bucket.ts'
 
@@ -20,6 +20,7 @@ export interface AccountSenderDeps {
   readonly clock: Clock
   readonly random: () => number
   readonly maxAttempts: number
+  readonly backOff: BackOff
   /** Messages to different chats that are sent side by side. */
   readonly maxConcurrent: number
   /** Aborts when the plugin unloads. */
@@ -56,13 +57,19 @@ export class AccountSender {
   /** There are rows on disk that are not in memory. */
   #hasMore = false
   #loading: Promise<void> | undefined
+  /** Rows that were added while older ones are read: they must not overtake them. */
+  #added: OutboxRow[] | undefined
   constructor(deps: AccountSenderDeps) {
     this.#deps = deps
   }
 
   /** A row that is on disk now. */
   add(row: OutboxRow): void {
-    if (!this.#isLoaded) return
+    if (this.#added) {
+      this.#added.push(row)
+      return
+    }
+    if (!this.#isLoaded) return this.wake()
     if (this.#hasMore || this.#known.size >= MAX_LOADED) {
       this.#hasMore = true
       return
@@ -87,12 +94,18 @@ export class AccountSender {
     return this.#loading
   }
   async #load(): Promise<void> {
-    // Rows that are added from here on are in memory, or in the answer, or both.
+    const added: OutboxRow[] = []
+    this.#added = added
+    let rows: readonly OutboxRow[]
+    try {
+      rows = await this.#deps.load(MAX_LOADED)
+    } finally {
+      this.#added = undefined
+    }
     this.#isLoaded = true
-    this.#hasMore = false
-    const rows = await this.#deps.load(MAX_LOADED)
-    if (rows.length === MAX_LOADED) this.#hasMore = true
-    for (const row of rows) if (!this.#known.has(row.id)) this.#insert(row)
+    this.#hasMore = rows.length === MAX_LOADED
+    // With more on disk, what was added meanwhile comes after that.
+    for (const row of this.#hasMore ? rows : [...rows, ...added]) if (!this.#known.has(row.id)) this.#insert(row)
     for (const lane of this.#lanes.values()) this.#start(lane)
   }
 
@@ -161,7 +174,7 @@ export class AccountSender {
         pauseMs = undefined
       }
     } catch (error) {
-      pauseMs = backOffMs(3, this.#deps.random())
+      pauseMs = backOffMs(3, this.#deps.random(), this.#deps.backOff)
       if (!signal.aborted) throw error
     } finally {
       this.#leave(lane, signal.aborted ? undefined : pauseMs)
@@ -189,18 +202,18 @@ export class AccountSender {
   }
   /** What the platform answered is known here only: a database that fails for a while must not lead to another send. */
   async #record(work: () => Promise<void>): Promise<void> {
-    const { signal, random } = this.#deps
+    const { signal, random, backOff } = this.#deps
     for (let attempts = 1; ; attempts++) {
       try {
         return await work()
       } catch (error) {
         if (signal.aborted) throw error
-        await this.#sleep(backOffMs(attempts, random()), signal)
+        await this.#sleep(backOffMs(attempts, random(), backOff), signal)
       }
     }
   }
   async #failed(lane: Lane, row: OutboxRow, open: OpenConnection, error: unknown): Promise<number> {
-    const { clock, random, maxAttempts } = this.#deps
+    const { clock, random, maxAttempts, backOff } = this.#deps
     const failure: SendFailure = classifyFailure(error)
     if (failure.isUncertain && !open.adapter.capabilities.idempotentSend) row.uncertain = true
     row.error = failure.error
@@ -222,7 +235,7 @@ export class AccountSender {
       ? 0
       : failure.outcome === 'auth'
         ? AUTH_PAUSE_MS
-        : Math.max(failure.pauseMs ?? 0, backOffMs(row.attempts, random()))
+        : Math.max(failure.pauseMs ?? 0, backOffMs(row.attempts, random(), backOff))
     row.next_at = pauseMs === 0 ? null : toIso(clock.now() + pauseMs)
     await this.#record(() => this.#deps.deferred(row))
     return pauseMs

@@ -23,7 +23,12 @@ export interface OutboxDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly clock: Clock
   readonly random?: () => number
-  readonly settings: { readonly max_attempts: number; readonly max_concurrent_sends: number }
+  readonly settings: {
+    readonly max_attempts: number
+    readonly max_concurrent_sends: number
+    readonly send_retry_min_ms: number
+    readonly send_retry_max_ms: number
+  }
   readonly log: Pick<Logger, 'warn' | 'error'>
   readonly sends: Counter
   readonly signal: AbortSignal
@@ -159,6 +164,7 @@ export class Outbox {
       signal,
       background,
       maxAttempts: settings.max_attempts,
+      backOff: { minMs: settings.send_retry_min_ms, maxMs: settings.send_retry_max_ms },
       maxConcurrent: settings.max_concurrent_sends,
       connection: () => connections.find(channel, account),
       load: async (limit) => {

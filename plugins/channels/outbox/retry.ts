@@ -1,7 +1,9 @@
 import { UpstreamFailure } from 'svc/sdk'
 
-const FIRST_PAUSE_MS = 1_000
-const MAX_PAUSE_MS = 300_000
+export interface BackOff {
+  readonly minMs: number
+  readonly maxMs: number
+}
 
 /** What a failed send means for the message. */
 export interface SendFailure {
@@ -28,7 +30,7 @@ export function classifyFailure(error: unknown): SendFailure {
 }
 
 /** Doubles with each attempt. Half is random, so that chats that failed together do not come back together. */
-export function backOffMs(attempts: number, random: number): number {
-  const longest = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, attempts - 1))
+export function backOffMs(attempts: number, random: number, { minMs, maxMs }: BackOff): number {
+  const longest = Math.min(maxMs, minMs * 2 ** Math.max(0, attempts - 1))
   return Math.round(longest * (0.5 + 0.5 * random))
 }
