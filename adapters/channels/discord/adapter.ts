@@ -103,7 +103,12 @@ class Events {
 
   async #receive(data: unknown, isEdit: boolean): Promise<void> {
     const parsed = v.safeParse(Message, data)
-    if (!parsed.success || !this.#isAllowed(parsed.output.guild_id)) return
+    if (!parsed.success) {
+      // An update may be of the preview alone.
+      if (!isEdit) this.#link.log.warn('Discord sent a message in a form that cannot be read')
+      return
+    }
+    if (!this.#isAllowed(parsed.output.guild_id)) return
     const { ignore_bots: ignoreBots } = this.#link.config
     const context = { botId: this.#botId, ignoreBots }
     // What is nobody's message costs no request for its channel.

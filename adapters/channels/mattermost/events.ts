@@ -41,7 +41,10 @@ export class MattermostEvents {
   async posted(data: unknown, isEdit: boolean): Promise<void> {
     const event = v.safeParse(Posted, data)
     const post = event.success ? v.safeParse(Post, readInner(event.output.post)) : undefined
-    if (!event.success || !post?.success) return
+    if (!event.success || !post?.success) {
+      this.#link.log.warn('Mattermost sent a post in a form that cannot be read')
+      return
+    }
     const { channel_type: channelType, channel_display_name: channelName, sender_name: senderName } = event.output
     await this.#receive(post.output, isEdit, {
       // An edit does not tell where it is.

@@ -94,10 +94,13 @@ describe('the sync', () => {
     await stage.open()
     const room = stage.fake.invite()
     await stage.fake.deliver({ text: 'after the invitation' })
-    const [message] = await stage.link.waitForReceived(1)
-    // What was written before the bot came is not for it.
-    expect(message?.text).toBe('after the invitation')
+    await stage.link.waitForReceived(1)
     expect(stage.fake.joined.has(room)).toBe(isJoined)
+    if (!isJoined) return
+    stage.fake.sendEvent(room, { type: 'm.room.message', content: { msgtype: 'm.text', body: 'welcome' } })
+    // What was written in the room before the bot came is not for it.
+    const received = await stage.link.waitForReceived(2)
+    expect(received.map(({ text }) => text)).toEqual(['after the invitation', 'welcome'])
   })
 })
 

@@ -202,8 +202,9 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
     }
     const { searchParams: query } = call.url
     const since = query.get('since')
-    const filter = JSON.parse(query.get('filter') ?? '{}') as { room?: unknown }
-    if (!filter.room) this.violations.push('a sync without a filter')
+    // A filter, or the id of one that was stored.
+    if (!/^(\{.*"room".*\}|filter-\d+)$/.test(query.get('filter') ?? ''))
+      this.violations.push('a sync without a filter')
     if (since !== null && !/^s\d+$/.test(since)) return problem(400, 'M_INVALID_PARAM', 'since')
     const from = since === null ? 0 : Number(since.slice(1))
     const wait = since === null || query.get('timeout') === '0' ? 0 : 1
@@ -230,7 +231,9 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
       const all = this.#events.flatMap((event, index) => (event.room === room ? [{ event, index }] : []))
       const fresh = all.filter(({ index }) => index >= from)
       if (fresh.length === 0) continue
-      const shown = fresh.slice(-this.#limit)
+      // A room that was joined comes with its history.
+      const isNew = fresh.some(({ event }) => event.state_key === BOT)
+      const shown = (isNew ? all : fresh).slice(-this.#limit)
       join[room] = {
         timeline: {
           events: shown.map(({ event }) => publicOf(event)),
@@ -268,6 +271,8 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
     if (!this.#tokens.has(token)) return problem(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.')
     if (path === '/client/v3/account/whoami') return { status: 200, body: { user_id: BOT, device_id: 'FAKE' } }
     if (path === '/client/v3/sync') return this.#sync(call, response)
+    const known = startAnswers[`${call.method} ${path}`]
+    if (known) return { status: 200, body: known }
     if (path === '/media/v3/upload' && call.method === 'POST') return this.#upload(call)
     const media = /^\/(client\/v1\/media|media\/v3)\/download\/example\.org\/(\w+)$/.exec(path)
     if (media) return this.#download(media[1] ?? '', media[2] ?? '')
@@ -397,6 +402,16 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
     if (!file) return problem(404, 'M_NOT_FOUND', 'Not found')
     return { status: 200, body: file.bytes, headers: { 'content-type': file.mime } }
   }
+}
+
+/** What clients with all features ask for when they start. */
+const startAnswers: Readonly<Record<string, object>> = {
+  'GET /client/versions': { versions: ['v1.11'], unstable_features: {} },
+  'GET /client/v3/capabilities': { capabilities: {} },
+  'GET /client/v3/pushrules/': { global: {} },
+  'GET /client/v3/voip/turnServer': {},
+  [`POST /client/v3/user/${BOT}/filter`]: { filter_id: 'filter-1' },
+  [`GET /client/v3/user/${BOT}/filter/filter-1`]: { room: {} },
 }
 
 function relationOf({ threadId, replyTo, editOf }: PlatformInput): Relation | undefined {

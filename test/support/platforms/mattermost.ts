@@ -189,6 +189,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
     return {
       frame: (raw) => {
         const { seq, action, data } = (raw ?? {}) as { seq?: number; action?: string; data?: { token?: string } }
+        if (action === 'ping') return peer.send({ status: 'OK', seq_reply: seq, data: { text: 'pong' } })
         if (seq !== 1 || action !== 'authentication_challenge') {
           this.violations.push(`the frame ${JSON.stringify(raw)}`)
           return
@@ -224,7 +225,8 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
 
   async handle(call: PlatformCall, response: ServerResponse): Promise<PlatformAnswer | undefined> {
     const path = call.url.pathname.replace(/^\/api\/v4/, '')
-    if (call.headers.authorization !== `Bearer ${TOKEN}`)
+    // The scheme is written in capitals by the server's own client.
+    if (call.headers.authorization?.replace(/^BEARER /, 'Bearer ') !== `Bearer ${TOKEN}`)
       return problem(401, 'api.context.session_expired.app_error', 'Invalid or expired session, please login again.')
     const body = (call.json ?? {}) as Body
     const route = `${call.method} ${path}`

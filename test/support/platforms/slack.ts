@@ -286,7 +286,7 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
     const type = call.headers['content-type'] ?? ''
     const isForm = type.startsWith('application/x-www-form-urlencoded')
     const fields = isForm ? new URLSearchParams(Buffer.from(call.bytes).toString()) : new URLSearchParams()
-    const body = (call.json ?? Object.fromEntries(fields)) as Body
+    const body = (call.json ?? valuesOf(fields)) as Body
     switch (method) {
       case 'auth.test':
         return done({ user_id: BOT, user: 'svc', bot_id: 'B00BOT', team: 'Test', team_id: 'T0001' })
@@ -386,12 +386,15 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
     return done({ upload_url: `${this.origin}/upload/${id}`, file_id: id })
   }
 
-  #take(call: PlatformCall, id: string): PlatformAnswer {
+  /** The bytes as they are, or as the file of a form. */
+  async #take(call: PlatformCall, id: string): Promise<PlatformAnswer> {
     const expected = this.#uploads.get(id)
     if (call.headers.authorization !== undefined) this.violations.push('the token was sent to the upload server')
-    if (!expected || expected.bytes.length !== call.bytes.length) return { status: 400 }
-    const mime = call.headers['content-type'] ?? ''
-    this.#uploads.set(id, { ...expected, kind: fileKind(mime), mime, bytes: call.bytes })
+    const type = call.headers['content-type'] ?? ''
+    const [file] = type.startsWith('multipart/') ? [...(await call.form()).values()] : []
+    const bytes = file instanceof File ? await file.bytes() : call.bytes
+    if (!expected || expected.bytes.length !== bytes.length) return { status: 400 }
+    this.#uploads.set(id, { ...expected, kind: fileKind(type), mime: type, bytes })
     return { status: 200 }
   }
 
@@ -414,6 +417,12 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
     this.violations.push(what)
     return failed(error)
   }
+}
+
+/** Lists stand in a form as JSON. */
+function valuesOf(fields: URLSearchParams): object {
+  const values = [...fields].map(([name, value]) => [name, /^[[{]/.test(value) ? JSON.parse(value) : value])
+  return Object.fromEntries(values)
 }
 
 const failed = (error: string): PlatformAnswer => ({ status: 200, body: { ok: false, error } })

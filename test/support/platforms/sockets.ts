@@ -34,9 +34,10 @@ export async function startSocketServer(handle: PlatformHandler, accept: AcceptP
   return {
     origin,
     async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve))
       for (const client of sockets.clients) client.terminate()
       server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await closed
     },
   }
 }
