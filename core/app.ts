@@ -63,7 +63,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const live = new LiveConfig(loaded)
   const drainMs = (): number => live.current.plugins.drain_ms
 
-  const code = await preloadBuiltIns(options)
+  const code = await preloadBuiltIns(options, live)
   const sidecars = (): Promise<readonly string[]> => builtInSidecars(code)
   const home = await openHome({ config, log, connector: options.connector, sidecars }, parts)
   const kernel = createKernel(options, live, home.database, parts)

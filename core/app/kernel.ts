@@ -6,6 +6,7 @@ import {
   outboundSettings,
   proxySettings,
   toolLimits,
+  isolationSettings,
   reloadWatchSettings,
   retirementSettings,
 } from './settings.ts'
@@ -16,6 +17,7 @@ import { readBuild } from '../process/installation.ts'
 import type { Build } from '../process/installation.ts'
 import { AuthenticationFailed, UnrecordedChange } from '../host/daemon.ts'
 import { Defects } from '../host/defects.ts'
+import type { IsolationSettings } from '../host/isolation/isolated-plugin.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
 import type { RetirementSettings } from '../host/retired-copies.ts'
 import { Idempotency } from '../http/idempotency.ts'
@@ -71,6 +73,7 @@ export interface KernelSettings {
   readonly drainMs: number
   readonly retirement: RetirementSettings
   readonly watch: WatchSettings
+  readonly isolation: IsolationSettings
 }
 
 export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
@@ -136,6 +139,7 @@ function kernelSettings(http: HttpSettings, config: Config): KernelSettings {
     drainMs: config.plugins.drain_ms,
     retirement: retirementSettings(config),
     watch: reloadWatchSettings(config),
+    isolation: isolationSettings(config),
   }
 }
 

@@ -8,31 +8,25 @@ import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
 import { parseSections } from '../host/section.ts'
 import { PluginWatch } from '../host/plugin-watch.ts'
-import { PluginProblem } from '../host/definition.ts'
+import { openAcceptedPermissions } from '../host/accepted-permissions.ts'
+import type { IsolationDeps } from '../host/isolation/isolated-plugin.ts'
 import { copyBeforeMigration } from '../host/upgrade.ts'
-import type { Migration } from '../storage/database.ts'
-import type { OwnTables, TableCatalog } from '../storage/own-tables.ts'
 import type { Home } from './home.ts'
 import type { Kernel } from './kernel.ts'
 import { createMembers } from './members.ts'
 import type { AppOptions } from './options.ts'
 import type { PartStack } from './part-stack.ts'
+import type { Restrictions } from './restrictions.ts'
+import { isolationSettings } from './settings.ts'
 
 /** A plugin whose setup takes longer has failed: the others must not wait for it. */
 const SETUP_MS = 30_000
-
-function checkMigrations(plugin: string, migrations: readonly Migration[], own: OwnTables): void {
-  for (const { id, sql } of migrations) {
-    const problem = own.migrationProblem(sql)
-    if (problem !== undefined)
-      throw new PluginProblem(`migration "${id}" of plugin "${plugin}" uses its own tables only: ${problem}`)
-  }
-}
 
 /** The code of the built-in plugins, on its way into memory. */
 export interface BuiltInCode {
   readonly loader: Loader
   readonly folders: readonly string[]
+  readonly isIsolated: (folder: string) => boolean
 }
 
 /** The sidecar files of the database that built-in plugins declare. */
@@ -45,12 +39,29 @@ function listSidecars(definitions: readonly AnyPlugin[]): readonly string[] {
 }
 
 /** Starts to import the built-in plugins. Importing takes longest, so it runs while the database opens. */
-export async function preloadBuiltIns({ loaded: { config }, builtIns }: AppOptions): Promise<BuiltInCode> {
+export async function preloadBuiltIns(
+  { loaded: { config }, builtIns }: AppOptions,
+  live: LiveConfig,
+): Promise<BuiltInCode> {
   const folders = builtIns ?? (await builtInFolders())
   const cacheDir = join(config.home_dir, 'cache', 'plugins')
-  const loader = createLoader({ builtIns: new Set(folders), cacheDir })
+  const accepted = openAcceptedPermissions(config.home_dir)
+  const isIsolated = (folder: string): boolean => {
+    const { isolation, isolated } = config.plugins
+    const name = basename(folder).replace(/\.m?[jt]s$/, '')
+    return isolated.includes(name) || (isolation === 'worker' && accepted.of(folder) !== undefined)
+  }
+  const isolation: IsolationDeps = {
+    settings: () => isolationSettings(live.current),
+    workFolder: join(config.data_dir, 'plugin-processes'),
+  }
+  const loader = createLoader({
+    builtIns: new Set(folders),
+    cacheDir,
+    isolation: (folder) => (isIsolated(folder) ? isolation : undefined),
+  })
   loader.preload(folders.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
-  return { loader, folders }
+  return { loader, folders, isIsolated }
 }
 
 export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInCode, home: Home, kernel: Kernel): Host {
@@ -59,16 +70,19 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
   const { http, hooks, tools } = kernel
   const { database } = home
   // Loaded with the first plugin that is restricted.
-  let tables: Promise<TableCatalog> | undefined
-  const openTables = (): Promise<TableCatalog> =>
-    (tables ??= import('../storage/own-tables.ts').then(({ TableCatalog }) => new TableCatalog(database.sql)))
+  let restrictions: Promise<Restrictions> | undefined
   const names = (): readonly string[] => host.known().map(({ name }) => name)
+  const openRestrictions = (): Promise<Restrictions> =>
+    (restrictions ??= import('./restrictions.ts').then(
+      ({ Restrictions }) => new Restrictions(log, database.sql, names),
+    ))
   const known = (): ReturnType<Host['known']> => host.known()
   const host: Host = new Host({
     loader: code.loader,
     log,
     builtIns: new Set(code.folders),
     accepted: home.accepted,
+    isIsolated: code.isIsolated,
     drainMs: () => live.current.plugins.drain_ms,
     setupMs: SETUP_MS,
     retirement: () => kernel.settings().retirement,
@@ -89,17 +103,11 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
         for (const release of releases) release()
       }
     },
-    restrict: async (members, definition) => {
-      const { restrictedMembers } = await import('../host/permission-guard.ts')
-      return restrictedMembers(members, definition, {
-        log,
-        ownTables: async () => (await openTables()).ownTables(definition.name, names()),
-      })
-    },
+    restrict: async (members, definition) => (await openRestrictions()).restrict(members, definition),
     migrate: async (plugin, migrations, { strict, ownTables }) => {
-      if (ownTables) checkMigrations(plugin, migrations, await (await openTables()).ownTables(plugin, names()))
+      if (ownTables) await (await openRestrictions()).checkMigrations(plugin, migrations)
       await database.migrate(plugin, migrations, { strict })
-      ;(await tables)?.renew()
+      ;(await restrictions)?.renewTables()
     },
     beforeMigrations: (plugins) =>
       copyBeforeMigration({ database, config, log, sidecars: () => listSidecars(host.known()) }, plugins),

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { installedFolders } from '../process/installation.ts'
+import type { IsolationSettings } from '../host/isolation/isolated-plugin.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
 import type { RetirementSettings } from '../host/retired-copies.ts'
 import type { HttpSettings } from '../http/settings.ts'
@@ -89,6 +90,15 @@ export function toolLimits({ tools }: Config): ToolLimits {
 /** How long old code of a reloaded plugin goes on. */
 export function retirementSettings({ plugins }: Config): RetirementSettings {
   return { retireMs: plugins.retire_ms, maxCopies: plugins.retired_copies, drainMs: plugins.drain_ms }
+}
+
+/** Limits of a plugin in a process of its own. */
+export function isolationSettings({ plugins }: Config): IsolationSettings {
+  return {
+    memoryMb: plugins.worker_memory_mb,
+    hangMs: plugins.worker_hang_ms,
+    maxRestartMs: plugins.worker_restart_ms,
+  }
 }
 
 /** When a reloaded plugin goes back to the code before. */

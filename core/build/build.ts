@@ -159,7 +159,7 @@ async function buildCore(plugins: readonly string[], out: string): Promise<void>
 
 /** `processes/<name>.ts` of each plugin runs in a process or thread of its own and shares no module with the daemon. */
 async function buildProcesses(plugins: Iterable<string>, out: string): Promise<void> {
-  const entries: Record<string, string> = {}
+  const entries: Record<string, string> = { 'core-plugin': join(root, 'core/host/isolation/process.ts') }
   for (const plugin of plugins) {
     const folder = join(root, 'plugins', plugin, 'processes')
     if (!existsSync(folder)) continue

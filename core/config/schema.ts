@@ -135,6 +135,39 @@ const pluginKeys = {
     3_600_000,
     overApi('says how long an end may take'),
   ),
+  isolation: v.optional(
+    v.pipe(
+      v.picklist(['none', 'worker']),
+      v.description('Whether installed plugins run in the daemon or in processes of their own.'),
+      v.metadata({ ...atStart, ...inFile(whatRuns) }),
+    ),
+    'none',
+  ),
+  isolated: texts('Names of files or folders of further plugins that run in processes of their own.', {
+    ...atStart,
+    ...inFile(whatRuns),
+  }),
+  worker_memory_mb: integer(
+    'Megabytes of objects that a plugin in a process of its own may have.',
+    256,
+    16,
+    65_536,
+    inFile(whatRuns),
+  ),
+  worker_hang_ms: integer(
+    'Time without an answer after which the process of a plugin is ended and started again.',
+    15_000,
+    100,
+    day,
+    inFile(whatRuns),
+  ),
+  worker_restart_ms: integer(
+    'Longest pause before the process of a plugin that ended is started again.',
+    60_000,
+    100,
+    day,
+    inFile(whatRuns),
+  ),
   retire_ms: integer(
     'Time calls that run while their plugin is reloaded may go on in the old code; for plugins that are not built in.',
     600_000,

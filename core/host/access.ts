@@ -1,6 +1,6 @@
-import type { AcceptedPermissions } from './accepted-permissions.ts'
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem } from './definition.ts'
+import type { HostDeps } from './host-deps.ts'
 import { newPermissions, permissionsOf } from './permissions.ts'
 
 /**
@@ -13,14 +13,12 @@ export type Access = 'built-in' | 'unrestricted' | 'declared'
 export function checkAccess(
   definition: AnyPlugin,
   folder: string,
-  {
-    builtIns,
-    accepted,
-  }: { readonly builtIns: ReadonlySet<string>; readonly accepted: Pick<AcceptedPermissions, 'of'> },
+  { builtIns, accepted, isIsolated }: Pick<HostDeps, 'builtIns' | 'accepted' | 'isIsolated'>,
 ): Access {
   if (builtIns.has(folder)) return 'built-in'
   const permissions = accepted.of(folder)
-  if (permissions === undefined) return definition.uses === undefined ? 'unrestricted' : 'declared'
+  if (permissions === undefined)
+    return definition.uses === undefined && !isIsolated(folder) ? 'unrestricted' : 'declared'
   const added = newPermissions(permissions, permissionsOf(definition))
   if (added.length > 0)
     throw new PluginProblem(`it uses more than was accepted: ${added.join(', ')}; install it again to accept that`)

@@ -24,6 +24,8 @@ export interface PluginStatus {
   readonly retired: number
   /** Why it is not loaded, or why the last change to it failed while the old code goes on. */
   readonly error: string | undefined
+  /** `worker`: its code runs in a process of its own. */
+  readonly isolation: 'none' | 'worker'
   /** What it may use: everything, or what it declares. */
   readonly access: Access
   /** What it declares, such as `host:api.example.org`. */

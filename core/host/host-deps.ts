@@ -19,6 +19,8 @@ export interface HostDeps {
   readonly builtIns: ReadonlySet<string>
   /** What was accepted for installed plugins. */
   readonly accepted: Pick<AcceptedPermissions, 'of'>
+  /** Whether the code of the plugin in this folder runs in a process of its own. */
+  readonly isIsolated: (folder: string) => boolean
   /** Names of plugins that are not loaded. */
   readonly disabled: () => readonly string[]
   /** Adds the keys these plugins own to the configuration. Throws `ConfigError` for values that do not fit. */

@@ -6,8 +6,11 @@ import type { Jiti } from 'jiti'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
 import { findEntry, togetherFile } from './folders.ts'
+import type { IsolationDeps } from './isolation/isolated-plugin.ts'
 
 export interface LoaderOptions {
+  /** How the plugin in this folder runs in a process of its own; `undefined`: in this one. */
+  readonly isolation?: (folder: string) => IsolationDeps | undefined
   /** Folders that ship with the daemon; the first import is native. */
   readonly builtIns: ReadonlySet<string>
   /** Folder for transpiled TypeScript; `undefined` keeps none. */
@@ -65,6 +68,8 @@ class PluginLoader implements Loader {
     const isNative = isBuiltIn && (!fresh || (await this.#isUnchanged(folder, entry)))
     if (isNative) this.#noteImport(folder, Date.now())
     try {
+      const isolation = isBuiltIn ? undefined : this.#options.isolation?.(folder)
+      if (isolation) return await readIsolated(folder, entry, isolation)
       const exported: unknown = isNative ? await this.#importBuiltIn(folder, entry) : await this.#transpile(entry)
       return checkDefinition(exported, entry)
     } catch (error) {
@@ -132,6 +137,12 @@ function describe(error: unknown, folder: string): string {
     .map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1])
     .find((found) => found?.startsWith(folder))
   return place ? `${message} (${place})` : `${message} (in ${folder})`
+}
+
+/** The code is evaluated in a process of its own. */
+async function readIsolated(folder: string, entry: string, deps: IsolationDeps): Promise<AnyPlugin> {
+  const isolated = await import('./isolation/isolated-plugin.ts')
+  return checkDefinition({ default: await isolated.readIsolated(folder, deps) }, entry)
 }
 
 async function startTranspiler(cacheDir: string | undefined): Promise<Jiti> {

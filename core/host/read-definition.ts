@@ -12,6 +12,12 @@ export async function readDefinition(folder: string): Promise<AnyPlugin> {
   return await createLoader({ builtIns: new Set(), cacheDir: undefined }).load(folder, true)
 }
 
+/** Runs the code of one plugin in this process for the daemon that started it, until that ends it. */
+export async function servePlugin(): Promise<void> {
+  const { serve } = await import('./isolation/serve.ts')
+  serve()
+}
+
 /** What such a process has to read of this installation, for `readable` of `forkProcess`. */
 export function readableByLoader(): readonly string[] {
   const folders = installedFolders().filter(({ path, shallow }) => !shallow && isThere(path))

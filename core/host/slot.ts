@@ -6,6 +6,7 @@ import { providedIds, requiredIds } from './definition.ts'
 import { dependentsOf, plan } from './graph.ts'
 import type { Node } from './graph.ts'
 import type { Instance } from './instance.ts'
+import type { IsolatedDefinition } from './isolation/isolated-plugin.ts'
 import { permissionsOf } from './permissions.ts'
 
 /** Validated code and configuration, ready for setup. */
@@ -46,10 +47,15 @@ export function statusOf(slot: Slot, source: string, retired: number): PluginSta
     folder: /\.m?[jt]s$/.test(slot.folder) ? dirname(slot.folder) : slot.folder,
     reloads: slot.reloads,
     retired,
-    error: slot.error,
+    error: slot.error ?? isolatedOf(slot)?.state(),
+    isolation: isolatedOf(slot) ? 'worker' : 'none',
     access: slot.access,
     permissions: slot.definition ? permissionsOf(slot.definition) : [],
   }
+}
+
+function isolatedOf({ definition, instance }: Slot): IsolatedDefinition['isolated'] | undefined {
+  return instance && definition && 'isolated' in definition ? (definition as IsolatedDefinition).isolated : undefined
 }
 
 export const requiredBy = (slot: Slot): readonly string[] => (slot.definition ? requiredIds(slot.definition) : [])

@@ -41,9 +41,9 @@ export class OwnTables {
     if (!/^(table|index)$/.test(kind)) return `it may ${first} tables and indexes, and no ${kind}`
     if (words.includes('virtual') && (!/\busing\s+fts5\s*\(/i.test(statement) || /\bcontent\s*=/i.test(statement)))
       return 'a virtual table must use fts5 with content of its own'
-    const named = words.slice(words.indexOf(kind) + 1).filter((word) => !/^(if|not|exists)$/.test(word))
+    const named = words.slice(words.indexOf(kind) + 1).find((word) => !/^(if|not|exists)$/.test(word))
     const renamed = words.indexOf('rename')
-    const names = [named[0], ...(renamed !== -1 && words[renamed + 1] === 'to' ? [words[renamed + 2]] : [])]
+    const names = [named, ...(renamed !== -1 && words[renamed + 1] === 'to' ? [words[renamed + 2]] : [])]
     const wrong = names.find((name) => name?.startsWith(this.#prefix) !== true)
     return names.every((name) => name?.startsWith(this.#prefix) === true)
       ? undefined

@@ -18,6 +18,7 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/net/outbound.ts', 1, "It says which addresses are the operator's."],
   ['core/net/entry-point.ts', 6, 'The HTTP client of Node calls its connection pool an agent.'],
   ['core/net/outbound-exchange.ts', 6, 'The HTTP client of Node calls its connection pool an agent.'],
+  ['core/host/isolation/bridge.ts', 1, 'A header of HTTP has this name.'],
   ['core/net/redirect.ts', 1, 'A header of HTTP has this name.'],
   ['core/process/', 14, 'Terminal sessions and devices of the operating system.'],
   ['core/schema/example.ts', 3, 'Examples of the names of fields in the OpenAPI document.'],

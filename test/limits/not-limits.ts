@@ -9,6 +9,9 @@ const part: Reason = 'a price or a part'
 export const notLimits: Readonly<Record<string, Reason>> = {
   'http.sse_keep_alive_ms': pause,
   'plugins.drain_ms': when,
+  'plugins.worker_memory_mb': part,
+  'plugins.worker_hang_ms': when,
+  'plugins.worker_restart_ms': pause,
   'plugins.watch_ms': when,
   'plugins.revert_failures': when,
   'plugins.revert_percent': when,

@@ -1,0 +1,203 @@
+import { mkdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import * as v from 'valibot'
+import { Refusal } from '../../errors/error.ts'
+import { startPluginProcess } from '../../process/plugin-process.ts'
+import type { OwnProcess } from '../../process/fork.ts'
+import type { AnyPlugin } from '../define.ts'
+import { PluginProblem } from '../definition.ts'
+import { readableByLoader } from '../read-definition.ts'
+import { Bridge } from './bridge.ts'
+import type { Context } from './bridge.ts'
+import { Peer } from './peer.ts'
+import type { Handle } from './peer.ts'
+import { Description } from './shapes.ts'
+
+export interface IsolationSettings {
+  readonly memoryMb: number
+  /** Milliseconds without an answer after which the process is ended. */
+  readonly hangMs: number
+  /** The longest pause before it is started again. */
+  readonly maxRestartMs: number
+}
+export interface IsolationDeps {
+  readonly settings: () => IsolationSettings
+  /** Folder for the working folders of the processes. */
+  readonly workFolder: string
+}
+/** A definition whose code runs elsewhere. `state`: what is wrong with its process. */
+export type IsolatedDefinition = AnyPlugin & { readonly isolated: { state(): string | undefined } }
+
+/** A process that runs for this long was not started in vain. */
+const STABLE_MS = 60_000
+const MIN_RESTART_MS = 250
+const DESCRIBE_MS = 30_000
+
+/** The definition of a plugin whose code is never evaluated in this process. Throws `PluginProblem`. */
+export async function readIsolated(folder: string, deps: IsolationDeps): Promise<IsolatedDefinition> {
+  const { unsupported, ...description } = await describe(folder, deps)
+  if (unsupported.length > 0)
+    throw new PluginProblem(
+      `${folder} uses ${unsupported.join(', ')}, which is not available with isolation = "worker": ` +
+        'set plugins.isolation to "none" for it, or use only what crosses to another process',
+    )
+  let state: string | undefined
+  const definition = {
+    ...description,
+    config: v.looseObject({}),
+    async setup(ctx: Context) {
+      const plugin = new IsolatedPlugin(folder, deps, ctx, (now) => {
+        state = now
+      })
+      await plugin.start()
+      return {}
+    },
+    isolated: { state: () => state },
+  }
+  return definition as unknown as IsolatedDefinition
+}
+
+interface Channel {
+  readonly peer: Peer
+  readonly process: OwnProcess
+}
+async function openChannel(
+  folder: string,
+  { settings, workFolder }: IsolationDeps,
+  handle: Handle,
+  onExit: (reason: string) => void,
+): Promise<Channel> {
+  const work = join(workFolder, basename(folder).replace(/\.m?[jt]s$/, ''))
+  mkdirSync(work, { recursive: true, mode: 0o700 })
+  let peer: Peer | undefined
+  const process = await startPluginProcess({
+    readable: [...readableByLoader(), folder, work],
+    folder: work,
+    memoryMb: settings().memoryMb,
+    onMessage: (message) => peer?.receive(message),
+    onExit(reason) {
+      peer?.close(
+        new Refusal('service_unavailable', `The process of the plugin ended: ${reason}`, { retryAfterSecs: 1 }),
+      )
+      onExit(reason)
+    },
+  })
+  peer = new Peer((message) => process.send(message), handle)
+  return { peer, process }
+}
+
+async function describe(folder: string, deps: IsolationDeps): Promise<Description> {
+  const nothing: Handle = () => {
+    throw new Refusal('forbidden', 'The plugin is not set up yet')
+  }
+  const { peer, process } = await openChannel(folder, deps, nothing, () => undefined)
+  try {
+    return v.parse(Description, await peer.call('describe', { folder }, AbortSignal.timeout(DESCRIBE_MS)))
+  } catch (error) {
+    throw new PluginProblem(error instanceof Error ? error.message : String(error), { cause: error })
+  } finally {
+    process.kill()
+  }
+}
+
+/** One running copy: its process, started again whenever it ends. */
+class IsolatedPlugin {
+  readonly #folder: string
+  readonly #deps: IsolationDeps
+  readonly #ctx: Context
+  readonly #setState: (state: string | undefined) => void
+  readonly #bridge: Bridge
+  #channel: Channel | undefined
+  #isStopped = false
+  #isReady = false
+  #attempts = 0
+  #startedAt = 0
+  #timer: NodeJS.Timeout | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+
+  constructor(folder: string, deps: IsolationDeps, ctx: Context, setState: (state: string | undefined) => void) {
+    this.#folder = folder
+    this.#deps = deps
+    this.#ctx = ctx
+    this.#setState = setState
+    this.#bridge = new Bridge(ctx, (method, input, signal) => this.#call(method, input, signal))
+  }
+
+  async start(): Promise<void> {
+    this.#ctx.own('process', () => this.#stop())
+    this.#ctx.leaving.addEventListener('abort', () => void this.#tryCall('leave'), { once: true })
+    await this.#open()
+  }
+
+  async #open(): Promise<void> {
+    this.#isReady = false
+    this.#startedAt = performance.now()
+    const handle: Handle = (method, input, signal) => this.#bridge.handle(method, input, signal)
+    const channel = await openChannel(this.#folder, this.#deps, handle, (reason) => this.#ended(channel, reason))
+    this.#channel = channel
+    if (this.#isStopped) return channel.process.kill()
+    await channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config })
+    this.#isReady = true
+    this.#setState(undefined)
+    this.#watch(channel)
+  }
+
+  async #call(method: string, input: unknown, signal?: AbortSignal): Promise<unknown> {
+    if (!this.#channel || !this.#isReady)
+      throw new Refusal('service_unavailable', 'The process of the plugin is being started', { retryAfterSecs: 1 })
+    return await this.#channel.peer.call(method, input, signal)
+  }
+  async #tryCall(method: string): Promise<void> {
+    await this.#channel?.peer.call(method, {}).catch((error: unknown) => this.#ctx.log.debug(`${method} failed`, error))
+  }
+
+  /** A process whose event loop stands still does not answer. */
+  #watch(channel: Channel): void {
+    const { hangMs } = this.#deps.settings()
+    clearInterval(this.#heartbeat)
+    this.#heartbeat = setInterval(() => {
+      channel.peer.call('ping', {}, AbortSignal.timeout(hangMs)).catch((error: unknown) => {
+        if (channel !== this.#channel || this.#isStopped) return
+        this.#ctx.log.error(`its process did not answer for ${hangMs} ms and is ended`, error)
+        channel.process.kill()
+      })
+    }, hangMs / 2).unref()
+  }
+
+  #ended(channel: Channel, reason: string): void {
+    if (this.#isStopped || channel !== this.#channel) return
+    clearInterval(this.#heartbeat)
+    const wasReady = this.#isReady
+    this.#isReady = false
+    this.#channel = undefined
+    // A first setup that fails is reported by the host.
+    if (!wasReady && this.#attempts === 0) return
+    this.#restartLater(reason)
+  }
+
+  #restartLater(reason: string): void {
+    if (performance.now() - this.#startedAt > STABLE_MS) this.#attempts = 0
+    const { maxRestartMs } = this.#deps.settings()
+    const ms = Math.min(maxRestartMs, MIN_RESTART_MS * 2 ** this.#attempts++)
+    const state = `its process ended: ${reason}; it is started again (attempt ${this.#attempts})`
+    this.#setState(state)
+    this.#ctx.log.error(state)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#open().catch((error: unknown) => {
+        // One that has ended meanwhile is started again by that.
+        const { process } = this.#channel ?? {}
+        this.#channel = undefined
+        process?.kill()
+        if (!this.#isStopped) this.#restartLater(error instanceof Error ? error.message : String(error))
+      })
+    }, ms).unref()
+  }
+
+  #stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    clearInterval(this.#heartbeat)
+    this.#channel?.process.kill()
+  }
+}

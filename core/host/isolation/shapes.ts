@@ -1,0 +1,63 @@
+import * as v from 'valibot'
+import { effects } from '../../auth/authority.ts'
+
+const strings = v.optional(v.array(v.string()))
+/** What the process says of the definition of its plugin. `checkDefinition` looks at the rest. */
+export const Description = v.object({
+  name: v.string(),
+  version: v.string(),
+  apiVersion: v.optional(v.string()),
+  uses: v.optional(v.record(v.string(), v.unknown())),
+  migrations: v.optional(v.array(v.object({ id: v.string(), sql: v.string() }))),
+  pages: v.optional(v.array(v.object({ path: v.string(), title: v.string(), file: v.string(), assets: strings }))),
+  reload: v.optional(v.picklist(['overlap', 'exclusive'])),
+  /** What the plugin needs and a process of its own cannot have. */
+  unsupported: v.array(v.string()),
+})
+export type Description = v.InferOutput<typeof Description>
+
+const Key = v.pipe(v.string(), v.maxLength(512))
+export const Registration = v.variant('kind', [
+  v.object({
+    kind: v.literal('route'),
+    key: Key,
+    method: v.picklist(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+    path: v.string(),
+    summary: v.string(),
+    auth: v.picklist(['public', 'bearer']),
+    effect: v.optional(v.picklist(effects)),
+    cost: v.number(),
+    status: v.optional(v.picklist([200, 201, 202, 204, 302])),
+    hasBody: v.boolean(),
+    /** Bytes of a raw body. */
+    rawBytes: v.optional(v.number()),
+  }),
+  v.object({
+    kind: v.literal('tool'),
+    key: Key,
+    name: v.string(),
+    description: v.string(),
+    risk: v.picklist(['read', 'write', 'execute']),
+    timeoutSecs: v.optional(v.number()),
+    labels: strings,
+    refuses: strings,
+    input: v.record(v.string(), v.unknown()),
+  }),
+  v.object({ kind: v.literal('hook'), key: Key, id: v.string() }),
+  v.object({
+    kind: v.literal('job'),
+    key: Key,
+    label: v.string(),
+    cron: v.optional(v.string()),
+    ms: v.optional(v.number()),
+  }),
+  v.object({
+    kind: v.literal('metric'),
+    key: Key,
+    type: v.picklist(['counter', 'gauge', 'histogram']),
+    name: v.string(),
+    help: v.string(),
+    bounds: v.optional(v.array(v.number())),
+  }),
+])
+export type Registration = v.InferOutput<typeof Registration>
