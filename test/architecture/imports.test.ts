@@ -75,7 +75,10 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
 
 /** Dangerous primitives of the platform that have one door (one place where the guard is). */
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
-  [/^(node:)?child_process$/, ['core/process/spawn.ts', 'core/process/fork.ts', 'core/process/plugin-process.ts']],
+  [
+    /^(node:)?child_process$/,
+    ['core/process/spawn.ts', 'core/process/spawner.ts', 'core/process/fork.ts', 'core/process/plugin-process.ts'],
+  ],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/']],
   [/^(node:)?dns(\/promises)?$/, ['core/net/']],
