@@ -23,6 +23,7 @@ import type { Section, Settings } from './config.ts'
 import type { LinkDeps } from './connections/link.ts'
 import { AccountConnections } from './connections/account-connections.ts'
 import { AdapterRegistry } from './connections/registry.ts'
+import { SignIns } from './connections/sign-ins.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
 import type { Messaging } from './messaging.ts'
@@ -69,9 +70,16 @@ export function startHost(ctx: HostContext): {
   ctx.metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
     connections.counts().map(({ channel, state, count }) => ({ value: count, labels: { channel, state } })),
   )
+  const signIns = new SignIns({
+    link,
+    background,
+    authenticated: ({ channel, id }) => background(() => connections.restartAccount(channel, id)),
+  })
+  ctx.own('sign-ins', () => signIns.close())
   ctx.own('connections', () => connections.close('the plugin is being unloaded'))
   ctx.routes.add(
     ...channelRoutes({
+      signIns,
       webhook: {
         connections,
         credentials: ctx.credentials,

@@ -4,6 +4,8 @@ import { defineRoute, reply } from 'svc/sdk'
 import type { AnyRoute, Logger } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import type { LinkDeps } from '../connections/link.ts'
+import type { SignIns } from '../connections/sign-ins.ts'
+import { qrRoutes } from './qr-routes.ts'
 import { accountRoutes } from './account-routes.ts'
 import { ChannelList, ChannelParams, ChannelView, AccountQuery, Reloaded, TestRequest, TestResult } from './schema.ts'
 import { allChannels, chooseAccount, requireChannel, toRow, toView } from './views.ts'
@@ -15,6 +17,7 @@ export interface RouteDeps extends ViewDeps {
   readonly configuration: DaemonConfiguration
   readonly link: LinkDeps
   readonly webhook: WebhookDeps
+  readonly signIns: SignIns
   readonly probeMs: number
   /** Puts a message into the outbox. */
   readonly send: (account: Account, chatId: string, text: string, id: string) => Promise<void>
@@ -31,6 +34,7 @@ export function channelRoutes(deps: RouteDeps): readonly AnyRoute[] {
     testRoute(deps),
     ...accountRoutes(deps),
     ...webhookRoutes(deps.webhook),
+    ...qrRoutes(deps),
   ]
 }
 

@@ -1,3 +1,4 @@
+import { UpstreamFailure } from 'svc/sdk'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
@@ -9,7 +10,7 @@ let test: PluginTest
 let platform: FakePlatform
 beforeAll(async () => {
   platform = new FakePlatform()
-  platform.install()
+  platform.install({ signIn: (link) => platform.signIn(link) })
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
     builtIns: [...turnPlugins, 'settings', 'system', 'channels'],
@@ -112,7 +113,7 @@ describe('an account that is configured over the API', () => {
       status: 'enabled',
       channel: 'test_chat',
     })
-    await expect.poll(() => state('switched')).toBe('misconfigured')
+    await expect.poll(() => state('switched')).toBe('needs_login')
     const { status } = (await request('GET', `/test_chat${query}`)).body
     expect(status.last_error).toBe('the token *** was refused')
     expect((await request('PUT', `/test_chat/disable${query}`)).body.status).toBe('disabled')
@@ -174,6 +175,53 @@ it('names of channels and states are in the configuration and the metrics', asyn
   const metrics = await test.metrics('svc_channels_accounts')
   expect([...metrics]).toEqual([['svc_channels_accounts{channel="test_chat",state="connected"}', 1]])
   await request('DELETE', '/test_chat/configure?account_id=counted')
+})
+
+describe('signing in with a QR code', () => {
+  it('goes from pending over scanned to authenticated, and connects the account then', async () => {
+    let hasSecret = false
+    const scanned = Promise.withResolvers<void>()
+    const confirmed = Promise.withResolvers<void>()
+    platform.onOpen = async () => {
+      if (!hasSecret) throw new UpstreamFailure('test_chat', 'nobody signed in', { reason: 'auth', retry: 'never' })
+    }
+    platform.signIn = async function* (link) {
+      yield { status: 'pending', payload: 'code-to-scan' }
+      await scanned.promise
+      yield { status: 'scanned' }
+      await confirmed.promise
+      await link.secrets.write('session', 'obtained-by-the-adapter')
+      hasSecret = true
+      yield { status: 'authenticated' }
+    }
+    await request('POST', '/test_chat/configure', { account_id: 'phone', token: 'abcd' })
+    await expect.poll(() => state('phone')).toBe('needs_login')
+    const { body: started } = await request('POST', '/test_chat/qr/start?account_id=phone')
+    expect(started).toMatchObject({ available: true, status: 'pending', qr_payload: 'code-to-scan', connected: false })
+    expect(started.qr_data_url).toMatch(/^data:image\/svg\+xml;base64,/)
+    const path = `/test_chat/qr/status?account_id=phone&session_id=${started.session_id}`
+    const status = async () => (await request('GET', path)).body.status
+    scanned.resolve()
+    await expect.poll(status).toBe('scanned')
+    confirmed.resolve()
+    await expect.poll(status).toBe('authenticated')
+    await expect.poll(() => state('phone')).toBe('connected')
+    platform.onOpen = async () => undefined
+    await request('DELETE', '/test_chat/configure?account_id=phone')
+  })
+
+  it('is not there for a channel without it, and a failed one says why', async () => {
+    expect((await request('POST', '/signal/qr/start')).body).toMatchObject({ available: false })
+    await request('POST', '/test_chat/configure', { account_id: 'phone', token: 'abcd', enabled: false })
+    platform.signIn = async function* () {
+      throw new Error('the phone is off')
+    }
+    expect((await request('POST', '/test_chat/qr/start?account_id=phone')).body).toMatchObject({
+      expired: true,
+      message: 'The sign-in ended: the phone is off',
+    })
+    await request('DELETE', '/test_chat/configure?account_id=phone')
+  })
 })
 
 describe('a test of a channel', () => {

@@ -28,6 +28,7 @@ export class FakePlatform {
   disposed = 0
   /** What `open` does before it returns. */
   onOpen: (link: Link) => Promise<void> = async () => undefined
+  signIn: NonNullable<ChannelAdapter['signIn']> = async function* () {}
   onDispose: () => Promise<void> = async () => undefined
   #opened: ((link: Link) => void)[] = []
   #close: ((end: ConnectionEnd) => void) | undefined

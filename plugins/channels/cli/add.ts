@@ -1,0 +1,90 @@
+import { createInterface } from 'node:readline/promises'
+import * as v from 'valibot'
+import {
+  callDaemon,
+  commandLine,
+  connect,
+  defineCommand,
+  exits,
+  Failure,
+  isObject,
+  print,
+  printJson,
+  readJson,
+  readSecret,
+  terminalMode,
+} from 'svc/cli'
+import { channelArgs, channelPath, readChannel } from './client.ts'
+import type { Field } from './client.ts'
+
+const Configured = v.looseObject({ channel: v.string(), account_id: v.string(), note: v.string() })
+
+export default defineCommand({
+  description:
+    'Configure an account of a channel, or change one. Asks for the fields it needs; secrets are not shown. Without a ' +
+    'terminal the required secrets are read from standard input, one line each.',
+  args: {
+    ...channelArgs,
+    agent: { type: 'string', description: 'Agent that answers', valueHint: 'name' },
+    fields: { type: 'string', description: 'Further fields as a JSON object, no secrets', valueHint: 'json' },
+  },
+  examples: [
+    ['svc channels add telegram', 'asks for the token'],
+    ['pass show telegram | svc channels add telegram --agent assistant', 'from a password manager'],
+    [`svc channels add irc --fields '{"server": "irc.example.org", "nick": "svc"}'`, 'further fields'],
+  ],
+  async run(args) {
+    const connection = await connect(args)
+    const view = await callDaemon(connection, (client) => readChannel(client, args.channel))
+    if (!view.available)
+      throw new Failure(exits.failed, `there is no adapter for ${view.name}`, 'install a plugin that brings one')
+    const given = readFields(args.fields)
+    const fields: Record<string, unknown> = { ...given, ...(args.agent !== undefined && { agent_name: args.agent }) }
+    for (const field of view.fields)
+      if (!(field.key in fields) && (field.required || field.type === 'secret')) {
+        const value = await ask(field)
+        if (value !== '') fields[field.key] = value
+        else if (field.required) throw new Failure(exits.usage, `${field.key} is required`, 'nothing was changed')
+      }
+    const answer = await callDaemon(connection, (client) =>
+      client.call('POST', channelPath(view.name, 'configure'), Configured, {
+        body: { fields, ...(args.account !== undefined && { account_id: args.account }) },
+      }),
+    )
+    if (args.json) printJson(answer)
+    else
+      print(
+        `${view.display_name} is configured. ${answer.note}\n` +
+          `${commandLine(`channels test ${view.name}`)} checks it; ` +
+          `${commandLine(`channels pair ${view.name}`)} lets a person talk to it.`,
+      )
+    return exits.ok
+  },
+})
+
+function readFields(text: string | undefined): Readonly<Record<string, unknown>> {
+  if (text === undefined) return {}
+  try {
+    const value: unknown = readJson(text)
+    if (isObject(value)) return value
+  } catch {
+    // Reported below.
+  }
+  throw new Failure(exits.usage, '--fields is no JSON object', `such as '{"base_url": "https://chat.example.org"}'`)
+}
+
+/** Optional secrets are asked for on a terminal only: elsewhere a line may not be there. */
+async function ask({ key, type, description, required, options }: Field): Promise<string> {
+  const { canType } = terminalMode()
+  if (!canType && !required) return ''
+  const what = [description.replace(/\.$/, ''), options.join('|'), required ? '' : 'Enter leaves it out']
+  const prompt = `${key} (${what.filter((part) => part !== '').join('; ')}): `
+  if (type === 'secret') return await readSecret(prompt.replace(/: $/, ', not shown: '))
+  if (!canType) throw new Failure(exits.usage, `${key} is required`, `give it with --fields '{"${key}": …}'`)
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await lines.question(prompt)).trim()
+  } finally {
+    lines.close()
+  }
+}

@@ -1,0 +1,24 @@
+import * as v from 'valibot'
+import { callDaemon, connect, defineCommand, escapeControls, exits, omitUndefined, print, printJson } from 'svc/cli'
+import { channelArgs, channelPath } from './client.ts'
+
+const Result = v.looseObject({ status: v.string(), message: v.string() })
+
+export default defineCommand({
+  description:
+    'Check the credentials of a channel, or send a test message to a chat. The exit code is 1 when it fails.',
+  args: { ...channelArgs, chat: { type: 'string', description: 'Send a test message to this chat', valueHint: 'id' } },
+  examples: [
+    ['svc channels test telegram', 'are the credentials accepted?'],
+    ['svc channels test telegram --chat 4711', 'sends a message'],
+  ],
+  async run(args) {
+    const body = omitUndefined({ chat_id: args.chat, account_id: args.account })
+    const answer = await callDaemon(await connect(args), (client) =>
+      client.call('POST', channelPath(args.channel, 'test'), Result, { body, timeoutMs: 60_000 }),
+    )
+    if (args.json) printJson(answer)
+    else print(escapeControls(answer.message))
+    return answer.status === 'ok' ? exits.ok : exits.failed
+  },
+})
