@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ChannelAdapter } from 'svc/channels'
+import { commandLine } from 'svc/sdk'
 import type { Counter, PluginContext, Tokens } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
@@ -148,7 +149,9 @@ export class Messaging {
     if (users.includes('*'))
       warnings.push('open to everybody: allowed_users contains "*", so strangers spend tokens and may use the tools')
     else if (users.length + operators.length === 0 && (await this.pairing.count(account)) === 0)
-      warnings.push(`open to nobody: add allowed_users, or pair somebody with \`svc channels pair ${account.channel}\``)
+      warnings.push(
+        `open to nobody: add allowed_users, or pair somebody with ${commandLine(`channels pair ${account.channel}`)}`,
+      )
     const chat = this.#unanswered.get(accountKey(account.channel, account.id))
     if (chat !== undefined)
       warnings.push(`no agent answers in chat ${chat}: set agent_name, or add a binding with POST /api/bindings`)
