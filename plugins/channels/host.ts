@@ -53,23 +53,25 @@ export function startHost(ctx: HostContext): {
   readonly channels: ChannelRegistry
   readonly accounts: ChannelAccounts
 } {
-  const { config, hooks, jobs, log, services } = ctx
+  const { config, log, services } = ctx
   const background = (work: () => Promise<unknown>): void => {
     ctx.run(work).catch((error: unknown) => {
       if (!ctx.signal.aborted) log.error('work for a channel failed', error)
     })
   }
-  const registry = new AdapterRegistry(async () => {
-    await connections.sync()
+  const registry = new AdapterRegistry(async (name) => {
+    try {
+      await connections.sync()
+    } catch (error) {
+      log.error(`the connections of ${name} could not be changed`, error)
+    }
   })
   const accounts = createAccounts(ctx, registry)
   const link = createLinkDeps(ctx)
   const messaging = createTraffic(ctx, { registry, accounts, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
   connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
-  ctx.metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
-    connections.counts().map(({ channel, state, count }) => ({ value: count, labels: { channel, state } })),
-  )
+  countAccounts(ctx, connections)
   const signIns = new SignIns({
     link,
     background,
@@ -99,21 +101,31 @@ export function startHost(ctx: HostContext): {
       send: sendText(messaging, registry),
     }),
   )
-  const begin = (): void =>
-    background(async () => {
-      await messaging.resume()
-      await connections.begin()
-    })
-  // A reloaded plugin is not told again that the daemon listens.
-  if (services.daemon.ownPort.host() !== undefined) begin()
-  else hooks.on(DaemonListening, begin)
-  jobs.every('connections', 60_000, async () => {
+  connectWhenListening(ctx, async () => {
+    await messaging.resume()
     await connections.begin()
   })
-  const configured = async (): Promise<readonly string[]> => [
-    ...new Set((await accounts.list()).map(({ channel }) => channel)),
-  ]
+  const configured = async () => [...new Set((await accounts.list()).map(({ channel }) => channel))]
   return { channels: registry, accounts: { configured } }
+}
+
+function countAccounts({ metrics }: HostContext, connections: AccountConnections): void {
+  metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
+    connections.counts().map(({ channel, state, count }) => ({ value: count, labels: { channel, state } })),
+  )
+}
+
+/** Answering requests comes before connecting to anybody. */
+function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, begin: () => Promise<void>): void {
+  const start = (): void => {
+    run(begin).catch((error: unknown) =>
+      log.error('the channels could not be connected; another attempt follows', error),
+    )
+  }
+  // A reloaded plugin is not told again that the daemon listens.
+  if (services.daemon.ownPort.host() !== undefined) start()
+  else hooks.on(DaemonListening, start)
+  jobs.every('connections', 60_000, begin)
 }
 
 function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {
