@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { UpstreamFailure } from 'svc/sdk'
 import { defineAdapter } from 'svc/channels'
 import type { ChannelConnection, ChannelLink } from 'svc/channels'
 import { MatrixApi } from './api.ts'
@@ -17,12 +16,12 @@ async function open(link: Link): Promise<ChannelConnection> {
   return {
     closed: background.closed,
     send: async (message) => {
-      const sent = await api.send(message)
+      const sent = await credentials.renewing(() => api.send(message))
       sync.noteOwnEvent(sent.id)
       return sent
     },
     edit: async (sent, message) => {
-      await api.edit(sent.id, message)
+      await credentials.renewing(() => api.edit(sent.id, message))
     },
     typing: (to) => api.typing(to, botId),
     react: (to, messageId, emoji) => api.react(to, messageId, emoji),
@@ -31,17 +30,12 @@ async function open(link: Link): Promise<ChannelConnection> {
   }
 }
 
-/** A token that was kept from an earlier sign-in may have ended: then another one is made, once. */
+/** A token that was kept from an earlier sign-in may have ended. */
 async function signIn(link: Link) {
   const credentials = new Credentials(link)
   const api = new MatrixApi(link, credentials)
-  try {
-    return { api, credentials, botId: (await api.whoAmI()).user_id }
-  } catch (error) {
-    const isEnded = error instanceof UpstreamFailure && error.reason === 'auth'
-    if (!isEnded || !(await credentials.drop())) throw error
-  }
-  return { api, credentials, botId: (await api.whoAmI()).user_id }
+  const { user_id: botId } = await credentials.renewing(() => api.whoAmI())
+  return { api, credentials, botId }
 }
 
 export default defineAdapter({

@@ -1,3 +1,4 @@
+import { UpstreamFailure } from 'svc/sdk'
 import { ApiClient, trimSlashes } from 'svc/channels'
 import type { ChannelLink } from 'svc/channels'
 import type { MatrixConfig } from './config.ts'
@@ -31,6 +32,17 @@ export class Credentials {
     if (config.token !== undefined || !(await secrets.read(TOKEN))) return false
     await secrets.write(TOKEN, '')
     return true
+  }
+
+  /** Does the work, and does it again with another token when the homeserver refused it for the token alone. */
+  async renewing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      const isEnded = error instanceof UpstreamFailure && error.reason === 'auth'
+      if (!isEnded || !(await this.drop())) throw error
+    }
+    return work()
   }
 
   async #find(): Promise<string> {

@@ -120,6 +120,15 @@ describe('signing in', () => {
     expect(stage.link.logged.join('\n')).not.toContain(token)
   })
 
+  it('sends with another token when the last one ended', async () => {
+    await using stage = await start((fake) => fake.passwordConfig)
+    const connection = await stage.open()
+    stage.fake.endTokens()
+    await connection.send(outbound('kept'))
+    expect(stage.fake.sent).toHaveLength(1)
+    expect(stage.fake.signIns).toBe(2)
+  })
+
   it('tries a wrong password once, and says so', async () => {
     await using stage = await start((fake) => ({ ...fake.passwordConfig, password: 'wrong' }))
     await expect(adapter.open(stage.link.link)).rejects.toMatchObject({ reason: 'auth', message: /Signing in failed/ })
