@@ -43,14 +43,18 @@ export type Shipped = v.InferOutput<typeof Shipped>
 
 /** The price that holds at a moment; `undefined` before the first one does. */
 export function priceAt(prices: readonly TimedPrice[], now: Date): Price | undefined {
-  const day = now.toISOString().slice(0, 10)
-  const minute = now.getUTCHours() * 60 + now.getUTCMinutes()
-  const weekday = now.getUTCDay() % 6 !== 0
+  // Few prices depend on the time, and lists ask for those of a thousand models.
+  let day: string | undefined
+  const holds = (from: string): boolean => from <= (day ??= now.toISOString().slice(0, 10))
+  const within = (minutes: readonly (readonly [number, number])[]): boolean => {
+    const minute = now.getUTCHours() * 60 + now.getUTCMinutes()
+    return minutes.some(([start, end]) => start <= minute && minute < end)
+  }
   const found = prices.findLast(
     ({ from, minutes, weekdays }) =>
-      (from === undefined || from <= day) &&
-      (!weekdays || weekday) &&
-      (minutes === undefined || minutes.some(([start, end]) => start <= minute && minute < end)),
+      (from === undefined || holds(from)) &&
+      (!weekdays || now.getUTCDay() % 6 !== 0) &&
+      (minutes === undefined || within(minutes)),
   )
   if (!found) return undefined
   const { from: _, minutes: __, weekdays: ___, ...price } = found
