@@ -38,7 +38,7 @@ it('a daemon that is killed while a turn waits for a person goes on with it, and
       const lost = post(`/api/agents/${agent}/message`, { message: 'use launch {"label": "once"}' }).catch(
         (error: unknown) => error,
       )
-      await expect.poll(states, { timeout: 5000 }).toEqual(['waiting'])
+      await expect.poll(states).toEqual(['waiting'])
       const { approvals } = (await (await fetch(`${daemon.url}/api/approvals`)).json()) as {
         approvals: { id: string }[]
       }
@@ -48,7 +48,7 @@ it('a daemon that is killed while a turn waits for a person goes on with it, and
     }
     await using daemon = await startDaemon({ home, env })
     expect((await fetch(`${daemon.url}/api/approvals/${id}/approve`, { method: 'POST' })).status).toBe(200)
-    await expect.poll(states, { timeout: 5000 }).toEqual(['done'])
+    await expect.poll(states).toEqual(['done'])
     expect(await readFile(file, 'utf8')).toBe('once\n')
     const { total } = (await (await fetch(`${daemon.url}/api/approvals`)).json()) as { total: number }
     expect(total).toBe(1)

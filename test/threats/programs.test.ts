@@ -9,6 +9,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { createOutbound } from '../../core/net/outbound.ts'
 import type { OutboundSettings } from '../../core/net/outbound.ts'
 import { openProxy } from '../../core/net/proxy.ts'
@@ -493,8 +494,7 @@ describe.each(levels)('threats: a program of an agent, with %s', (level) => {
     await once(createInterface(daemon.stdout), 'line')
     daemon.kill('SIGKILL')
     await once(daemon, 'exit')
-    if (level !== 'landlock without namespaces')
-      return vi.waitFor(async () => expect(await running(mark)).toEqual([]), { timeout: 5000 })
+    if (level !== 'landlock without namespaces') return eventually(async () => expect(await running(mark)).toEqual([]))
     // Nothing holds it together there, and the operator is told so.
     for (const pid of await running(mark)) process.kill(Number(pid), 'SIGKILL')
     expect((await launcher()).isolation.gaps).toContain('programs go on when the daemon is killed')
@@ -740,7 +740,7 @@ describe('threats: the network of programs', () => {
           `CONNECT 127.0.0.1:${port} HTTP/1.1||`,
         ],
       })
-      await vi.waitFor(() => expect(open).toBe(1))
+      await eventually(() => expect(open).toBe(1))
       return process_id
     }
     const change = async (capabilities: string): Promise<void> => {
@@ -751,11 +751,11 @@ describe('threats: the network of programs', () => {
     }
     const process_id = await tunnel()
     await change('shell = ["*"]\nnetwork = ["other.test"]')
-    await vi.waitFor(() => expect(open).toBe(0))
+    await eventually(() => expect(open).toBe(0))
     expect((await tools.json(agent, 'process_poll', { process_id })).running).toBe(true)
     expect((await tools.audit('capability_check')).join('\n')).toContain(`denied: perl to 127.0.0.1:${port}`)
     await change('shell = ["true"]\nnetwork = ["other.test"]')
-    await vi.waitFor(async () => expect((await tools.json(agent, 'process_poll', { process_id })).running).toBe(false))
+    await eventually(async () => expect((await tools.json(agent, 'process_poll', { process_id })).running).toBe(false))
     expect(tools.host.app.daemon.metrics()).toContain('svc_program_connections_total{outcome="revoked"} 1')
     await new Promise((resolve) => server.close(resolve))
   })

@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, readdir, realpath, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { startHost } from '../support/host.ts'
 import { openTools } from '../support/tool-stage.ts'
 
@@ -80,7 +81,7 @@ describe.runIf(process.platform === 'linux')(
           command: 'perl',
           args: ['-e', `$SIG{TERM} = "IGNORE"; ${swap}`, String(renameat2), 'a', 'b'],
         })
-        await vi.waitFor(async () =>
+        await eventually(async () =>
           expect((await tools.json(agent, 'process_poll', { process_id })).output).toContain('swapping'),
         )
         await tools.host.json('DELETE', `/api/agents/${agent}`)

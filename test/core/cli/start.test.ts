@@ -4,7 +4,8 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { runHere } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
 import type { Json } from '../../support/json.ts'
@@ -239,7 +240,7 @@ it('a daemon goes on when nobody reads what it prints any more', async () => {
     const health: Json = await (await fetch(`http://${address}/api/health`)).json()
     return [pid, health.restart_count]
   }
-  await vi.waitFor(async () => expect(await restarts()).toEqual([daemon.pid, 1]), { timeout: 30_000 })
+  await eventually(async () => expect(await restarts()).toEqual([daemon.pid, 1]))
   daemon.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(0)
 })

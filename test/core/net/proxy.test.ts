@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { Refusal } from '../../../core/errors/error.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
 import { openProxy } from '../../../core/net/proxy.ts'
@@ -87,7 +88,7 @@ describe('the proxy of a program', () => {
   it('one that asks for many things at once holds no more connections than it may', async () => {
     const { ask, port, most, counted } = await stage(() => undefined)
     await ask(`GET http://far.test:${port}/ HTTP/1.1|Host: x||`.repeat(100))
-    await vi.waitFor(() => expect(counted).toHaveLength(100))
+    await eventually(() => expect(counted).toHaveLength(100))
     expect(counted.filter((outcome) => outcome === 'allowed')).toHaveLength(4)
     expect(most()).toBe(4)
   })
@@ -99,14 +100,14 @@ describe('the proxy of a program', () => {
     // The last one is answered after all of them.
     const last = await ask(`CONNECT far.test:${port} HTTP/1.1||`)
     await once(last, 'data')
-    await vi.waitFor(() => expect(met.size).toBe(1))
+    await eventually(() => expect(met.size).toBe(1))
   })
 
   it('a program that reads slowly gets all that was sent to it', async () => {
     const size = 700_001
     const { ask, port, met } = await stage((socket) => socket.end(Buffer.alloc(size, 'x')))
     const socket = await ask(`CONNECT far.test:${port} HTTP/1.1||`)
-    await vi.waitFor(() => expect(met.size).toBe(1))
+    await eventually(() => expect(met.size).toBe(1))
     let text = ''
     for await (const chunk of socket) {
       text += String(chunk)
@@ -149,7 +150,7 @@ describe('the proxy of a program', () => {
       const closed = once(tunnel.resume(), 'close')
       await proxy.recheck()
       await closed
-      await vi.waitFor(() => expect(met.size).toBe(0))
+      await eventually(() => expect(met.size).toBe(0))
       expect(counted).toEqual(['allowed', 'revoked'])
     },
   )

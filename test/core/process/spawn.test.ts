@@ -269,7 +269,7 @@ describe('what a child says', () => {
   it('is read in pieces, and it reads what is written to it', async () => {
     const child = await start({ command: 'cat', input: 'open' })
     await child.write('hello\n')
-    const heard = await vi.waitUntil(() => child.read().text || undefined)
+    const heard = await vi.waitUntil(() => child.read().text || undefined, { timeout: 20_000 })
     expect(heard).toBe('hello\n')
     await child.kill()
     expect(child.running).toBe(false)

@@ -51,9 +51,7 @@ const launched = async (): Promise<readonly string[]> =>
 async function pending(host: TestHost, count = 1): Promise<readonly Json[]> {
   let found: readonly Json[] = []
   await expect
-    .poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length, {
-      timeout: 5000,
-    })
+    .poll(async () => (found = (await host.json('GET', '/api/approvals?status=pending')).body.approvals).length)
     .toBe(count)
   return found
 }
@@ -62,9 +60,7 @@ async function pending(host: TestHost, count = 1): Promise<readonly Json[]> {
 async function settled(host: TestHost, state: string): Promise<void> {
   const db = new Sqlite(join(host.home, 'data', 'svc.db'), { readonly: true })
   try {
-    await expect
-      .poll(() => db.prepare('SELECT state FROM journal_turn').pluck().all(), { timeout: 5000 })
-      .toEqual([state])
+    await expect.poll(() => db.prepare('SELECT state FROM journal_turn').pluck().all()).toEqual([state])
   } finally {
     db.close()
   }
@@ -453,9 +449,7 @@ describe('a restart', () => {
     expect((await pending(host)).map((each) => each.id)).toEqual([id])
     await host.json('POST', `/api/approvals/${id}/approve`)
     await expect
-      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
-        timeout: 5000,
-      })
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content)
       .toContain('launched once')
     expect(await launched()).toEqual(['once'])
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
@@ -480,9 +474,7 @@ describe('a restart', () => {
     }
     await using host = await boot({ timeout_secs: 300 })
     await expect
-      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
-        timeout: 5000,
-      })
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content)
       .toContain('launched late')
     expect(await launched()).toEqual(['late'])
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
@@ -504,9 +496,7 @@ describe('a restart', () => {
     db.close()
     await using host = await boot({ timeout_secs: 300 })
     await expect
-      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content, {
-        timeout: 5000,
-      })
+      .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content)
       .toContain('nobody approved it')
     expect(await launched()).toEqual([])
   })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { openTools } from '../../support/tool-stage.ts'
 import type { ToolStage } from '../../support/tool-stage.ts'
 
@@ -117,7 +118,7 @@ describe('a process', () => {
     expect(running).toBe(true)
     expect(await stage.json(agent, 'process_list')).toMatchObject([{ process_id: id, command: 'cat', running: true }])
     expect((await stage.call(agent, 'process_write', { process_id: id, data: 'line\n' })).failed).toBe(false)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await stage.json(agent, 'process_poll', { process_id: id })).output).toBe('line\n')
     })
     expect(await stage.json(agent, 'process_kill', { process_id: id })).toMatchObject({ running: false })
@@ -129,7 +130,7 @@ describe('a process', () => {
     const agent = await stage.spawn('brief', 'shell = ["echo *"]')
     const { process_id: id } = await stage.json(agent, 'process_start', { command: 'echo', args: ['bye'] })
     let output = ''
-    const last = await vi.waitFor(async () => {
+    const last = await eventually(async () => {
       const found = await stage.json(agent, 'process_poll', { process_id: id })
       output += found.output
       expect(found.running).toBe(false)
@@ -157,13 +158,13 @@ describe('a process', () => {
     const agent = await stage.spawn('mortal', 'shell = ["sleep *"]')
     const mark = `63.${process.pid}1`
     await stage.json(agent, 'process_start', { command: `sleep ${mark}` })
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await alive(mark)).toBe(true)
     })
     await stage.host.json('DELETE', `/api/agents/${agent}`)
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await alive(mark)).toBe(false)
-    }, 5000)
+    })
   })
 
   it('ends when nobody asks for it any more, and with the plugin', async () => {
@@ -171,12 +172,12 @@ describe('a process', () => {
     const agent = await short.spawn('idle', 'shell = ["sleep *"]')
     const [idle, unloaded] = [`64.${process.pid}1`, `65.${process.pid}1`]
     await short.json(agent, 'process_start', { command: `sleep ${idle}` })
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await alive(idle)).toBe(true)
     })
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await alive(idle)).toBe(false)
-    }, 8000)
+    })
     expect(await short.json(agent, 'process_list')).toEqual([])
     await short.json(agent, 'process_start', { command: `sleep ${unloaded}` })
     await short.host.app.host.unload('shell')

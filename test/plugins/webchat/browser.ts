@@ -65,7 +65,7 @@ export async function openTab(
   const { path = '/', before, ...contextOptions } = options
   const context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...contextOptions })
   const page = await context.newPage()
-  page.setDefaultTimeout(8_000)
+  page.setDefaultTimeout(20_000)
   const complaints: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning')
