@@ -1,6 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import Sqlite from 'better-sqlite3'
@@ -18,6 +19,9 @@ export interface Subject {
  * cycle.
  */
 const CYCLES = 8
+/** Tries, and the time they take, to find nothing left. */
+const SETTLING_TRIES = 100
+const SETTLING_MS = 2000
 /** Bytes that the heap may grow by in twenty reloads. */
 const MAX_GROWTH = 20 * 100_000
 
@@ -153,7 +157,10 @@ async function traces(host: TestHost): Promise<ReadonlyMap<string, number>> {
     if (!/^(FSReq|Immediate|GetAddrInfo)|Request$/i.test(name)) count(`resource ${name}`)
   return counts
 }
-/** Throws with what is there now and was not before the cycles. Some handles need a turn of the loop to close. */
+/**
+ * Throws with what is there now and was not before the cycles. Some handles need a turn of the loop to close, and the
+ * pipes of a process that was ended as long as the system takes for it.
+ */
 async function settled(
   host: TestHost,
   before: ReadonlyMap<string, number>,
@@ -161,7 +168,8 @@ async function settled(
   alive: () => readonly string[] = () => [],
 ): Promise<void> {
   let left: readonly string[] = []
-  for (let attempt = 0; attempt < 20; attempt++) {
+  for (let attempt = 0; attempt < SETTLING_TRIES; attempt++) {
+    if (attempt > 20) await setTimeout(SETTLING_MS / SETTLING_TRIES)
     left = [...(await traces(host))]
       .filter(([line, times]) => times > (before.get(line) ?? 0) + (line.startsWith('resource') ? cycles / 2 : 0))
       .map(([line]) => line)
