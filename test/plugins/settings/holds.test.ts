@@ -35,6 +35,8 @@ const particular: Readonly<Record<string, unknown>> = {
   'manifest_signing.trusted_signers': ['ab'.repeat(32)],
   'external_auth.redirect_url': 'https://svc.example/api/auth/callback',
   'providers.any.driver': 'openai-compatible',
+  'plugins.plugin-admin.sources': ['folder'],
+  'plugins.plugin-admin.trusted_keys': ['ab'.repeat(32)],
   'channels.any': { enabled: false },
 }
 /** Another value than the one that holds. */
