@@ -92,11 +92,22 @@ async function describe(folder: string, deps: IsolationDeps): Promise<Descriptio
   }
   const { peer, process } = await openChannel(folder, deps, nothing, () => undefined)
   try {
-    return v.parse(Description, await peer.call('describe', { folder }, AbortSignal.timeout(DESCRIBE_MS)))
+    const answer = peer.call('describe', { folder }, AbortSignal.timeout(DESCRIBE_MS))
+    return v.parse(Description, await keepAlive(answer))
   } catch (error) {
     throw new PluginProblem(error instanceof Error ? error.message : String(error), { cause: error })
   } finally {
     process.kill()
+  }
+}
+
+/** The process does not keep the daemon alive, and at a start nothing else does. */
+async function keepAlive<T>(work: Promise<T>): Promise<T> {
+  const timer = setInterval(() => undefined, DESCRIBE_MS)
+  try {
+    return await work
+  } finally {
+    clearInterval(timer)
   }
 }
 
@@ -136,7 +147,7 @@ class IsolatedPlugin {
     const channel = await openChannel(this.#folder, this.#deps, handle, (reason) => this.#ended(channel, reason))
     this.#channel = channel
     if (this.#isStopped) return channel.process.kill()
-    await channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config })
+    await keepAlive(channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config }))
     this.#isReady = true
     this.#setState(undefined)
     this.#watch(channel)
