@@ -12,6 +12,7 @@ import { LiveConfig } from './config/live.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { DaemonListening } from './host/daemon.ts'
 import type { Daemon } from './host/daemon.ts'
+import type { CrashLimits } from './host/crash-record.ts'
 import { endWithin } from './host/ending.ts'
 import type { Host } from './host/host.ts'
 import { StopRequest } from './host/stop-request.ts'
@@ -34,6 +35,8 @@ export interface App extends AsyncDisposable {
   readonly daemon: Daemon
   /** Logs and counts a failure outside any plugin, such as an uncaught exception. */
   readonly defect: OnDefect
+  /** Records that the code of a plugin from outside, named by its `source`, threw an exception that nothing caught. */
+  noteCrash(source: string, error: Error): void
   /** What all plugins have registered now, one line each; compared before and after to find leaks. */
   registrations(): readonly string[]
   /** Calls a tool of any plugin. */
@@ -65,7 +68,11 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const code = await preloadBuiltIns(options, live)
   const sidecars = (): Promise<readonly string[]> => builtInSidecars(code)
-  const home = await openHome({ config, log, connector: options.connector, sidecars }, parts)
+  const crashLimits = (): CrashLimits => ({
+    max: live.current.plugins.max_crashes,
+    windowMs: live.current.plugins.crash_window_secs * 1000,
+  })
+  const home = await openHome({ config, log, connector: options.connector, sidecars, crashLimits }, parts)
   const kernel = createKernel(options, live, home.database, parts)
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))
@@ -139,6 +146,10 @@ class RunningApp implements App {
       kernel.programNetwork?.removeStaleFolders(),
       kernel.hooks.forPlugin(kernel.scope).emit(DaemonListening, { url }),
     ])
+  }
+
+  noteCrash(source: string, error: Error): void {
+    this.#deps.home.crashes.note(source, error)
   }
 
   greeted(): Promise<void> {

@@ -5,6 +5,8 @@ import type { Connector } from 'db0'
 import type { Config } from '../config/schema.ts'
 import { openAcceptedPermissions } from '../host/accepted-permissions.ts'
 import type { AcceptedPermissions } from '../host/accepted-permissions.ts'
+import { CrashRecord } from '../host/crash-record.ts'
+import type { CrashLimits } from '../host/crash-record.ts'
 import { readVariable } from '../process/inherited.ts'
 import { omitUndefined } from '../schema/object.ts'
 import type { Database } from '../storage/database.ts'
@@ -30,10 +32,14 @@ export interface Home {
   readonly restarts: RestartCount
   /** What was accepted for installed plugins. */
   readonly accepted: AcceptedPermissions
+  /** Plugins that ended the daemon. */
+  readonly crashes: CrashRecord
 }
 export interface HomeOptions {
   readonly config: Config
   readonly log: ConsolaInstance
+  /** Asked each time. */
+  readonly crashLimits: () => CrashLimits
   /** A db0 connector instead of the one of `database_url`. */
   readonly connector: Connector | undefined
   /** Sidecar files of the database, which show that a missing database existed. */
@@ -44,7 +50,10 @@ export interface HomeOptions {
  * Locks the home, completes a planned swap and opens database, storage and vault. Throws `HomeInUse` and
  * `DatabaseRefused`.
  */
-export async function openHome({ config, log, connector, sidecars }: HomeOptions, parts: PartStack): Promise<Home> {
+export async function openHome(
+  { config, log, connector, sidecars, crashLimits }: HomeOptions,
+  parts: PartStack,
+): Promise<Home> {
   const home = config.home_dir
   const lock = parts.own('home lock', await lockHome(home))
   reportSwap(home, log)
@@ -67,7 +76,8 @@ export async function openHome({ config, log, connector, sidecars }: HomeOptions
   ])
   // A start after a crash is a restart that nobody requested.
   if (lock.afterCrash) await restarts.increment()
-  return { lock, reserve, database, storage, vault, restarts, accepted: openAcceptedPermissions(home) }
+  const crashes = new CrashRecord(home, crashLimits)
+  return { lock, reserve, database, storage, vault, restarts, accepted: openAcceptedPermissions(home), crashes }
 }
 
 /** Loads the code of plugins for their sidecar files only if the database file is missing. */

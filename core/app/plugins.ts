@@ -88,6 +88,7 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
     retirement: () => kernel.settings().retirement,
     watch: () => kernel.settings().watch,
     onChange: (change) => hooks.forPlugin(kernel.scope).emit(PluginChanged, change),
+    crashes: home.crashes,
     disabled: () => live.current.plugins.disabled,
     strict: options.strict ?? false,
     declare(definitions) {

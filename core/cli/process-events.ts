@@ -87,7 +87,10 @@ class ProcessListener implements ProcessEvents {
   #onException(error: Error): void {
     const what = 'an exception was not caught'
     if ('code' in error && harmless.has(String(error.code))) return this.#report(error, what)
-    this.#report(error, `${what}${this.#nameOrigin(error)}; the daemon stops, because its state is unknown`)
+    const plugin = this.#findOrigin(error)
+    const where = plugin === undefined ? '' : ` in plugin "${plugin.name}"`
+    this.#report(error, `${what}${where}; the daemon stops, because its state is unknown`)
+    if (plugin) this.#app?.noteCrash(plugin.source, error)
     // The state it left behind is unknown: the supervisor of this process starts a new one.
     this.#failed = true
     if (this.#stopping) return
@@ -96,10 +99,11 @@ class ProcessListener implements ProcessEvents {
     this.#requestStop('shutdown', what)
   }
 
-  /** Names the plugin whose code threw. */
-  #nameOrigin({ stack = '' }: Error): string {
-    const plugin = this.#app?.daemon.plugins().find(({ source }) => source !== 'built-in' && stack.includes(source))
-    return plugin === undefined ? '' : ` in plugin "${plugin.name}"`
+  /** The plugin from outside whose code threw. */
+  #findOrigin({ stack = '' }: Error): { readonly name: string; readonly source: string } | undefined {
+    return this.#app?.daemon
+      .plugins()
+      .find(({ source }) => source !== 'built-in' && (stack.includes(`${source}/`) || stack.includes(`${source}:`)))
   }
   #requestStop(kind: StopKind, reason: string): void {
     if (this.#app) this.#app.daemon[kind](reason)

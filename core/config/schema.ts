@@ -168,6 +168,21 @@ const pluginKeys = {
     day,
     inFile(whatRuns),
   ),
+  max_crashes: integer(
+    'Exceptions that nothing caught in one plugin from outside, after which the next start does not load it; 0 for ' +
+      'never.',
+    3,
+    0,
+    100,
+    overApi('says when a plugin that ends the daemon is set aside'),
+  ),
+  crash_window_secs: integer(
+    'Seconds within which those exceptions count.',
+    600,
+    1,
+    86_400,
+    overApi('says when a plugin that ends the daemon is set aside'),
+  ),
   retire_ms: integer(
     'Time calls that run while their plugin is reloaded may go on in the old code; for plugins that are not built in.',
     600_000,

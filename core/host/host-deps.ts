@@ -1,6 +1,7 @@
 import type { ConsolaInstance } from 'consola'
 import type { AcceptedPermissions } from './accepted-permissions.ts'
 import type { PluginChange } from './daemon.ts'
+import type { CrashRecord } from './crash-record.ts'
 import type { AnyPlugin, Migration } from './define.ts'
 import type { Mounting } from './instance.ts'
 import type { Loader } from './loader.ts'
@@ -21,6 +22,8 @@ export interface HostDeps {
   readonly accepted: Pick<AcceptedPermissions, 'of'>
   /** Whether the code of the plugin in this folder runs in a process of its own. */
   readonly isIsolated: (folder: string) => boolean
+  /** Plugins that ended the daemon again and again. */
+  readonly crashes?: Pick<CrashRecord, 'reasonOf' | 'forget'>
   /** Names of plugins that are not loaded. */
   readonly disabled: () => readonly string[]
   /** Adds the keys these plugins own to the configuration. Throws `ConfigError` for values that do not fit. */

@@ -256,6 +256,7 @@ export class Host {
       slot.state = 'disabled'
       return
     }
+    if (this.#isSetAside(slot, fresh)) return
     try {
       const definition = await this.#deps.loader.load(slot.folder, fresh)
       const state = this.#deps.disabled().includes(definition.name) ? 'disabled' : 'loading'
@@ -270,6 +271,17 @@ export class Host {
     } catch (error) {
       this.#fail(slot, reasonOf(error))
     }
+  }
+
+  /** A start does not load a plugin that ended the daemon again and again; whoever asks for it tries it again. */
+  #isSetAside(slot: Slot, fresh: boolean): boolean {
+    const { crashes, log } = this.#deps
+    if (fresh) crashes?.forget(slot.folder)
+    const reason = crashes?.reasonOf(slot.folder)
+    if (reason === undefined) return false
+    Object.assign(slot, { state: 'disabled', error: reason } satisfies Partial<Slot>)
+    log.error(`plugin "${slot.name}" ${reason}`)
+    return true
   }
 
   /** The code of built-in plugins is loaded in any case, so their configuration keys are known even when disabled. */

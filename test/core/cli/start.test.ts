@@ -316,6 +316,9 @@ describe('the end', () => {
     const { code, stderr } = await daemon.ended
     expect(code).toBe(1)
     expect(stderr).toMatch(/error .*an exception was not caught in plugin "odd"; the daemon stops[^]*Error: lost/)
+    expect(JSON.parse(await readFile(join(home, 'plugin-crashes.json'), 'utf8'))).toEqual({
+      [join(home, 'plugins', 'odd')]: { times: [expect.any(Number)], message: 'lost' },
+    })
     expect(existsSync(join(home, 'daemon.json'))).toBe(false)
   })
   it('does not come with a promise nobody watched: it is logged and counted', async () => {
