@@ -67,8 +67,12 @@ export class Accounts {
   }
   /** With its secrets. */
   async resolve(entry: AccountEntry): Promise<Account> {
-    if (entry.source === 'file') return entry
-    return { ...entry, config: { ...entry.config, ...(await this.#readSecrets(entry.channel, entry.id)) } }
+    const secrets = entry.secretNames.length === 0 ? {} : await this.#readSecrets(entry.channel, entry.id)
+    // What the file says holds.
+    return {
+      ...entry,
+      config: entry.source === 'file' ? { ...secrets, ...entry.config } : { ...entry.config, ...secrets },
+    }
   }
 
   /** Throws `invalid_request` that names the field, and `conflict` for an account of the file. */
@@ -89,17 +93,18 @@ export class Accounts {
     const enabled = account.isSwitchedByFile || row === undefined ? account.enabled : row.enabled
     const adapter = this.#deps.registry.loaded(account.channel)
     const needed = adapter ? requiredSecrets(adapter.config) : ['token']
-    const hasToken = needed.every((key) => account.config[key] !== undefined && account.config[key] !== '')
-    return { ...account, enabled, hasToken, secretNames: [] }
+    const secretNames = (row?.secrets ?? []).filter((key) => account.config[key] === undefined)
+    const hasToken = needed.every((key) => secretNames.includes(key) || (account.config[key] ?? '') !== '')
+    return { ...account, enabled, hasToken, secretNames }
   }
 
   async #configure({ channel, id, enabled, fields }: ConfigureRequest): Promise<void> {
     const { store, registry, vault, commit, admit, now } = this.#deps
     const known = await this.find(channel, id)
-    if (known?.source === 'file') throw fileWins(channel, 'its configuration')
-    if (!known) await this.#checkRoom()
     const adapter = await registry.load(channel)
     checkKeys(adapter, fields)
+    if (known?.source === 'file') return this.#addSecrets(known, adapter, fields)
+    if (!known) await this.#checkRoom()
     const merged = mergeFields(adapter, {
       settings: known?.settings ?? {},
       config: known?.config ?? {},
@@ -122,6 +127,26 @@ export class Accounts {
     ]
     if (row.secrets.length === 0) await commit(statements)
     else await vault.write(vaultName(channel, id), JSON.stringify(merged.secrets), statements)
+  }
+
+  /** Secrets that the file does not have: they go where the operator's file says, so they may come over the API. */
+  async #addSecrets(known: AccountEntry, adapter: ChannelAdapter, fields: Table): Promise<void> {
+    const { store, vault, now } = this.#deps
+    const { channel, id, enabled, settings, config } = known
+    const allowed = secretFields(adapter.config).filter((key) => config[key] === undefined)
+    if (!Object.keys(fields).every((key) => allowed.includes(key))) throw fileWins(channel, 'its configuration')
+    const { secrets } = mergeFields(adapter, {
+      settings,
+      config,
+      secrets: await this.#readSecrets(channel, id),
+      changes: fields,
+    })
+    const own = Object.fromEntries(Object.entries(secrets).filter(([key]) => allowed.includes(key)))
+    const row = { channel, account_id: id, enabled, settings: null, config: null, has_token: true }
+    await vault.write(vaultName(channel, id), JSON.stringify(own), [
+      store.save({ ...row, secrets: Object.keys(own) }, now()),
+      this.#record(channel, id, `given secrets: ${Object.keys(fields).join(', ')}`),
+    ])
   }
 
   async #checkRoom(): Promise<void> {

@@ -40,8 +40,11 @@ export default defineCommand({
       throw new Failure(exits.failed, `there is no adapter for ${view.name}`, 'install a plugin that brings one')
     const given = readFields(args.fields)
     const fields: Record<string, unknown> = { ...given, ...(args.agent !== undefined && { agent_name: args.agent }) }
+    const isInFile = view.account_list.some(
+      ({ account_id: id, source }) => id === (args.account ?? 'default') && source === 'file',
+    )
     for (const field of view.fields)
-      if (!(field.key in fields) && (field.required || field.type === 'secret')) {
+      if (!(field.key in fields) && (field.type === 'secret' || (field.required && !isInFile))) {
         const value = await ask(field)
         if (value !== '') fields[field.key] = value
         else if (field.required) throw new Failure(exits.usage, `${field.key} is required`, 'nothing was changed')

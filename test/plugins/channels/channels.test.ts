@@ -18,7 +18,10 @@ beforeAll(async () => {
       plugins: { channels: { webhook_max_bytes: 1024, webhook_rate_per_minute: 20 } },
       channels: {
         lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },
-        test_chat: [{ account_id: 'of_file', token: 'file-token', enabled: false }],
+        test_chat: [
+          { account_id: 'of_file', token: 'file-token', enabled: false },
+          { account_id: 'half', base_url: 'https://chat.example/x', agent_name: 'ada' },
+        ],
       },
     },
   })
@@ -91,6 +94,18 @@ describe('an account that is configured over the API', () => {
     expect(removed.body).toMatchObject({ status: 'removed', channel: 'test_chat' })
     expect(platform.links.at(-1)?.signal.aborted).toBe(true)
     expect((await request('GET', '/test_chat?account_id=default')).status).toBe(404)
+  })
+
+  it('has its secrets in the vault when config.toml has the rest, and nothing else', async () => {
+    const half = (fields: object) => request('POST', '/test_chat/configure', { account_id: 'half', fields })
+    expect((await half({ token: 'in-the-vault', base_url: 'https://evil.example' })).status).toBe(409)
+    expect((await half({ token: 'abc' })).status).toBe(400)
+    const opened = platform.nextOpen()
+    expect((await half({ token: 'in-the-vault' })).body).toMatchObject({ activated: true })
+    expect((await opened).config).toMatchObject({ token: 'in-the-vault', base_url: 'https://chat.example/x' })
+    const view = (await request('GET', '/test_chat?account_id=half')).body
+    expect(view.config).toMatchObject({ token: '***', agent_name: 'ada' })
+    await request('PUT', '/test_chat/disable?account_id=half')
   })
 
   it('keeps its secrets from another address', async () => {
