@@ -3,6 +3,7 @@ import type { LiveConfig } from '../config/live.ts'
 import { PluginChanged } from '../host/daemon.ts'
 import { builtInFolders, findEntry, fingerprints, namedFolders } from '../host/folders.ts'
 import type { AnyPlugin } from '../host/define.ts'
+import { DeprecationWarnings } from '../host/deprecation.ts'
 import { Host } from '../host/host.ts'
 import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
@@ -77,6 +78,7 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       ({ Restrictions }) => new Restrictions(log, database.sql, names),
     ))
   const known = (): ReturnType<Host['known']> => host.known()
+  const deprecated = new DeprecationWarnings(log)
   const host: Host = new Host({
     loader: code.loader,
     log,
@@ -96,8 +98,14 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       kernel.reconfigure(live.current)
     },
     pluginConfig: (definition) => parseSections(definition, live.current, live.sources),
-    members: (scope, definition) =>
-      createMembers({ kernel, home, log, fetch: options.fetch, jobTimer: options.jobTimer, known }, scope, definition),
+    members: (scope, definition) => {
+      deprecated.check(definition)
+      return createMembers(
+        { kernel, home, log, fetch: options.fetch, jobTimer: options.jobTimer, known },
+        scope,
+        definition,
+      )
+    },
     hold(plugins) {
       const releases = [http.hold(plugins), hooks.hold(plugins), tools.hold(plugins)]
       return () => {

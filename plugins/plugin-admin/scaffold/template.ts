@@ -69,8 +69,7 @@ ${description || `${what}.`}
 ## Work on it
 
 The daemon loads the folder from \`<home>/plugins\`, or from a folder in \`[plugins] paths\`, and again each time a file
-is saved. An error is shown in the terminal of the daemon, by \`${COMMAND} list\` and on the page "Plugins"; the code
-before goes on.
+is saved. An error is shown in the terminal of the daemon and by \`${COMMAND} list\`; the code before goes on.
 
 \`\`\`sh
 ${COMMAND} info ${name}        # what it registered, by name
