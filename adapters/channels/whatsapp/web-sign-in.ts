@@ -1,4 +1,4 @@
-import { UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { ChannelLink, QrStep } from 'svc/channels'
 import { loadBaileys } from './baileys.ts'
 import type { ConnectionUpdate, LoadBaileys } from './baileys.ts'
@@ -14,6 +14,8 @@ type Link = ChannelLink<WhatsAppConfig>
 
 /** Links a phone: `pending` with each new code, `scanned`, and `authenticated` when the credentials are stored. */
 export async function* signInWeb(link: Link, load: LoadBaileys = loadBaileys): AsyncGenerator<QrStep> {
+  if (link.config.mode !== 'web')
+    throw new Refusal('conflict', 'WhatsApp is in mode "cloud": set mode = "web" to link a phone')
   const session = await WebSession.load(await load(), link.secrets)
   const isRestarted = yield* follow(link, session)
   if (isRestarted && (yield* follow(link, session))) throw notScanned()

@@ -103,6 +103,12 @@ describe('whatsapp by a linked phone', () => {
     await expect(adapter.open(link.link)).rejects.toMatchObject({ code: 'ERR_MODULE_NOT_FOUND' })
   })
 
+  it('links no phone in the other mode', async () => {
+    await using fake = await FakeWhatsApp.start()
+    await using link = new TestLink(adapter, fake.config)
+    await expect(adapter.signIn?.(link.link)[Symbol.asyncIterator]().next()).rejects.toThrow('set mode = "web"')
+  })
+
   it('links a phone: pending, scanned, and authenticated after the restart that WhatsApp asks for', async () => {
     await using link = new TestLink(adapter, { mode: 'web' }, () => 0)
     const fake = fakeBaileys()
