@@ -126,10 +126,16 @@ export function toReceipt(send: Send): v.InferOutput<typeof Deliveries>['receipt
     message_id: target.message_id ?? send.key,
     channel: target.channel ?? send.name,
     recipient: target.recipient ?? target.to ?? '',
-    status: send.state === 'done' ? 'sent' : send.state === 'failed' ? 'failed' : 'best_effort',
+    status: statusOf(send),
     timestamp: send.settledAt ?? send.createdAt,
     error: send.state === 'failed' ? (send.result ?? '') : null,
   }
+}
+
+/** `best_effort`: nobody knows whether it arrived, or whether it arrived once. */
+function statusOf({ state, result }: Send): v.InferOutput<typeof Deliveries>['receipts'][number]['status'] {
+  if (state === 'failed') return 'failed'
+  return state === 'done' && result !== 'best_effort' ? 'sent' : 'best_effort'
 }
 
 function json(text: string): unknown {

@@ -10,6 +10,7 @@ import { messageRoutes } from './http/message-routes.ts'
 import { requireChannel } from './http/views.ts'
 import type { TrafficInfo } from './http/views.ts'
 import { Messaging } from './messaging.ts'
+import { channelSendTool } from './outbox/channel-send.ts'
 import { stableId } from './outbox/message.ts'
 import { pairingRoutes } from './policies/pairing-routes.ts'
 import { bindingRoutes } from './routing/binding-routes.ts'
@@ -25,19 +26,20 @@ export interface TrafficParts {
 
 /** Creates what lies between the connections and the agents, and registers its routes, jobs and listeners. */
 export function createTraffic(ctx: HostContext, { connections, accounts, registry }: TrafficParts): Messaging {
-  const messaging = new Messaging({
-    ...ctx,
-    ...ctx.services,
+  const parts = {
     approvals: () => ctx.optional('approvals'),
     workspaces: () => ctx.optional('workspaces'),
-    connections: { find: (channel, id) => connections().find(channel, id) },
-    account: async (channel, id) => connections().find(channel, id)?.account ?? accounts.find(channel, id),
-    adapter: (channel) => registry.load(channel),
-  })
+    connections: { find: (channel: string, id: string) => connections().find(channel, id) },
+    account: async (channel: string, id: string) =>
+      connections().find(channel, id)?.account ?? accounts.find(channel, id),
+    adapter: (channel: string) => registry.load(channel),
+  }
+  const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts })
   const channelName = (given: string): string => requireChannel(registry, given).name
   ctx.routes.add(...bindingRoutes({ bindings: messaging.bindings, agents: ctx.services.agents }))
   ctx.routes.add(...pairingRoutes({ pairing: messaging.pairing, channelName }))
   ctx.routes.add(...messageRoutes({ ...messaging, channelName }))
+  ctx.tools.add(channelSendTool({ ...parts, ...messaging, agents: ctx.services.agents }))
   ctx.jobs.every('messages', RESUME_MS, () => messaging.resume())
   ctx.jobs.every('messages-retention', RETENTION_MS, () => messaging.deleteOld())
   ctx.hooks.on(ApprovalRequested, ({ approval }) => messaging.askForApproval(approval))

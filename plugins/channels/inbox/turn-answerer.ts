@@ -67,12 +67,26 @@ export class TurnAnswerer {
     try {
       const turn = await start()
       if (!turn) throw new Refusal('service_unavailable', 'The turn is not on record')
-      const drafts = await this.#follow(received, agentId, turn)
-      return await this.#deliver(received, agentId, await turn.result(), drafts)
+      const drafts = await this.#orLeave(this.#follow(received, agentId, turn))
+      return await this.#deliver(received, agentId, await this.#orLeave(turn.result()), drafts)
     } catch (error) {
       return await this.#failed(received, agentId, error)
     } finally {
       stopTyping()
+    }
+  }
+
+  /** Settles as the work does; rejects when the plugin leaves before, as a turn may wait for a person for hours. */
+  async #orLeave<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#deps
+    const left = Promise.withResolvers<never>()
+    const leave = (): void => left.reject(new Error('the plugin is being unloaded'))
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
+    try {
+      return await Promise.race([work, left.promise])
+    } finally {
+      signal.removeEventListener('abort', leave)
     }
   }
 

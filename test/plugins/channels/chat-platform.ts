@@ -28,7 +28,7 @@ export interface Shown {
 export class ChatPlatform {
   /** What people see, in order. */
   readonly shown: Shown[] = []
-  readonly edits: { readonly id: string; readonly text: string }[] = []
+  readonly edits = new Recorded<{ readonly id: string; readonly text: string }>('edits')
   /** Every attempt to send. */
   readonly attempts: OutboundMessage[] = []
   readonly typed: string[] = []
@@ -59,7 +59,6 @@ export class ChatPlatform {
   connected(): Promise<void> {
     return this.#open.promise
   }
-
   async #connect(link: ChannelLink<unknown>, can: ChannelCapabilities): Promise<ChannelConnection> {
     this.#link = link
     const { promise: closed } = Promise.withResolvers<never>()
@@ -73,7 +72,7 @@ export class ChatPlatform {
       },
       ...(can.edit && {
         edit: async ({ id }, { text }) => {
-          this.edits.push({ id, text })
+          this.edits.add({ id, text })
         },
       }),
       ...(can.typing && { typing: async ({ chatId }) => void this.typed.push(chatId) }),

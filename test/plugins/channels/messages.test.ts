@@ -12,7 +12,7 @@ let platform: ChatPlatform
 let helper: string
 beforeAll(async () => {
   platform = new ChatPlatform()
-  platform.install({ buttons: true, typing: { repeatMs: 4000 }, replies: true })
+  platform.install({ buttons: true, typing: { repeatMs: 4000 }, replies: true, edit: { minIntervalMs: 1 } })
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
     builtIns: [...turnPlugins, 'settings', 'approvals', 'files', 'kv', 'activity', 'channels'],
@@ -28,7 +28,7 @@ beforeAll(async () => {
       },
       plugins: {
         approvals: { policy: 'always' },
-        channels: { message_chars: 2000, pairing_guesses_per_hour: 3 },
+        channels: { message_chars: 2000, pairing_guesses_per_hour: 3, send_retry_min_ms: 1 },
       },
     },
   })
@@ -51,7 +51,13 @@ function newChat(kind: 'direct' | 'group' = 'direct') {
     await write('/agents', { sender: { id: 'ada', name: 'Ada' } })
     return (await texts(count + 1)).slice(0, count)
   }
-  return { id: chat.id, chat, write, texts, settled }
+  return {
+    id: chat.id,
+    chat,
+    write,
+    texts,
+    settled,
+  }
 }
 const from = (id: string, more: Partial<InboundMessage['sender']> = {}): Pick<InboundMessage, 'sender'> => ({
   sender: { id, name: id, ...more },
@@ -245,6 +251,33 @@ describe('the outbox', () => {
     throw error
   }
 
+  it('sends again what failed for a while, under the same id, and keeps the order of the chat', async () => {
+    const { id, write, texts } = newChat()
+    test.model.answer('one', 'two')
+    const later = (reason: 'rate_limit' | 'network', retryAfterSecs?: number) =>
+      fail(
+        new UpstreamFailure('test_chat', 'busy', { reason, retry: 'later', ...(retryAfterSecs && { retryAfterSecs }) }),
+      )
+    platform.faults.push(later('rate_limit', 0.02), later('network'))
+    await Promise.all([write('first'), write('second')])
+    expect(await texts(2)).toEqual(['one', 'two'])
+    const attempts = platform.attempts.filter(({ to }) => to.chatId === id)
+    expect(attempts.map(({ text }) => text)).toEqual(['one', 'one', 'one', 'two'])
+    expect(new Set(attempts.map((each) => each.id)).size).toBe(2)
+  })
+
+  it('shows a long answer while it is written, as one message that ends with the whole text', async () => {
+    const { id, write, texts } = newChat()
+    const whole = 'This answer is long enough to be shown while it is written.'
+    test.model.answer(whole)
+    await write('tell me')
+    await texts(1)
+    const edits = await platform.edits.wait(1)
+    const own = platform.shown.filter(({ chat }) => chat === id)
+    expect(own.map(({ text }) => text)).toEqual([expect.stringContaining('This answer is long enough')])
+    expect(edits).toEqual([{ id: own[0]?.id, text: whole }])
+  })
+
   it('keeps what will never be sent as a dead letter, with the reason; it can be sent again or discarded', async () => {
     const { id, write, texts } = newChat()
     test.model.answer('lost', 'after it')
@@ -262,5 +295,51 @@ describe('the outbox', () => {
     expect(await texts(2)).toEqual(['after it', 'lost'])
     expect((await test.request('DELETE', `/api/channels/test_chat/outbox/${dead.id}`)).status).toBe(409)
     expect((await auditDetails(test, 'channel_changed')).some((each) => each.includes('dead letter'))).toBe(true)
+  })
+})
+
+describe('channel_send', () => {
+  const send = (args: object) => ({ calls: [{ tool: 'channel_send', args: { channel: 'test_chat', ...args } }] })
+  const run = async (chat: ReturnType<typeof newChat>, args: object): Promise<string> => {
+    test.model.answer(send(args), 'Done.')
+    await chat.write('send it', from('olga'))
+    const [asked = ''] = await chat.texts(1)
+    await chat.write(`/approve ${/approve ([0-9a-f-]+)/.exec(asked)?.[1] ?? ''}`, from('olga'))
+    await chat.texts(3)
+    return JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
+  }
+
+  it('writes to a chat of the agent, once, and to no other chat', async () => {
+    const there = newChat()
+    test.model.answer('hi')
+    await there.write('hello')
+    await there.texts(1)
+    expect(await run(newChat(), { recipient: there.id, message: 'news', subject: 'Now' })).toContain('in the outbox')
+    expect((await there.texts(2))[1]).toContain('news')
+    expect(await run(newChat(), { recipient: 'somewhere', message: 'spam' })).toContain('you cannot write there')
+    expect(await run(newChat(), { recipient: there.id })).toContain('Give a message or a file_path')
+  })
+})
+
+describe('files of a message', () => {
+  it('are in the workspace under a safe name, pictures go to the model, and what cannot be read is named', async () => {
+    const { write, texts } = newChat()
+    const png = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    platform.files.set('pic', png)
+    const file = (name: string, of: string) => ({
+      kind: 'file' as const,
+      name,
+      mime: 'text/html',
+      reference: { name: of },
+    })
+    test.model.answer('Nice.')
+    await write('look', { attachments: [file('../../etc/a b.png', 'pic')] })
+    await texts(1)
+    const asked = JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
+    expect(asked).toMatch(/Attached file: uploads\/[0-9a-f-]+-0-a_b\.png, image\/png, \d+ bytes/)
+    expect(asked).toContain(png.toString('base64').slice(0, 20))
   })
 })
