@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { InboundMessage } from 'svc/channels'
+import type { XmppConfig } from './config.ts'
+import type { Element } from './wire.ts'
+
+const DELAY = 'urn:xmpp:delay'
+
+export interface Recipient {
+  readonly config: XmppConfig
+  readonly now: number
+}
+
+export const bareOf = (jid: string): string => jid.split('/', 1)[0]?.toLowerCase() ?? ''
+const resourceOf = (jid: string): string => jid.split('/').slice(1).join('/')
+
+/** A message of somebody else with a text; `undefined` for everything else. */
+export function decodeMessage(stanza: Element, { config, now }: Recipient): InboundMessage | undefined {
+  const { from = '', type = 'normal' } = stanza.attrs as Readonly<Record<string, string | undefined>>
+  const body = stanza.getChildText('body') ?? ''
+  const isGroup = type === 'groupchat'
+  const [chat, name] = [bareOf(from), resourceOf(from)]
+  const delay = stanza.getChild('delay', DELAY)
+  if (body === '' || from === '' || !['chat', 'normal', 'groupchat'].includes(type)) return undefined
+  if (isGroup ? isHistoryOrOwn(name, delay !== undefined, config) : chat === config.jid.toLowerCase()) return undefined
+  const replaced = stanza.getChild('replace', 'urn:xmpp:message-correct:0')?.attrs['id'] as string | undefined
+  const replyTo = stanza.getChild('reply', 'urn:xmpp:reply:0')?.attrs['id'] as string | undefined
+  const { text, mentionsBot } = isGroup ? withoutMention(body, config.nick) : { text: body, mentionsBot: true }
+  return {
+    id: replaced ?? idOf(stanza, chat, isGroup),
+    chat: isGroup ? { id: chat, kind: 'group' } : { id: chat, kind: 'direct' },
+    sender: isGroup
+      ? { id: `${chat}/${name}`, name, isUnverified: true }
+      : { id: chat, name: chat.split('@')[0] ?? chat },
+    text,
+    attachments: [],
+    mentionsBot,
+    ...(replyTo !== undefined && { replyTo }),
+    ...(replaced !== undefined && { isEdit: true }),
+    sentAt: timeOf(delay?.attrs['stamp'], now),
+  }
+}
+
+/** Rooms repeat their history, and what the bot wrote. The server keeps direct messages for a user who is away. */
+function isHistoryOrOwn(name: string, isDelayed: boolean, { nick }: XmppConfig): boolean {
+  return isDelayed || name === '' || name === nick
+}
+
+/** Replies name the id of the room in rooms, and that of the sender in chats (XEP-0461). */
+function idOf(stanza: Element, chat: string, isGroup: boolean): string {
+  const given: unknown = stanza
+    .getChildren('stanza-id', 'urn:xmpp:sid:0')
+    .find((one) => !isGroup || one.attrs['by'] === chat)?.attrs['id']
+  const own: unknown = stanza.attrs['id']
+  const id = isGroup ? (given ?? own) : (own ?? given)
+  return typeof id === 'string' && id !== ''
+    ? id
+    : createHash('sha256').update(stanza.toString()).digest('hex').slice(0, 32)
+}
+
+function withoutMention(body: string, nick: string): { readonly text: string; readonly mentionsBot: boolean } {
+  const name = RegExp.escape(nick)
+  const address = new RegExp(`^@?${name}(?:[:,]\\s*|\\s+|$)`, 'i')
+  if (address.test(body)) return { text: body.replace(address, ''), mentionsBot: true }
+  return { text: body, mentionsBot: new RegExp(`(?<![\\w-])${name}(?![\\w-])`, 'i').test(body) }
+}
+
+function timeOf(stamp: unknown, now: number): string {
+  const time = typeof stamp === 'string' ? Date.parse(stamp) : NaN
+  return new Date(Number.isNaN(time) ? now : time).toISOString()
+}

@@ -1,0 +1,9 @@
+import { defineChannel } from 'svc/channels'
+
+export default defineChannel('1.0.0', {
+  name: 'xmpp',
+  title: 'XMPP',
+  category: 'messaging',
+  description: 'A user of an XMPP (Jabber) server, in chats and rooms.',
+  load: () => import('./adapter.ts'),
+})
