@@ -202,7 +202,7 @@ async function noteFirstConnection({ db, services }: HostContext, { channel, id 
   })
 }
 async function noteEnding({ log, services }: HostContext, { channel, id }: Account, reason: string): Promise<void> {
-  log.warn(`channel ${accountKey(channel, id)} is not connected any more: ${reason}`)
+  log.warn(`channel ${accountKey(channel, id)} cannot connect as it is configured: ${reason}`)
   await services.audit.write({
     event: 'channel_changed',
     details: `channel ${accountKey(channel, id)} cannot connect as it is configured: ${reason}`,

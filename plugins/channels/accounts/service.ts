@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import { findNearest, MASK, namesSecret, readOwnJson, suggest } from 'svc/internal'
 import { isObject, KeyedQueue, parse, Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
@@ -195,16 +196,19 @@ export class Accounts {
 const vaultName = (channel: string, id: string): string => `account/${channel}/${id}`
 
 function toEntry(row: AccountRow): AccountEntry {
+  // A newer version may accept less: that is a problem of this account alone.
+  const settings = v.safeParse(AccountSettings, row.settings ?? {})
+  const [issue] = settings.success ? [] : settings.issues
   return {
     channel: row.channel,
     id: row.account_id,
     enabled: row.enabled,
     source: 'api',
-    settings: parse(AccountSettings, row.settings ?? {}),
+    settings: settings.success ? settings.output : parse(AccountSettings, {}),
     config: row.config ?? {},
     hasToken: row.has_token,
     secretNames: row.secrets,
-    problem: undefined,
+    problem: issue && `${v.getDotPath(issue) ?? 'settings'}: ${issue.message}; configure it again`,
   }
 }
 function fileWins(channel: string, what: string): Refusal {
