@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, createHmac, pbkdf2Sync, randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -29,7 +29,7 @@ export async function startProsody(): Promise<Prosody> {
     await writeFile(file('cert.pem'), cert)
     await mkdir(file('data', 'localhost', 'accounts'), { recursive: true })
     for (const user of ['bot', 'ada'])
-      await writeFile(file('data', 'localhost', 'accounts', `${user}.dat`), `return { ["password"] = "${PASSWORD}"; };`)
+      await writeFile(file('data', 'localhost', 'accounts', `${user}.dat`), storedAccount())
     await writeFile(
       file('prosody.cfg.lua'),
       `daemonize = false
@@ -43,7 +43,7 @@ c2s_direct_tls_ports = { ${tlsPort} }
 s2s_ports = {}
 modules_enabled = { "saslauth", "tls", "disco", "ping", "smacks", "offline" }
 modules_disabled = { "s2s" }
-authentication = "internal_plain"
+authentication = "internal_hashed"
 c2s_require_encryption = true
 ssl = { key = "${file('key.pem')}", certificate = "${file('cert.pem')}" }
 log = { { levels = { min = "warn" }, to = "console" } }
@@ -64,6 +64,15 @@ muc_room_default_public_jids = false
       await server[Symbol.asyncDispose]()
     },
   }
+}
+
+/** The password as prosody stores it, with few iterations: the client takes seconds for many on a busy machine. */
+function storedAccount(): string {
+  const [salt, iterations] = ['salt', 100]
+  const salted = pbkdf2Sync(PASSWORD, salt, iterations, 20, 'sha1')
+  const keyOf = (name: string): Buffer => createHmac('sha1', salted).update(name).digest()
+  const stored = createHash('sha1').update(keyOf('Client Key')).digest('hex')
+  return `return { iteration_count = ${iterations}, salt = "${salt}", stored_key = "${stored}", server_key = "${keyOf('Server Key').toString('hex')}" };`
 }
 
 async function signIn(port: number): Promise<Client> {
