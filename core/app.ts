@@ -7,12 +7,12 @@ import { createKernel } from './app/kernel.ts'
 import type { AppOptions } from './app/options.ts'
 import { PartStack } from './app/part-stack.ts'
 import { builtInSidecars, createHost, preloadBuiltIns, startPlugins } from './app/plugins.ts'
+import { crashLimits } from './app/settings.ts'
 import { toListenAddr } from './config/listen.ts'
 import { LiveConfig } from './config/live.ts'
 import type { OnDefect } from './errors/defect.ts'
 import { DaemonListening } from './host/daemon.ts'
 import type { Daemon } from './host/daemon.ts'
-import type { CrashLimits } from './host/crash-record.ts'
 import { endWithin } from './host/ending.ts'
 import type { Host } from './host/host.ts'
 import { StopRequest } from './host/stop-request.ts'
@@ -68,11 +68,10 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   const code = await preloadBuiltIns(options, live)
   const sidecars = (): Promise<readonly string[]> => builtInSidecars(code)
-  const crashLimits = (): CrashLimits => ({
-    max: live.current.plugins.max_crashes,
-    windowMs: live.current.plugins.crash_window_secs * 1000,
-  })
-  const home = await openHome({ config, log, connector: options.connector, sidecars, crashLimits }, parts)
+  const home = await openHome(
+    { config, log, connector: options.connector, sidecars, crashLimits: () => crashLimits(live.current) },
+    parts,
+  )
   const kernel = createKernel(options, live, home.database, parts)
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))

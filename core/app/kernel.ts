@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { LiveConfig } from '../config/live.ts'
 import {
+  crashLimits,
   daemonFolders,
   httpSettings,
   outboundSettings,
@@ -16,6 +17,7 @@ import { HookBus } from '../hooks/bus.ts'
 import { readBuild } from '../process/installation.ts'
 import type { Build } from '../process/installation.ts'
 import { AuthenticationFailed, UnrecordedChange } from '../host/daemon.ts'
+import type { CrashLimits } from '../host/crash-record.ts'
 import { Defects } from '../host/defects.ts'
 import type { IsolationSettings } from '../host/isolation/isolated-plugin.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
@@ -71,6 +73,7 @@ export interface KernelSettings {
   readonly programs: ProxySettings
   readonly tools: ToolLimits
   readonly drainMs: number
+  readonly crashes: CrashLimits
   readonly retirement: RetirementSettings
   readonly watch: WatchSettings
   readonly isolation: IsolationSettings
@@ -137,6 +140,7 @@ function kernelSettings(http: HttpSettings, config: Config): KernelSettings {
     programs: proxySettings(config),
     tools: toolLimits(config),
     drainMs: config.plugins.drain_ms,
+    crashes: crashLimits(config),
     retirement: retirementSettings(config),
     watch: reloadWatchSettings(config),
     isolation: isolationSettings(config),

@@ -3,6 +3,7 @@ import { installedFolders } from '../process/installation.ts'
 import type { IsolationSettings } from '../host/isolation/isolated-plugin.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
 import type { RetirementSettings } from '../host/retired-copies.ts'
+import type { CrashLimits } from '../host/crash-record.ts'
 import type { HttpSettings } from '../http/settings.ts'
 import type { OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
@@ -148,4 +149,9 @@ export function httpSettings(config: Config): HttpSettings {
     open: http.open,
     public: http.public,
   }
+}
+
+/** When a plugin that ended the daemon is set aside. */
+export function crashLimits({ plugins }: Config): CrashLimits {
+  return { max: plugins.max_crashes, windowMs: plugins.crash_window_secs * 1000 }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { line } from 'svc/sdk'
 
 export const PluginParams = v.object({ name: v.string() })
 
@@ -53,9 +54,6 @@ export const PluginDetail = v.object({
 })
 export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
 
-const text = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max), v.regex(/^\P{Cc}+$/u))
-
-/** What is installed, and what of it is accepted. */
 export const InstallRequest = v.object({
   source: v.optional(
     v.pipe(
@@ -64,17 +62,17 @@ export const InstallRequest = v.object({
     ),
   ),
   name: v.optional(
-    v.pipe(text(300), v.description('Package of the registry, such as `svc-weather` or `svc-weather@^1`.')),
+    v.pipe(line(300), v.description('Package of the registry, such as `svc-weather` or `svc-weather@^1`.')),
   ),
-  version: v.optional(v.pipe(text(100), v.description('Version, range or tag in the registry; `latest` when absent.'))),
-  registry: v.optional(v.pipe(text(100), v.description('Name of the registry: `npm`.'))),
-  path: v.optional(v.pipe(text(4096), v.description('Folder, .tgz or .tar on the machine of the daemon.'))),
-  url: v.optional(v.pipe(text(2048), v.description('Address of an archive; with `git`, of a repository on GitHub.'))),
-  branch: v.optional(v.pipe(text(200), v.description('Branch, tag or commit of the repository.'))),
-  hash: v.optional(v.pipe(text(300), v.description('The hash the archive must have: sha512-…, sha256-… or digits.'))),
-  signature: v.optional(v.pipe(text(200), v.description('Ed25519 over the bytes of the archive, in base64 or hex.'))),
+  version: v.optional(v.pipe(line(100), v.description('Version, range or tag in the registry; `latest` when absent.'))),
+  registry: v.optional(v.pipe(line(100), v.description('Name of the registry: `npm`.'))),
+  path: v.optional(v.pipe(line(4096), v.description('Folder, .tgz or .tar on the machine of the daemon.'))),
+  url: v.optional(v.pipe(line(2048), v.description('Address of an archive; with `git`, of a repository on GitHub.'))),
+  branch: v.optional(v.pipe(line(200), v.description('Branch, tag or commit of the repository.'))),
+  hash: v.optional(v.pipe(line(300), v.description('The hash the archive must have: sha512-…, sha256-… or digits.'))),
+  signature: v.optional(v.pipe(line(200), v.description('Ed25519 over the bytes of the archive, in base64 or hex.'))),
   update: v.optional(v.pipe(v.boolean(), v.description('Replace the plugin when it is installed.')), false),
-  accept: v.optional(v.pipe(v.array(text(300)), v.description('Permissions that are accepted, by name.'))),
+  accept: v.optional(v.pipe(v.array(line(300)), v.description('Permissions that are accepted, by name.'))),
   accept_permissions: v.optional(v.pipe(v.boolean(), v.description('Accept every permission it asks for.')), false),
   dry_run: v.optional(
     v.pipe(v.boolean(), v.description('Answer what would be installed, and install nothing.')),

@@ -9,6 +9,8 @@ const part: Reason = 'a price or a part'
 export const notLimits: Readonly<Record<string, Reason>> = {
   'http.sse_keep_alive_ms': pause,
   'plugins.drain_ms': when,
+  'plugins.max_crashes': when,
+  'plugins.crash_window_secs': when,
   'plugins.worker_memory_mb': part,
   'plugins.worker_hang_ms': when,
   'plugins.worker_restart_ms': pause,
@@ -120,6 +122,20 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/approvals/approvals.test.ts',
     'while a turn waits, after its time: the turn is told no',
   ],
+  'plugins.plugin-admin.max_archive_bytes': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'an archive that is too large, code that never answers, and more dependencies than permitted',
+  ],
+  'plugins.plugin-admin.inspect_timeout_ms': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'an archive that is too large, code that never answers, and more dependencies than permitted',
+  ],
+  'plugins.plugin-admin.max_dependencies': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'an archive that is too large, code that never answers, and more dependencies than permitted',
+  ],
+  'plugins.plugin-admin.max_unpacked_bytes': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
+  'plugins.plugin-admin.max_files': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.backups.max_files': [
     'test/plugins/backups/hostile.test.ts',
     'a bomb is refused by what it says and by what it holds',

@@ -1,8 +1,9 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { inspectPlugin } from '../../../plugins/plugin-admin/inspect/inspect.ts'
 import { pack, packEntries, sha512 } from '../../support/plugin-registry.ts'
 import type { TarEntry } from '../../support/plugin-registry.ts'
 import { greeter, openStage } from './stage.ts'
@@ -13,7 +14,13 @@ const signer = publicKey.export({ format: 'der', type: 'spki' }).subarray(12).to
 
 let stage: Stage
 beforeAll(async () => {
-  stage = await openStage({ trusted_keys: [signer], max_unpacked_bytes: 100_000, max_files: 20, max_dependencies: 3 })
+  stage = await openStage({
+    trusted_keys: [signer],
+    max_unpacked_bytes: 100_000,
+    max_files: 20,
+    max_dependencies: 3,
+    max_archive_bytes: 50_000,
+  })
 })
 afterAll(() => stage[Symbol.asyncDispose]())
 
@@ -228,5 +235,20 @@ describe('what is refused leaves nothing behind', () => {
     stage.registry.publish('tampered', '1.0.0', archive, { integrity: sha512(Buffer.from('another')) })
     expect((await stage.install({ name: 'unhashed' })).body.error.message).toContain('names no sha512 hash')
     expect((await stage.install({ name: 'tampered' })).body.error.message).toContain('does not have the hash')
+  })
+
+  it('an archive that is too large, code that never answers, and more dependencies than permitted', async () => {
+    const large = await stage.file('large.tgz', randomBytes(60_000))
+    expect((await stage.install({ path: large })).body.error.message).toContain('max_archive_bytes (50000)')
+    const folder = join(large, '..', 'endless')
+    await mkdir(folder)
+    await writeFile(join(folder, 'index.ts'), 'for (;;);')
+    await expect(inspectPlugin(folder, 400)).rejects.toThrow('inspect_timeout_ms (400)')
+    const names = ['a', 'b', 'c', 'd']
+    for (const name of names) stage.registry.publish(name, '1.0.0', pack({ 'index.js': '' }))
+    const dependencies = Object.fromEntries(names.map((name) => [name, '1']))
+    const many = pack({ ...greeter('x'), 'package.json': JSON.stringify({ dependencies }) })
+    const answer = await stage.install({ path: await stage.file('many.tgz', many) })
+    expect([answer.status, answer.body.error.message]).toEqual([413, expect.stringContaining('max_dependencies (3)')])
   })
 })

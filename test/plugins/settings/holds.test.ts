@@ -95,6 +95,8 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'outbound.program_connections': ({ app }) => app.settings().programs.maxConnections,
   'outbound.total_program_connections': ({ app }) => app.settings().programs.maxTotalConnections,
   'plugins.drain_ms': ({ app }) => app.settings().drainMs,
+  'plugins.max_crashes': ({ app }) => app.settings().crashes.max,
+  'plugins.crash_window_secs': ({ app }) => app.settings().crashes.windowMs / 1000,
   'plugins.worker_memory_mb': ({ app }) => app.settings().isolation.memoryMb,
   'plugins.worker_hang_ms': ({ app }) => app.settings().isolation.hangMs,
   'plugins.worker_restart_ms': ({ app }) => app.settings().isolation.maxRestartMs,
