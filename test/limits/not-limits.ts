@@ -19,6 +19,21 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.revert_percent': when,
   'plugins.retire_ms': when,
   'plugins.retired_copies': kept,
+  'plugins.channels.close_timeout_ms': when,
+  'plugins.channels.reconnect_min_ms': pause,
+  'plugins.channels.reconnect_max_ms': pause,
+  'plugins.channels.stable_ms': when,
+  'plugins.channels.lease_secs': when,
+  'plugins.channels.dedupe_hours': kept,
+  'plugins.channels.give_up_hours': kept,
+  'plugins.channels.max_attempts': when,
+  'plugins.channels.max_conversations': when,
+  'plugins.channels.max_concurrent_sends': when,
+  'plugins.channels.send_retry_min_ms': pause,
+  'plugins.channels.send_retry_max_ms': pause,
+  'plugins.channels.retention_days': kept,
+  'plugins.channels.notices_per_minute': when,
+  'plugins.channels.pairing_code_secs': kept,
   'plugins.audit.retention_days': kept,
   'plugins.audit.trim_interval_secs': pause,
   'plugins.audit.checkpoint_secs': pause,
@@ -94,6 +109,36 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'outbound.total_program_connections': [
     'test/core/net/proxy-connections.test.ts',
     'refuses a program what the programs of all agents have in use',
+  ],
+  'plugins.channels.open_timeout_secs': [
+    'test/plugins/channels/supervisor.test.ts',
+    'that does not open in time is given up, and ended when it opens later',
+  ],
+  'plugins.channels.webhook_max_bytes': [
+    'test/plugins/channels/channels.test.ts',
+    'is refused with a fixed text: unknown, not signed, too large',
+  ],
+  'plugins.channels.webhook_rate_per_minute': [
+    'test/plugins/channels/channels.test.ts',
+    'is limited by account, and wrong signatures by address',
+  ],
+  'plugins.channels.max_accounts': [
+    'test/plugins/channels/channels.test.ts',
+    'no more accounts and bindings than the configuration permits',
+  ],
+  'plugins.channels.max_bindings': [
+    'test/plugins/channels/channels.test.ts',
+    'no more accounts and bindings than the configuration permits',
+  ],
+  'plugins.channels.message_chars': ['test/plugins/channels/messages.test.ts', 'a text that is too long is not read'],
+  'plugins.channels.pairing_guesses_per_hour': ['test/plugins/channels/messages.test.ts', 'codes cannot be guessed'],
+  'plugins.channels.max_attachments': [
+    'test/plugins/channels/messages.test.ts',
+    'are in the workspace under a safe name, pictures go to the model, and what cannot be read is named',
+  ],
+  'plugins.channels.attachment_max_bytes': [
+    'test/plugins/channels/messages.test.ts',
+    'are in the workspace under a safe name, pictures go to the model, and what cannot be read is named',
   ],
   'outbound.plugin_connections': [
     'test/core/net/connections.test.ts',

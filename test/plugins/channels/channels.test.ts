@@ -15,7 +15,7 @@ beforeAll(async () => {
     plugin: new URL('./test-channel', import.meta.url),
     builtIns: [...turnPlugins, 'settings', 'system', 'channels'],
     config: {
-      plugins: { channels: { webhook_max_bytes: 1024, webhook_rate_per_minute: 20 } },
+      plugins: { channels: { webhook_max_bytes: 1024, webhook_rate_per_minute: 20, max_accounts: 6, max_bindings: 1 } },
       channels: {
         lark: { enabled: false, token: 'secret-of-the-file', agent_name: 'ada' },
         test_chat: [
@@ -257,6 +257,20 @@ describe('a test of a channel', () => {
     expect([unknown.status, unknown.body.status]).toEqual([404, 'error'])
     await request('DELETE', '/test_chat/configure?account_id=tested')
   })
+})
+
+it('no more accounts and bindings than the configuration permits', async () => {
+  const statuses: number[] = []
+  for (const id of ['one', 'two', 'three', 'four']) {
+    const body = { account_id: id, token: 'abcd', enabled: false }
+    statuses.push((await request('POST', '/test_chat/configure', body)).status)
+  }
+  expect(statuses).toEqual([200, 200, 200, 409])
+  for (const id of ['one', 'two', 'three']) await request('DELETE', `/test_chat/configure?account_id=${id}`)
+  await test.spawn('bound')
+  const bind = (peer: string) =>
+    test.request('POST', '/api/bindings', { agent: 'bound', match_rule: { channel: 'test_chat', peer_id: peer } })
+  expect([(await bind('1')).status, (await bind('2')).status]).toEqual([201, 409])
 })
 
 it('every change is in the audit log', async () => {
