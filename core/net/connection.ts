@@ -1,8 +1,37 @@
-import type { Socket } from 'node:net'
 import type { Fetch } from './fetch.ts'
 
-/** A connection of `ctx.connect` or `ctx.startTls`: a socket of Node, which libraries for a protocol take as it is. */
-export type Connection = Socket
+/**
+ * A connection of `ctx.connect` or `ctx.startTls`: a `Socket` of `node:net`, to which it may be cast for a library. The
+ * members named here need no types of Node.
+ */
+export interface Connection extends AsyncIterable<Uint8Array> {
+  /** The connection is closed, or about to be. */
+  readonly destroyed: boolean
+  /** `end` was called. */
+  readonly writableEnded: boolean
+  /** `false`: wait for `drain` before writing more. */
+  write(data: string | Uint8Array, done?: (error?: Error | null) => void): boolean
+  /** Ends the writing side, after this. */
+  end(data?: string | Uint8Array, done?: () => void): unknown
+  /** Closes the connection at once. */
+  destroy(error?: Error): unknown
+  /** Stops `data` until `resume`. */
+  pause(): unknown
+  /** Lets `data` come again after `pause`. */
+  resume(): unknown
+  /** Adds a listener. `data` is bytes from the other side, in order; `error` is followed by `close`. */
+  on(event: 'data', listener: (data: Uint8Array) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'end' | 'close' | 'drain', listener: () => void): unknown
+  /** Like `on`, for one event. */
+  once(event: 'data', listener: (data: Uint8Array) => void): unknown
+  once(event: 'error', listener: (error: Error) => void): unknown
+  once(event: 'end' | 'close' | 'drain', listener: () => void): unknown
+  /** Removes a listener. */
+  off(event: 'data', listener: (data: Uint8Array) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'end' | 'close' | 'drain', listener: () => void): unknown
+}
 
 /** How a connection is encrypted. */
 export interface TlsOptions {

@@ -86,7 +86,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         (loading ??= import('./plugin-connections.ts').then((module) => new module.PluginConnections(deps)))
       return {
         connect: async (target) => (await loaded()).connect(target),
-        startTls: async (connection, tls) => (await loaded()).startTls(connection, tls),
+        startTls: async (connection, tls) => (await loaded()).startTls(connection as Socket, tls),
         webSocket: async (url, request) => (await loaded()).webSocket(url, request),
       }
     },

@@ -1,6 +1,7 @@
 import { ImapFlow } from 'imapflow'
 import type { FetchMessageObject } from 'imapflow'
 import { isObject, readJson } from 'svc/sdk'
+import type { Socket } from 'node:net'
 import type { Connection } from 'svc/sdk'
 import type { Link } from './config.ts'
 import { decodeMail } from './decode.ts'
@@ -44,7 +45,11 @@ export class Mailbox implements AsyncDisposable {
       port,
       secure: true,
       // The connection is there already; the library encrypts it.
-      tls: { socket, rejectUnauthorized: config.verify_certificate, ...(config.ca !== undefined && { ca: config.ca }) },
+      tls: {
+        socket: socket as Socket,
+        rejectUnauthorized: config.verify_certificate,
+        ...(config.ca !== undefined && { ca: config.ca }),
+      },
       auth: { user: config.username ?? config.address, pass: config.token },
       connectionTimeout: CONNECT_MS,
       greetingTimeout: CONNECT_MS,

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { toTlsOptions } from 'svc/channels'
 import type { OutboundMessage, SentMessage } from 'svc/channels'
@@ -38,7 +39,7 @@ async function withTransport(
   const connection = await link.connect({ host, port, ...(isSecure && { tls: toTlsOptions(config) }) })
   const transport = createTransport({
     // It opens no connection of its own, and encrypts this one where it is not encrypted yet.
-    connection,
+    connection: connection as Socket,
     host,
     port,
     secure: isSecure,

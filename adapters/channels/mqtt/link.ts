@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { MqttClient } from 'mqtt'
 import type { IClientOptions, IPublishPacket } from 'mqtt'
@@ -41,11 +42,12 @@ async function connectTo(link: Link): Promise<Duplex> {
   const tls = toTlsOptions(link.config)
   if (url.protocol === 'ws:' || url.protocol === 'wss:')
     return toStream(await link.webSocket(url, { protocols: ['mqtt'], tls, maxBytes: MAX_PACKET_BYTES }))
-  return await link.connect({
+  const connection = await link.connect({
     host: url.hostname,
     port: Number(url.port) || (PORTS[url.protocol] ?? 0),
     ...(url.protocol === 'mqtts:' && { tls }),
   })
+  return connection as Socket
 }
 
 async function optionsOf({ config, state, accountId }: Link): Promise<IClientOptions> {

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events'
+import type { Socket } from 'node:net'
 import { UpstreamFailure } from 'svc/sdk'
 import type { Connection } from 'svc/sdk'
 import { toTlsOptions } from 'svc/channels'
@@ -19,10 +20,10 @@ export async function connectTo(link: Link, domain: string): Promise<Connection>
     plain.write(
       `<?xml version='1.0'?><stream:stream to='${domain}' version='1.0' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>`,
     )
-    const features = await readUntil(plain, '</stream:features>', link.signal)
+    const features = await readUntil(plain as Socket, '</stream:features>', link.signal)
     if (!features.includes(TLS)) throw failed(`${host} does not offer STARTTLS`)
     plain.write(`<starttls xmlns='${TLS}'/>`)
-    const answer = await readUntil(plain, '>', link.signal)
+    const answer = await readUntil(plain as Socket, '>', link.signal)
     if (!/^\s*<proceed\b/.test(answer)) throw failed(`${host} refused STARTTLS`)
     return await link.startTls(plain, tls)
   } catch (error) {
@@ -31,7 +32,7 @@ export async function connectTo(link: Link, domain: string): Promise<Connection>
   }
 }
 
-async function readUntil(socket: Connection, end: string, signal: AbortSignal): Promise<string> {
+async function readUntil(socket: Socket, end: string, signal: AbortSignal): Promise<string> {
   let text = ''
   while (!text.includes(end)) {
     const chunk: unknown = socket.read()

@@ -100,7 +100,7 @@ it('refuses what a request is refused, but no port for its number', async () => 
   await expect(operator.connect({ host: '169.254.169.254', port })).rejects.toMatchObject({ code: 'forbidden' })
   // Nobody listens on the port of IRC here: that it says so shows that the port was tried.
   await expect(plugin.connect({ host: '127.0.0.1', port: 6667 })).rejects.toMatchObject({ reason: 'network' })
-  const socket = await plugin.connect({ host: '127.0.0.1', port })
+  const socket = (await plugin.connect({ host: '127.0.0.1', port })) as Socket
   expect(await answerTo(socket, 'hello')).toBe('hello')
 })
 
@@ -108,8 +108,8 @@ it('ends with its signal, with the plugin and with the permission, and is in the
   const { plugin, scope, change } = startNetwork()
   const port = await listen(echo)
   const abort = new AbortController()
-  const first = await plugin.connect({ host: '127.0.0.1', port, signal: abort.signal })
-  const second = await plugin.connect({ host: '127.0.0.1', port })
+  const first = (await plugin.connect({ host: '127.0.0.1', port, signal: abort.signal })) as Socket
+  const second = (await plugin.connect({ host: '127.0.0.1', port })) as Socket
   expect(scope.ledger()).toEqual([1, 2].map(() => ({ kind: 'connection', label: `127.0.0.1:${port}` })))
   abort.abort(new Error('enough'))
   await once(first, 'close')
@@ -118,7 +118,7 @@ it('ends with its signal, with the plugin and with the permission, and is in the
   await once(second, 'close')
   expect(scope.ledger()).toEqual([])
   change({ allow: ['127.0.0.1'] })
-  const third = await plugin.connect({ host: '127.0.0.1', port })
+  const third = (await plugin.connect({ host: '127.0.0.1', port })) as Socket
   await scope.close(10)
   expect(third.closed).toBe(true)
   await expect(plugin.connect({ host: '127.0.0.1', port })).rejects.toThrow('unloaded')
@@ -153,9 +153,13 @@ it('checks certificates, with those that the plugin trusts besides', async () =>
   await expect(plugin.connect({ ...to, tls: true })).rejects.toThrow(/no certificate that is trusted/)
   await expect(plugin.connect({ ...to, host: '127.0.0.1', tls: { ca: cert } })).rejects.toThrow(/certificate/)
 
-  const byName = await plugin.connect({ ...to, tls: { ca: cert } })
-  const byServername = await plugin.connect({ ...to, host: '127.0.0.1', tls: { ca: cert, servername: 'chat.test' } })
-  const unchecked = await plugin.connect({ ...to, tls: { rejectUnauthorized: false } })
+  const byName = (await plugin.connect({ ...to, tls: { ca: cert } })) as Socket
+  const byServername = (await plugin.connect({
+    ...to,
+    host: '127.0.0.1',
+    tls: { ca: cert, servername: 'chat.test' },
+  })) as Socket
+  const unchecked = (await plugin.connect({ ...to, tls: { rejectUnauthorized: false } })) as Socket
 
   for (const socket of [byName, byServername, unchecked]) {
     expect(socket).toBeInstanceOf(TLSSocket)
@@ -174,14 +178,14 @@ it('upgrades to TLS, unless the other side sent commands in advance', async () =
       socket.once('told', () => socket.destroy())
     })
   })
-  const honest = await plugin.connect({ host: 'chat.test', port })
+  const honest = (await plugin.connect({ host: 'chat.test', port })) as Socket
   expect(await answerTo(honest, 'honest')).toBe('go')
-  const secure = await plugin.startTls(honest, { ca: cert })
+  const secure = (await plugin.startTls(honest, { ca: cert })) as Socket
   await expect(plugin.startTls(honest), 'the plain side is no connection any more').rejects.toThrow(/startTls takes/)
   secure.write('told over TLS')
   await once(secure, 'close')
   expect(scope.ledger()).toEqual([])
-  const forger = await plugin.connect({ host: 'chat.test', port })
+  const forger = (await plugin.connect({ host: 'chat.test', port })) as Socket
   forger.write('forger')
   await once(forger, 'readable')
   forger.read(2)
