@@ -9,8 +9,8 @@ interface Header {
  */
 export function isAuthentic(headers: readonly Header[], address: string, server: string | undefined): boolean {
   if (server === undefined) return false
-  const [first] = headers.filter(({ key }) => key === 'authentication-results')
-  const [name = '', ...results] = withoutComments(first?.value ?? '').split(';')
+  const newest = headers.find(({ key }) => key === 'authentication-results')
+  const [name = '', ...results] = withoutComments(newest?.value ?? '').split(';')
   if (name.trim().split(/\s/, 1)[0]?.toLowerCase() !== server.toLowerCase()) return false
   const domain = address.split('@').at(-1) ?? ''
   return results.some((result) => /^\s*dmarc\s*=\s*pass\b/i.test(result) || isAlignedSignature(result, domain))

@@ -134,15 +134,15 @@ export class Accounts {
   async #addSecrets(known: AccountEntry, adapter: ChannelAdapter, fields: Table): Promise<void> {
     const { store, vault, now } = this.#deps
     const { channel, id, enabled, settings, config } = known
-    const allowed = secretFields(adapter.config).filter((key) => config[key] === undefined)
-    if (!Object.keys(fields).every((key) => allowed.includes(key))) throw fileWins(channel, 'its configuration')
+    const allowed = new Set(secretFields(adapter.config).filter((key) => config[key] === undefined))
+    if (!Object.keys(fields).every((key) => allowed.has(key))) throw fileWins(channel, 'its configuration')
     const { secrets } = mergeFields(adapter, {
       settings,
       config,
       secrets: await this.#readSecrets(channel, id),
       changes: fields,
     })
-    const own = Object.fromEntries(Object.entries(secrets).filter(([key]) => allowed.includes(key)))
+    const own = Object.fromEntries(Object.entries(secrets).filter(([key]) => allowed.has(key)))
     const row = { channel, account_id: id, enabled, settings: null, config: null, has_token: true }
     await vault.write(vaultName(channel, id), JSON.stringify(own), [
       store.save({ ...row, secrets: Object.keys(own) }, now()),

@@ -286,7 +286,7 @@ describe('the outbox', () => {
     await write('two')
     expect(await texts(1)).toEqual(['after it'])
     const { messages } = await api('GET', '/api/channels/test_chat/outbox')
-    const [dead] = messages.filter(({ chat_id }: Json) => chat_id === id)
+    const dead = messages.find(({ chat_id }: Json) => chat_id === id)
     expect(dead).toMatchObject({ state: 'dead', text: 'lost', error: 'blocked by the user' })
     expect((await api('GET', `/api/agents/${helper}/deliveries`)).receipts).toContainEqual(
       expect.objectContaining({ channel: 'test_chat', recipient: id, status: 'failed', error: 'blocked by the user' }),

@@ -22,7 +22,7 @@ const refuse = (code: number, description: string, parameters?: object): Platfor
   status: code,
   body: { ok: false, error_code: code, description, ...(parameters && { parameters }) },
 })
-const FORMATTED = ['sendMessage', 'editMessageText']
+const FORMATTED = new Set(['sendMessage', 'editMessageText'])
 const FILES: Readonly<Record<string, readonly [field: string, kind: PlatformFile['kind']]>> = {
   sendPhoto: ['photo', 'image'],
   sendVideo: ['video', 'video'],
@@ -225,7 +225,7 @@ export class FakeTelegram implements FakePlatform {
     this.calls.push(method)
     const parameters = await readParameters(call)
     if (method === 'getUpdates') return this.#getUpdates(parameters, response)
-    if (FORMATTED.includes(method) || FILES[method]) return this.#message(method, parameters, response)
+    if (FORMATTED.has(method) || FILES[method]) return this.#message(method, parameters, response)
     return this.#other(method, parameters)
   }
 
