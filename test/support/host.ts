@@ -9,6 +9,7 @@ import type { App } from '../../core/app.ts'
 import { loadConfig } from '../../core/config/load.ts'
 import type { Config, ConfigInput } from '../../core/config/schema.ts'
 import { builtInFolders } from '../../core/host/folders.ts'
+import type { JobTimer } from '../../core/jobs/timer.ts'
 import { LogFeed } from '../../core/log/feed.ts'
 import { createLog } from '../../core/log/log.ts'
 import type { Json } from './json.ts'
@@ -34,6 +35,8 @@ export interface HostOptions {
   readonly connector?: Connector
   /** Keep the database in memory: faster, and gone at the end (default: a file in the home). */
   readonly memory?: boolean
+  /** The clock of the jobs of a plugin. */
+  readonly jobTimer?: (plugin: string) => JobTimer
 }
 export interface Defect {
   readonly error: unknown
@@ -102,6 +105,7 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
     },
     ...(options.fetch ? { fetch: options.fetch } : {}),
     ...(options.connector ? { connector: options.connector } : {}),
+    ...(options.jobTimer ? { jobTimer: options.jobTimer } : {}),
   })
   const url = options.listen === false ? 'http://127.0.0.1:4545' : (await app.listen()).url.replace(/\/$/, '')
   const request = (path: string, init?: RequestInit): Promise<Response> =>
