@@ -33,8 +33,16 @@ export async function unpack(archive: Uint8Array, folder: string, limits: Archiv
   }
 }
 
-async function inflate(archive: Uint8Array, { max_unpacked_bytes: max }: ArchiveLimits): Promise<Uint8Array> {
-  if (archive[0] !== 0x1f || archive[1] !== 0x8b) return archive
+const isGzip = ([first, second]: Uint8Array): boolean => first === 0x1f && second === 0x8b
+
+async function inflate(archive: Uint8Array, limits: ArchiveLimits): Promise<Uint8Array> {
+  const bytes = isGzip(archive) ? await gunzipWithin(archive, limits) : archive
+  // The parser would unpack it once more, at once and without a limit.
+  if (isGzip(bytes)) throw new Refusal('invalid_request', 'The archive is damaged: it is compressed twice')
+  return bytes
+}
+
+async function gunzipWithin(archive: Uint8Array, { max_unpacked_bytes: max }: ArchiveLimits): Promise<Uint8Array> {
   try {
     return await promisify(gunzip)(archive, { maxOutputLength: max })
   } catch (cause) {
@@ -56,6 +64,7 @@ async function readFiles(bytes: Uint8Array, limits: ArchiveLimits): Promise<read
     }
     const parser = new Parser({
       strict: true,
+      zstd: false,
       onReadEntry(entry) {
         total += entry.size
         const problem = problemOf(entry, files.length + 1, total, limits)

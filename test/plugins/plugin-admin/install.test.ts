@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inspectPlugin } from '../../../plugins/plugin-admin/inspect/inspect.ts'
 import { pack, packEntries, sha512 } from '../../support/plugin-registry.ts'
@@ -183,6 +184,8 @@ describe('what is refused leaves nothing behind', () => {
 
   it.each([
     ['no gzip', Buffer.from([0x1f, 0x8b, 1, 2, 3]), 'is damaged'],
+    ['gzip within gzip', gzipSync(pack(greeter('x'))), 'compressed twice'],
+    ['zstd', zstdCompressSync(gunzipSync(pack(greeter('x')))), 'is damaged'],
     ['no tar', Buffer.from('nothing'.repeat(200)), 'is damaged'],
     ['another interface', pack(greeter('x', { apiVersion: '^9.0.0' })), 'is written for version ^9.0.0'],
     ['the name of a built-in plugin', pack(greeter('x', { name: 'audit' })), 'is the name of a built-in plugin'],
