@@ -19,7 +19,10 @@ export interface DialectRules {
 
 type LinkMark = Extract<Mark, { kind: 'link' }>
 const isBold = ({ kind }: Mark): boolean => kind === 'bold' || kind === 'heading'
-const mentionsAll = /@(?=everyone\b|here\b|channel\b|all\b)/gi
+const massMentions = ['everyone', 'here', 'channel', 'all'] as const
+const beginnings = massMentions.flatMap((word) => Array.from(word, (_, end) => word.slice(0, end)))
+/** Also a beginning of one at the end of a text: markup without a sign of its own can stand before the rest. */
+const mentionsAll = new RegExp(`@(?=(?:${massMentions.join('|')})\\b|(?:${beginnings.join('|')})$)`, 'gi')
 /** Keeps a text from notifying everybody. */
 const withoutMassMention = (text: string): string => text.replaceAll(mentionsAll, '@\u200b')
 

@@ -31,10 +31,20 @@ const marked = new Marked({ gfm: true, breaks: true })
 export function readMarkdown(markdown: string): readonly Run[] {
   const text = withoutThoughts(markdown.replaceAll('\r\n', '\n'))
   const runs: Run[] = []
-  if (isTooDeep(text)) return [{ text, marks: [{ kind: 'paragraph' }] }]
-  new Reader(runs).blocks(marked.lexer(text), [])
+  const asWritten: readonly Run[] = [{ text, marks: [{ kind: 'paragraph' }] }]
+  if (isTooDeep(text)) return asWritten
+  try {
+    new Reader(runs).blocks(marked.lexer(text), [])
+  } catch (error) {
+    // Emphasis and links within a line nest without a limit, and the lexer recurses for each.
+    if (error instanceof RangeError) return asWritten
+    throw error
+  }
   return runs
 }
+
+/** The mark of an item of an ordered list. */
+const NUMBER = /\d{1,9}[.)] /y
 
 /** Counts the marks of quotes and lists at the beginning of a line, and its indentation. */
 function isTooDeep(text: string): boolean {
@@ -45,7 +55,12 @@ function isTooDeep(text: string): boolean {
       if (char === '>' || ((char === '-' || char === '*' || char === '+') && line[at + 1] === ' ')) depth += 2
       else if (char === ' ') depth += 0.5
       else if (char === '\t') depth += 2
-      else break
+      else {
+        NUMBER.lastIndex = at
+        if (!NUMBER.test(line)) break
+        depth += 2
+        at = NUMBER.lastIndex - 1
+      }
     }
     return depth > MAX_DEPTH * 2
   })

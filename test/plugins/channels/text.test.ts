@@ -79,6 +79,8 @@ describe('a Markdown text in each dialect', () => {
 
   it.each(['discord', 'slack', 'markdown'] as const)('notifies nobody by accident: %s', (dialect) => {
     expect(one('@everyone @here @channel @all', dialect)).not.toMatch(/@(everyone|here|channel|all)/)
+    const inPieces = String.raw`\@all @[all](x) @al[l](x) @[every](x)[one](y) \@**here**`
+    expect(one(inPieces, dialect)).not.toMatch(/@(everyone|here|channel|all)/)
   })
 
   it('leaves out what a model thought', () => {
@@ -94,6 +96,8 @@ describe('a Markdown text in each dialect', () => {
     const nested = Array.from({ length: 400 }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n')
     expect(all(nested, 'plain').join('\n').split('\n')).toHaveLength(400)
     expect(one('>'.repeat(50_000), 'telegram-html')).toContain('&gt;&gt;')
+    expect(one('1. '.repeat(10_000) + 'a', 'plain')).toMatch(/^1\. 1\. /)
+    expect(one('*'.repeat(8_000) + 'a' + '*'.repeat(8_000), 'plain')).toContain('a')
   })
 })
 
