@@ -3,7 +3,7 @@
  * self-contained folder per built-in plugin, the chat page, and the repository's own `svc.config.ts` compiled.
  */
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'rolldown'
@@ -179,6 +179,8 @@ async function buildProcesses(plugins: Iterable<string>, out: string): Promise<v
 }
 
 async function buildPlugin(source: string, folder: string): Promise<void> {
+  const pages = join(root, source, 'pages')
+  if (existsSync(pages)) await cp(pages, join(folder, 'pages'), { recursive: true })
   await build({
     ...input({ index: join(root, source, 'index.ts') }),
     output: {

@@ -38,8 +38,6 @@ export class PluginCatalog {
     const section = isObject(plugins) ? plugins[plugin.name] : undefined
     return {
       ...toPlugin(plugin),
-      access: plugin.access,
-      permissions: [...plugin.permissions],
       installed: toOrigin(await store.find(plugin.name)),
       ledger: plugin.ledger.map(({ kind, label }) => ({ kind, label })),
       config_section: `plugins.${plugin.name}`,

@@ -18,6 +18,14 @@ export default definePlugin({
   config: Settings,
   requires: { audit: Audit, daemon: Daemon, configuration: Configuration, accepted: AcceptedPermissions },
   migrations,
+  pages: [
+    {
+      path: 'plugins',
+      title: 'Plugins',
+      file: 'pages/plugins.html',
+      assets: ['plugins.css', 'plugins.js', 'api.js', 'elements.js', 'install.js', 'plugin-card.js'],
+    },
+  ],
   setup({ config: settings, db, fetch, hooks, log, routes, run, services }) {
     const plugins = join(services.daemon.config().homeDir, 'plugins')
     const openStore = async (): Promise<InstallStore> => new (await import('./store.ts')).InstallStore(db)

@@ -7,7 +7,7 @@ const SOCKET = 'WebSocket '
 
 /** A plugin as the API shows it. */
 export function toPlugin(status: PluginStatus): Plugin {
-  const { name, version, state, source, requires, provides, ledger, reloads, error } = status
+  const { name, version, state, source, requires, provides, ledger, reloads, isolation, access, error } = status
   return {
     name,
     display_name: displayName(name),
@@ -21,6 +21,9 @@ export function toPlugin(status: PluginStatus): Plugin {
     ledger_size: ledger.length,
     registered: registeredBy(status),
     reloads,
+    isolation,
+    access,
+    permissions: [...status.permissions],
     error: error ?? null,
   }
 }

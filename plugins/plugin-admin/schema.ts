@@ -29,6 +29,10 @@ export const Plugin = v.object({
   ledger_size: v.number(),
   registered: Registered,
   reloads: v.number(),
+  /** `worker`: its code runs in a process of its own. */
+  isolation: v.picklist(['none', 'worker']),
+  access: v.picklist(['built-in', 'unrestricted', 'declared']),
+  permissions: names,
   error: v.nullable(v.string()),
 })
 export type Plugin = v.InferOutput<typeof Plugin>
@@ -44,8 +48,6 @@ export const Origin = v.object({
 })
 export const PluginDetail = v.object({
   ...Plugin.entries,
-  access: v.picklist(['built-in', 'unrestricted', 'declared']),
-  permissions: names,
   installed: v.nullable(Origin),
   ledger: v.array(v.object({ kind: v.string(), label: v.string() })),
   /** The section of the configuration, with `***` for secrets. */

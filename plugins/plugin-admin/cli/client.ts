@@ -26,6 +26,9 @@ export const Plugin = v.looseObject({
   ledger_size: v.optional(v.number(), 0),
   registered: v.optional(Registered, {}),
   reloads: v.optional(v.number(), 0),
+  isolation: v.optional(v.string(), ''),
+  access: v.optional(v.string(), ''),
+  permissions: names,
   error: v.nullish(v.string()),
 })
 export type Plugin = v.InferOutput<typeof Plugin>

@@ -47,7 +47,9 @@ async function checkFolder(folder: string): Promise<readonly Named[]> {
   const loads = typeof inspected === 'string' ? undefined : inspected
   return [
     { name: 'loads', ...(loads ? passed(`${loads.name} ${loads.version}`) : failed(String(inspected), 'correct it')) },
-    ...(loads ? [checkInterface(loads), checkPermissions(loads), checkVersion(loads, packageFile)] : []),
+    ...(loads
+      ? [checkInterface(loads), checkPermissions(loads), checkAccess(loads), checkVersion(loads, packageFile)]
+      : []),
     checkDependencies(folder, packageFile),
     checkTests(folder),
   ]
@@ -63,6 +65,15 @@ function checkPermissions({ permissions, declaresUses }: Inspection): Named {
   const name = 'permissions'
   if (declaresUses || permissions.length > 0) return { name, ...passed(permissions.join(', ') || 'it uses nothing') }
   return { name, ...warned('it declares nothing: once installed, it may use nothing', 'add uses to its definition') }
+}
+
+function checkAccess({ declaresUses }: Inspection): Named {
+  const name = 'access'
+  if (declaresUses) return { name, ...passed('declared: it may use its permissions, and nothing else') }
+  return {
+    name,
+    ...warned('unrestricted as a file in <home>/plugins; installed, it gets nothing', 'declare what it uses'),
+  }
 }
 
 function checkVersion({ version }: Inspection, found: Package | string): Named {

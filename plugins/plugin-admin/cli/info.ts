@@ -2,7 +2,8 @@ import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson
 import { PluginDetail, registeredLines } from './client.ts'
 
 export default defineCommand({
-  description: 'Show one plugin: folder, state, last error, configuration and everything it registered, by name.',
+  description:
+    'Show one plugin: folder, state, last error, access, isolation, configuration and everything it registered, by name.',
   args: { plugin: { type: 'positional', required: true, description: 'Name of the plugin' }, ...clientArgs },
   examples: [['svc plugin info hello', 'what it registered, and what is wrong with it']],
   async run(args) {
@@ -21,6 +22,9 @@ export default defineCommand({
         ['folder', plugin.path ?? plugin.source],
         ['reloads', String(plugin.reloads)],
         ['error', plugin.error ?? '-'],
+        ['access', plugin.access || '-'],
+        ['isolation', plugin.isolation || '-'],
+        ['permissions', plugin.permissions.join(', ') || '-'],
         ['requires', plugin.requires.join(', ') || '-'],
         ['provides', plugin.provides.join(', ') || '-'],
         ['configuration', `[${plugin.config_section}] ${JSON.stringify(plugin.config)}`],

@@ -13,7 +13,8 @@ import { countRegistered, PluginList, registeredLines } from './client.ts'
 import type { Plugin } from './client.ts'
 
 export default defineCommand({
-  description: 'List the plugins: state, folder, reloads, what each registered and what is wrong with it.',
+  description:
+    'List the plugins: state, access, isolation, folder, reloads, what each registered and what is wrong with it.',
   args: {
     long: { type: 'boolean', alias: 'l', description: 'Print routes, tools and hooks by name' },
     ...clientArgs,
@@ -37,11 +38,13 @@ export default defineCommand({
 
 function renderPlugins(plugins: readonly Plugin[]): string {
   return renderTable(
-    ['NAME', 'VERSION', 'STATE', 'REGISTERED', 'RELOADS', 'FOLDER'],
+    ['NAME', 'VERSION', 'STATE', 'ACCESS', 'ISOLATION', 'REGISTERED', 'RELOADS', 'FOLDER'],
     plugins.map((plugin) => [
       plugin.name,
       plugin.version,
       plugin.state,
+      plugin.access || '-',
+      plugin.isolation || '-',
       countRegistered(plugin.registered),
       String(plugin.reloads),
       plugin.path ?? plugin.source,

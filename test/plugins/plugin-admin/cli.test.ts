@@ -49,13 +49,18 @@ it('makes a plugin that its doctor finds sound, and installs, updates and remove
   expect(sound.code).toBe(0)
   expect(sound.stdout).toMatch(/permissions +ok +route:\/api\/weather\/\*, tool:weather/)
 
+  expect(sound.stdout).toMatch(/access +ok +declared: /)
+
   const asked = await here('add', folder)
   expect(asked).toMatchObject({ code: 5, stderr: expect.stringContaining('route:/api/weather/*') as string })
   expect(await here('add', folder, '--yes')).toMatchObject({ code: 0, stdout: 'plugin "weather" 0.1.0 installed\n' })
   expect((await host.json('GET', '/api/weather/Ada')).body).toEqual({ text: 'Hello, Ada!' })
   expect((await here('add', folder, '--yes')).stderr).toContain('installed already')
   expect(await here('add', folder, '--yes', '--update')).toMatchObject({ stdout: 'plugin "weather" 0.1.0 updated\n' })
-  expect((await here('info', 'weather')).stdout).toMatch(/tool +weather/)
+  const info = (await here('info', 'weather')).stdout
+  expect(info).toMatch(/access +declared\nisolation +none\npermissions +route:.*tool:weather/)
+  expect(info).toMatch(/tool +weather/)
+  expect((await here('list')).stdout).toMatch(/weather +0\.1\.0 +loaded +declared +none /)
   expect(await here('remove', 'weather')).toMatchObject({ code: 0, stdout: 'plugin "weather" removed\n' })
   expect((await here('remove', 'weather')).code).toBe(4)
   expect((await readdir(join(home, 'plugins'))).filter((name) => name.startsWith('.proof'))).toEqual([])

@@ -52,7 +52,10 @@ describe('the page of a plugin', () => {
 
   it('is listed by the API and served with the strict policy', async () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
-      pages: [{ plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' }],
+      pages: [
+        { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
+        { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
+      ],
     })
     const page = await host.fetch('/pages/weather/today/today.html')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
