@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { fields, secret } from 'svc/sdk'
+import { fields, fileOnly, secret } from 'svc/sdk'
 
 const secretField = (description: string) =>
   v.optional(secret(v.pipe(v.string(), v.minLength(1), v.maxLength(4096), v.description(description))))
@@ -32,7 +32,10 @@ export const config = v.pipe(
       v.pipe(v.string(), v.url(), v.regex(/^https?:\/\//i), v.description('The Graph API.')),
       'https://graph.facebook.com',
     ),
-    download_hosts: fields.texts('More hosts that media are read from with the access token, beside those of Meta.'),
+    download_hosts: fileOnly(
+      'they are sent the access token',
+      fields.texts('More hosts that media are read from with the access token, beside those of Meta.'),
+    ),
   }),
   v.check(
     (value) => value.mode === 'web' || CLOUD_FIELDS.every((name) => value[name] !== undefined),

@@ -1,7 +1,7 @@
 import { MASK } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
-import { coerce, commonFields, fieldsOf } from './fields.ts'
+import { coerce, commonFields, fieldsOf, fileOnlyReason } from './fields.ts'
 import type { Field } from './fields.ts'
 import { splitFields } from './file-accounts.ts'
 import { AccountSettings } from './settings.ts'
@@ -22,7 +22,10 @@ export interface MergedFields {
   readonly newAddresses: readonly string[]
 }
 
-/** The fields of an account with changes, checked by the schema of the adapter. Throws `invalid_request`. */
+/**
+ * The fields of an account with changes, checked by the schema of the adapter. Throws `invalid_request`, and
+ * `forbidden` for a field that only the file may set.
+ */
 export function mergeFields(
   adapter: ChannelAdapter,
   { settings, config, secrets, changes }: FieldChanges,
@@ -38,6 +41,7 @@ export function mergeFields(
   const all = withoutNull({ ...config, ...secrets, ...own })
   parse(AccountSettings, newSettings)
   parse(adapter.config, all)
+  checkFileOnly(adapter, own)
   checkAddresses(fields, config, secrets, own)
   const entries = Object.entries(all)
   const newConfig = Object.fromEntries(entries.filter(([key]) => !isSecret(key)))
@@ -48,6 +52,14 @@ export function mergeFields(
     newAddresses: Object.entries(newConfig).flatMap(([key, value]) =>
       config[key] === value ? [] : toAddress(key, value),
     ),
+  }
+}
+
+function checkFileOnly({ config }: ChannelAdapter, own: Table): void {
+  for (const [key, value] of Object.entries(own)) {
+    const reason = fileOnlyReason(config, key, value)
+    if (reason !== undefined)
+      throw new Refusal('forbidden', `${key} is set in the file only (${reason}): write the account into config.toml`)
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { ConfigSchema } from 'svc/sdk'
 import { AccountSettings } from './settings.ts'
@@ -30,6 +31,17 @@ export const secretFields = (schema: ConfigSchema): readonly string[] =>
 /** Fields of the required secrets: without them the account cannot work. */
 export const requiredSecrets = (schema: ConfigSchema): readonly string[] =>
   fieldsOf(schema).flatMap(({ key, type, required }) => (type === 'secret' && required ? [key] : []))
+
+/** Why only the file may give a field another value than its default; `undefined` when the API may too. */
+export function fileOnlyReason(schema: ConfigSchema, key: string, value: unknown): string | undefined {
+  const entries = entriesOf(schema)
+  const entry = Object.hasOwn(entries, key) ? entries[key] : undefined
+  if (!entry || value === null || value === undefined) return undefined
+  const { file_only: isFileOnly, reason } = metadataOf(entry)
+  const standard = v.safeParse(entry, undefined)
+  const isStandard = standard.success && isDeepStrictEqual(standard.output, value)
+  return isFileOnly === true && !isStandard ? String(reason) : undefined
+}
 
 /** Text from a form or a command line as the type of the field. */
 export function coerce(type: FieldType, value: unknown): unknown {

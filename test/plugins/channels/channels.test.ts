@@ -120,6 +120,18 @@ describe('an account that is configured over the API', () => {
     expect((await request('DELETE', '/test_chat/configure?account_id=moved')).status).toBe(200)
   })
 
+  it('gets no field that only the file may set', async () => {
+    const open = (body: object) =>
+      request('POST', '/test_chat/configure', { account_id: 'open', token: 'abcd', ...body })
+    expect(messageOf(await open({ trusts_everybody: true }))).toEqual([
+      403,
+      expect.stringContaining('in the file only'),
+    ])
+    expect(messageOf(await open({ trusts_everybody: 'true' }))[0]).toBe(403)
+    expect((await open({ enabled: false, trusts_everybody: false })).status).toBe(200)
+    expect((await request('DELETE', '/test_chat/configure?account_id=open')).status).toBe(200)
+  })
+
   it('is switched off and on, and tries again then', async () => {
     await request('POST', '/test_chat/configure', { account_id: 'switched', enabled: false, token: 'wrong-token' })
     expect(await state('switched')).toBe('disabled')

@@ -9,7 +9,7 @@ import type {
   WebhookAnswer,
   WebhookRequest,
 } from 'svc/channels'
-import { Refusal, secret, UpstreamFailure } from 'svc/sdk'
+import { fileOnly, Refusal, secret, UpstreamFailure } from 'svc/sdk'
 
 const Config = v.object({
   token: secret(
@@ -18,6 +18,7 @@ const Config = v.object({
   base_url: v.optional(v.pipe(v.string(), v.url(), v.description('Address of the platform.')), 'https://chat.example'),
   rooms: v.optional(v.array(v.string()), []),
   depth: v.optional(v.pipe(v.number(), v.integer()), 1),
+  trusts_everybody: fileOnly('strangers could get in', v.optional(v.boolean(), false)),
 })
 type Link = ChannelLink<v.InferOutput<typeof Config>>
 
