@@ -29,10 +29,18 @@ export class InboxStore {
       ON CONFLICT (channel, account, message_id) DO NOTHING`
     return changes > 0
   }
-  /** Whether the message still waited. */
-  async replace(channel: string, account: string, message: InboundMessage): Promise<boolean> {
+  /**
+   * Whether the message still waited. Only what its sender wrote changes: the row keeps what that sender may do, and
+   * there are platforms on which others can send an edit.
+   */
+  async replace(channel: string, account: string, edit: InboundMessage): Promise<boolean> {
+    const found = await this.#db.one`SELECT * FROM channels_inbox
+      WHERE channel = ${channel} AND account = ${account} AND message_id = ${edit.id}`
+    const row = v.parse(v.optional(InboxRow), found)
+    if (row?.message.sender.id !== edit.sender.id || row.message.chat.id !== edit.chat.id) return false
+    const message = { ...row.message, text: edit.text, attachments: edit.attachments }
     const { changes } = await this.#db.run`UPDATE channels_inbox SET message = ${JSON.stringify(message)}
-      WHERE channel = ${channel} AND account = ${account} AND message_id = ${message.id} AND state = 'pending'`
+      WHERE id = ${row.id} AND state = 'pending'`
     return changes > 0
   }
   /** The oldest waiting message of a lane. */

@@ -81,6 +81,21 @@ describe('a message', () => {
     expect(await one.texts(3)).toEqual(['first', 'second', 'third'])
   })
 
+  it('that waits is changed by an edit of its sender only', async () => {
+    const { write, texts } = newChat('group')
+    test.model.answer({ calls: [{ tool: 'file_write', args: { path: 'b.txt', content: 'x' } }] }, 'Written.', 'Done.')
+    await write('write it', { mentionsBot: true })
+    await texts(1)
+    const waiting = { id: 'waiting', mentionsBot: true }
+    await write('the plan', { ...waiting, ...from('olga') })
+    await write('the better plan', { ...waiting, ...from('olga'), isEdit: true })
+    await write('/model evil', { ...waiting, ...from('bob'), isEdit: true })
+    await write('the plan', { ...waiting, ...from('olga'), chat: { id: 'other', kind: 'group' }, isEdit: true })
+    await write(platform.shown.at(-1)?.message.buttons?.[0]?.value ?? '', { mentionsBot: true, ...from('olga') })
+    expect((await texts(4)).at(-1)).toBe('Done.')
+    expect(JSON.stringify(test.model.requests.at(-1))).toContain('[olga]: the better plan')
+  })
+
   it('in a group carries the name of its sender, who cannot fake another line', async () => {
     const { write, texts } = newChat('group')
     test.model.answer('Hi.')
