@@ -208,6 +208,9 @@ describe('plugins', () => {
       ledger_size: expect.any(Number),
       registered: expect.objectContaining({ tools: expect.arrayContaining(['kv_set']) }),
       reloads: 0,
+      isolation: 'none',
+      access: 'built-in',
+      permissions: ['service:agents', 'service:audit'],
       error: null,
     })
     const one = (await host.json('GET', '/api/plugins/kv')).body

@@ -11,6 +11,7 @@ import { readDefinition } from '../read-definition.ts'
 import { remoteMembers } from './remote-members.ts'
 import { Peer } from './peer.ts'
 import type { Description, Registration } from './shapes.ts'
+import { unsupportedParts } from './unsupported.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
 type Run = (input: never, signal: AbortSignal) => unknown
@@ -185,7 +186,6 @@ type RemoteInput = Omit<RouteInput<unknown, unknown, unknown>, 'signal' | 'heade
 
 function describe(definition: AnyPlugin): Description {
   const { name, version, apiVersion, uses, migrations, pages, reload } = definition
-  const parts = ['requires', 'optional', 'provides', 'sections', 'offline', 'databaseSidecars', 'outbound'] as const
   return {
     name,
     version,
@@ -194,6 +194,6 @@ function describe(definition: AnyPlugin): Description {
     migrations: migrations?.map(({ id, sql }) => ({ id, sql })),
     pages: pages?.map((page) => ({ ...page, assets: page.assets && [...page.assets] })),
     reload,
-    unsupported: parts.filter((part) => definition[part] !== undefined && Object.keys(definition[part]).length > 0),
+    unsupported: [...unsupportedParts(definition)],
   }
 }

@@ -48,7 +48,13 @@ async function checkFolder(folder: string): Promise<readonly Named[]> {
   return [
     { name: 'loads', ...(loads ? passed(`${loads.name} ${loads.version}`) : failed(String(inspected), 'correct it')) },
     ...(loads
-      ? [checkInterface(loads), checkPermissions(loads), checkAccess(loads), checkVersion(loads, packageFile)]
+      ? [
+          checkInterface(loads),
+          checkPermissions(loads),
+          checkAccess(loads),
+          checkIsolation(loads),
+          checkVersion(loads, packageFile),
+        ]
       : []),
     checkDependencies(folder, packageFile),
     checkTests(folder),
@@ -74,6 +80,12 @@ function checkAccess({ declaresUses }: Inspection): Named {
     name,
     ...warned('unrestricted as a file in <home>/plugins; installed, it gets nothing', 'declare what it uses'),
   }
+}
+
+function checkIsolation({ unsupported }: Inspection): Named {
+  const name = 'isolation'
+  if (unsupported.length === 0) return { name, ...passed('it can run in a process of its own') }
+  return { name, ...passed(`in the daemon only: ${unsupported.join(', ')} need its process`) }
 }
 
 function checkVersion({ version }: Inspection, found: Package | string): Named {

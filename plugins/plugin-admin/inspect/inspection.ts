@@ -9,6 +9,8 @@ export const Inspection = v.object({
   declaresUses: v.boolean(),
   requires: v.array(v.string()),
   provides: v.array(v.string()),
+  /** What it uses that does not cross to a process of its own. */
+  unsupported: v.array(v.string()),
 })
 export type Inspection = v.InferOutput<typeof Inspection>
 export const InspectionProblem = v.object({ problem: v.string() })

@@ -1,5 +1,5 @@
 /** Evaluates the code of a plugin that is not installed, and tells what it declares. It runs with read access only. */
-import { permissionsOf, readDefinition } from 'svc/internal'
+import { permissionsOf, readDefinition, unsupportedParts } from 'svc/internal'
 import type { Inspection } from '../inspect/inspection.ts'
 
 process.once('message', ({ folder }: { readonly folder: string }) => {
@@ -22,5 +22,6 @@ async function inspect(folder: string): Promise<Inspection> {
     declaresUses: uses !== undefined,
     requires: ids(requires),
     provides: ids(provides),
+    unsupported: [...unsupportedParts(definition)],
   }
 }

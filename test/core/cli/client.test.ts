@@ -148,7 +148,7 @@ describe('agents and plugins', () => {
       plugins: expect.arrayContaining([expect.objectContaining({ name: 'kv', state: 'loaded' })]) as unknown,
     })
     expect((await svc('plugin', 'list')).stdout).toMatch(
-      /^NAME +VERSION +STATE +REGISTERED +RELOADS +FOLDER\n[^]*kv +1\.0\.0 +loaded +\d+ routes, \d+ tools/,
+      /^NAME +VERSION +STATE +ACCESS +ISOLATION +REGISTERED +RELOADS +FOLDER\n[^]*kv +1\.0\.0 +loaded +built-in +none +\d+ routes, \d+ tools/,
     )
     expect((await svc('plugin', 'list', '--long')).stdout).toMatch(/\nkv\n[^]*\n {2}tool +kv_set\n/)
     expect((await svc('plugin', 'info', 'kv')).stdout).toMatch(/^name +kv\n[^]*\nroute +GET \/api\//)

@@ -133,7 +133,13 @@ describe('npm pack', () => {
       'svc.config.ts',
     ])
     expect(files).toEqual(
-      expect.arrayContaining(['dist/svc.js', 'dist/types/core/sdk.d.ts', 'dist/types/tsconfig.json', 'docs/cli.md']),
+      expect.arrayContaining([
+        'dist/svc.js',
+        'dist/plugins/plugin-admin/pages/plugins.html',
+        'dist/types/core/sdk.d.ts',
+        'dist/types/tsconfig.json',
+        'docs/cli.md',
+      ]),
     )
     expect(files.filter((file) => /(?<!\.d)\.tsx?$/.test(file))).toEqual(['svc.config.ts'])
   })

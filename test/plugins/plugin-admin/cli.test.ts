@@ -49,7 +49,7 @@ it('makes a plugin that its doctor finds sound, and installs, updates and remove
   expect(sound.code).toBe(0)
   expect(sound.stdout).toMatch(/permissions +ok +route:\/api\/weather\/\*, tool:weather/)
 
-  expect(sound.stdout).toMatch(/access +ok +declared: /)
+  expect(sound.stdout).toMatch(/access +ok +declared: .*\nisolation +ok +it can run in a process of its own/)
 
   const asked = await here('add', folder)
   expect(asked).toMatchObject({ code: 5, stderr: expect.stringContaining('route:/api/weather/*') as string })
@@ -80,6 +80,7 @@ it.each([
   await svc('new', 'lake', '--kind', kind, '--path', work)
   const { code, stdout } = await svc('doctor', join(work, name))
   expect([code, stdout]).toEqual([0, expect.stringContaining(permission)])
+  expect(stdout).toMatch(/isolation +ok +in the daemon only: .*requires/)
 })
 
 it('does not install for somebody who has neither a key nor a proof', async () => {
