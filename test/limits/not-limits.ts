@@ -26,13 +26,9 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.channels.lease_secs': when,
   'plugins.channels.dedupe_hours': kept,
   'plugins.channels.give_up_hours': kept,
-  'plugins.channels.max_attempts': when,
-  'plugins.channels.max_conversations': when,
-  'plugins.channels.max_concurrent_sends': when,
   'plugins.channels.send_retry_min_ms': pause,
   'plugins.channels.send_retry_max_ms': pause,
   'plugins.channels.retention_days': kept,
-  'plugins.channels.notices_per_minute': when,
   'plugins.channels.pairing_code_secs': kept,
   'plugins.audit.retention_days': kept,
   'plugins.audit.trim_interval_secs': pause,
@@ -133,12 +129,28 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.channels.message_chars': ['test/plugins/channels/messages.test.ts', 'a text that is too long is not read'],
   'plugins.channels.pairing_guesses_per_hour': ['test/plugins/channels/messages.test.ts', 'codes cannot be guessed'],
   'plugins.channels.max_attachments': [
-    'test/plugins/channels/messages.test.ts',
-    'are in the workspace under a safe name, pictures go to the model, and what cannot be read is named',
+    'test/plugins/channels/limits.test.ts',
+    'files beyond max_attachments and attachment_max_bytes are named, and not read',
   ],
   'plugins.channels.attachment_max_bytes': [
-    'test/plugins/channels/messages.test.ts',
-    'are in the workspace under a safe name, pictures go to the model, and what cannot be read is named',
+    'test/plugins/channels/limits.test.ts',
+    'files beyond max_attachments and attachment_max_bytes are named, and not read',
+  ],
+  'plugins.channels.max_attempts': [
+    'test/plugins/channels/limits.test.ts',
+    'what cannot be sent is a dead letter after max_attempts, and is sent again when asked for, once',
+  ],
+  'plugins.channels.max_conversations': [
+    'test/plugins/channels/limits.test.ts',
+    'max_conversations are answered side by side, and commands beside them',
+  ],
+  'plugins.channels.max_concurrent_sends': [
+    'test/plugins/channels/limits.test.ts',
+    'max_concurrent_sends are on their way side by side',
+  ],
+  'plugins.channels.notices_per_minute': [
+    'test/plugins/channels/limits.test.ts',
+    'notices_per_minute tell strangers that they are not known',
   ],
   'outbound.plugin_connections': [
     'test/core/net/connections.test.ts',

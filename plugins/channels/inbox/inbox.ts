@@ -17,6 +17,8 @@ import type { InboxFilter, InboxStore } from './store.ts'
 const HOUR_MS = 3_600_000
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
+/** The end of the lane of commands that are answered at once. */
+const URGENT = '\u0000command'
 
 /** What became of a message that somebody worked on. */
 export type Handled =
@@ -70,6 +72,7 @@ export class Inbox {
       signal,
       background,
       maxLanes: settings.max_conversations,
+      isUrgent: (lane) => lane.endsWith(URGENT),
       head: (lane) => store.head(lane),
       claim: (id) => store.claim(id, this.#owner),
       process: (row) => this.#process(row),
@@ -117,7 +120,7 @@ export class Inbox {
       account: account.id,
       message_id: message.id,
       conversation,
-      lane: isUrgent ? `${conversation}\u0000command` : conversation,
+      lane: isUrgent ? `${conversation}${URGENT}` : conversation,
       standing: standing === 'nobody' ? 'anybody' : standing,
       message,
       state: 'pending',

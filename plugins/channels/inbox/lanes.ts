@@ -7,11 +7,14 @@ export interface InboxLanesDeps {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly background: (work: () => Promise<void>) => void
-  /** Lanes that are worked on side by side. */
+  /** Lanes that are worked on side by side, beside those that may not wait. */
   readonly maxLanes: number
+  /** Whether a lane waits for no other: `/stop` and approvals end what the others wait for. */
+  readonly isUrgent: (lane: string) => boolean
   /** The oldest waiting row of a lane. */
   readonly head: (lane: string) => Promise<InboxRow | undefined>
-  readonly claim: (id: string) => Promise<boolean>
+  /** The row as it is from now on, unless somebody else has it. */
+  readonly claim: (id: string) => Promise<InboxRow | undefined>
   /** Ends with the row in another state than `pending`, or with a later `next_at`. */
   readonly process: (row: InboxRow) => Promise<void>
 }
@@ -73,6 +76,7 @@ export class InboxLanes {
     lane.cancelTimer?.()
     lane.cancelTimer = undefined
     lane.isRunning = true
+    if (this.#deps.isUrgent(lane.name)) return this.#deps.background(() => this.#run(lane))
     this.#ready.push(lane)
     this.#next()
   }
@@ -81,7 +85,14 @@ export class InboxLanes {
       const lane = this.#ready.shift()
       if (!lane) return
       this.#running++
-      this.#deps.background(() => this.#run(lane))
+      this.#deps.background(async () => {
+        try {
+          await this.#run(lane)
+        } finally {
+          this.#running--
+          this.#next()
+        }
+      })
     }
   }
 
@@ -94,12 +105,10 @@ export class InboxLanes {
       lane.hasMore = true
       if (!this.#deps.signal.aborted) throw error
     } finally {
-      this.#running--
       lane.isRunning = false
       if (pauseMs !== undefined) this.#pause(lane, pauseMs)
       else if (lane.hasMore) this.#enqueue(lane)
       else this.#lanes.delete(lane.name)
-      this.#next()
     }
   }
   /** The milliseconds until the next row is due, if there is one. */
@@ -115,14 +124,14 @@ export class InboxLanes {
     while (!signal.aborted) {
       if (!lane.hasMore) return undefined
       lane.hasMore = false
-      const row = await head(lane.name)
-      if (!row) continue
+      const next = await head(lane.name)
+      if (!next) continue
       lane.hasMore = true
-      const waitMs = row.next_at === null ? 0 : Date.parse(row.next_at) - clock.now()
+      const waitMs = next.next_at === null ? 0 : Date.parse(next.next_at) - clock.now()
       if (waitMs > 0) return waitMs
-      if (!(await claim(row.id))) continue
-      row.attempts++
-      await process(row)
+      // It may have been edited since it was read.
+      const row = await claim(next.id)
+      if (row) await process(row)
     }
     return undefined
   }

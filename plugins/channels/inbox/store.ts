@@ -52,12 +52,12 @@ export class InboxStore {
   async find(id: string): Promise<InboxRow | undefined> {
     return v.parse(v.optional(InboxRow), await this.#db.one`SELECT * FROM channels_inbox WHERE id = ${id}`)
   }
-  /** Whether this process has it now: two that try at the same time do not both. */
-  async claim(id: string, owner: string): Promise<boolean> {
+  /** The row if this process has it now: two that try at the same time do not both. */
+  async claim(id: string, owner: string): Promise<InboxRow | undefined> {
     const { changes } = await this.#db.run`UPDATE channels_inbox
       SET state = 'processing', owner = ${owner}, attempts = attempts + 1, next_at = NULL
       WHERE id = ${id} AND state = 'pending'`
-    return changes > 0
+    return changes > 0 ? this.find(id) : undefined
   }
   /** What an earlier process worked on waits again. */
   async releaseOthers(owner: string): Promise<void> {

@@ -62,7 +62,7 @@ export class StreamedMessage {
     while (!signal.aborted) {
       const pauseMs = await this.#tryShow(this.#newest)
       if (pauseMs === undefined) return
-      await this.#pause(Math.max(pauseMs, this.#deps.minIntervalMs))
+      if (!(await this.#pause(Math.max(pauseMs, this.#deps.minIntervalMs)))) return
     }
   }
 
@@ -89,11 +89,16 @@ export class StreamedMessage {
     }
   }
 
-  /** Ends early, without an error, when the stream is stopped. */
-  #pause(ms: number): Promise<void> {
-    return this.#deps.sleep(ms, this.#ended.signal).catch((error: unknown) => {
-      if (!this.#ended.signal.aborted) this.#deps.failed?.(error)
-    })
+  /** Whether the stream goes on. A wait that was ended, such as by a lost connection, ends it. */
+  async #pause(ms: number): Promise<boolean> {
+    const { signal } = this.#ended
+    try {
+      await this.#deps.sleep(ms, signal)
+    } catch (error) {
+      if (!signal.aborted) this.#deps.failed?.(error)
+      return false
+    }
+    return true
   }
 }
 

@@ -34,6 +34,8 @@ export class ChatPlatform {
   readonly typed: string[] = []
   /** What happens to the next sends, one each. */
   readonly faults: (() => Promise<void> | void)[] = []
+  /** What happens when one of the next messages is shown, before the daemon learns that it is. */
+  readonly afterSend: (() => Promise<void>)[] = []
   files = new Map<string, Uint8Array>()
   #link: ChannelLink<unknown> | undefined
   #count = 0
@@ -68,7 +70,9 @@ export class ChatPlatform {
       send: async (message) => {
         this.attempts.push(message)
         await this.faults.shift()?.()
-        return { id: this.#show(message, can.idempotentSend) }
+        const id = this.#show(message, can.idempotentSend)
+        await this.afterSend.shift()?.()
+        return { id }
       },
       ...(can.edit && {
         edit: async ({ id }, { text }) => {

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startPlugin } from 'svc/testing'
+import type { PluginTest } from 'svc/testing'
+import type { Json } from '../../support/json.ts'
+import { turnPlugins } from '../plugin-test.ts'
+import { ChatPlatform } from './chat-platform.ts'
+
+// A daemon or a connection that ends in the middle of sending.
+
+let test: PluginTest
+let platform: ChatPlatform
+let helper: string
+beforeAll(async () => {
+  platform = new ChatPlatform()
+  platform.install({ edit: { minIntervalMs: 1 }, idempotentSend: false })
+  test = await startPlugin({
+    plugin: new URL('./test-channel', import.meta.url),
+    builtIns: [...turnPlugins, 'settings', 'activity', 'channels'],
+    database: 'file',
+    config: {
+      channels: { test_chat: { agent_name: 'helper', allowed_users: ['ada'], rate_limit_per_user: 0 } },
+      plugins: { drain_ms: 20, channels: { close_timeout_ms: 100, send_retry_min_ms: 1 } },
+    },
+  })
+  helper = await test.spawn('helper')
+  await test.request('POST', '/api/channels/reload')
+  await platform.connected()
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+const restart = async (): Promise<void> => {
+  await test.restart()
+  await test.request('POST', '/api/channels/reload')
+}
+
+it('an answer whose receipt was lost is sent again, and its receipt says so', async () => {
+  test.model.answer('Hello.')
+  const shown = Promise.withResolvers<void>()
+  platform.afterSend.push(() => {
+    shown.resolve()
+    return new Promise(() => undefined)
+  })
+  await platform.write('hi')
+  await shown.promise
+  await restart()
+  expect(await platform.texts(2, 'chat-1')).toEqual(['Hello.', 'Hello.'])
+  expect(new Set(platform.attempts.map(({ id }) => id)).size).toBe(1)
+  await vi.waitFor(async () => {
+    const { body } = await test.request<Json>('GET', `/api/agents/${helper}/deliveries`)
+    expect(body.receipts).toMatchObject([{ channel: 'test_chat', status: 'best_effort' }])
+  })
+})
+
+it('an answer that is being shown when the connection ends goes on in the same message', async () => {
+  const [beginning, end] = ['This is the beginning of an answer', ' and this is its end.']
+  vi.spyOn(test.model, 'complete').mockImplementationOnce(async function* () {
+    yield { type: 'text', delta: beginning }
+    await platform.texts(1, 'chat-2')
+    await test.request('POST', '/api/channels/reload')
+    yield { type: 'text', delta: end }
+    yield { type: 'end', stop: 'done', usage: { input: 1, output: 1 } }
+  })
+  await platform.write('tell me', { chat: { id: 'chat-2', kind: 'direct' } })
+  const edits = await platform.edits.wait(1)
+  const shown = platform.shown.filter(({ chat }) => chat === 'chat-2')
+  expect(shown.map(({ text }) => text)).toEqual([beginning])
+  expect(edits).toEqual([{ id: shown[0]?.id, text: beginning + end }])
+})
