@@ -29,7 +29,8 @@ export const ended = (final: NonNullable<Ending['final']>, reason: string): Endi
 export function classifyError(error: unknown, canSignIn: boolean): Ending {
   if (error instanceof UpstreamFailure) {
     if (error.reason === 'auth') return ended(canSignIn ? 'needs_login' : 'misconfigured', error.message)
-    return error.retry === 'never'
+    // A page of a proxy in place of an answer passes, and says nothing of the configuration.
+    return error.retry === 'never' && error.reason !== 'malformed'
       ? ended('misconfigured', error.message)
       : retried(error.message, error.retryAfterSecs)
   }

@@ -173,6 +173,18 @@ describe('a connection', () => {
     await at.supervisor.stop('the test ends')
   })
 
+  it('that fails with a page of a proxy in place of an answer is tried again', async () => {
+    const at = stage()
+    at.platform.onOpen = () =>
+      Promise.reject(new UpstreamFailure('x', 'sent HTML', { reason: 'malformed', retry: 'never' }))
+    at.supervisor.start()
+    await at.until('backing_off')
+    at.platform.onOpen = async () => undefined
+    at.clock.advance(1000)
+    await at.until('connected')
+    await at.supervisor.stop('the test ends')
+  })
+
   it('of an adapter that throws something else is an error, and is tried again', async () => {
     const at = stage()
     at.platform.onOpen = () => Promise.reject(new TypeError('x is undefined of token-of-the-bot'))
