@@ -12,8 +12,8 @@ const MAX_DEPTH = 5
 
 /**
  * Throws `invalid_request` for an unknown field that looks like a known one that is missing: what the caller meant
- * would
- * be ignored otherwise. Other unknown fields pass, and so does everything in a loose object.
+ * would be ignored otherwise. Other unknown fields pass, and so does everything in a loose object. A list in place of an
+ * object is refused too.
  */
 export function refuseNearMisses(schema: Schema, value: unknown, path = '', depth = MAX_DEPTH): void {
   if (depth === 0) return
@@ -22,7 +22,11 @@ export function refuseNearMisses(schema: Schema, value: unknown, path = '', dept
 }
 
 function checkItems(schema: Schema, items: readonly unknown[], path: string, depth: number): void {
-  const [item, ...others] = variantsOf(schema).flatMap((variant) => ('item' in variant ? [variant.item as Schema] : []))
+  const variants = variantsOf(schema)
+  const isTuple = variants.some((variant) => 'items' in variant)
+  const [item, ...others] = variants.flatMap((variant) => ('item' in variant ? [variant.item as Schema] : []))
+  // The schema of an object without required fields accepts a list too.
+  if (!item && !isTuple && entriesOf(schema)) throw notAnObject(path.replace(/\.$/, '') || 'body')
   if (!item || others.length > 0) return
   for (const [index, value] of items.slice(0, MAX_ITEMS).entries())
     refuseNearMisses(item, value, `${path}${index}.`, depth - 1)
@@ -39,6 +43,11 @@ function checkFields(schema: Schema, fields: Readonly<Record<string, unknown>>, 
     const meant = findMeant(name, missing)
     if (meant !== undefined) throw unknownField(`${path}${name}`, `${path}${meant}`)
   }
+}
+
+function notAnObject(path: string): Refusal {
+  const message = 'expected an object, got a list'
+  return new Refusal('invalid_request', `${path}: ${message}`, { details: { issues: [{ path, message }] } })
 }
 
 function unknownField(path: string, meant: string): Refusal {

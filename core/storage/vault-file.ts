@@ -40,6 +40,9 @@ export async function openVault(
     key ??= readKey(keyFile, log)
     if (key) return key
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
+    // Another first write may have made the key, and stored its secret, before the secrets were counted.
+    key ??= readKey(keyFile, log)
+    if (key) return key
     if (!make || (kept && kept.count > 0))
       throw new Error(
         `the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: ` +

@@ -63,10 +63,15 @@ describe('threats: who may call', () => {
     const open = answers.filter(({ status }) => status !== 401).map(({ what }) => what)
     expect(open.toSorted()).toEqual([
       'GET /',
+      // The platform signs these: they answer 404 where there is no such channel.
+      'GET /api/channels/x/webhook',
+      'GET /api/channels/x/webhook/x',
       'GET /api/health',
       'GET /assets/x',
       'GET /favicon.svg',
       'GET /pages/x/x/x',
+      'POST /api/channels/x/webhook',
+      'POST /api/channels/x/webhook/x',
     ])
     expect(
       answers.filter(

@@ -28,7 +28,7 @@ function configureRoute({ accounts, connections, registry, background }: RouteDe
     returns: Configured,
     errors: [...errors],
     example: {
-      body: { token: '123456:ABC…', agent_name: 'assistant', allowed_users: ['@ada'] },
+      body: { token: '123456:ABC…', agent_name: 'assistant', fields: { allowed_users: ['@ada'] } },
       returns: {
         status: 'configured',
         channel: 'telegram',

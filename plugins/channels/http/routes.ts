@@ -117,12 +117,11 @@ function testRoute(deps: RouteDeps): AnyRoute {
     async handle({ params, body, signal }) {
       const { registry, accounts } = deps
       const found = allChannels(registry).some(({ name }) => name === params.name)
-      if (!found && !isAlias(params.name, deps))
-        return reply(
-          JSON.stringify({ status: 'error', message: `There is no channel "${params.name}"` }),
-          { 'content-type': 'application/json' },
-          404,
-        )
+      if (!found && !isAlias(params.name, deps)) {
+        const error = `There is no channel "${params.name}"`
+        const body = JSON.stringify({ status: 'error', message: error, error })
+        return reply(body, { 'content-type': 'application/json' }, 404)
+      }
       const { name } = requireChannel(registry, params.name)
       const entries = await accounts.list()
       const id = chooseAccount(entries, name, body.account_id)

@@ -1,3 +1,4 @@
+import { secret } from 'svc/sdk'
 import * as v from 'valibot'
 import { AccountId } from '../accounts/settings.ts'
 
@@ -83,7 +84,7 @@ export const ChannelView = v.object({
 
 export const Configuration = v.pipe(
   v.looseObject({
-    token: v.optional(v.pipe(v.unknown(), v.description('The main secret of the channel.'))),
+    token: v.optional(secret(v.pipe(v.unknown(), v.description('The main secret of the channel.')))),
     agent_name: v.optional(v.pipe(v.unknown(), v.description('Agent that answers.'))),
     account_id: v.optional(AccountId),
     enabled: v.optional(v.boolean()),
@@ -117,4 +118,8 @@ export const TestRequest = v.optional(
   }),
   {},
 )
-export const TestResult = v.object({ status: v.picklist(['ok', 'error']), message: v.string() })
+export const TestResult = v.object({
+  status: v.picklist(['ok', 'error']),
+  message: v.string(),
+  error: v.optional(v.string()),
+})

@@ -26,6 +26,29 @@ describe.each(engines)('the vault on %s', (engine) => {
     expect(await vault.forPlugin('chat').names()).toEqual([])
   })
 
+  it('writes the first secret beside another first one that ends while it begins', async () => {
+    const { database, keyFile, vault } = await start(engine)
+    const { sql } = database
+    let overtake: (() => Promise<void>) | undefined = () => vault.forPlugin('mail').write('first', 'one')
+    // The other write ends after this one found no key, and before it counts the secrets.
+    const counting = new Proxy(sql, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target)
+        if (typeof member !== 'function') return member
+        if (name !== 'one') return member.bind(target)
+        return async (...given: unknown[]) => {
+          await overtake?.()
+          overtake = undefined
+          return member.apply(target, given)
+        }
+      },
+    })
+    const slow = await openVault({ sql: counting, scrub: () => database.scrub() }, keyFile)
+    await slow.forPlugin('mail').write('second', 'two')
+    expect(await vault.forPlugin('mail').read('second')).toBe('two')
+    expect(await slow.forPlugin('mail').read('first')).toBe('one')
+  })
+
   it('replaces and removes, and says whether there was one', async () => {
     const { vault } = await start(engine)
     const mail = vault.forPlugin('mail')

@@ -90,19 +90,10 @@ describe('parsing a manifest', () => {
     const warnings = (toml: string): readonly string[] => parseManifest(toml).warnings
     expect(
       warnings(
-        [
-          'priority = "High"',
-          'channels = ["telegram"]',
-          '[resources]',
-          'max_memory_bytes = 1000',
-          '[tools.web_fetch]',
-          'limit = 1',
-        ].join('\n'),
+        ['priority = "High"', '[resources]', 'max_memory_bytes = 1000', '[tools.web_fetch]', 'limit = 1'].join('\n'),
       ),
     ).toEqual(
-      ['priority', 'channels', 'tools', 'resources.max_memory_bytes'].map(
-        (key) => `"${key}" is kept and has no effect yet`,
-      ),
+      ['priority', 'tools', 'resources.max_memory_bytes'].map((key) => `"${key}" is kept and has no effect yet`),
     )
     expect(warnings('[thinking]\nenabled = true\nbudget_tokens = 2000')).toEqual([
       '"thinking.budget_tokens" is kept and has no effect yet',
