@@ -66,3 +66,25 @@ it('an answer that is being shown when the connection ends goes on in the same m
   expect(shown.map(({ text }) => text)).toEqual([beginning])
   expect(edits).toEqual([{ id: shown[0]?.id, text: beginning + end }])
 })
+
+it('an answer that was being shown when the daemon stopped is completed in the same message', async () => {
+  const chat = { id: 'chat-3', kind: 'direct' as const }
+  const beginning = 'This is the beginning of an answer'
+  const written = Promise.withResolvers<void>()
+  vi.spyOn(test.model, 'complete').mockImplementationOnce(async function* (_request, signal) {
+    yield { type: 'text', delta: beginning }
+    await platform.texts(1, chat.id)
+    written.resolve()
+    await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  })
+  await platform.write('tell me', { chat })
+  await written.promise
+  const before = platform.edits.items.length
+  await restart()
+  // The first message of a daemon without a port begins the work on earlier ones.
+  await platform.write('/help', { chat: { id: 'chat-4', kind: 'direct' } })
+  const edits = await platform.edits.wait(before + 1)
+  const shown = platform.shown.filter((each) => each.chat === chat.id)
+  expect(shown.map(({ text }) => text)).toEqual([beginning])
+  expect(edits.slice(before)).toEqual([{ id: shown[0]?.id, text: 'tell me' }])
+})

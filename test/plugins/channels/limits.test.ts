@@ -133,6 +133,8 @@ it('max_conversations are answered side by side, and commands beside them', asyn
   await write('dee', 'two')
   await write('cyd', '/status')
   expect(await platform.texts(1, 'cyd')).toEqual([expect.stringContaining('Agent: helper')])
+  // Long enough for a turn that does not wait to reach the model.
+  for (let count = 0; count < 20; count++) await api('GET', 'inbox')
   expect(test.model.requests).toHaveLength(before)
   release()
   await Promise.all([platform.texts(2, 'cyd'), platform.texts(1, 'dee')])
