@@ -79,14 +79,17 @@ function uninstallRoute({ installer }: ExtensionDeps): AnyRoute {
     method: 'POST',
     path: '/api/extensions/uninstall',
     summary: 'Remove a plugin by name',
+    description: 'As `POST /api/plugins/uninstall`.',
     auth,
     effect: 'lasting',
     cost: 50,
     body: UninstallRequest,
     returns: ExtensionRemoved,
-    errors: ['plugin_not_found', 'conflict'],
-    async handle({ body: { name, force } }) {
-      await (await installer()).uninstall(name, { force })
+    errors: ['forbidden', 'plugin_not_found', 'conflict'],
+    async handle({ body: { name, force, proof }, principal }) {
+      const service = await installer()
+      await service.authorize(principal, proof, 'plugin remove')
+      await service.uninstall(name, { force })
       return { status: 'uninstalled' as const, name }
     },
   })

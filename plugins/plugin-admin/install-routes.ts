@@ -17,12 +17,13 @@ import {
 
 const auth = 'bearer' as const
 const effect = 'lasting' as const
+const NEEDS_PROOF = 'Needs the API key; without one, a `proof` that the caller may write to the folder of plugins.'
 const INSTALL_DESCRIPTION =
   'From the npm registry (`name`), an address (`url`), or a folder or archive on the machine of the daemon (`path`). ' +
   'Hash and signature are checked before a file is written, nothing of it is run but the plugin itself, and ' +
   'dependencies lie in its own folder. What it asks for and was not accepted is refused with 409, with the list in ' +
   '`details`. `update` replaces an installed plugin; when the new code cannot be loaded, the old one goes on. ' +
-  'Needs the API key; without one, a `proof` that the caller may write to the folder of plugins.'
+  NEEDS_PROOF
 const created = (body: object) => reply(JSON.stringify(body), { 'content-type': 'application/json' }, 201)
 
 /** `installer` loads the code that installs with the first request. */
@@ -79,15 +80,17 @@ function uninstallRoute(installer: () => Promise<Installer>): AnyRoute {
     method: 'POST',
     path: '/api/plugins/uninstall',
     summary: 'Unload a plugin of the home and remove its files',
-    description: 'Running calls end first. Its tables, stored values and secrets stay.',
+    description: `Running calls end first. Its tables, stored values and secrets stay. ${NEEDS_PROOF}`,
     auth,
     effect,
     cost: 50,
     body: UninstallRequest,
     returns: Removed,
-    errors: ['plugin_not_found', 'conflict'],
-    async handle({ body: { name, force } }) {
-      await (await installer()).uninstall(name, { force })
+    errors: ['forbidden', 'plugin_not_found', 'conflict'],
+    async handle({ body: { name, force, proof }, principal }) {
+      const service = await installer()
+      await service.authorize(principal, proof, 'plugin remove')
+      await service.uninstall(name, { force })
       return { removed: true, name }
     },
   })
@@ -98,14 +101,19 @@ function scaffoldRoute(installer: () => Promise<Installer>): AnyRoute {
     method: 'POST',
     path: '/api/plugins/scaffold',
     summary: 'Make a new plugin with types, a test and a README',
+    description: NEEDS_PROOF,
     auth,
     effect,
     cost: 50,
     body: ScaffoldRequest,
     returns: Scaffolded,
     answers: { 201: { description: 'It lies in the folder of plugins and is loaded', json: Scaffolded } },
-    errors: ['invalid_request', 'conflict'],
-    handle: async ({ body }) => created(await (await installer()).scaffold(body)),
+    errors: ['invalid_request', 'forbidden', 'conflict'],
+    async handle({ body: { proof, ...request }, principal }) {
+      const service = await installer()
+      await service.authorize(principal, proof, 'plugin new')
+      return created(await service.scaffold(request))
+    },
   })
 }
 

@@ -56,6 +56,13 @@ export const PluginDetail = v.object({
 })
 export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
 
+const proof = v.optional(
+  v.pipe(
+    v.string(),
+    v.regex(/^[0-9a-f-]{36}$/),
+    v.description('Without an API key: the id in the name of a file .proof-<id> in <home>/plugins.'),
+  ),
+)
 export const InstallRequest = v.object({
   source: v.optional(
     v.pipe(
@@ -80,13 +87,7 @@ export const InstallRequest = v.object({
     v.pipe(v.boolean(), v.description('Answer what would be installed, and install nothing.')),
     false,
   ),
-  proof: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^[0-9a-f-]{36}$/),
-      v.description('Without an API key: the id in the name of a file .proof-<id> in <home>/plugins.'),
-    ),
-  ),
+  proof,
 })
 export type InstallRequest = v.InferOutput<typeof InstallRequest>
 
@@ -113,6 +114,7 @@ const pluginName = v.pipe(
 export const UninstallRequest = v.object({
   name: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
   force: v.optional(v.pipe(v.boolean(), v.description('Also when other plugins need it.')), false),
+  proof,
 })
 export const Removed = v.object({ removed: v.boolean(), name: v.string() })
 export const ScaffoldRequest = v.object({
@@ -120,9 +122,10 @@ export const ScaffoldRequest = v.object({
   description: v.optional(v.pipe(v.string(), v.maxLength(300)), ''),
   kind: v.optional(v.picklist(['plugin', 'channel', 'provider']), 'plugin'),
   runtime: v.optional(v.pipe(v.string(), v.description('`node`: plugins are TypeScript.')), 'node'),
+  proof,
 })
 export const Scaffolded = v.object({ scaffolded: v.boolean(), name: v.string(), path: v.string(), files: names })
-export const DependencyRequest = v.object({ proof: InstallRequest.entries.proof })
+export const DependencyRequest = v.object({ proof })
 export const DependencyAnswer = v.object({ success: v.boolean(), output: v.string(), dependencies: names })
 
 export const Registries = v.object({

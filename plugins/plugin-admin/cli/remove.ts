@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import { withProof } from './proof.ts'
 
 export default defineCommand({
   description: 'Unload a plugin and remove its files. Running calls end first; its tables and stored values stay.',
@@ -10,11 +11,14 @@ export default defineCommand({
   },
   examples: [['svc plugin remove weather', 'while the daemon serves']],
   async run(args) {
-    const answer = await callDaemon(await connect(args), (client) =>
-      client.call('POST', '/api/plugins/uninstall', v.looseObject({ removed: v.boolean() }), {
-        body: { name: args.plugin, force: args.force ?? false },
-        timeoutMs: 120_000,
-      }),
+    const connection = await connect(args)
+    const answer = await callDaemon(connection, (client) =>
+      withProof(connection, (proof) =>
+        client.call('POST', '/api/plugins/uninstall', v.looseObject({ removed: v.boolean() }), {
+          body: { name: args.plugin, force: args.force ?? false, ...proof },
+          timeoutMs: 120_000,
+        }),
+      ),
     )
     if (args.json) printJson(answer)
     else print(`plugin "${args.plugin}" removed`)

@@ -65,13 +65,13 @@ export async function removeMoved(path: string): Promise<void> {
 
 /**
  * Whoever can make a file in the folder of plugins could put a plugin there as well. Throws `forbidden` if the file is
- * missing or somebody else's, and removes it.
+ * missing or somebody else's, and removes it. The error names `command`, which makes the file.
  */
-export async function checkProof(plugins: string, id: string | undefined): Promise<void> {
+export async function checkProof(plugins: string, id: string | undefined, command: string): Promise<void> {
   const refusal = new Refusal(
     'forbidden',
-    'Code is installed by the holder of the API key, and this daemon has none: set api_key, or use ' +
-      `${commandLine('plugin add')} as the user the daemon runs as`,
+    'Plugins are installed, made and removed by the holder of the API key, and this daemon has none: set api_key, ' +
+      `or use ${commandLine(command)} as the user the daemon runs as`,
   )
   if (id === undefined) throw refusal
   const path = join(plugins, `${PROOF}${id}`)

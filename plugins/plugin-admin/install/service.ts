@@ -43,9 +43,9 @@ export class Installer {
     this.#deps = deps
   }
 
-  /** Throws `forbidden` for a caller who may not put code into this daemon. */
-  async authorize({ kind }: Principal, proof: string | undefined): Promise<void> {
-    if (kind !== 'operator') await checkProof(this.#deps.plugins, proof)
+  /** Throws `forbidden` for a caller who may not change the code of this daemon. */
+  async authorize({ kind }: Principal, proof: string | undefined, command = 'plugin add'): Promise<void> {
+    if (kind !== 'operator') await checkProof(this.#deps.plugins, proof, command)
   }
 
   /**

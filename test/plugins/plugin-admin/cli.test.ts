@@ -94,3 +94,30 @@ it('does not install for somebody who has neither a key nor a proof', async () =
   })
   expect(existsSync(join(home, 'plugins', 'greeter'))).toBe(false)
 })
+
+it('neither removes nor makes a plugin for somebody who has neither a key nor a proof', async () => {
+  const path = join(work, 'kept.tgz')
+  await writeFile(path, pack(greeter('kept', { name: 'kept' })))
+  expect(await here('add', path, '--yes')).toMatchObject({ code: 0 })
+  const requests = [
+    ['/api/plugins/uninstall', 'kept', 'plugin remove'],
+    ['/api/extensions/uninstall', 'kept', 'plugin remove'],
+    ['/api/plugins/scaffold', 'made', 'plugin new'],
+  ] as const
+  for (const [route, name, command] of requests) {
+    expect(await host.json('POST', route, { name })).toMatchObject({
+      status: 403,
+      body: { error: { code: 'forbidden', message: expect.stringContaining(command) as string } },
+    })
+    expect((await host.json('POST', route, { name, proof: crypto.randomUUID() })).status).toBe(403)
+  }
+  expect((await readdir(join(home, 'plugins'))).toSorted()).toEqual(['kept'])
+  expect((await host.json('GET', '/api/greeter')).body).toEqual({ text: 'kept' })
+
+  const proof = crypto.randomUUID()
+  await writeFile(join(home, 'plugins', `.proof-${proof}`), '')
+  expect((await host.json('POST', '/api/plugins/scaffold', { name: 'made', proof })).status).toBe(201)
+  expect((await host.json('POST', '/api/plugins/uninstall', { name: 'made', proof })).status).toBe(403)
+  for (const name of ['made', 'kept']) expect(await here('remove', name)).toMatchObject({ code: 0 })
+  expect(await readdir(join(home, 'plugins'))).toEqual([])
+})
