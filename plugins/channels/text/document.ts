@@ -1,4 +1,4 @@
-import { Marked } from 'marked'
+import { Lexer } from 'marked'
 import type { Token, Tokens } from 'marked'
 import { decodeReferences, withoutThoughts } from './clean.ts'
 import { tableText } from './table.ts'
@@ -25,22 +25,40 @@ export interface Run {
 
 /** Nested deeper than this, a text is shown as it was written: the lexer's time grows with the square of the depth. */
 const MAX_DEPTH = 32
-const marked = new Marked({ gfm: true, breaks: true })
+/**
+ * Longer than this, a paragraph is shown as it was written: the time for emphasis, links and addresses grows with the
+ * square of its length, and nothing else runs meanwhile.
+ */
+const MAX_PARAGRAPH_CHARS = 2500
+/** Longer than this, a text is shown as it was written, for the same reason. */
+const MAX_TEXT_CHARS = 64_000
+/** More columns than this are no table for a chat. */
+const MAX_COLUMNS = 50
+const options = { gfm: true, breaks: true } as const
 
 /** The text and structure of a Markdown text, in order. Thoughts of a model (`<think>`) are left out. */
 export function readMarkdown(markdown: string): readonly Run[] {
   const text = withoutThoughts(markdown.replaceAll('\r\n', '\n'))
   const runs: Run[] = []
   const asWritten: readonly Run[] = [{ text, marks: [{ kind: 'paragraph' }] }]
-  if (isTooDeep(text)) return asWritten
+  if (text.length > MAX_TEXT_CHARS || isTooDeep(text)) return asWritten
   try {
-    new Reader(runs).blocks(marked.lexer(text), [])
+    new Reader(runs).blocks(lex(text), [])
   } catch (error) {
     // Emphasis and links within a line nest without a limit, and the lexer recurses for each.
     if (error instanceof RangeError) return asWritten
     throw error
   }
   return runs
+}
+
+function lex(text: string): readonly Token[] {
+  const lexer = new Lexer(options)
+  lexer.blockTokens(text, lexer.tokens)
+  for (const { src, tokens } of lexer.inlineQueue)
+    if (src.length <= MAX_PARAGRAPH_CHARS) lexer.inlineTokens(src, tokens)
+    else tokens.push({ type: 'escape', raw: src, text: src })
+  return lexer.tokens
 }
 
 /** The mark of an item of an ordered list. */
@@ -66,6 +84,11 @@ function isTooDeep(text: string): boolean {
   })
 }
 
+/** Marks that are nested deeper are left out; their text stays. */
+function within(marks: readonly Mark[], mark: Mark): readonly Mark[] {
+  return marks.length < MAX_DEPTH ? [...marks, mark] : marks
+}
+
 class Reader {
   readonly #runs: Run[]
   constructor(runs: Run[]) {
@@ -85,30 +108,36 @@ class Reader {
   #block(token: Token, marks: readonly Mark[]): void {
     switch (token.type) {
       case 'heading':
-        return this.#inline(token.tokens ?? [], [...marks, { kind: 'heading', level: (token as Tokens.Heading).depth }])
+        return this.#inline(
+          token.tokens ?? [],
+          within(marks, { kind: 'heading', level: (token as Tokens.Heading).depth }),
+        )
       case 'paragraph':
-        return this.#inline(token.tokens ?? [], [...marks, { kind: 'paragraph' }])
+        return this.#inline(token.tokens ?? [], within(marks, { kind: 'paragraph' }))
       case 'text':
         return token.tokens ? this.#inline(token.tokens, marks) : this.#add(decodeReferences(token.raw), marks)
       case 'blockquote':
-        return this.blocks(token.tokens ?? [], [...marks, { kind: 'quote' }])
+        return this.blocks(token.tokens ?? [], within(marks, { kind: 'quote' }))
       case 'list':
         return this.#list(token as Tokens.List, marks)
       case 'code': {
         const { text, lang = '' } = token as Tokens.Code
         return this.#codeBlock(text, lang.split(/\s/, 1)[0] ?? '', marks)
       }
-      case 'table':
-        return this.#codeBlock(tableText(token as Tokens.Table), '', marks)
+      case 'table': {
+        const table = token as Tokens.Table
+        const text = table.header.length > MAX_COLUMNS ? table.raw.trimEnd() : tableText(table)
+        return this.#codeBlock(text, '', marks)
+      }
       case 'hr':
-        return this.#add('―――', [...marks, { kind: 'paragraph' }])
+        return this.#add('―――', within(marks, { kind: 'paragraph' }))
       default:
-        this.#add(token.raw.trimEnd(), [...marks, { kind: 'paragraph' }])
+        this.#add(token.raw.trimEnd(), within(marks, { kind: 'paragraph' }))
     }
   }
 
   #list({ items, ordered, start, loose }: Tokens.List, marks: readonly Mark[]): void {
-    const inList: readonly Mark[] = [...marks, { kind: 'list', ordered, start: Number(start) || 1 }]
+    const inList: readonly Mark[] = within(marks, { kind: 'list', ordered, start: Number(start) || 1 })
     for (const [index, item] of items.entries()) {
       if (index > 0) this.#runs.push({ text: loose ? '\n\n' : '\n', marks: inList, isGap: true })
       const number = ordered ? `${(Number(start) || 1) + index}. ` : '• '
@@ -132,20 +161,20 @@ class Reader {
     const inner = token as Token & { readonly tokens?: readonly Token[]; readonly text?: string }
     switch (token.type) {
       case 'strong':
-        return this.#inline(inner.tokens ?? [], [...marks, { kind: 'bold' }])
+        return this.#inline(inner.tokens ?? [], within(marks, { kind: 'bold' }))
       case 'em':
-        return this.#inline(inner.tokens ?? [], [...marks, { kind: 'italic' }])
+        return this.#inline(inner.tokens ?? [], within(marks, { kind: 'italic' }))
       case 'del':
-        return this.#inline(inner.tokens ?? [], [...marks, { kind: 'strike' }])
+        return this.#inline(inner.tokens ?? [], within(marks, { kind: 'strike' }))
       case 'codespan':
-        return this.#add(inner.text ?? '', [...marks, { kind: 'code', ticks: longestTicks(inner.text ?? '') }])
+        return this.#add(inner.text ?? '', within(marks, { kind: 'code', ticks: longestTicks(inner.text ?? '') }))
       case 'br':
         return this.#add('\n', marks)
       case 'link':
         return this.#link(token as Tokens.Link, marks)
       case 'image': {
         const { href, text } = token as Tokens.Image
-        return this.#add(text === '' ? href : text, [...marks, { kind: 'link', href, text }])
+        return this.#add(text === '' ? href : text, within(marks, { kind: 'link', href, text }))
       }
       case 'escape':
         return this.#add(inner.text ?? '', marks)
@@ -159,11 +188,11 @@ class Reader {
   }
 
   #codeBlock(text: string, language: string, marks: readonly Mark[]): void {
-    this.#add(text, [...marks, { kind: 'code-block', language, ticks: longestTicks(text) }])
+    this.#add(text, within(marks, { kind: 'code-block', language, ticks: longestTicks(text) }))
   }
 
   #link({ href, text, tokens }: Tokens.Link, marks: readonly Mark[]): void {
-    this.#inline(tokens, [...marks, { kind: 'link', href, text }])
+    this.#inline(tokens, within(marks, { kind: 'link', href, text }))
   }
 
   #add(text: string, marks: readonly Mark[]): void {

@@ -92,6 +92,20 @@ describe('a Markdown text in each dialect', () => {
     expect(all(text, 'telegram-html')).toEqual([])
   })
 
+  it('shows as written what would take too long to read', () => {
+    const paragraph = '**a** '.repeat(500).trim()
+    expect(all(`${paragraph}\n\n**b**`, 'telegram-html').join()).toBe(`${paragraph}\n\n<b>b</b>`)
+    const columns = `|${'a|'.repeat(60)}\n|${'-|'.repeat(60)}\n|${'b|'.repeat(60)}`
+    expect(all(columns, 'plain').join()).toBe(columns)
+    expect(all(`**a** ${'x '.repeat(40_000)}`, 'plain').join('')).toContain('**a**')
+    // The text stays, the marks beyond the limit do not.
+    expect(
+      all(`${'**a _b '.repeat(40)}${'_ **'.repeat(40)}`, 'telegram-html')
+        .join()
+        .match(/<b>/g)?.length ?? 0,
+    ).toBeLessThan(40)
+  })
+
   it('shows what is nested too deeply as it was written, in no time', () => {
     const nested = Array.from({ length: 400 }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n')
     expect(all(nested, 'plain').join('\n').split('\n')).toHaveLength(400)
