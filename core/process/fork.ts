@@ -31,12 +31,7 @@ export function forkProcess(plugin: string, name: string, { onMessage, onExit, r
   const file = processFile(plugin, name)
   const child = fork(file, [], {
     env: { PATH: safePath.join(':') },
-    execArgv: [
-      '--max-semi-space-size=1',
-      '--disable-warning=ExperimentalWarning',
-      ...(file.endsWith('.ts') ? ['--conditions=svc-source'] : []),
-      ...(readable ? ['--permission', ...outermost([file, ...readable]).map((path) => `--allow-fs-read=${path}`)] : []),
-    ],
+    execArgv: [...nodeOptions(file, readable)],
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
@@ -60,6 +55,49 @@ export function forkProcess(plugin: string, name: string, { onMessage, onExit, r
       child.kill('SIGKILL')
     },
   }
+}
+
+export interface ReadOptions {
+  /** As in `ForkOptions`. */
+  readonly readable: readonly string[]
+  /** The process finds it in `process.argv[2]`. */
+  readonly argument: string
+  /** What the process writes to its file descriptor 3. Unlike a message, it comes in pieces, which can be limited. */
+  onData(chunk: Buffer): void
+  /** Called once, after the last data, also after `kill`. */
+  onExit(): void
+}
+
+/** As `forkProcess`, for a process that gets one argument and whose answer may be of any size. */
+export function readProcess(
+  plugin: string,
+  name: string,
+  { argument, readable, onData, onExit }: ReadOptions,
+): Pick<OwnProcess, 'kill'> {
+  const { spawn } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
+  const file = processFile(plugin, name)
+  const child = spawn(process.execPath, [...nodeOptions(file, readable), file, argument], {
+    env: { PATH: safePath.join(':') },
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
+  child.unref()
+  child.stdio[3]?.on('data', onData)
+  child.once('error', () => undefined /* `close` follows */)
+  child.once('close', onExit)
+  return {
+    kill: () => {
+      child.kill('SIGKILL')
+    },
+  }
+}
+
+function nodeOptions(file: string, readable: readonly string[] | undefined): readonly string[] {
+  return [
+    '--max-semi-space-size=1',
+    '--disable-warning=ExperimentalWarning',
+    ...(file.endsWith('.ts') ? ['--conditions=svc-source'] : []),
+    ...(readable ? ['--permission', ...outermost([file, ...readable]).map((path) => `--allow-fs-read=${path}`)] : []),
+  ]
 }
 
 /** Node forgets a folder that is permitted when a path below it is permitted too. */

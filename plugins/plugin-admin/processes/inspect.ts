@@ -1,13 +1,17 @@
 /** Evaluates the code of a plugin that is not installed, and tells what it declares. It runs with read access only. */
+import { writeSync } from 'node:fs'
 import { permissionsOf, readDefinition, unsupportedParts } from 'svc/internal'
+import { ANSWER_FD, shortProblem } from '../inspect/inspection.ts'
 import type { Inspection } from '../inspect/inspection.ts'
 
-process.once('message', ({ folder }: { readonly folder: string }) => {
-  inspect(folder).then(
-    (inspection) => process.send?.(inspection),
-    (error: unknown) => process.send?.({ problem: error instanceof Error ? error.message : String(error) }),
-  )
-})
+const [, , pluginFolder = ''] = process.argv
+inspect(pluginFolder).then(answer, (error: unknown) =>
+  answer({ problem: shortProblem(error instanceof Error ? error.message : String(error)) }),
+)
+
+function answer(message: object): void {
+  writeSync(ANSWER_FD, `${JSON.stringify(message)}\n`)
+}
 
 async function inspect(folder: string): Promise<Inspection> {
   const definition = await readDefinition(folder)

@@ -218,6 +218,20 @@ describe('what is refused leaves nothing behind', () => {
   })
 
   it.each([
+    ['a problem without an end', "throw new Error('x'.repeat(5_000_000))", 'xxx…'],
+    [
+      'an answer without an end',
+      "import { writeSync } from 'node:fs'; for (;;) writeSync(3, 'x'.repeat(100_000))",
+      'more than',
+    ],
+    ['a message of its own', "process.send({ problem: 'x'.repeat(5_000_000) })", 'process.send is not a function'],
+  ])('code that answers with %s', async (_what, code, message) => {
+    const answer = await stage.install({ path: await stage.file('bad.tgz', pack({ 'index.ts': code })) })
+    expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining(message)])
+    expect(answer.body.error.message.length).toBeLessThan(3000)
+  })
+
+  it.each([
     [{}, 'name: is missing'],
     [{ path: 'relative.tgz' }, 'must be absolute'],
     [{ path: '/nothing/here.tgz' }, 'does not exist'],
