@@ -109,7 +109,7 @@ export class MessageHandler {
     const { conversations, chat } = this.#deps
     const { message } = row
     const sessionId = await conversations.session(toConversation(account, message), message.chat, agent.id)
-    const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${message.text}` : message.text
+    const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${indented(message.text)}` : message.text
     return chat.accept({
       id: row.id,
       agentId: agent.id,
@@ -141,9 +141,15 @@ export function destinationOf({ chat, threadId, replyContext }: InboundMessage) 
 }
 /** What others call the sender, without what could pass for another sender or a line of its own. */
 function nameOf({ sender }: InboundMessage): string {
-  const name = sender.name
-    .replaceAll(/[\p{Cc}\p{Cf}:[\]]+/gu, ' ')
+  return `[${plainName(sender.name) || plainName(sender.id)}]`
+}
+function plainName(name: string): string {
+  return name
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}:[\]]+/gu, ' ')
     .trim()
     .slice(0, MAX_NAME_CHARS)
-  return `[${name === '' ? sender.id : name}]`
+}
+/** Only the daemon begins a line at the margin: no line of the text can pass for another sender or an attached file. */
+function indented(text: string): string {
+  return text.replaceAll(/\r\n|[\n\v\f\r\u0085\u2028\u2029]/g, '\n  ')
 }
