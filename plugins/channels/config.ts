@@ -32,8 +32,18 @@ export const Settings = fileOnly(
     max_attachments: integer('Files of one message that are read.', 10, 0, 100),
     attachment_max_bytes: integer('Largest file of a message in bytes.', 20_971_520, 1, 104_857_600),
     dedupe_hours: integer('Hours for which the ids of messages are kept: a redelivery is dropped.', 72, 1, 8_760),
-    max_attempts: integer('Attempts to answer or send a message until it is put aside.', 10, 1, 100),
-    give_up_hours: integer('Hours for which a message waits until it can be answered.', 24, 1, 720),
+    max_attempts: integer(
+      'Attempts to answer a message, and to send one that may have arrived or fails for no known reason.',
+      10,
+      1,
+      100,
+    ),
+    give_up_hours: integer(
+      'Hours for which a message waits until it can be answered, or until the platform takes it.',
+      24,
+      1,
+      720,
+    ),
     max_conversations: integer('Conversations that are answered side by side.', 256, 1, 10_000),
     send_retry_min_ms: integer(
       'Longest first pause before a message is sent again, in milliseconds.',

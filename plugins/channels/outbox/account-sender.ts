@@ -20,6 +20,8 @@ export interface AccountSenderDeps {
   readonly clock: Clock
   readonly random: () => number
   readonly maxAttempts: number
+  /** The age at which a message is given up that the platform could not take so far. */
+  readonly giveUpMs: number
   readonly backOff: BackOff
   /** Messages to different chats that are sent side by side. */
   readonly maxConcurrent: number
@@ -213,9 +215,9 @@ export class AccountSender {
     }
   }
   async #failed(lane: Lane, row: OutboxRow, open: OpenConnection, error: unknown): Promise<number> {
-    const { clock, random, maxAttempts, backOff } = this.#deps
+    const { clock, random, backOff } = this.#deps
     const failure: SendFailure = classifyFailure(error)
-    if (failure.isUncertain && !open.adapter.capabilities.idempotentSend) row.uncertain = true
+    if (failure.isUncertain && !open.adapter.capabilities.idempotentSend) row.uncertain++
     row.error = failure.error
     open.failed(error)
     if (failure.outcome === 'dead' && row.platform_id !== null) {
@@ -224,7 +226,7 @@ export class AccountSender {
       await this.#record(() => this.#deps.deferred(row))
       return 0
     }
-    if (failure.outcome === 'dead' || (failure.outcome === 'retry' && row.attempts >= maxAttempts)) {
+    if (failure.outcome === 'dead' || (failure.outcome === 'retry' && this.#isSpent(row, failure))) {
       await this.#record(() => this.#deps.dead(row))
       this.#remove(lane, row)
       return 0
@@ -239,6 +241,14 @@ export class AccountSender {
     row.next_at = pauseMs === 0 ? null : toIso(clock.now() + pauseMs)
     await this.#record(() => this.#deps.deferred(row))
     return pauseMs
+  }
+
+  /** A platform that is busy or away is waited for. Each attempt of unknown outcome may show the message once more. */
+  #isSpent(row: OutboxRow, { isAway, isUncertain }: SendFailure): boolean {
+    const { clock, maxAttempts, giveUpMs } = this.#deps
+    if (isUncertain && row.uncertain >= maxAttempts) return true
+    if (row.attempts < maxAttempts) return false
+    return !isAway || clock.now() - Date.parse(row.created_at) >= giveUpMs
   }
 
   #remove(lane: Lane, row: OutboxRow): void {

@@ -14,7 +14,8 @@ import { renderMessages } from './render.ts'
 import type { OutboxRow } from './schema.ts'
 import type { OutboxFilter, OutboxStore } from './store.ts'
 
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 export interface OutboxDeps {
   readonly store: OutboxStore
@@ -25,6 +26,7 @@ export interface OutboxDeps {
   readonly random?: () => number
   readonly settings: {
     readonly max_attempts: number
+    readonly give_up_hours: number
     readonly max_concurrent_sends: number
     readonly send_retry_min_ms: number
     readonly send_retry_max_ms: number
@@ -119,7 +121,8 @@ export class Outbox {
     const row = await this.#requireDead(channel, id, 'sent again')
     const entry = this.#entry(row, 'is to be sent again')
     await this.#deps.store.commit([this.#deps.store.revive(id), entry])
-    const revived: OutboxRow = { ...row, state: 'pending', attempts: 0, next_at: null, settled_at: null }
+    const uncertain = Math.min(row.uncertain, 1)
+    const revived: OutboxRow = { ...row, state: 'pending', attempts: 0, uncertain, next_at: null, settled_at: null }
     this.#sender(row.channel, row.account).add(revived)
   }
   /** As `retry`. */
@@ -164,6 +167,7 @@ export class Outbox {
       signal,
       background,
       maxAttempts: settings.max_attempts,
+      giveUpMs: settings.give_up_hours * HOUR_MS,
       backOff: { minMs: settings.send_retry_min_ms, maxMs: settings.send_retry_max_ms },
       maxConcurrent: settings.max_concurrent_sends,
       connection: () => connections.find(channel, account),
@@ -204,7 +208,7 @@ export class Outbox {
     row.state = 'sent'
     row.settled_at = toIso(clock.now())
     row.platform_id = platformId
-    const receipt = row.uncertain ? 'best_effort' : 'sent'
+    const receipt = row.uncertain > 0 ? 'best_effort' : 'sent'
     const settle = row.turn_id === '' ? [] : [journal.settle(row.id, 'done', receipt)]
     await store.commit([store.sent(row, platformId, row.settled_at), ...settle])
     sends.add(1, { channel: row.channel, outcome: receipt })
@@ -254,7 +258,7 @@ function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessage['to']
     payload: { text: '', plainText: '' },
     state: 'pending',
     attempts: 0,
-    uncertain: false,
+    uncertain: 0,
     next_at: null,
     platform_id: null,
     error: null,

@@ -9,6 +9,8 @@ export interface BackOff {
 export interface SendFailure {
   /** `dead`: it will fail again. `auth`: the account has to be configured first. */
   readonly outcome: 'retry' | 'dead' | 'auth'
+  /** The platform is busy or away: waited for, however many attempts that takes. */
+  readonly isAway: boolean
   readonly error: string
   /** The platform may have taken the message although it did not say so. */
   readonly isUncertain: boolean
@@ -19,14 +21,35 @@ export interface SendFailure {
 export function classifyFailure(error: unknown): SendFailure {
   const message = error instanceof Error ? error.message : String(error)
   if (!(error instanceof UpstreamFailure))
-    return { outcome: 'retry', error: message, isUncertain: true, pauseMs: undefined }
+    return { outcome: 'retry', isAway: false, error: message, isUncertain: true, pauseMs: undefined }
   const { reason, retry, retryAfterSecs } = error
   return {
     outcome: reason === 'auth' ? 'auth' : retry === 'never' ? 'dead' : 'retry',
+    isAway: retry === 'later',
     error: message,
-    isUncertain: ['network', 'timeout', 'cut', 'malformed'].includes(reason),
+    isUncertain: !isUnreached(error) && ['network', 'timeout', 'cut', 'malformed'].includes(reason),
     pauseMs: retryAfterSecs === undefined ? undefined : retryAfterSecs * 1000,
   }
+}
+
+/** Codes of failures before a connection was there: the platform got nothing. */
+const unreachedCodes = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+const MAX_CAUSES = 5
+
+function isUnreached(error: unknown): boolean {
+  let at = error
+  for (let depth = 0; depth < MAX_CAUSES && at instanceof Error; depth++) {
+    if ('code' in at && typeof at.code === 'string' && unreachedCodes.has(at.code)) return true
+    at = at.cause
+  }
+  return false
 }
 
 /** Doubles with each attempt. Half is random, so that chats that failed together do not come back together. */

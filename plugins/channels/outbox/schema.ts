@@ -29,11 +29,8 @@ export const OutboxRow = v.object({
   payload: StoredPayload,
   state: v.picklist(outboxStates),
   attempts: Integer,
-  /** An attempt ended without an answer of the platform, so the message may be there twice. */
-  uncertain: v.pipe(
-    Integer,
-    v.transform((number) => number !== 0),
-  ),
+  /** Attempts that ended without an answer of the platform: the message may be there once for each. */
+  uncertain: Integer,
   /** Not to be sent before, ISO 8601 UTC. */
   next_at: v.nullable(v.string()),
   platform_id: v.nullable(v.string()),

@@ -50,7 +50,7 @@ export class OutboxStore {
   }
   deferred(row: OutboxRow): Statement {
     return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = ${row.attempts},
-        uncertain = ${row.uncertain ? 1 : 0}, next_at = ${row.next_at}, error = ${row.error},
+        uncertain = ${row.uncertain}, next_at = ${row.next_at}, error = ${row.error},
         platform_id = ${row.platform_id}
       WHERE id = ${row.id}`
   }
@@ -60,7 +60,8 @@ export class OutboxStore {
       WHERE id = ${id}`
   }
   revive(id: string): Statement {
-    return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL
+    return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL,
+        uncertain = CASE WHEN uncertain > 0 THEN 1 ELSE 0 END
       WHERE id = ${id} AND state = 'dead'`
   }
   discard(id: string, at: string): Statement {
@@ -69,7 +70,8 @@ export class OutboxStore {
   }
   /** The outcome of sends that a dead process had begun is unknown. */
   async releaseSending(): Promise<void> {
-    await this.#db.run`UPDATE channels_outbox SET state = 'pending', uncertain = 1 WHERE state = 'sending'`
+    await this.#db.run`UPDATE channels_outbox SET state = 'pending', uncertain = uncertain + 1
+      WHERE state = 'sending'`
   }
 
   async find(id: string): Promise<OutboxRow | undefined> {

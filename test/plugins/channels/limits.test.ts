@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
-import { UpstreamFailure } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Json } from '../../support/json.ts'
 import { auditDetails, turnPlugins } from '../plugin-test.ts'
@@ -154,14 +153,14 @@ it('max_concurrent_sends are on their way side by side', async () => {
 
 it('what cannot be sent is a dead letter after max_attempts, and is sent again when asked for, once', async () => {
   platform.faults.push(() => {
-    throw new UpstreamFailure('test_chat', 'busy', { reason: 'rate_limit', retry: 'later' })
+    throw new TypeError('the adapter is broken')
   })
   const failed = shownTo('dee').length
   await write('dee', '/agents')
   await write('dee', '/help')
   await platform.texts(failed + 1, 'dee')
   const { messages } = await api('GET', 'outbox')
-  expect(messages).toMatchObject([{ state: 'dead', error: 'busy', attempts: 1 }])
+  expect(messages).toMatchObject([{ state: 'dead', error: 'the adapter is broken', attempts: 1 }])
   await api('POST', `outbox/${messages[0].id}/retry`)
   await platform.texts(failed + 2, 'dee')
   expect((await test.request('POST', `/api/channels/test_chat/outbox/${messages[0].id}/retry`)).status).toBe(409)

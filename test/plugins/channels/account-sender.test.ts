@@ -1,0 +1,144 @@
+import { expect, it } from 'vitest'
+import { parse, UpstreamFailure } from 'svc/sdk'
+import type { ChannelConnection } from 'svc/channels'
+import type { Account } from '../../../plugins/channels/accounts/account.ts'
+import { AccountSettings } from '../../../plugins/channels/accounts/settings.ts'
+import { toIso } from '../../../plugins/channels/clock.ts'
+import { AccountSender } from '../../../plugins/channels/outbox/account-sender.ts'
+import type { OutboxRow } from '../../../plugins/channels/outbox/schema.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+import { ChatPlatform } from './chat-platform.ts'
+
+const HOUR_MS = 3_600_000
+const LONGEST_PAUSE_MS = 300_000
+const account: Account = {
+  channel: 'test_chat',
+  id: 'default',
+  enabled: true,
+  source: 'file',
+  settings: parse(AccountSettings, {}),
+  config: {},
+}
+const connection: ChannelConnection = {
+  closed: new Promise<never>(() => undefined),
+  send: async () => ({ id: 'p-1' }),
+  [Symbol.asyncDispose]: async () => undefined,
+}
+
+function createRow(at: string): OutboxRow {
+  return {
+    id: 'm-1',
+    message_id: 'm-1',
+    channel: 'test_chat',
+    account: 'default',
+    chat: 'c-1',
+    thread: '',
+    seq: '1',
+    part: 0,
+    parts: 1,
+    kind: 'answer',
+    payload: { text: 'hi', plainText: 'hi' },
+    state: 'pending',
+    attempts: 0,
+    uncertain: 0,
+    next_at: null,
+    platform_id: null,
+    error: null,
+    agent_id: '',
+    turn_id: '',
+    created_at: at,
+    settled_at: null,
+  }
+}
+/** An account with one message, which is sent whenever the time has come; ten attempts, 24 hours. */
+function createSender(idempotentSend: boolean, outcome: (attempt: number) => Error | undefined) {
+  const clock = new ManualClock()
+  const row = createRow(toIso(clock.now()))
+  const works: Promise<void>[] = []
+  const platform = new ChatPlatform()
+  const adapter = platform.adapter({
+    dialect: 'plain',
+    maxLength: 100,
+    lengthUnit: 'characters',
+    idempotentSend,
+    rate: { overall: { perSecond: 1000, burst: 1000 } },
+  })
+  const open = { account, adapter, connection, signal: new AbortController().signal, failed: () => undefined }
+  let attempts = 0
+  const sender = new AccountSender({
+    clock,
+    random: () => 1,
+    maxAttempts: 10,
+    giveUpMs: 24 * HOUR_MS,
+    maxConcurrent: 1,
+    backOff: { minMs: 1000, maxMs: LONGEST_PAUSE_MS },
+    signal: new AbortController().signal,
+    connection: () => open,
+    load: async () => [row],
+    sending: async () => undefined,
+    deferred: async () => undefined,
+    sent: async () => void (row.state = 'sent'),
+    dead: async () => void (row.state = 'dead'),
+    transmit: async () => {
+      const error = outcome(++attempts)
+      if (error) throw error
+      return { id: 'p-1' }
+    },
+    background: (work) => void works.push(work()),
+  })
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += LONGEST_PAUSE_MS) {
+      clock.advance(LONGEST_PAUSE_MS)
+      await settle()
+    }
+  }
+  const settle = async (): Promise<void> => {
+    for (let work = works.shift(); work; work = works.shift()) await work
+  }
+  sender.wake()
+  return { row, pass, settle, attempts: () => attempts }
+}
+
+const failure = (reason: 'rate_limit' | 'overloaded' | 'network' | 'timeout', code?: string) =>
+  new UpstreamFailure('test_chat', reason, {
+    reason,
+    retry: 'later',
+    ...(code !== undefined && { cause: Object.assign(new Error(code), { code }) }),
+  })
+
+it.each([
+  ['busy', false, failure('rate_limit')],
+  ['overloaded', false, failure('overloaded')],
+  ['away: it refuses connections', false, failure('network', 'ECONNREFUSED')],
+  ['away: its name is not found', false, failure('network', 'ENOTFOUND')],
+  ['silent, and knows a message that it has', true, failure('timeout')],
+])('a platform that is %s is waited for until give_up_hours', async (_name, isIdempotent, error) => {
+  const { row, pass, settle, attempts } = createSender(isIdempotent, () => error)
+  await settle()
+  await pass(23 * HOUR_MS)
+  expect(row.state).toBe('pending')
+  expect(attempts()).toBeGreaterThan(100)
+  await pass(HOUR_MS)
+  expect(row.state).toBe('dead')
+})
+
+it.each([
+  ['that may each show a copy', false, failure('network', 'ECONNRESET')],
+  ['without an answer', false, failure('timeout')],
+  ['that fail for an unknown reason', true, new TypeError('a defect')],
+])('attempts %s are max_attempts at most', async (_name, isIdempotent, error) => {
+  const { row, pass, settle, attempts } = createSender(isIdempotent, () => error)
+  await settle()
+  await pass(2 * HOUR_MS)
+  expect([row.state, attempts()]).toEqual(['dead', 10])
+})
+
+it('an attempt of unknown outcome after many that did not reach the platform is not the last', async () => {
+  const { row, pass, settle, attempts } = createSender(false, (attempt) => {
+    if (attempt <= 50) return failure('network', 'ECONNREFUSED')
+    return attempt === 51 ? failure('timeout') : undefined
+  })
+  await settle()
+  await pass(6 * HOUR_MS)
+  expect([row.state, attempts(), row.uncertain]).toEqual(['sent', 52, 1])
+})
