@@ -1,4 +1,3 @@
-import { secret } from 'svc/sdk'
 import * as v from 'valibot'
 import { AccountId } from '../accounts/settings.ts'
 
@@ -84,7 +83,7 @@ export const ChannelView = v.object({
 
 export const Configuration = v.pipe(
   v.looseObject({
-    token: v.optional(secret(v.pipe(v.unknown(), v.description('The main secret of the channel.')))),
+    token: v.optional(v.pipe(v.unknown(), v.description('The main secret of the channel; `***` keeps it.'))),
     agent_name: v.optional(v.pipe(v.unknown(), v.description('Agent that answers.'))),
     account_id: v.optional(AccountId),
     enabled: v.optional(v.boolean()),
