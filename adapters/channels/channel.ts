@@ -190,6 +190,8 @@ export function defineChannel(version: string, channel: ChannelDeclaration) {
     version,
     config: v.object({}),
     requires: { channels: Channels },
+    // Two copies would read from the platform at once.
+    reload: 'exclusive',
     setup(ctx) {
       ctx.own(`channel ${channel.name}`, ctx.services.channels.add(channel))
       return {}
