@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, defineService } from 'svc/sdk'
-import type { ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, StartTls } from 'svc/sdk'
+import type { ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, PluginNetwork, StartTls } from 'svc/sdk'
 import type { Destination, InboundMessage, JsonObject, OutboundMessage, SentMessage } from './message.ts'
 
 /** The markup of the texts a platform takes. The channel host renders Markdown into it. */
@@ -166,14 +166,26 @@ export interface ChannelDeclaration {
   readonly title: string
   readonly category: 'messaging' | 'enterprise' | 'social' | 'developer' | 'notification'
   readonly description: string
+  /**
+   * The hosts its adapter reaches, as in `uses.hosts`; any when absent. A channel that is not built in is held to them,
+   * and whoever installs it accepts them.
+   */
+  readonly hosts?: readonly string[]
   /** Imports the adapter, on first use. */
   readonly load: () => Promise<{ readonly default: ChannelAdapter }>
 }
 
+/** The network of the plugin that adds a channel. `operator` is for accounts of the configuration file. */
+export interface ChannelNetwork extends PluginNetwork {
+  readonly operator?: PluginNetwork
+}
 /** The adapters that are loaded as plugins. */
 export interface ChannelRegistry {
-  /** The disposer closes the connections of the channel and settles when they have ended. */
-  add(channel: ChannelDeclaration): () => Promise<void>
+  /**
+   * Adds a channel whose connections use this network, unless it is built in. The disposer closes its connections and
+   * settles when they have ended.
+   */
+  add(channel: ChannelDeclaration, network: ChannelNetwork): () => Promise<void>
 }
 /** The service that adapters register with. */
 export const Channels = defineService<ChannelRegistry>()('channels')
@@ -192,8 +204,11 @@ export function defineChannel(version: string, channel: ChannelDeclaration) {
     requires: { channels: Channels },
     // Two copies would read from the platform at once.
     reload: 'exclusive',
+    // The host of a platform is often a setting of the operator, so a channel that names none may reach any.
+    uses: { hosts: channel.hosts ?? ['*'] },
+    outbound: 'both',
     setup(ctx) {
-      ctx.own(`channel ${channel.name}`, ctx.services.channels.add(channel))
+      ctx.own(`channel ${channel.name}`, ctx.services.channels.add(channel, ctx))
       return {}
     },
   })

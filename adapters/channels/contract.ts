@@ -8,6 +8,7 @@ export type {
   ChannelConnection,
   ChannelDeclaration,
   ChannelLink,
+  ChannelNetwork,
   ChannelRegistry,
   ChannelState,
   ConnectionEnd,

@@ -4,6 +4,7 @@ import type * as v from 'valibot'
 import type { ChannelRegistry } from 'svc/channels'
 import { DaemonListening } from 'svc/internal'
 import type { Configuration, Daemon } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
@@ -67,7 +68,7 @@ export function startHost(ctx: HostContext): {
     }
   })
   const accounts = createAccounts(ctx, registry)
-  const link = createLinkDeps(ctx)
+  const link = createLinkDeps(ctx, registry)
   const messaging = createTraffic(ctx, { registry, accounts, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
   connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
@@ -144,7 +145,7 @@ function createAccounts({ config, db, vault, services, admit }: HostContext, reg
   })
 }
 
-function createLinkDeps(ctx: HostContext): LinkDeps {
+function createLinkDeps(ctx: HostContext, registry: AdapterRegistry): LinkDeps {
   const { db, vault, log } = ctx
   return {
     store: new ConnectionStore(db),
@@ -152,8 +153,19 @@ function createLinkDeps(ctx: HostContext): LinkDeps {
     log,
     clock: systemClock,
     // Only the file may name private addresses: what comes over the API could be an agent's idea.
-    networkOf: ({ source }) => (source === 'file' ? (ctx.operator ?? ctx) : ctx),
+    networkOf({ channel, source }) {
+      const network = isBuiltIn(ctx, channel) ? ctx : registry.network(channel)
+      if (!network) throw new Refusal('conflict', `There is no adapter for ${channel}: install its plugin`)
+      return source === 'file' ? (network.operator ?? network) : network
+    },
   }
+}
+
+/** Whether the channel is one of the daemon. Every other one is held to what its plugin declares. */
+function isBuiltIn({ services }: HostContext, channel: string): boolean {
+  const name = `channel-${channel.replaceAll('_', '-')}`
+  const plugin = services.daemon.plugins().find((one) => one.name === name)
+  return plugin?.access === 'built-in' && (plugin.state === 'loaded' || plugin.state === 'loading')
 }
 
 interface ConnectionParts {

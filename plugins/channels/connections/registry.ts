@@ -1,8 +1,9 @@
 import { Refusal } from 'svc/sdk'
-import type { ChannelAdapter, ChannelDeclaration, ChannelRegistry } from 'svc/channels'
+import type { ChannelAdapter, ChannelDeclaration, ChannelNetwork, ChannelRegistry } from 'svc/channels'
 
 interface Entry {
   readonly declaration: ChannelDeclaration
+  readonly network: ChannelNetwork
   loading?: Promise<ChannelAdapter>
   loaded?: ChannelAdapter
 }
@@ -17,11 +18,11 @@ export class AdapterRegistry implements ChannelRegistry {
     this.#changed = changed
   }
 
-  add(declaration: ChannelDeclaration): () => Promise<void> {
+  add(declaration: ChannelDeclaration, network: ChannelNetwork): () => Promise<void> {
     const { name } = declaration
     if (!/^[a-z][a-z\d_]{0,62}$/.test(name)) throw new Error(`channel "${name}": expected a name in lower_snake_case`)
     if (this.#channels.has(name)) throw new Error(`channel "${name}" exists already`)
-    const entry: Entry = { declaration }
+    const entry: Entry = { declaration, network }
     this.#channels.set(name, entry)
     void this.#changed(name)
     return async () => {
@@ -36,6 +37,10 @@ export class AdapterRegistry implements ChannelRegistry {
   }
   list(): readonly ChannelDeclaration[] {
     return [...this.#channels.values()].map(({ declaration }) => declaration)
+  }
+  /** The network of the plugin that added a channel. */
+  network(name: string): ChannelNetwork | undefined {
+    return this.#channels.get(name)?.network
   }
   /** The adapter if its code was imported already. */
   loaded(name: string): ChannelAdapter | undefined {

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
@@ -40,4 +43,44 @@ it('only an account of config.toml reaches private addresses', async () => {
   expect(ofApi.accountId).toBe('of_api')
   await expect(ofApi.fetch(local)).rejects.toMatchObject({ name: 'Refusal', code: 'forbidden' })
   await expect(ofApi.webSocket(local.replace('http', 'ws'))).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+/** A channel of somebody else, with the adapter of the running test. */
+const channelText = (name: string, hosts: string): string => `import { defineChannel } from 'svc/channels'
+export default defineChannel('1.0.0', {
+  name: '${name}', title: '${name}', category: 'messaging', description: 'A chat of somebody else', ${hosts}
+  load: async () => ({ default: Reflect.get(globalThis, Symbol.for('svc.test.adapter')) }),
+})
+`
+
+it('a channel that is not built in is held to the hosts it declares', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-channel-hosts-'))
+  await mkdir(join(home, 'plugins'), { mode: 0o700 })
+  await writeFile(join(home, 'plugins', 'near.ts'), channelText('near', `hosts: ['127.0.0.1'],`))
+  await writeFile(join(home, 'plugins', 'far.ts'), channelText('far', `hosts: ['chat.example'],`))
+  const platform = new FakePlatform()
+  platform.install()
+  const account = { token: 'abcd', base_url: local, enabled: false }
+  await using host = await startHost({
+    listen: false,
+    memory: true,
+    home,
+    plugins: [...turnPlugins, 'channels'],
+    config: { channels: { near: account, far: account } },
+  })
+  const open = async (channel: string) => {
+    const opened = platform.nextOpen()
+    const body = { account_id: 'of_api', token: 'abcd' }
+    expect((await host.json('POST', `/api/channels/${channel}/configure`, body)).status).toBe(200)
+    return await opened
+  }
+  const far = await open('far')
+  const undeclared = { code: 'forbidden', message: expect.stringContaining(`uses: { hosts: ['127.0.0.1`) as string }
+  await expect(far.fetch(local)).rejects.toMatchObject(undeclared)
+  await expect(far.webSocket(local.replace('http', 'ws'))).rejects.toMatchObject(undeclared)
+  const { port } = new URL(local)
+  await expect(far.connect({ host: '127.0.0.1', port: Number(port) })).rejects.toMatchObject(undeclared)
+  // Declared, but private: the API cannot widen what the file alone may.
+  await expect((await open('near')).fetch(local)).rejects.toMatchObject({ code: 'forbidden' })
+  await rm(home, { recursive: true, force: true })
 })
