@@ -76,6 +76,14 @@ const titles: Readonly<Record<Category, Readonly<Record<string, readonly [title:
   },
 }
 
+/** Platforms that exist no more, and why. */
+const retired: Readonly<Record<string, string>> = {
+  guilded: 'Guilded closed in December 2025',
+}
+/** Why there is no such platform any more. */
+export const retirementOf = (name: string): string | undefined =>
+  Object.hasOwn(retired, name) ? retired[name] : undefined
+
 /** The channels that svc knows by name, with and without an adapter. */
 export function knownChannels(): readonly ChannelName[] {
   return Object.entries(titles).flatMap(([category, channels]) =>

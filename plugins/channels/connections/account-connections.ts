@@ -4,6 +4,7 @@ import { SerialQueue } from 'svc/sdk'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
 import type { AccountEntry, Accounts } from '../accounts/service.ts'
+import { retirementOf } from '../names.ts'
 import type { Connections, OpenConnection } from './connections.ts'
 import { AccountLease } from './lease.ts'
 import type { LinkDeps } from './link.ts'
@@ -65,6 +66,8 @@ export class AccountConnections implements Connections {
     if (running) return running.supervisor.status
     if (!entry.enabled) return initialStatus('disabled')
     if (entry.problem !== undefined) return initialStatus('misconfigured', entry.problem)
+    const retirement = retirementOf(entry.channel)
+    if (retirement !== undefined) return initialStatus('retired', retirement)
     if (!this.#deps.registry.find(entry.channel))
       return initialStatus('error', `there is no adapter for ${entry.channel}; accounts connect once it is installed`)
     return initialStatus('connecting')

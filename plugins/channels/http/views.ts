@@ -9,7 +9,7 @@ import { DEFAULT_ACCOUNT } from '../accounts/settings.ts'
 import { toIso } from '../clock.ts'
 import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
-import { canonicalName, knownChannels } from '../names.ts'
+import { canonicalName, knownChannels, retirementOf } from '../names.ts'
 import type { ChannelName } from '../names.ts'
 import type { ChannelList, ChannelView, Status } from './schema.ts'
 
@@ -62,7 +62,8 @@ export function toRow(
     configured: own.length > 0,
     enabled: own.some(({ enabled }) => enabled),
     has_token: own.length > 0 && own.every(({ hasToken }) => hasToken),
-    state: states.find((state) => state !== 'connected' && state !== 'disabled') ?? states[0] ?? 'not_configured',
+    state:
+      states.find((state) => state !== 'connected' && state !== 'disabled') ?? states[0] ?? unconfigured(name).state,
     accounts: own.length,
   }
 }
@@ -100,6 +101,11 @@ const notConfigured: StatusView = {
   last_error: null,
   warnings: [],
 }
+/** The status of a channel without an account. */
+function unconfigured(name: string): StatusView {
+  const retirement = retirementOf(name)
+  return retirement === undefined ? notConfigured : { ...notConfigured, state: 'retired', last_error: retirement }
+}
 
 export async function toView(
   deps: ViewDeps,
@@ -128,7 +134,7 @@ export async function toView(
   return {
     ...toRow(deps, channel, entries),
     config: chosen?.config ?? {},
-    status: chosen?.status ?? notConfigured,
+    status: chosen?.status ?? unconfigured(name),
     account_list: list,
     fields: fieldList(adapter, chosen?.config ?? {}),
     sign_in: adapter?.signIn !== undefined,

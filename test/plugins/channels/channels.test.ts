@@ -43,6 +43,9 @@ describe('the list of channels', () => {
     const rows = Object.fromEntries(body.channels.map((row: Json) => [row.name, row]))
     expect(rows.signal).toMatchObject({ enabled: false, has_token: false, available: false, configured: false })
     expect(rows.feishu).toMatchObject({ enabled: false, has_token: true, configured: true, category: 'enterprise' })
+    expect(rows.guilded).toMatchObject({ available: false, state: 'retired' })
+    const { status } = (await request('GET', '/guilded')).body
+    expect(status).toMatchObject({ state: 'retired', last_error: 'Guilded closed in December 2025' })
     expect(rows.test_chat).toMatchObject({ available: true, display_name: 'Test chat', category: 'developer' })
   })
 
