@@ -155,6 +155,8 @@ export interface ChannelAdapter<C extends ConfigSchema = ConfigSchema> {
   open(link: ChannelLink<v.InferOutput<C>>): Promise<ChannelConnection>
   /** Checks the credentials without sending anything visible, and tells whose they are. */
   probe(link: ChannelLink<v.InferOutput<C>>): Promise<{ readonly account: string }>
+  /** Whether an account of this configuration signs in with a QR code; each does if absent and there is a `signIn`. */
+  usesSignIn?(config: v.InferOutput<C>): boolean
   /** Signs in with a QR code: yields steps until `authenticated`, and stores credentials in `link.secrets`. */
   signIn?(link: ChannelLink<v.InferOutput<C>>): AsyncIterable<QrStep>
 }

@@ -24,5 +24,6 @@ export default defineAdapter({
   matchesSender: (entry, { id }) => entry.replaceAll(/\D/g, '') === id,
   open: (link) => (link.config.mode === 'web' ? openWeb(link) : openCloud(link)),
   probe: (link) => (link.config.mode === 'web' ? probeWeb(link) : probeCloud(link)),
+  usesSignIn: ({ mode }) => mode === 'web',
   signIn: (link) => signInWeb(link),
 })

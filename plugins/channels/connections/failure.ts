@@ -25,7 +25,7 @@ export const ended = (final: NonNullable<Ending['final']>, reason: string): Endi
   isDefect: false,
 })
 
-/** What an error of an adapter means for its connection. `canSignIn`: the adapter has a sign-in with a QR code. */
+/** What an error of an adapter means for its connection. `canSignIn`: this account signs in with a QR code. */
 export function classifyError(error: unknown, canSignIn: boolean): Ending {
   if (error instanceof UpstreamFailure) {
     if (error.reason === 'auth') return ended(canSignIn ? 'needs_login' : 'misconfigured', error.message)

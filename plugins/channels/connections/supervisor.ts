@@ -54,6 +54,8 @@ export class AccountSupervisor {
   /** A callback of an earlier connection finds another number here. */
   #generation = 0
   #lastHeard = 0
+  /** Whether this account can sign in again with a QR code. */
+  #signsIn = false
   /** Messages on their way to the platform. */
   readonly #sends = new Set<Promise<unknown>>()
   #loop: Promise<void> | undefined
@@ -154,7 +156,7 @@ export class AccountSupervisor {
       return await this.#connect(adapter, session)
     } catch (error) {
       if (this.#stop.signal.aborted) return 'stopped'
-      const ending = classifyError(error, adapter?.signIn !== undefined)
+      const ending = classifyError(error, this.#signsIn)
       if (ending.isDefect) this.#deps.log.error(`channel ${this.#name}: the adapter failed`, error)
       return ending
     } finally {
@@ -178,6 +180,7 @@ export class AccountSupervisor {
     const { controller } = session
     const isCurrent = (): boolean => this.#generation === generation && !controller.signal.aborted
     const config = parse(adapter.config, this.account.config, `[channels.${this.account.channel}]`)
+    this.#signsIn = adapter.signIn !== undefined && (adapter.usesSignIn?.(config) ?? true)
     const link = createLink(this.#deps, this.account, {
       config,
       signal: controller.signal,
@@ -214,7 +217,7 @@ export class AccountSupervisor {
       connection: this.#counted(connection),
       signal: session.controller.signal,
       failed: (error) => {
-        const ending = classifyError(error, adapter.signIn !== undefined)
+        const ending = classifyError(error, this.#signsIn)
         this.#update({ failed: this.#status.failed + 1, lastError: this.#mask.text(ending.reason) })
         if (error instanceof UpstreamFailure && error.reason === 'auth') session.end(ending)
       },

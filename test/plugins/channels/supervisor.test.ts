@@ -116,6 +116,20 @@ const connect = async (at: Stage): Promise<Stage> => {
 }
 
 describe('a connection', () => {
+  it.each([
+    [true, 'needs_login'],
+    [false, 'misconfigured'],
+  ])('whose credentials are refused needs a login only if its account signs in: %s', async (usesSignIn, state) => {
+    const refused = new UpstreamFailure('test_chat', 'the token was revoked', { reason: 'auth', retry: 'never' })
+    const at = stage({
+      signIn: async function* () {},
+      usesSignIn: () => usesSignIn,
+      open: () => Promise.reject(refused),
+    })
+    at.supervisor.start()
+    await at.until(state)
+  })
+
   it('that is lost is opened again after a pause that grows, and begins anew after a stable minute', async () => {
     const at = await connect(stage())
     for (const pause of [1000, 2000, 4000]) {
