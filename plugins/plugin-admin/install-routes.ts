@@ -122,6 +122,7 @@ function dependenciesRoute(installer: () => Promise<Installer>): AnyRoute {
     method: 'POST',
     path: '/api/plugins/:name/install-deps',
     summary: 'Install the dependencies of a plugin again',
+    description: `When the plugin cannot be loaded with them, those before are put back. ${NEEDS_PROOF}`,
     auth,
     effect,
     cost: 100,

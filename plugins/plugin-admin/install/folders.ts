@@ -55,6 +55,31 @@ export class FolderSwap {
   }
 }
 
+/** Puts the dependencies in a staging folder in place of those of a plugin, which stay there until it is removed. */
+export class ModulesSwap {
+  readonly #current: string
+  readonly #staged: string
+  readonly #old: string
+  #isPlaced = false
+  constructor(plugin: string, staging: string) {
+    this.#current = join(plugin, 'node_modules')
+    this.#staged = join(staging, 'node_modules')
+    this.#old = join(staging, 'old')
+  }
+
+  async replace(): Promise<void> {
+    if (await exists(this.#current)) await moveFolder(this.#current, this.#old)
+    if (!(await exists(this.#staged))) return
+    this.#isPlaced = true
+    await moveFolder(this.#staged, this.#current)
+  }
+  /** Puts those before back, however far `replace` got. */
+  async restore(): Promise<void> {
+    if (this.#isPlaced && (await exists(this.#current))) await moveFolder(this.#current, this.#staged)
+    if (await exists(this.#old)) await moveFolder(this.#old, this.#current)
+  }
+}
+
 /** Removes a plugin in one step: its folder, or its file, is out of place before the first file is deleted. */
 export async function removeMoved(path: string): Promise<void> {
   const moved = join(dirname(path), `${REMOVED}${randomUUID()}`)

@@ -11,7 +11,7 @@ import type { Installed, InstallStore } from '../store.ts'
 import { installDependencies } from './dependencies.ts'
 import { refuseNeeded, refuseUnaccepted, toAnswer } from './candidate.ts'
 import type { Candidate, Inspected } from './candidate.ts'
-import { checkProof, exists, FolderSwap, moveFolder, removeMoved, sweep } from './folders.ts'
+import { checkProof, exists, FolderSwap, ModulesSwap, moveFolder, removeMoved, sweep } from './folders.ts'
 import { inspectPlugin } from '../inspect/inspect.ts'
 import { Registry } from './registry.ts'
 import { describeSource, toSource } from './request.ts'
@@ -88,7 +88,7 @@ export class Installer {
   /** Puts the dependencies of an installed plugin in place again, and reloads it. */
   installDependencies(name: string): Promise<readonly string[]> {
     return this.#queue.run(async () => {
-      const { plugins, daemon, settings, audit } = this.#deps
+      const { plugins, settings, audit } = this.#deps
       const { source } = this.#findOwn(name)
       await using staging = await Staging.make(plugins)
       if (!(await exists(join(source, 'package.json'))))
@@ -97,10 +97,13 @@ export class Installer {
       const found = await installDependencies(staging.folder, this.#registry(), settings)
       const details = `dependencies of plugin "${name}" installed: ${found.join(', ') || 'none'}`
       await audit.write({ event: 'plugin_changed', details })
-      const modules = join(source, 'node_modules')
-      if (await exists(modules)) await moveFolder(modules, join(staging.folder, 'old'))
-      if (found.length > 0) await moveFolder(join(staging.folder, 'node_modules'), modules)
-      await daemon.sync(source)
+      const swap = new ModulesSwap(source, staging.folder)
+      try {
+        await swap.replace()
+        await this.#deps.daemon.sync(source)
+      } catch (error) {
+        await this.#takeBackModules(name, source, swap, error)
+      }
       return found
     })
   }
@@ -242,7 +245,7 @@ export class Installer {
     reason: string,
     before: readonly string[] | undefined = previous?.permissions,
   ): Promise<void> {
-    const { store, audit, accepted, daemon, log } = this.#deps
+    const { store, audit, accepted } = this.#deps
     await swap.restore()
     if (before === undefined) await accepted.forget(swap.target)
     else await accepted.accept(swap.target, before)
@@ -251,9 +254,24 @@ export class Installer {
       previous ? store.put(previous) : store.remove(name),
       audit.entry({ event: 'plugin_changed', details }),
     ])
-    const isRunning = daemon.plugins().some(({ source, state }) => source === swap.target && state === 'loaded')
-    if (isRunning && (await exists(swap.target))) return
-    await daemon.sync(swap.target).catch((error: unknown) => log.warn(`plugin "${name}" is not loaded`, error))
+    await this.#loadBefore(name, swap.target)
+  }
+
+  /** Puts the dependencies before back and loads the plugin with them. Throws `conflict` with what went wrong. */
+  async #takeBackModules(name: string, source: string, swap: ModulesSwap, cause: unknown): Promise<never> {
+    await swap.restore()
+    const undone = `dependencies of plugin "${name}" were not installed, those before are back: ${messageOf(cause)}`
+    await this.#deps.audit.write({ event: 'plugin_changed', details: undone })
+    await this.#loadBefore(name, source)
+    throw new Refusal('conflict', `The ${undone}`, { details: { name, rolled_back: true }, cause })
+  }
+
+  /** Loads what is in the folder again, unless the code before never stopped. */
+  async #loadBefore(name: string, folder: string): Promise<void> {
+    const { daemon, log } = this.#deps
+    const isRunning = daemon.plugins().some(({ source, state }) => source === folder && state === 'loaded')
+    if (isRunning && (await exists(folder))) return
+    await daemon.sync(folder).catch((error: unknown) => log.warn(`plugin "${name}" is not loaded`, error))
   }
 
   /** Whether it is an update. Throws `conflict` when the name is taken. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -93,6 +93,41 @@ describe('an update under traffic', () => {
       'plugin "greeter" 1.2.0 was not installed, the state before is back',
     )
   })
+})
+
+it('dependencies that break the plugin are taken back', async () => {
+  const { registry, call } = stage
+  registry.publish('lib', '1.0.0', pack({ 'index.js': "module.exports = 'sound'" }))
+  const files = greeter('x', { name: 'dependent', uses: "{ routes: ['/api/greeter'] }" })
+  files['package.json'] = JSON.stringify({ dependencies: { lib: '^1.0.0' } })
+  files['index.ts'] = `import lib from 'lib'\n${files['index.ts']}`
+    .replace("text: 'x'", 'text: lib')
+    .replaceAll('/api/greeter', '/api/dependent')
+  expect((await install(files)).status).toBe(201)
+  const text = async (): Promise<unknown> => (await call('GET', '/api/dependent')).body.text
+  expect(await text()).toBe('sound')
+
+  registry.publish('broken-lib', '1.0.0', pack({ 'index.js': "throw new Error('broken lib')" }))
+  const folder = join(stage.home, 'plugins', 'dependent')
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ dependencies: { 'broken-lib': '1' } }))
+  await writeFile(join(folder, 'index.ts'), `import 'broken-lib'\n${files['index.ts']}`)
+  expect(await call('POST', '/api/plugins/dependent/install-deps', {})).toMatchObject({
+    status: 409,
+    body: {
+      error: { message: expect.stringContaining('broken lib') as string, details: { rolled_back: true } },
+    },
+  })
+  expect(await text()).toBe('sound')
+  expect(await readdir(join(folder, 'node_modules'))).toEqual(['lib'])
+  await writeFile(join(folder, 'index.ts'), files['index.ts'])
+  expect((await call('POST', '/api/plugins/dependent/reload')).status).toBe(200)
+  expect(await text()).toBe('sound')
+  const { body } = await call('GET', '/api/plugins/dependent')
+  expect(body).toMatchObject({ state: 'loaded', error: null })
+  const plugins = await readdir(join(stage.home, 'plugins'))
+  expect(plugins.filter((name) => name.startsWith('.'))).toEqual([])
+  expect((await stage.audited()).join('\n')).toContain('dependencies of plugin "dependent" were not installed')
+  expect((await call('POST', '/api/plugins/uninstall', { name: 'dependent' })).status).toBe(200)
 })
 
 it('a removal under traffic lets running requests end, and leaves no file', async () => {
