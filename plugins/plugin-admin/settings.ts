@@ -50,6 +50,15 @@ export const Settings = fileOnly(
         4_294_967_296,
       ),
     ),
+    max_total_bytes: settable(
+      limit,
+      fields.integer(
+        'Bytes of a plugin and all its dependencies together, unpacked. They are fetched before it is accepted.',
+        268_435_456,
+        1024,
+        17_179_869_184,
+      ),
+    ),
     max_files: settable(limit, fields.integer('Files of a plugin, or of one dependency.', 5000, 1, 1_000_000)),
     max_dependencies: settable(
       limit,

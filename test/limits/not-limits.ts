@@ -191,6 +191,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/plugin-admin/install.test.ts',
     'an archive that is too large, code that never answers, and more dependencies than permitted',
   ],
+  'plugins.plugin-admin.max_total_bytes': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'a plugin whose dependencies are small each and too large together',
+  ],
   'plugins.plugin-admin.max_unpacked_bytes': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.plugin-admin.max_files': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.backups.max_files': [

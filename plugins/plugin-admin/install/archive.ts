@@ -18,10 +18,19 @@ interface UnpackedFile {
 /**
  * Unpacks a .tgz or .tar into an empty folder, without the one folder that npm puts all files into. Throws
  * `invalid_request` for anything but plain files and folders, for a name that leads out of the folder, and beyond a
- * limit; what was written by then is for the caller to remove.
+ * limit; what was written by then is for the caller to remove. `claim` is told the bytes before any is written, and
+ * throws if they are too many.
  */
-export async function unpack(archive: Uint8Array, folder: string, limits: ArchiveLimits): Promise<void> {
-  const files = withoutTop(await readFiles(await inflate(archive, limits), limits))
+export async function unpack(
+  archive: Uint8Array,
+  folder: string,
+  limits: ArchiveLimits,
+  claim: (bytes: number) => void = () => undefined,
+): Promise<void> {
+  const inflated = await inflate(archive, limits)
+  // What follows the compressed data of an archive was fetched, but is not unpacked.
+  claim(Math.max(archive.length, inflated.length))
+  const files = withoutTop(await readFiles(inflated, limits))
   if (files.length === 0) throw new Refusal('invalid_request', 'The archive holds no files')
   for (const { name, bytes } of files) {
     // Checked against the disk for each file: nothing in the archive can make a link that a later file goes through.

@@ -12,6 +12,7 @@ const GIVEN: ReadonlySet<string> = new Set(['svc', 'valibot'])
 
 export interface DependencyLimits extends ArchiveLimits {
   readonly max_dependencies: number
+  readonly max_total_bytes: number
 }
 interface Placed {
   /** Its folder below the plugin, such as `node_modules/a/node_modules/b`. */
@@ -34,21 +35,37 @@ export async function readPackageFile(folder: string): Promise<v.InferOutput<typ
 
 /**
  * Puts the dependencies of a plugin into its own `node_modules`, each checked against the hash of the registry. Nothing
- * of them is run: a package that needs its install script does not work. Returns their names with versions.
+ * of them is run: a package that needs its install script does not work. `ownBytes` is the size of the plugin without
+ * them. Returns their names with versions.
  */
 export async function installDependencies(
   folder: string,
   registry: Registry,
   limits: DependencyLimits,
+  ownBytes: number,
 ): Promise<readonly string[]> {
+  const claim = byteBudget(limits.max_total_bytes)
+  claim(ownBytes)
   const { dependencies } = await readPackageFile(folder)
   const placed = await placeAll(dependencies, registry, limits.max_dependencies)
   for (const { path, found } of placed) {
     const target = join(folder, path)
     await mkdir(target, { recursive: true, mode: 0o700 })
-    await unpack(await registry.download(found), target, limits)
+    await unpack(await registry.download(found), target, limits, claim)
   }
   return placed.map(({ found: { name, version } }) => `${name}@${version}`)
+}
+
+function byteBudget(max: number): (bytes: number) => void {
+  let total = 0
+  return (bytes) => {
+    total += bytes
+    if (total <= max) return
+    throw new Refusal(
+      'payload_too_large',
+      `The plugin and its dependencies unpack to more than max_total_bytes (${max})`,
+    )
+  }
 }
 
 /** Each package beside the plugin, or below the one that needs it when another version is there already. */

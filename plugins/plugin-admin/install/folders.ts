@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Dirent } from 'node:fs'
 import { lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { removeFolder } from 'svc/internal'
@@ -12,6 +13,28 @@ export const PROOF = '.proof-'
 
 export async function exists(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined /* that is the answer */)) !== undefined
+}
+
+/** Bytes of all files below a folder. */
+export async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return await sum(folder, entries)
+}
+/** As `sizeOf`, without the dependencies that lie in the folder itself. */
+export async function sizeWithoutModules(folder: string): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return await sum(
+    folder,
+    entries.filter(({ name }) => name !== 'node_modules'),
+  )
+}
+async function sum(folder: string, entries: readonly Dirent[]): Promise<number> {
+  let bytes = 0
+  for (const entry of entries) {
+    const path = join(folder, entry.name)
+    bytes += entry.isDirectory() ? await sizeOf(path) : (await lstat(path)).size
+  }
+  return bytes
 }
 
 /** Renames, durable when it settles. */

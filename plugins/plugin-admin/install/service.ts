@@ -11,7 +11,17 @@ import type { Installed, InstallStore } from '../store.ts'
 import { installDependencies } from './dependencies.ts'
 import { refuseNeeded, refuseUnaccepted, toAnswer } from './candidate.ts'
 import type { Candidate, Inspected } from './candidate.ts'
-import { checkProof, exists, FolderSwap, ModulesSwap, moveFolder, removeMoved, sweep } from './folders.ts'
+import {
+  checkProof,
+  exists,
+  FolderSwap,
+  ModulesSwap,
+  moveFolder,
+  removeMoved,
+  sizeOf,
+  sizeWithoutModules,
+  sweep,
+} from './folders.ts'
 import { inspectPlugin } from '../inspect/inspect.ts'
 import { Registry } from './registry.ts'
 import { describeSource, toSource } from './request.ts'
@@ -94,7 +104,12 @@ export class Installer {
       if (!(await exists(join(source, 'package.json'))))
         throw new Refusal('invalid_request', `Plugin "${name}" has no package.json, which names the dependencies`)
       await copyFile(join(source, 'package.json'), join(staging.folder, 'package.json'))
-      const found = await installDependencies(staging.folder, this.#registry(), settings)
+      const found = await installDependencies(
+        staging.folder,
+        this.#registry(),
+        settings,
+        await sizeWithoutModules(source),
+      )
       const details = `dependencies of plugin "${name}" installed: ${found.join(', ') || 'none'}`
       await audit.write({ event: 'plugin_changed', details })
       const swap = new ModulesSwap(source, staging.folder)
@@ -172,7 +187,7 @@ export class Installer {
 
   async #inspect({ folder, hash, signedBy }: Staging): Promise<Omit<Inspected, 'source'>> {
     const { settings } = this.#deps
-    const dependencies = await installDependencies(folder, this.#registry(), settings)
+    const dependencies = await installDependencies(folder, this.#registry(), settings, await sizeOf(folder))
     const inspection = await inspectPlugin(folder, settings.inspect_timeout_ms)
     return { inspection, hash, signedBy, dependencies }
   }

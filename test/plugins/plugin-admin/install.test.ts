@@ -18,6 +18,7 @@ beforeAll(async () => {
   stage = await openStage({
     trusted_keys: [signer],
     max_unpacked_bytes: 100_000,
+    max_total_bytes: 150_000,
     max_files: 20,
     max_dependencies: 3,
     max_archive_bytes: 50_000,
@@ -252,6 +253,23 @@ describe('what is refused leaves nothing behind', () => {
     stage.registry.publish('tampered', '1.0.0', archive, { integrity: sha512(Buffer.from('another')) })
     expect((await stage.install({ name: 'unhashed' })).body.error.message).toContain('names no sha512 hash')
     expect((await stage.install({ name: 'tampered' })).body.error.message).toContain('does not have the hash')
+  })
+
+  it('a plugin whose dependencies are small each and too large together', async () => {
+    const { registry } = stage
+    const install = async (dependencies: object, more: Readonly<Record<string, string>> = {}) => {
+      const files = { ...greeter('x'), ...more, 'package.json': JSON.stringify({ dependencies }) }
+      const { status, body } = await stage.install({ path: await stage.file('sum.tgz', pack(files)) })
+      return [status, body.error?.message]
+    }
+    for (const name of ['heavy-a', 'heavy-b'])
+      registry.publish(name, '1.0.0', pack({ 'index.js': `//${'x'.repeat(80_000)}` }))
+    const refusal = [413, expect.stringContaining('max_total_bytes (150000)')]
+    expect(await install({ 'heavy-a': '1', 'heavy-b': '1' })).toEqual(refusal)
+    expect(await install({ 'heavy-a': '1' }, { 'data.txt': 'x'.repeat(80_000) })).toEqual(refusal)
+    expect(await hidden()).toEqual([])
+    expect(await install({ 'heavy-a': '1' })).toEqual([201, undefined])
+    await remove()
   })
 
   it('an archive that is too large, code that never answers, and more dependencies than permitted', async () => {
