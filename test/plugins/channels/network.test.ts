@@ -55,19 +55,30 @@ export default defineChannel('1.0.0', {
 
 it('a channel that is not built in is held to the hosts it declares', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-channel-hosts-'))
+  await using cleanup = new AsyncDisposableStack()
+  cleanup.defer(() => rm(home, { recursive: true, force: true }))
   await mkdir(join(home, 'plugins'), { mode: 0o700 })
   await writeFile(join(home, 'plugins', 'near.ts'), channelText('near', `hosts: ['127.0.0.1'],`))
   await writeFile(join(home, 'plugins', 'far.ts'), channelText('far', `hosts: ['chat.example'],`))
   const platform = new FakePlatform()
   platform.install()
-  const account = { token: 'abcd', base_url: local, enabled: false }
+  const account = (token: string) => ({ token, base_url: local })
   await using host = await startHost({
     listen: false,
     memory: true,
     home,
     plugins: [...turnPlugins, 'channels'],
-    config: { channels: { near: account, far: account } },
+    config: { channels: { near: account('near'), far: account('afar') } },
   })
+  // One change connects the accounts of the file too.
+  const opened = platform.nextOpen()
+  await host.json('PUT', '/api/channels/near/enable?account_id=default')
+  await opened
+  if (platform.links.length < 2) await platform.nextOpen()
+  const ofFile = (token: string) => platform.links.find(({ config }) => config.token === token)
+  const undeclared = { code: 'forbidden', message: expect.stringContaining(`uses: { hosts: ['127.0.0.1`) as string }
+  expect(await (await ofFile('near')?.fetch(local))?.text()).toBe('here')
+  await expect(ofFile('afar')?.fetch(local)).rejects.toMatchObject(undeclared)
   const open = async (channel: string) => {
     const opened = platform.nextOpen()
     const body = { account_id: 'of_api', token: 'abcd' }
@@ -75,12 +86,10 @@ it('a channel that is not built in is held to the hosts it declares', async () =
     return await opened
   }
   const far = await open('far')
-  const undeclared = { code: 'forbidden', message: expect.stringContaining(`uses: { hosts: ['127.0.0.1`) as string }
   await expect(far.fetch(local)).rejects.toMatchObject(undeclared)
   await expect(far.webSocket(local.replace('http', 'ws'))).rejects.toMatchObject(undeclared)
   const { port } = new URL(local)
   await expect(far.connect({ host: '127.0.0.1', port: Number(port) })).rejects.toMatchObject(undeclared)
   // Declared, but private: the API cannot widen what the file alone may.
   await expect((await open('near')).fetch(local)).rejects.toMatchObject({ code: 'forbidden' })
-  await rm(home, { recursive: true, force: true })
 })
