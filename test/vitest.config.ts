@@ -94,6 +94,7 @@ const common = {
   ssr: { resolve: { conditions: ['svc-source'] } },
 } satisfies UserConfig
 const options = {
+  setupFiles: [join(root, 'test/support/run-cleanups.ts')],
   testTimeout: 60_000,
   hookTimeout: 120_000,
   // What is polled for comes when the machine gets to it; a second is too little for a loaded one.

@@ -214,7 +214,9 @@ async function throwing(host: TestHost, name: string, source: string): Promise<s
   await writeFile(
     join(folder, 'index.ts'),
     `import plugin from ${JSON.stringify(join(source, 'index.ts'))}
-export default { ...plugin, async setup(ctx: any) { await plugin.setup(ctx); throw new Error('planned') } }
+// Only an unrestricted plugin may have the name of a built-in one.
+const { uses, ...unrestricted } = plugin as any
+export default { ...unrestricted, async setup(ctx: any) { await plugin.setup(ctx); throw new Error('planned') } }
 `,
   )
   return folder

@@ -6,9 +6,9 @@ import { createConsola } from 'consola'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import pgliteConnector from 'db0/connectors/pglite'
-import { afterAll, afterEach } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import type { Database } from '../../../core/storage/database.ts'
+import { cleanups } from '../../support/cleanups.ts'
 import { emptyCluster } from '../../support/postgres.ts'
 
 export type EngineName = 'sqlite' | 'pglite'
@@ -24,7 +24,7 @@ export interface Opened {
 
 let folders: string[] = []
 let databases: Database[] = []
-afterEach(async () => {
+cleanups.eachTest.push(async () => {
   for (const database of databases.splice(0)) await database[Symbol.asyncDispose]()
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
@@ -55,8 +55,10 @@ export function recorder(): { readonly log: ConsolaInstance; readonly lines: str
 
 // Starting PGlite takes seconds and a lot of memory: one for the file of tests, with an empty schema for each database.
 let server: Promise<Connector<PGlite>> | undefined
-afterAll(async () => {
-  await (await server)?.dispose?.()
+cleanups.eachFile.push(async () => {
+  const used = server
+  server = undefined
+  await (await used)?.dispose?.()
 })
 export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
   server ??= emptyCluster().then((loadDataDir) => pgliteConnector({ loadDataDir }))
