@@ -140,7 +140,7 @@ export class ChatCommands {
     if (!found) return undefined
     const answer = await this.#answer(received, found.command, found.argument)
     if (typeof answer !== 'string') return answer
-    return { outcome: 'answered', agentId: '', statements: this.#deps.answerer.say(received, 'command', answer) }
+    return { outcome: 'answered', agentId: '', statements: await this.#deps.answerer.say(received, 'command', answer) }
   }
   async #answer(received: Received, command: Command, argument: string): Promise<Answer> {
     const { row, account } = received

@@ -74,9 +74,9 @@ export class MessageHandler {
     return answerer.answer(received, agent.id, () => this.#accept(received, agent, attachments))
   }
   /** Once in a chat. */
-  #sayNobodyAnswers({ row, account, adapter, to }: Received): Handled {
+  async #sayNobodyAnswers({ row, account, adapter, to }: Received): Promise<Handled> {
     this.#deps.unanswered(account, row.message.chat.title ?? row.message.chat.id)
-    const statements = this.#deps.outbox.add({
+    const statements = await this.#deps.outbox.add({
       id: stableId('nobody answers', row.conversation),
       kind: 'notice',
       account,

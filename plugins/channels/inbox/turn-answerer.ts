@@ -132,14 +132,14 @@ export class TurnAnswerer {
       return this.#answered(received, agentId, 'notice', 'The agent ended without an answer.')
     return this.#answered(received, agentId, 'answer', text, drafts)
   }
-  #answered(
+  async #answered(
     received: Received,
     agentId: string,
     kind: MessageKind,
     text: string,
     drafts?: ReadonlyMap<number, string>,
-  ): Handled {
-    return { outcome: 'answered', agentId, statements: this.say(received, kind, text, { agentId, drafts }) }
+  ): Promise<Handled> {
+    return { outcome: 'answered', agentId, statements: await this.say(received, kind, text, { agentId, drafts }) }
   }
   /** Statements that answer a message with a text. */
   say(
@@ -147,7 +147,7 @@ export class TurnAnswerer {
     kind: MessageKind,
     text: string,
     { agentId, drafts }: { readonly agentId?: string; readonly drafts?: ReadonlyMap<number, string> | undefined } = {},
-  ): readonly Statement[] {
+  ): Promise<readonly Statement[]> {
     const { row, account, adapter, to } = received
     // An error comes after what was shown of the answer, never in its place.
     const id = kind === 'error' || kind === 'notice' ? stableId('reply', row.id, kind) : answerId(row)
@@ -177,7 +177,7 @@ export class TurnAnswerer {
     const text = `This could not be answered: ${asSentence(reason ?? 'internal error')}${hint}`
     return this.#answered(received, agentId, 'error', text)
   }
-  #notAccepted(received: Received, agentId: string, error: unknown): Handled {
+  async #notAccepted(received: Received, agentId: string, error: unknown): Promise<Handled> {
     if (!(error instanceof Refusal)) throw error
     if (error.code === 'rate_limit' || error.code === 'service_unavailable')
       return {

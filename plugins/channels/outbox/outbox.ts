@@ -10,7 +10,6 @@ import type { Connections, OpenConnection } from '../connections/connections.ts'
 import { AccountSender } from './account-sender.ts'
 import { partId } from './message.ts'
 import type { OutgoingMessage, Payload, StoredAttachment } from './message.ts'
-import { renderMessages } from './render.ts'
 import type { OutboxRow } from './schema.ts'
 import type { OutboxFilter, OutboxStore } from './store.ts'
 
@@ -53,8 +52,8 @@ export class Outbox {
    * Statements for the batch that makes a result durable; it is sent once that batch is on disk. None for an empty
    * text, nor for what must not be shown on a public platform.
    */
-  add(message: OutgoingMessage): readonly Statement[] {
-    const rows = toRows(message, toIso(this.#deps.clock.now()))
+  async add(message: OutgoingMessage): Promise<readonly Statement[]> {
+    const rows = await toRows(message, toIso(this.#deps.clock.now()))
     return rows.flatMap((row) => [
       this.#deps.store.insert(row, (changes) => {
         if (changes > 0) this.#sender(row.channel, row.account).add(row)
@@ -63,7 +62,7 @@ export class Outbox {
     ])
   }
   async send(message: OutgoingMessage): Promise<void> {
-    const statements = this.add(message)
+    const statements = await this.add(message)
     if (statements.length > 0) await this.#deps.store.commit(statements)
   }
   #intend(row: OutboxRow): readonly Statement[] {
@@ -269,12 +268,14 @@ function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessage['to']
   }
 }
 
-function toRows(message: OutgoingMessage, at: string): readonly OutboxRow[] {
+async function toRows(message: OutgoingMessage, at: string): Promise<readonly OutboxRow[]> {
   const { id, kind, account, capabilities, to, replyTo, buttons, attachments = [], drafts } = message
   if (capabilities.isPublic && ['notice', 'error', 'approval'].includes(kind)) return []
   const takesFiles = capabilities.attachments?.outbound === true
   const missing = takesFiles ? [] : attachments.map(({ name }) => `[The file ${name} was not sent: no files here.]`)
   const text = [message.text, ...missing].filter((each) => each !== '').join('\n\n')
+  // Reading Markdown is the largest part of this plugin, and most daemons have no channel.
+  const { renderMessages } = await import('./render.ts')
   const rendered = renderMessages(text, capabilities, account.settings)
   const files = takesFiles ? attachments : []
   const messages = rendered.length === 0 && files.length > 0 ? [{ text: '', plainText: '' }] : rendered
