@@ -7,14 +7,14 @@ import { pause } from './json-socket.ts'
  * duplicate. So a busy feed does not cost a write for each message.
  */
 export class SavedPosition {
-  readonly #link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal'>
+  readonly #link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal' | 'log'>
   readonly #key: string
   readonly #intervalMs: number
   readonly #writes = new SerialQueue()
   #value: string | undefined
   #isScheduled = false
 
-  constructor(link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal'>, key: string, intervalMs = 5000) {
+  constructor(link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal' | 'log'>, key: string, intervalMs = 5000) {
     this.#link = link
     this.#key = key
     this.#intervalMs = intervalMs
@@ -31,7 +31,9 @@ export class SavedPosition {
     if (this.#isScheduled) return
     this.#isScheduled = true
     // A position that could not be written is written with the next one; until then an older one holds.
-    void this.#writeLater().catch(() => undefined)
+    this.#writeLater().catch((error: unknown) =>
+      this.#link.log.warn('the position in the feed could not be stored; it is stored with the next one', error),
+    )
   }
 
   /** Durable when it settles. */

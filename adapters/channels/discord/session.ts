@@ -9,7 +9,7 @@ export class SavedSession {
   readonly #position: SavedPosition
   #session: Session | undefined
 
-  constructor(link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal'>) {
+  constructor(link: Pick<ChannelLink<unknown>, 'state' | 'sleep' | 'signal' | 'log'>) {
     this.#position = new SavedPosition(link, 'session')
   }
 
