@@ -1,5 +1,5 @@
 import { mediaTypeOf } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import { imageTypes } from 'svc/providers'
 import type { InboundAttachment } from 'svc/channels'
 import type { Workspaces } from '../../files/contract.ts'
@@ -14,46 +14,75 @@ export interface AttachmentReaderDeps {
 export interface ReadAttachments {
   readonly images: readonly SentImage[]
   readonly notes: readonly string[]
+  /** Files that the agent did not get, each with the reason, for the sender. */
+  readonly unread: readonly string[]
+}
+export interface AttachmentRequest {
+  readonly attachments: readonly InboundAttachment[]
+  readonly agentId: string
+  /** Of the message. */
+  readonly id: string
+  /** Another attempt follows a failure that may pass. */
+  readonly mayRetry: boolean
 }
 
 const MAX_NAME_CHARS = 80
 
-/** Stores the files of a message in the workspace of the agent. What cannot be read is named with the reason. */
+/**
+ * Stores the files of a message in the workspace of the agent. One that cannot be read is named with the reason, and
+ * takes none of the others with it. Rejects with a failure that may pass while another attempt follows.
+ */
 export async function readAttachments(
-  { workspaces, settings }: AttachmentReaderDeps,
-  { connection, signal, adapter }: OpenConnection,
-  {
-    attachments,
-    agentId,
-    id,
-  }: { readonly attachments: readonly InboundAttachment[]; readonly agentId: string; readonly id: string },
+  deps: AttachmentReaderDeps,
+  open: OpenConnection,
+  request: AttachmentRequest,
 ): Promise<ReadAttachments> {
+  const { attachments, mayRetry } = request
+  const { max_attachments: maxFiles } = deps.settings
   const images: SentImage[] = []
   const notes: string[] = []
-  const files = workspaces()
-  const limit = Math.min(settings.attachment_max_bytes, adapter.capabilities.attachments?.maxBytes ?? Infinity)
-  for (const [index, attachment] of attachments.entries()) {
+  const unread: string[] = []
+  for (const [index, attachment] of attachments.slice(0, maxFiles).entries()) {
     const name = safeName(attachment.name, index)
-    if (index >= settings.max_attachments) {
-      notes.push(`[${attachments.length - index} more attached files were not read: too many]`)
-      break
+    try {
+      const { path, mime, bytes } = await storeFile(deps, open, { ...request, index, name })
+      notes.push(`[Attached file: ${path}, ${mime}, ${bytes.length} bytes]`)
+      if (imageTypes.has(mime)) images.push({ mime, filename: name, base64: Buffer.from(bytes).toString('base64') })
+    } catch (error) {
+      if (mayRetry && !isFinal(error)) throw error
+      const reason = reasonOf(error)
+      notes.push(`[Attached file ${name}: not read, ${reason}]`)
+      unread.push(`${name}: ${reason}`)
     }
-    if (!connection.readAttachment || !files) {
-      notes.push(`[Attached file ${name}: files cannot be read here]`)
-      continue
-    }
-    const bytes = await readLimited(await connection.readAttachment(attachment.reference, signal), limit)
-    if (!bytes) {
-      notes.push(`[Attached file ${name}: not read, it is larger than ${limit} bytes]`)
-      continue
-    }
-    const mime = await mediaTypeOf(bytes)
-    const path = `uploads/${id}-${index}-${name}`
-    await files.write(agentId, path, bytes)
-    notes.push(`[Attached file: ${path}, ${mime}, ${bytes.length} bytes]`)
-    if (imageTypes.has(mime)) images.push({ mime, filename: name, base64: Buffer.from(bytes).toString('base64') })
   }
-  return { images, notes }
+  const beyond = attachments.length - maxFiles
+  if (beyond > 0) {
+    notes.push(`[${beyond} more attached files were not read: too many]`)
+    unread.push(`${beyond} more: at most ${maxFiles} files of a message are read`)
+  }
+  return { images, notes, unread }
+}
+
+async function storeFile(
+  { workspaces, settings }: AttachmentReaderDeps,
+  { connection, signal, adapter }: OpenConnection,
+  { attachments, agentId, id, index, name }: AttachmentRequest & { readonly index: number; readonly name: string },
+): Promise<{ readonly path: string; readonly mime: string; readonly bytes: Uint8Array }> {
+  const files = workspaces()
+  const attachment = attachments[index]
+  if (!connection.readAttachment || !files || !attachment) throw new Refusal('conflict', 'files cannot be read here')
+  const limit = Math.min(settings.attachment_max_bytes, adapter.capabilities.attachments?.maxBytes ?? Infinity)
+  const bytes = await readLimited(await connection.readAttachment(attachment.reference, signal), limit)
+  if (!bytes) throw new Refusal('payload_too_large', `it is larger than ${limit} bytes`)
+  const mime = await mediaTypeOf(bytes)
+  const path = `uploads/${id}-${index}-${name}`
+  await files.write(agentId, path, bytes)
+  return { path, mime, bytes }
+}
+
+/** The reason for people: what an unexpected error says is for the log. */
+function reasonOf(error: unknown): string {
+  return error instanceof Refusal || error instanceof UpstreamFailure ? error.message : 'it could not be fetched'
 }
 
 /** `undefined` for more than `limit` bytes. */
@@ -78,7 +107,8 @@ function safeName(name: string, index: number): string {
   return clean === '' ? `file-${index + 1}` : clean
 }
 
-/** Whether a failure to read a file passes by itself. */
-export function isFinal(error: unknown): boolean {
+/** Whether a failure to read a file does not pass by itself. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof UpstreamFailure) return error.retry === 'never'
   return error instanceof Refusal && error.code !== 'service_unavailable'
 }

@@ -14,7 +14,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { toConversation } from '../routing/conversations.ts'
 import type { Conversations } from '../routing/conversations.ts'
 import type { Router } from '../routing/router.ts'
-import { isFinal, readAttachments } from './attachments.ts'
+import { readAttachments } from './attachments.ts'
 import type { ReadAttachments } from './attachments.ts'
 import type { Handled } from './inbox.ts'
 import type { InboxRow } from './schema.ts'
@@ -41,6 +41,8 @@ export interface MessageHandlerDeps {
 
 const WAIT_FOR_ADAPTER_MS = 30_000
 const WAIT_FOR_CONNECTION_MS = 5_000
+/** Attempts to read the files of a message; what fails in the last one is left out. */
+const MAX_FILE_ATTEMPTS = 3
 const MAX_NAME_CHARS = 64
 const NO_AGENT =
   'No agent answers here. The owner of this bot chooses one with agent_name of the account, or with a binding.'
@@ -87,18 +89,27 @@ export class MessageHandler {
     return { outcome: 'answered', agentId: '', statements }
   }
 
-  async #readAttachments({ row, account }: Received, agent: Agent): Promise<ReadAttachments | Handled> {
+  async #readAttachments(received: Received, agent: Agent): Promise<ReadAttachments | Handled> {
+    const { row, account } = received
     const { attachments } = row.message
-    if (attachments.length === 0) return { images: [], notes: [] }
+    if (attachments.length === 0) return { images: [], notes: [], unread: [] }
     const open = this.#deps.connections.find(account.channel, account.id)
     if (!open) return { outcome: 'postponed', reason: 'not connected', afterMs: WAIT_FOR_CONNECTION_MS }
-    try {
-      return await readAttachments(this.#deps, open, { attachments, agentId: agent.id, id: row.id })
-    } catch (error) {
-      if (!isFinal(error) && row.attempts < 3) throw error
-      const reason = error instanceof Error ? error.message : String(error)
-      return { images: [], notes: [`[The attached files could not be read: ${reason}]`] }
-    }
+    const mayRetry = row.attempts < MAX_FILE_ATTEMPTS
+    const read = await readAttachments(this.#deps, open, { attachments, agentId: agent.id, id: row.id, mayRetry })
+    if (read.unread.length > 0) await this.#nameUnread(received, read.unread)
+    return read
+  }
+  /** The sender learns which files the agent did not get. */
+  async #nameUnread({ row, account, adapter, to }: Received, unread: readonly string[]): Promise<void> {
+    await this.#deps.outbox.send({
+      id: stableId('unread files', row.id),
+      kind: 'notice',
+      account,
+      capabilities: adapter.capabilities,
+      to,
+      text: ['Files that could not be read:', ...unread.map((each) => `- ${each}`)].join('\n'),
+    })
   }
 
   async #accept(

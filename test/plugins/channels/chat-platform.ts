@@ -37,6 +37,8 @@ export class ChatPlatform {
   /** What happens when one of the next messages is shown, before the daemon learns that it is. */
   readonly afterSend: (() => Promise<void>)[] = []
   files = new Map<string, Uint8Array>()
+  /** Files that fail to be read, by name. */
+  readonly broken = new Map<string, Error>()
   #link: ChannelLink<unknown> | undefined
   #count = 0
   readonly #chats = new Map<string, Recorded<Shown>>()
@@ -81,6 +83,8 @@ export class ChatPlatform {
       }),
       ...(can.typing && { typing: async ({ chatId }) => void this.typed.push(chatId) }),
       readAttachment: async ({ name }) => {
+        const failure = this.broken.get(String(name))
+        if (failure) throw failure
         const bytes = this.files.get(String(name))
         if (!bytes) throw new Error(`no file ${String(name)}`)
         return (async function* () {

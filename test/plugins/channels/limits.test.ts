@@ -102,7 +102,9 @@ it('files beyond max_attachments and attachment_max_bytes are named, and not rea
     platform.files.set(name, Buffer.from(text))
   const read = vi.spyOn(platform.files, 'get')
   await write('ada', 'look', { attachments: ['fits', 'large', 'third'].map(file) })
-  await platform.texts(3, 'ada')
+  expect((await platform.texts(4, 'ada'))[2]).toBe(
+    'Files that could not be read:\n\n- large: it is larger than 8 bytes\n- 1 more: at most 2 files of a message are read',
+  )
   expect(lastAsked()).toMatch(/Attached file: uploads\/\S+-fits, \S+, 8 bytes/)
   expect(lastAsked()).toContain('[Attached file large: not read, it is larger than 8 bytes]')
   expect(lastAsked()).toContain('[1 more attached files were not read: too many]')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
-import { UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Json } from '../../support/json.ts'
 import { auditDetails, turnPlugins } from '../plugin-test.ts'
@@ -366,5 +366,21 @@ describe('files of a message', () => {
     const asked = JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
     expect(asked).toMatch(/Attached file: uploads\/[0-9a-f-]+-0-a_b\.png, image\/png, \d+ bytes/)
     expect(asked).toContain(png.toString('base64').slice(0, 20))
+  })
+
+  it('that can be read reach the agent when another cannot; agent and sender learn which, and why', async () => {
+    const { write, texts } = newChat()
+    const file = (name: string) => ({ kind: 'file' as const, name, mime: 'text/plain', reference: { name } })
+    platform.files.set('good.txt', Buffer.from('fine'))
+    platform.broken.set('gone.txt', new Refusal('not_found', 'the platform deleted it'))
+    test.model.answer('One of them.')
+    await write('read both', { attachments: [file('gone.txt'), file('good.txt')] })
+    expect(await texts(2)).toEqual([
+      'Files that could not be read:\n\n- gone.txt: the platform deleted it',
+      'One of them.',
+    ])
+    const asked = JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
+    expect(asked).toContain('[Attached file gone.txt: not read, the platform deleted it]')
+    expect(asked).toMatch(/Attached file: uploads\/\S+-1-good\.txt/)
   })
 })
