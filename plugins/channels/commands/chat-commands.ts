@@ -29,6 +29,8 @@ export interface ChatCommandsDeps {
   readonly slashCommands: SlashCommands
   readonly approvals: () => Approvals | undefined
   readonly newId: () => string
+  /** Aborts when the plugin begins to unload. */
+  readonly signal: AbortSignal
 }
 
 interface Invocation {
@@ -154,6 +156,8 @@ export class ChatCommands {
     try {
       return await runAs(actorOf(received), () => command.run(this, { received, argument, agent, sessionId }))
     } catch (error) {
+      // What other plugins refuse while everything unloads is no answer.
+      if (error instanceof Refusal && this.#deps.signal.aborted) return { outcome: 'released' }
       if (error instanceof Refusal) return error.message
       throw error
     }

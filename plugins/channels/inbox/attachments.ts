@@ -49,7 +49,7 @@ export async function readAttachments(
       notes.push(`[Attached file: ${path}, ${mime}, ${bytes.length} bytes]`)
       if (imageTypes.has(mime)) images.push({ mime, filename: name, base64: Buffer.from(bytes).toString('base64') })
     } catch (error) {
-      if (mayRetry && !isFinal(error)) throw error
+      if (open.signal.aborted || (mayRetry && !isFinal(error))) throw error
       const reason = reasonOf(error)
       notes.push(`[Attached file ${name}: not read, ${reason}]`)
       unread.push(`${name}: ${reason}`)

@@ -13,7 +13,7 @@ import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
 import { recordUnfinishedTurn } from './unfinished-turn.ts'
-import { explain, naming } from './failure.ts'
+import { explain, failureOf, naming } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
 import type { LoopEnd, LoopEvent, LoopInput, LoopPorts } from './loop.ts'
@@ -30,6 +30,8 @@ export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   readonly journal: Pick<Journal, 'effects'>
   readonly maxIterations: number
   readonly reasoningChars: number
+  /** Aborts when the plugin begins to unload. */
+  readonly leaving: AbortSignal
   /** Runs work that nobody waits for and that must end before the plugin unloads. */
   readonly background: (work: () => Promise<void>) => void
   readonly onDefect: (error: unknown, turnId: string) => void
@@ -225,7 +227,9 @@ export class TurnRunner {
   /** The turn was stopped or failed. */
   async #recordUnfinished(run: Run, error: unknown): Promise<void> {
     const { live, progress } = run
-    const { hooks, onDefect, background } = this.#deps
+    const { hooks, onDefect, background, leaving } = this.#deps
+    // Providers and tools unload one by one: what fails for want of one is no answer, and goes on after the start.
+    if (leaving.aborted && live.resumable && failureOf(error).retryable) live.stop('unload')
     const { stopped, entryPoint } = live
     const message = stopped ? stopped.message : explain(error)
     if (message === undefined) onDefect(error, live.id)

@@ -37,6 +37,8 @@ export class ChatPlatform {
   /** What happens when one of the next messages is shown, before the daemon learns that it is. */
   readonly afterSend: (() => Promise<void>)[] = []
   files = new Map<string, Uint8Array>()
+  /** What happens when the daemon ends one of the next connections. */
+  readonly onClose: (() => void)[] = []
   /** Files that fail to be read, by name. */
   readonly broken = new Map<string, Error>()
   #link: ChannelLink<unknown> | undefined
@@ -91,7 +93,7 @@ export class ChatPlatform {
           yield bytes
         })()
       },
-      [Symbol.asyncDispose]: async () => undefined,
+      [Symbol.asyncDispose]: async () => this.onClose.shift()?.(),
     }
   }
   #show(message: OutboundMessage, isIdempotent: boolean): string {

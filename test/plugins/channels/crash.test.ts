@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { Refusal } from 'svc/sdk'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
@@ -87,4 +88,23 @@ it('an answer that was being shown when the daemon stopped is completed in the s
   const shown = platform.shown.filter((each) => each.chat === chat.id)
   expect(shown.map(({ text }) => text)).toEqual([beginning])
   expect(edits.slice(before)).toEqual([{ id: shown[0]?.id, text: 'tell me' }])
+})
+
+it('an answer whose provider is unloaded before the daemon has stopped is given after the start', async () => {
+  const chat = { id: 'chat-5', kind: 'direct' as const }
+  const asked = Promise.withResolvers<void>()
+  const unloaded = Promise.withResolvers<void>()
+  vi.spyOn(test.model, 'complete').mockImplementationOnce(async function* () {
+    asked.resolve()
+    await unloaded.promise
+    yield* []
+    throw new Refusal('service_unavailable', 'There is no provider "fake".')
+  })
+  platform.onClose.push(unloaded.resolve)
+  await platform.write('are you there', { chat })
+  await asked.promise
+  await restart()
+  test.model.answer('Still here.')
+  await platform.write('/help', { chat: { id: 'chat-6', kind: 'direct' } })
+  expect(await platform.texts(1, chat.id)).toEqual(['Still here.'])
 })
