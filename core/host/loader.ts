@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Jiti } from 'jiti'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
 import { findEntry, togetherFile } from './folders.ts'
 import type { IsolationDeps } from './isolation/isolated-plugin.ts'
+import type { Transpiler } from './transpiler.ts'
 
 export interface LoaderOptions {
   /** How the plugin in this folder runs in a process of its own; `undefined`: in this one. */
@@ -38,7 +38,7 @@ class PluginLoader implements Loader {
   readonly #importedAt = new Map<string, number>()
   /** Files that contain all built-in plugins. */
   readonly #builtInFiles = new Map<string, BuiltInFile>()
-  #transpiler: Promise<Jiti> | undefined
+  #transpiler: Promise<Transpiler> | undefined
 
   constructor(options: LoaderOptions) {
     this.#options = options
@@ -70,16 +70,18 @@ class PluginLoader implements Loader {
     try {
       const isolation = isBuiltIn ? undefined : this.#options.isolation?.(folder)
       if (isolation) return await readIsolated(folder, entry, isolation)
-      const exported: unknown = isNative ? await this.#importBuiltIn(folder, entry) : await this.#transpile(entry)
+      const exported: unknown = isNative
+        ? await this.#importBuiltIn(folder, entry)
+        : await this.#transpile(folder, entry)
       return checkDefinition(exported, entry)
     } catch (error) {
       throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })
     }
   }
 
-  async #transpile(entry: string): Promise<unknown> {
+  async #transpile(folder: string, entry: string): Promise<unknown> {
     const transpiler = await (this.#transpiler ??= startTranspiler(this.#options.cacheDir))
-    const exported: unknown = await transpiler.import(entry)
+    const exported: unknown = await transpiler.import(entry, folder)
     // The types of built-in plugins were checked by their build.
     const { checkApiVersion } = await import('./version-range.ts')
     checkApiVersion(exported, entry)
@@ -145,7 +147,7 @@ async function readIsolated(folder: string, entry: string, deps: IsolationDeps):
   return checkDefinition({ default: await isolated.readIsolated(folder, deps) }, entry)
 }
 
-async function startTranspiler(cacheDir: string | undefined): Promise<Jiti> {
+async function startTranspiler(cacheDir: string | undefined): Promise<Transpiler> {
   const { openTranspiler } = await import('./transpiler.ts')
   return openTranspiler(cacheDir)
 }
