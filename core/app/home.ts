@@ -101,7 +101,7 @@ function reportSwap(home: string, log: ConsolaInstance): void {
 }
 
 /** How often this home was started again, kept across restarts. */
-export class RestartCount {
+class RestartCount {
   readonly #storage: PluginStorage
   #count: number
 

@@ -7,7 +7,7 @@ const { join, resolve } = process.getBuiltinModule('node:path')
 /**
  * The home as far as it must be known before anything is loaded; the configuration reads it again with all its rules.
  */
-export function earlyHome(argv: readonly string[]): string {
+function earlyHome(argv: readonly string[]): string {
   const at = argv.findIndex((word) => word === '--home' || word.startsWith('--home='))
   const flag = at < 0 ? undefined : argv[at]?.includes('=') ? argv[at]?.slice('--home='.length) : argv[at + 1]
   const home = process.env['HOME'] || homedir()

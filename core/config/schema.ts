@@ -229,7 +229,7 @@ const ToolsSection = table('Limits of tools.', inFile('bounds what tools do'), {
   output_chars: integer('Characters of an answer that the caller gets.', 50_000, 100, 10_000_000),
 })
 
-export const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
+const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
 const coreEntries = {
   api_key: v.optional(

@@ -8,7 +8,7 @@ import { bridgePort, closeFiles, enterLandlock, perlWords } from './perl.ts'
 import { namespacedFamilies, seccompNumber, socketFilter } from './seccomp.ts'
 
 /** Port of the proxy inside the network namespace of a program. */
-export const proxyPort = 3128
+const proxyPort = 3128
 const proxyAddress = `http://127.0.0.1:${proxyPort}`
 /** Variables that programs read their proxy from. Several programs know only one of the spellings. */
 export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntries([
@@ -22,7 +22,7 @@ export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntri
  * File descriptors beside the three standard ones if `Launcher.pipes` is true: facts about the namespace, its end, and
  * the seccomp filter.
  */
-export const INFO_FD = 3
+const INFO_FD = 3
 export const END_FD = 4
 export const FILTER_FD = 5
 const proxySocket = '/run/svc-network.sock'

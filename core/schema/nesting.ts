@@ -34,7 +34,7 @@ export function readOwnJson(text: string): unknown {
 }
 
 /** Throws `NestingError`. Counts brackets outside of strings, so it also works for texts that are not valid JSON. */
-export function checkTextDepth(text: string, maxDepth: number): void {
+function checkTextDepth(text: string, maxDepth: number): void {
   // Each level takes two characters.
   if (text.length <= maxDepth * 2) return
   let depth = 0

@@ -12,3 +12,13 @@ export type Defined<T extends object> = {
 export function omitUndefined<T extends object>(object: T): Defined<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
 }
+
+/** JSON with sorted keys: the same text for equal values, in whatever order their keys were written. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  return `{${Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, each]) => `${JSON.stringify(key)}:${canonicalJson(each)}`)
+    .join(',')}}`
+}

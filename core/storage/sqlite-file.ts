@@ -20,7 +20,7 @@ const APPLICATION_ID = 0x73766331
 const HEADER = 'SQLite format 3\0'
 
 /** Where the daemon keeps the copies of a database: beside it. */
-export function snapshotFolder(path: string): string {
+function snapshotFolder(path: string): string {
   return join(dirname(path), 'snapshots')
 }
 

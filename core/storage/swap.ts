@@ -36,7 +36,7 @@ const DONE = 'restored.json'
 export function planSwap(home: string, plan: SwapPlan): void {
   put(join(home, PENDING), plan)
 }
-export function pendingSwap(home: string): SwapPlan | undefined {
+function pendingSwap(home: string): SwapPlan | undefined {
   return read(join(home, PENDING))
 }
 

@@ -20,9 +20,9 @@ const list = (fallback: readonly string[] = []) => v.optional(texts, [...fallbac
 const table = v.record(v.string(), v.unknown())
 const tables = v.array(table)
 
-export const AgentName = line(256)
+const AgentName = line(256)
 export const Description = v.pipe(v.string(), v.maxLength(4096, 'at most 4096 characters'))
-export const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
+const SystemPrompt = v.pipe(v.string(), v.maxLength(65_536, 'at most 65536 characters'))
 
 export const Variable = v.pipe(
   v.string(),

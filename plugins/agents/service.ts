@@ -65,10 +65,7 @@ function leaving({ manifest: { model } }: LoadedAgent, edits: ManifestEdits): Ma
   )
 }
 /** What was removed together with the old provider, for the caller who changed it. */
-export function leftBehind(
-  { manifest: { model: before } }: LoadedAgent,
-  { manifest: { model } }: LoadedAgent,
-): string[] {
+function leftBehind({ manifest: { model: before } }: LoadedAgent, { manifest: { model } }: LoadedAgent): string[] {
   if (before.provider === model.provider) return []
   return OF_PROVIDER.filter((key) => before[key] !== undefined && model[key] === undefined).map(
     (key) => `"model.${key}" was that of provider ${before.provider} and is removed`,

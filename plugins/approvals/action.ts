@@ -1,18 +1,11 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from 'svc/internal'
 
 /** SHA-256 in hex of exactly this action: the tool and its arguments, in whatever order their keys were written. */
 export function actionHash(tool: string, args: unknown): string {
   return createHash('sha256')
-    .update(`${tool}\0${canonical(args)}`)
+    .update(`${tool}\0${canonicalJson(args)}`)
     .digest('hex')
-}
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  return `{${Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`)
-    .join(',')}}`
 }
 
 const SUMMARY_CHARS = 512

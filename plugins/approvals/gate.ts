@@ -2,7 +2,8 @@ import { Refusal } from 'svc/sdk'
 import type { Tools } from 'svc/sdk'
 import type { ToolCallAttempt } from '../chat/contract.ts'
 import { actionHash, summarise, visible } from './action.ts'
-import type { Clock } from './clock.ts'
+import { toIso } from 'svc/internal'
+import type { Clock } from 'svc/internal'
 import type { ApprovalsConfig } from './config.ts'
 import type { Approval, Standing } from './contract.ts'
 import { policyOf } from './policy.ts'
@@ -208,4 +209,3 @@ function reloading(): Refusal {
     details: { ask_again: true },
   })
 }
-const toIso = (ms: number): string => new Date(ms).toISOString()

@@ -1,7 +1,7 @@
 import { commandLine, definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { systemClock } from './clock.ts'
+import { wallClock } from 'svc/internal'
 import { ApprovalsConfig } from './config.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
 import { ApprovalGate } from './gate.ts'
@@ -33,7 +33,7 @@ export default definePlugin({
     const service = new ApprovalService({
       store,
       audit: services.audit,
-      clock: systemClock,
+      clock: wallClock,
       failed,
       granted: () => passed.add(),
       holds: (principal) => credentials.holds(principal),
@@ -56,7 +56,7 @@ export default definePlugin({
     })
     own('timers of approvals', () => service.close())
     await service.open()
-    const gate = new ApprovalGate({ config, service, store, clock: systemClock, tools, leaving })
+    const gate = new ApprovalGate({ config, service, store, clock: wallClock, tools, leaving })
     listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: service.waiting }])

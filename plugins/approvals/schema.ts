@@ -185,7 +185,7 @@ export const GrantQuery = v.object({
   agent_id: v.optional(v.pipe(v.string(), v.uuid('Invalid agent ID'), v.toLowerCase())),
   session_id: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
 })
-export const GrantView = v.object({
+const GrantView = v.object({
   id: v.string(),
   agent_id: v.string(),
   agent_name: v.string(),

@@ -3,7 +3,8 @@ import { nameOf, Refusal } from 'svc/sdk'
 import type { Principal, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
-import type { Clock } from './clock.ts'
+import { toIso } from 'svc/internal'
+import type { Clock } from 'svc/internal'
 import type { Approval, Approvals, Grant, RiskLevel, Scope, Standing } from './contract.ts'
 import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
@@ -466,7 +467,6 @@ function answered(row: RequestRow): Refusal {
     { details: { status: state, decided_at: at, decided_by: by } },
   )
 }
-const toIso = (ms: number): string => new Date(ms).toISOString()
 
 function toPending(input: ApprovalInput, now: number, timeoutSecs: number): Approval {
   const payload = input.payload ?? null

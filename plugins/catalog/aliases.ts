@@ -59,7 +59,7 @@ const table: Readonly<Record<string, string>> = {
   free: 'builtin/offline',
 }
 
-export function toTarget(text: string): Target {
+function toTarget(text: string): Target {
   const slash = text.indexOf('/')
   return { provider: text.slice(0, slash), model: text.slice(slash + 1) }
 }

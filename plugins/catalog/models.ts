@@ -149,7 +149,7 @@ export class Models implements Catalog {
 }
 
 /** An id without its date: vendors serve dated forms of a model at its price. */
-export function undated(id: string): string {
+function undated(id: string): string {
   return id.replace(/(-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})$/, '')
 }
 

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { digestCode, makeCode } from 'svc/internal'
+import { CodeHasher, makeCode } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { PluginCredentials, RequestFacts, Vault } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -30,10 +30,11 @@ const WRONG = 'This pairing code is wrong, was used or has expired; request a ne
 /** Codes, and what becomes of them. They are rows: one that waits is not lost with a restart. */
 export class Pairing {
   readonly #deps: PairingDeps
-  #key: Promise<string> | undefined
+  readonly #hasher: CodeHasher
   readonly #queue = new SerialQueue()
   constructor(deps: PairingDeps) {
     this.#deps = deps
+    this.#hasher = new CodeHasher(deps.vault, CODE_KEY)
   }
 
   /** Throws `conflict` when there are too many devices, and `invalid_request` when too many codes are pending. */
@@ -44,7 +45,7 @@ export class Pairing {
     this.#refuseWhenFull()
     const code = makeCode()
     const expiresAt = new Date(now() + settings.token_expiry_secs * 1000).toISOString()
-    const digest = digestCode(code, await this.#codeKey())
+    const digest = await this.#hasher.digest(code)
     try {
       await store.commit(
         store.sweep(this.#iso(), settings.max_attempts),
@@ -87,7 +88,7 @@ export class Pairing {
     const { store, devices, audit, credentials, settings } = this.#deps
     credentials.checkAttempts(clientAddress)
     const at = this.#iso()
-    const waiting = await store.findCode(digestCode(code, await this.#codeKey()), at, settings.max_attempts)
+    const waiting = await store.findCode(await this.#hasher.digest(code), at, settings.max_attempts)
     if (!waiting) {
       credentials.failed({ clientAddress, method: 'POST', path: '/api/pairing/complete', requestId })
       await store.commit(store.countAttempt(at))
@@ -145,22 +146,6 @@ export class Pairing {
     }
   }
 
-  /** Made when it is first needed, and the same from then on. */
-  #codeKey(): Promise<string> {
-    this.#key ??= this.#readKey()
-    this.#key.catch(() => {
-      this.#key = undefined
-    })
-    return this.#key
-  }
-  async #readKey(): Promise<string> {
-    const { vault } = this.#deps
-    const known = await vault.read(CODE_KEY)
-    if (known !== undefined) return known
-    const made = randomBytes(32).toString('hex')
-    await vault.write(CODE_KEY, made)
-    return made
-  }
   #iso(): string {
     return new Date(this.#deps.now()).toISOString()
   }

@@ -3,7 +3,6 @@ import { fields, fileOnly, settable } from 'svc/sdk'
 
 /** Where a plugin may come from. */
 export const sourceKinds = ['registry', 'url', 'git', 'archive', 'folder'] as const
-export type SourceKind = (typeof sourceKinds)[number]
 
 const limit = 'a limit that costs memory or time, and lets nobody in'
 

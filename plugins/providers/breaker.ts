@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Clock } from './clock.ts'
+import type { Clock } from 'svc/internal'
 
 /** Unused circuits are dropped for new ones above this number. */
 const MAX_CIRCUITS = 1000

@@ -1,5 +1,5 @@
 import type { Logger } from 'svc/sdk'
-import type { Clock } from './clock.ts'
+import type { Clock } from 'svc/internal'
 import type { DefaultModel } from './default-model.ts'
 
 /** So that several changes, and all of a start, make one line. */

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Clock } from 'svc/internal'
 
 /** Keys that were suspended long ago make room for new ones. */
 const MAX_KEYS = 1000

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Fetch } from 'svc/sdk'
-import type { Clock } from './clock.ts'
+import type { Clock } from 'svc/internal'
 
 const Tags = v.object({ models: v.array(v.object({ name: v.string() })) })
 export interface Detected {

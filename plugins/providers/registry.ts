@@ -1,6 +1,6 @@
 import { UpstreamFailure } from 'svc/sdk'
 import type { ProviderClient, ProviderDriver, ProviderLink, ProviderRegistry } from 'svc/providers'
-import type { Clock } from './clock.ts'
+import type { Clock } from 'svc/internal'
 
 /** A removed driver may be reloading, which takes milliseconds: calls wait this long for it. */
 const RETURN_MS = 1000

@@ -143,7 +143,7 @@ export function isProtected(address: string): boolean {
 }
 
 /** The domain of an e-mail address in lower case; `undefined` when it is invalid or ambiguous. */
-export function domainOf(email: string): string | undefined {
+function domainOf(email: string): string | undefined {
   return /^[^@\s"<>,;]+@([a-z0-9-]+(?:\.[a-z0-9-]+)*)$/.exec(email.toLowerCase())?.[1]
 }
 

@@ -18,8 +18,8 @@ export const Asset = v.object({
   encodings: v.record(Encoding, v.string()),
 })
 export type Asset = v.InferOutput<typeof Asset>
-export const AssetList = v.object({ assets: v.array(Asset) })
-export const listName = 'assets.json'
+const AssetList = v.object({ assets: v.array(Asset) })
+const listName = 'assets.json'
 
 /** The folder of the built page: beside the built plugin, or in `dist` of the repository of this source. */
 export function findPage(moduleUrl: string): string | undefined {

@@ -19,5 +19,4 @@ export function keysOf(schema: unknown, path: readonly string[] = []): readonly 
     : properties.flatMap(([name, inner]) => keysOf(inner, [...path, name]))
 }
 const isSection = (node: Node): boolean => node['type'] === 'object' && isNode(node['properties'])
-export const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,4 +1,4 @@
-import type { Clock } from '../../plugins/providers/clock.ts'
+import type { Clock } from '../../core/scope/clock.ts'
 
 /** A clock that stands still until it is moved. */
 export class ManualClock implements Clock {

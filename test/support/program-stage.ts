@@ -28,7 +28,7 @@ export interface ProgramStage extends ProviderStage {
 }
 
 /** Puts a program of this name into a folder: a script that speaks as the real one is documented to. */
-export async function installProgram(bin: string, command: ProgramName, dir: string): Promise<void> {
+async function installProgram(bin: string, command: ProgramName, dir: string): Promise<void> {
   for (const folder of [bin, join(dir, 'queue'), join(dir, 'runs'), join(dir, 'usual')])
     await mkdir(folder, { recursive: true })
   writeScene(join(dir, 'usual'), perform(command, { kind: 'text', deltas: ['OK'] }))

@@ -2,7 +2,7 @@ import { UpstreamFailure } from 'svc/sdk'
 import { estimateTokens } from 'svc/providers'
 import type { Embeddings } from 'svc/providers'
 
-export const EMBEDDING_MODEL = 'ngram-256'
+const EMBEDDING_MODEL = 'ngram-256'
 const MIN_DIMENSIONS = 16
 const MAX_DIMENSIONS = 4096
 /** Scripts that are written without blanks between words. */

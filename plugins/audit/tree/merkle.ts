@@ -15,7 +15,7 @@ export function leafOf(entryHash: string): Buffer {
   leafText.write(entryHash, 1, 32, 'hex')
   return hash('sha256', leafText, 'buffer')
 }
-export function nodeOf(left: Buffer, right: Buffer): Buffer {
+function nodeOf(left: Buffer, right: Buffer): Buffer {
   nodeText[0] = NODE
   left.copy(nodeText, 1)
   right.copy(nodeText, 33)

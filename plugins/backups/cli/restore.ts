@@ -41,7 +41,7 @@ export default defineCommand({
     ...clientArgs,
   },
   examples: [
-    ['svc restore svc_backup_20260131T120000000Z.zip', 'the name as in GET /api/backups and `svc backup'],
+    ['svc restore svc_backup_20260131T120000000Z.zip', 'the name as in GET /api/backups'],
     ['svc restore ~/.svc/data/snapshots/svc-20260131T120000000Z.db', 'the database alone, after it was damaged'],
   ],
   async run(args) {

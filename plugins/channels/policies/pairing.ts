@@ -1,5 +1,5 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import { createLimiter, digestCode, makeCode } from 'svc/internal'
+import { randomUUID } from 'node:crypto'
+import { CodeHasher, createLimiter, makeCode } from 'svc/internal'
 import type { Limiter } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
@@ -43,9 +43,10 @@ export class Pairing {
   readonly #personal: Limiter
   readonly #overall: Limiter
   #people: Promise<Map<string, Paired>> | undefined
-  #key: Promise<string> | undefined
+  readonly #hasher: CodeHasher
   constructor(deps: PairingDeps) {
     this.#deps = deps
+    this.#hasher = new CodeHasher(deps.vault, CODE_KEY)
     const now = (): number => deps.clock.now()
     this.#personal = createLimiter({ tokens: GUESSES_PER_PERSON, windowMs: HOUR_MS, maxKeys: 10_000, now })
     const { pairing_guesses_per_hour: tokens } = deps.settings
@@ -76,7 +77,7 @@ export class Pairing {
       throw new Refusal('conflict', `${MAX_CODES} pairing codes wait already: use one, or wait until they expire`)
     const code = makeCode()
     const expiresAt = toIso(clock.now() + settings.pairing_code_secs * 1000)
-    const digest = digestCode(code, await this.#codeKey())
+    const digest = await this.#hasher.digest(code)
     await store.commit([
       store.removeExpired(this.#now()),
       store.insertCode({ digest, channel, account, role, expires_at: expiresAt }),
@@ -97,7 +98,7 @@ export class Pairing {
     const place = `${channel}\u0000${account}`
     const person = keyOf(channel, account, sender.id)
     if (!this.#personal.allows(person, 1) || !this.#overall.allows(place, 1)) return 'limited'
-    const found = await store.findCode(digestCode(code, await this.#codeKey()), channel, account, this.#now())
+    const found = await store.findCode(await this.#hasher.digest(code), channel, account, this.#now())
     if (!found) {
       this.#personal.take(person, 1)
       this.#overall.take(place, 1)
@@ -153,21 +154,6 @@ export class Pairing {
       this.#people = undefined
     })
     return this.#people
-  }
-  #codeKey(): Promise<string> {
-    this.#key ??= this.#readKey()
-    this.#key.catch(() => {
-      this.#key = undefined
-    })
-    return this.#key
-  }
-  async #readKey(): Promise<string> {
-    const { vault } = this.#deps
-    const known = await vault.read(CODE_KEY)
-    if (known !== undefined) return known
-    const made = randomBytes(32).toString('hex')
-    await vault.write(CODE_KEY, made)
-    return made
   }
   #now(): string {
     return toIso(this.#deps.clock.now())

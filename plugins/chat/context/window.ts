@@ -232,7 +232,7 @@ export function countTurn(turn: Turn, family: Family): number {
 
 /** Tokens of each tool's description, counted once and for whichever family came first. */
 const toolTokens = new WeakMap<object, number>()
-export function countTool(tool: CompletionRequest['tools'][number], family: Family): number {
+function countTool(tool: CompletionRequest['tools'][number], family: Family): number {
   const known = toolTokens.get(tool.input)
   if (known !== undefined) return known
   const tokens = PER_MESSAGE + countTokens(tool.name + tool.description + JSON.stringify(tool.input), family)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { enforced } from 'svc/internal'
+import { canonicalJson, enforced } from 'svc/internal'
 
 /** Whether a call may run. `warn` runs it and tells the model; `block` answers it instead; `end` stops the turn. */
 export type Verdict =
@@ -122,16 +122,8 @@ class LoopGuard implements Guard {
 /** The same for the same tool and arguments, in whatever order the keys were written. */
 export function callKey(tool: string, args: unknown): string {
   return createHash('sha256')
-    .update(`${tool}\0${canonical(args)}`)
+    .update(`${tool}\0${canonicalJson(args)}`)
     .digest('base64')
-}
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  return `{${Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`)
-    .join(',')}}`
 }
 function alternates(history: readonly string[], period: number, rounds: number): boolean {
   const tail = history.slice(-period * rounds)

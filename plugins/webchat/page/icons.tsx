@@ -75,12 +75,6 @@ export const WarningIcon = () => (
     <path d="M10 3.5 17.5 16h-15zM10 8.5v3.2M10 13.9v.1" />
   </Icon>
 )
-export const KeyIcon = () => (
-  <Icon>
-    <circle cx="7" cy="13" r="3.5" />
-    <path d="M9.5 10.5 16 4M13 7l2.2 2.2M15.2 4.8l1.6 1.6" />
-  </Icon>
-)
 export const CloseIcon = () => (
   <Icon>
     <path d="M5 5l10 10M15 5 5 15" />

@@ -265,7 +265,7 @@ function explainCost({ costUsd, model }: Cost): string | undefined {
         'Its price can be set in [providers.…] prices of the configuration.'
     : undefined
 }
-export function describeCost({ inputTokens, outputTokens, iterations, costUsd, provider, model }: Cost): string {
+function describeCost({ inputTokens, outputTokens, iterations, costUsd, provider, model }: Cost): string {
   const count = new Intl.NumberFormat('en')
   const items = [`${count.format(inputTokens)} tokens in`, `${count.format(outputTokens)} out`]
   if (iterations !== undefined && iterations > 1) items.push(`${iterations} steps`)

@@ -48,7 +48,7 @@ export class TurnStatus {
 }
 
 /** One sentence; nothing for a message that is not on its way any more. */
-export function describeTurn({ state, ahead }: Turn, quietSecs: number): string | undefined {
+function describeTurn({ state, ahead }: Turn, quietSecs: number): string | undefined {
   switch (state) {
     case 'queued':
       return ahead.length === 0
