@@ -24,6 +24,11 @@ export class RecentMap<K, V> {
     if (this.#entries.size > this.#max && oldest !== undefined) this.#entries.delete(oldest)
   }
 
+  /** The values, those that were not used for longest first. */
+  values(): readonly V[] {
+    return [...this.#entries.values()]
+  }
+
   delete(key: K): void {
     this.#entries.delete(key)
   }

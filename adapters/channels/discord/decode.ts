@@ -1,6 +1,7 @@
 import { omitUndefined } from 'svc/sdk'
 import { attachmentKind } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
+import { timeOf } from './snowflake.ts'
 import type { Attachment, Channel, Interaction, Message, User } from './wire.ts'
 
 /** Who the bot is, and what is known of the channel a message is in. */
@@ -125,11 +126,4 @@ function decodeAttachment(message: Message, file: Attachment): InboundAttachment
     size: file.size ?? undefined,
     reference: { channel: message.channel_id, message: message.id, attachment: file.id, url: file.url },
   })
-}
-
-const EPOCH = 1_420_070_400_000n
-
-/** Ids of Discord begin with the milliseconds since 2015. */
-function timeOf(id: string, now: number): number {
-  return /^\d{1,20}$/.test(id) ? Number((BigInt(id) >> 22n) + EPOCH) : now
 }

@@ -15,6 +15,16 @@ export function findError({ ok, body }: ApiAnswer): ApiError | undefined {
   })
 }
 
+/** The pause in seconds that an answer asks for on all routes of the bot. */
+export function globalPauseOf({ status, body, header }: ApiAnswer): number | undefined {
+  if (status !== 429) return undefined
+  const parsed = v.safeParse(Failure, body)
+  const failure = parsed.success ? parsed.output : undefined
+  if (failure?.global !== true && header('x-ratelimit-global') !== 'true') return undefined
+  const seconds = failure?.retry_after ?? Number(header('retry-after') ?? NaN)
+  return Number.isFinite(seconds) ? seconds : undefined
+}
+
 /** Close codes after which another attempt fails in the same way, and what to change. */
 const FATAL: ReadonlyMap<number, string> = new Map([
   [4004, 'the token is not valid'],

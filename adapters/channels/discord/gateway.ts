@@ -14,6 +14,10 @@ export interface GatewayDeps {
   findUrl(): Promise<string>
   /** Deals with an event. Settles when it is durable. */
   dispatch(type: string, data: unknown): Promise<void>
+  /** Reads what came while there was no session. Settles when it is durable. */
+  catchUp(): Promise<void>
+  /** Writes what the other two remember. */
+  flush(): Promise<void>
   /** Between 0 and 1. */
   random(): number
 }
@@ -100,7 +104,7 @@ export class Gateway {
   }
 
   #watch(): Promise<ConnectionEnd> {
-    const { session, link } = this.#deps
+    const { session, link, flush } = this.#deps
     this.#closed = (async () => {
       const close = await this.#socket!.ended
       this.#controller.abort()
@@ -108,6 +112,7 @@ export class Gateway {
       try {
         if (!this.#ownEnd && !close.failure && isSessionEnded(close.code)) await session.forget()
         await session.flush()
+        await flush()
       } catch (error) {
         // An older position holds: what came after it is delivered again.
         link.log.warn('The position in the events of Discord could not be saved', { error })
@@ -161,13 +166,18 @@ export class Gateway {
   #receive({ s: seq, t: type, d: data }: Frame): FrameWork {
     if (seq != null) this.#lastSeq = seq
     return async () => {
-      if (type === 'READY') {
-        const { session_id: id, resume_gateway_url: url } = v.parse(Ready, data)
-        await this.#deps.session.begin({ id, url, seq: seq ?? 0 })
-      } else if (type != null) await this.#deps.dispatch(type, data)
+      if (type === 'READY') await this.#begin(v.parse(Ready, data), seq ?? 0)
+      else if (type != null) await this.#deps.dispatch(type, data)
       if (seq != null) this.#deps.session.advance(seq)
-      if (type === 'READY' || type === 'RESUMED') this.#ready.resolve()
+      if (type === 'RESUMED') this.#ready.resolve()
     }
+  }
+
+  /** The session is kept when the time before it is dealt with: until then another connection does it again. */
+  async #begin({ session_id: id, resume_gateway_url: url }: Ready, seq: number): Promise<void> {
+    this.#ready.resolve()
+    await this.#deps.catchUp()
+    await this.#deps.session.begin({ id, url, seq })
   }
 
   #invalidate(isResumable: boolean): FrameWork {

@@ -73,10 +73,25 @@ export const Frame = v.object({
 export type Frame = v.InferOutput<typeof Frame>
 export const Hello = v.object({ heartbeat_interval: v.pipe(v.number(), v.minValue(1)) })
 export const Ready = v.object({ session_id: v.string(), resume_gateway_url: v.string() })
+export type Ready = v.InferOutput<typeof Ready>
 
 /** The body of a failed request. */
-export const Failure = v.object({ message: Text, code: v.nullish(v.number()), retry_after: v.nullish(v.number()) })
+export const Failure = v.object({
+  message: Text,
+  code: v.nullish(v.number()),
+  retry_after: v.nullish(v.number()),
+  global: v.nullish(v.boolean()),
+})
 
 /** A session of the gateway, as it is stored. `seq` is that of the last event that was dealt with. */
 export const Session = v.object({ id: v.string(), url: v.string(), seq: v.number() })
 export type Session = v.InferOutput<typeof Session>
+
+/** The last message of a channel that is dealt with, as it is stored. */
+const LastMessage = v.object({
+  channel: v.string(),
+  guild: Text,
+  id: v.pipe(v.string(), v.regex(/^\d{1,20}$/)),
+})
+export type LastMessage = v.InferOutput<typeof LastMessage>
+export const LastMessages = v.array(LastMessage)

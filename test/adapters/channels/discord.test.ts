@@ -82,6 +82,54 @@ describe('the gateway', () => {
     expect(ops()).toEqual([2, 6, 2])
   })
 
+  it('reads what was written between two sessions, in the chats it read before, in order and with their server', async () => {
+    const connection = await connect()
+    await fake.deliver({ text: 'direct' })
+    await fake.deliver({ text: 'group', isGroup: true })
+    await link.waitForReceived(2)
+    await fake.disconnect!()
+    await connection.closed
+    fake.endSession()
+    for (let n = 1; n <= 150; n++) await fake.deliver({ text: `missed ${n}`, isGroup: true, mentionsBot: true })
+    await fake.deliver({ text: 'missed too' })
+    await fake.deliver({ text: 'own', isOwn: true })
+    await expect(adapter.open(link.renew())).rejects.toThrow('ended the session')
+    link.isRefusing = true
+    const refused = await connect()
+    expect((await refused.closed).reason).toContain('the disk is full')
+    link.isRefusing = false
+    await connect()
+    const received = (await link.waitForReceived(153)).slice(2)
+    const inGroup = received.filter(({ chat }) => chat.kind === 'group')
+    expect(inGroup.map(({ text }) => text)).toEqual(Array.from({ length: 150 }, (_, index) => `missed ${index + 1}`))
+    expect(received.filter(({ chat }) => chat.kind === 'direct').map(({ text }) => text)).toEqual(['missed too'])
+    await fake.deliver({ text: 'now' })
+    expect((await link.waitForReceived(154)).at(-1)?.text).toBe('now')
+  })
+
+  it('reads nothing of what was written more than a day ago', async () => {
+    await using away = new TestLink(adapter, fake.config, () => Date.now() + 2 * 86_400_000)
+    const connection = await connect()
+    await fake.deliver({ text: 'one' })
+    await link.waitForReceived(1)
+    await connection[Symbol.asyncDispose]()
+    fake.endSession()
+    await fake.deliver({ text: 'long ago' })
+    for (const [key, value] of link.state) if (key !== 'session') away.state.set(key, value)
+    await using _connection = await adapter.open(away.link)
+    await fake.deliver({ text: 'now' })
+    expect((await away.waitForReceived(1)).map(({ text }) => text)).toEqual(['now'])
+  })
+
+  it('sends nothing while Discord limits all requests of the bot', async () => {
+    const connection = await connect()
+    fake.pauseAll(30)
+    await expect(connection.send(outbound('one'))).rejects.toMatchObject({ reason: 'rate_limit', retryAfterSecs: 30 })
+    const paused = connection.typing!({ chatId: '1000' })
+    await expect(paused).rejects.toMatchObject({ message: /limits all requests/, retryAfterSecs: expect.any(Number) })
+    expect(fake.typing).toEqual([])
+  })
+
   it('beats with the number of the last event, and ends a connection that does not acknowledge', async () => {
     const connection = await connect()
     await fake.deliver({ text: 'one' })

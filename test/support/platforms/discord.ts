@@ -34,6 +34,11 @@ interface Body {
   attachments?: { id: number; filename: string }[]
 }
 
+interface Delivered extends Record<string, unknown> {
+  readonly id: string
+  readonly channel_id: string
+}
+
 export interface FakeDiscord extends FakePlatform {
   /** Frames the adapter sent to the gateway, without tokens. */
   readonly frames: readonly { readonly op: number; readonly d: unknown }[]
@@ -46,6 +51,8 @@ export interface FakeDiscord extends FakePlatform {
   ignoreHeartbeats(): void
   /** Discord no longer knows the session. */
   endSession(): void
+  /** The next message is refused, with a pause for all routes of the bot. */
+  pauseAll(seconds: number): void
 }
 
 /** Discord's API version 10 and its gateway. Source: https://docs.discord.com/developers/events/gateway */
@@ -80,11 +87,12 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   readonly acknowledged: string[] = []
   origin = ''
   readonly #shown = new Shown()
-  readonly #delivered = new Map<string, Record<string, unknown>>()
+  readonly #delivered = new Map<string, Delivered>()
   readonly #files = new Map<string, PlatformFile>()
   readonly #listener = new Presence<Peer>()
   #session: Session | undefined
-  #nextId = 10_000n
+  #nextId = (BigInt(Date.now()) - 1_420_070_400_000n) << 22n
+  #globalPauseSecs: number | undefined
   #isIgnoringHeartbeats = false
 
   get config() {
@@ -119,6 +127,9 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   }
   endSession(): void {
     this.#session = undefined
+  }
+  pauseAll(seconds: number): void {
+    this.#globalPauseSecs = seconds
   }
 
   async deliver(input: PlatformInput): Promise<string> {
@@ -301,6 +312,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
       this.typing.push(placeOf(channel).chatId)
       return { status: 204 }
     }
+    if (rest === '/messages' && call.method === 'GET') return this.#list(call, channel)
     if (rest === '/messages' && call.method === 'POST') return this.#create(call, response, channel)
     if (more === '' && call.method === 'PATCH') return this.#edit(message, call.json as Body)
     const [, emoji] = /^\/reactions\/([^/]+)\/@me$/.exec(more) ?? []
@@ -312,6 +324,18 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
     return { status: 404, body: { message: '404: Not Found', code: 0 } }
   }
 
+  /** Without what only events have: the server, and the name in it. */
+  #list({ url }: PlatformCall, channel: string): PlatformAnswer {
+    const limit = Number(url.searchParams.get('limit') ?? 50)
+    if (limit < 1 || limit > 100) this.#violation('a wrong number of messages', 0)
+    const before = BigInt(url.searchParams.get('before') ?? this.#nextId)
+    const messages = [...this.#delivered.values()]
+      .filter((message) => message.channel_id === channel && BigInt(message.id) < before)
+      .map(({ guild_id: _guild, member: _member, ...message }) => message)
+      .toReversed()
+    return { status: 200, body: messages.slice(0, limit) }
+  }
+
   #describe(channel: string): PlatformAnswer {
     if (channel === DIRECT) return { status: 200, body: { id: DIRECT, type: 1, recipients: [ADA] } }
     if (channel === THREAD)
@@ -320,6 +344,11 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   }
 
   async #create(call: PlatformCall, response: ServerResponse, channel: string): Promise<PlatformAnswer | undefined> {
+    if (this.#globalPauseSecs !== undefined) {
+      const body = { message: 'You are being rate limited.', retry_after: this.#globalPauseSecs, global: true }
+      this.#globalPauseSecs = undefined
+      return { status: 429, body, headers: { 'x-ratelimit-global': 'true' } }
+    }
     const fault = this.#shown.takeFault()
     if (fault && fault.kind !== 'lost_answer') return answerFault(fault, response)
     const form = call.json === undefined ? await call.form() : undefined
