@@ -1,4 +1,5 @@
-import { publish } from 'ntfy'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import adapter from '../../../adapters/channels/ntfy/adapter.ts'
 import { ChannelStage } from '../../contract/channel-stage.ts'
@@ -12,11 +13,15 @@ async function openStage(config: Readonly<Record<string, unknown>> = {}) {
 }
 
 describe('ntfy', () => {
-  it('receives what the client of others publishes', async () => {
+  it('receives what is published with curl, as the documentation of ntfy shows it', async () => {
     await using stage = await openStage()
-    const server = stage.fake.origin
-    await publish({ server, topic: 'svc-test', message: 'from a client', authorization: stage.fake.token })
-    expect((await stage.stage.test.waitForReceived(1))[0]?.text).toBe('from a client')
+    const { origin, token } = stage.fake
+    const headers = ['-H', `Authorization: Bearer ${token}`, '-H', 'Title: Backup', '-H', 'Tags: warning,skull']
+    await promisify(execFile)('curl', ['-fsS', ...headers, '-d', 'from a shell', `${origin}/svc-test`])
+    expect((await stage.stage.test.waitForReceived(1))[0]).toMatchObject({
+      text: 'from a shell',
+      sender: { name: 'Backup', isUnverified: true },
+    })
   })
 
   it('does not take its own messages for questions after a restart', async () => {

@@ -17,6 +17,7 @@ interface Event {
   readonly expires: number
   readonly event: 'message'
   readonly topic: string
+  readonly title?: string
   readonly message: string
   readonly tags?: readonly string[]
   readonly attachment?: object
@@ -156,13 +157,20 @@ export class FakeNtfy implements FakePlatform {
         : { kind: 'file' as const, name, mime: call.headers['content-type'] ?? '', bytes: call.bytes }
     const text = json?.message ?? query.get('message') ?? (file ? '' : Buffer.from(call.bytes).toString())
     if (Buffer.byteLength(text) > 4096) return this.#violation('the message would become a file')
-    const tags = json?.tags ?? query.get('tags')?.split(',') ?? []
-    const event = this.#publish(topic, text, file, tags)
+    const header = (name: string): string | undefined => call.headers[name]?.toString()
+    const tags = json?.tags ?? (query.get('tags') ?? header('tags'))?.split(',') ?? []
+    const event = this.#publish(topic, text, file, tags, header('title'))
     this.#shown.show({ id: event.id, chatId: topic, text, files: file ? [file] : [], buttons: [] })
     return fault?.kind === 'lost_answer' ? resetConnection(response) : { status: 200, body: event }
   }
 
-  #publish(topic: string, text: string, file: PlatformFile | undefined, tags: readonly string[]): Event {
+  #publish(
+    topic: string,
+    text: string,
+    file: PlatformFile | undefined,
+    tags: readonly string[],
+    title?: string,
+  ): Event {
     const id = `msg${String(this.#next++).padStart(9, '0')}`
     if (file) this.#files.set(id, file)
     const attachment = file && {
@@ -179,6 +187,7 @@ export class FakeNtfy implements FakePlatform {
       expires: now() + 43_200,
       event: 'message',
       topic,
+      ...(title !== undefined && { title }),
       message,
       ...(tags.length > 0 && { tags }),
       ...(attachment && { attachment }),
