@@ -120,6 +120,8 @@ export interface ChannelConnection extends AsyncDisposable {
   readAttachment?(reference: JsonObject, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>
   typing?(to: Destination): Promise<void>
   react?(to: Destination, messageId: string, emoji: string): Promise<void>
+  /** What the operator should know of a connection that works, such as chats that cannot be read. For the status. */
+  warnings?(): readonly string[]
   /**
    * Verifies a request of the platform, passes its messages to `receive`, and answers. The host answers 401 with a fixed
    * text when it throws `Refusal('unauthorized')`.

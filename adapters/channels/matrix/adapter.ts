@@ -25,6 +25,7 @@ async function open(link: Link): Promise<ChannelConnection> {
     },
     typing: (to) => api.typing(to, botId),
     react: (to, messageId, emoji) => api.react(to, messageId, emoji),
+    warnings: sync.warnings,
     readAttachment: (reference, signal) => api.download(v.parse(Reference, reference).url, signal),
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
   }

@@ -11,7 +11,7 @@ import type {
   SentMessage,
 } from 'svc/channels'
 import type { MatrixConfig } from './config.ts'
-import { encodeEdit, encodeFile, encodeReaction, encodeText, transactionId } from './encode.ts'
+import { encodeEdit, encodeFile, encodeNotice, encodeReaction, encodeText, transactionId } from './encode.ts'
 import { findError } from './errors.ts'
 import { Members, MessagePage, Sent, SyncAnswer, Uploaded, WhoAmI } from './wire.ts'
 import type { Credentials } from './credentials.ts'
@@ -79,6 +79,11 @@ export class MatrixApi {
       ids.push(await this.#put(message.to.chatId, 'm.room.message', `${message.id}.${index + 1}`, content))
     }
     return { id: ids[0] ?? '' }
+  }
+
+  /** Tells a room something about the bot itself, once. Other bots do not answer it. */
+  async notify(room: string, text: string): Promise<void> {
+    await this.#put(room, 'm.room.message', transactionId('notify', room, text), encodeNotice(text))
   }
 
   async edit(id: string, message: OutboundMessage): Promise<string> {

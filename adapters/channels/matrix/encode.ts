@@ -11,6 +11,10 @@ export function encodeText(message: OutboundMessage): Content {
   return omitUndefined({ ...bodyOf(message), 'm.relates_to': relationOf(message) })
 }
 
+export function encodeNotice(text: string): Content {
+  return { msgtype: 'm.notice', body: text, 'm.mentions': NO_MENTIONS }
+}
+
 /** The content of an event that replaces the text of an earlier one. */
 export function encodeEdit(message: OutboundMessage, eventId: string): Content {
   const body = bodyOf(message)

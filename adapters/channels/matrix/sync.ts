@@ -6,6 +6,7 @@ import type { MatrixApi } from './api.ts'
 import type { MatrixConfig } from './config.ts'
 import type { Credentials } from './credentials.ts'
 import { decodeEvent } from './decode.ts'
+import { EncryptedRooms } from './encrypted-rooms.ts'
 import { isInviteAllowed } from './invite.ts'
 import { Rooms } from './rooms.ts'
 import { Event } from './wire.ts'
@@ -28,21 +29,25 @@ export class Sync {
   readonly #deps: SyncDeps
   readonly #rooms: Rooms
   readonly #ownEvents = new RecentMap<string, true>(MAX_OWN_EVENTS)
-  readonly #warned = new Set<string>()
+  readonly #encrypted: EncryptedRooms
   #since: string | undefined
 
   constructor(deps: SyncDeps) {
     this.#deps = deps
     this.#rooms = new Rooms(deps.api, deps.link.log)
+    this.#encrypted = new EncryptedRooms(deps.link, deps.api)
   }
 
   noteOwnEvent(id: string): void {
     this.#ownEvents.set(id, true)
   }
 
+  warnings = (): readonly string[] => this.#encrypted.warnings()
+
   /** The first time nothing is read but the present position and invitations: what was written before is history. */
   async start(): Promise<Background> {
     const { link, api } = this.#deps
+    await this.#encrypted.load()
     this.#since = (await link.state.read(POSITION)) || undefined
     if (this.#since === undefined) {
       const answer = await api.sync(undefined, link.signal)
@@ -119,7 +124,7 @@ export class Sync {
 
   async #receive(room: string, event: Event): Promise<void> {
     if (event.type === 'm.room.member') return this.#rooms.forget(room)
-    if (event.type === 'm.room.encrypted') return this.#warn(room)
+    if (event.type === 'm.room.encrypted') return await this.#encrypted.tell(room)
     if (event.type !== 'm.room.message' || event.sender === this.#deps.botId) return
     const message = decodeEvent(event, {
       roomId: room,
@@ -128,14 +133,6 @@ export class Sync {
       isOwn: (id) => this.#ownEvents.has(id),
     })
     if (message) await this.#deps.link.receive(message)
-  }
-
-  #warn(room: string): void {
-    if (this.#warned.has(room)) return
-    this.#warned.add(room)
-    this.#deps.link.log.warn('A room of Matrix is encrypted: its messages cannot be read. Invite the bot to another', {
-      room,
-    })
   }
 
   async #acceptInvites(answer: SyncAnswer): Promise<void> {

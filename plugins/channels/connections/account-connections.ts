@@ -45,6 +45,10 @@ export class AccountConnections implements Connections {
   find(channel: string, accountId: string): OpenConnection | undefined {
     return this.#running.get(accountKey(channel, accountId))?.supervisor.open
   }
+  /** What the adapter of an open connection warns of. */
+  warnings({ channel, id }: AccountEntry): readonly string[] {
+    return this.#running.get(accountKey(channel, id))?.supervisor.warnings() ?? []
+  }
   onChange(listener: (channel: string, accountId: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

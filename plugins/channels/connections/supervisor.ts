@@ -42,6 +42,8 @@ interface Session {
   end(ending: Ending): void
 }
 
+const MAX_WARNINGS = 10
+
 /** Keeps one account connected: opens, watches, closes and opens again until it is stopped. */
 export class AccountSupervisor {
   readonly account: Account
@@ -72,6 +74,12 @@ export class AccountSupervisor {
   }
   get open(): OpenConnection | undefined {
     return this.#open
+  }
+
+  /** What the adapter warns of, without secrets. */
+  warnings(): readonly string[] {
+    const warnings = this.#open?.connection.warnings?.() ?? []
+    return warnings.slice(0, MAX_WARNINGS).map((text) => this.#mask.text(text))
   }
 
   /** Keeps values of these fields out of the status. */

@@ -61,7 +61,7 @@ export function toRow(
     available: registry.find(name) !== undefined,
     configured: own.length > 0,
     enabled: own.some(({ enabled }) => enabled),
-    has_token: own.length > 0 && own.every(({ hasToken }) => hasToken),
+    has_token: own.length > 0 && own.every((entry) => hasCredentials(connections, entry)),
     state:
       states.find((state) => state !== 'connected' && state !== 'disabled') ?? states[0] ?? unconfigured(name).state,
     accounts: own.length,
@@ -84,7 +84,7 @@ export async function statusOf({ connections, traffic }: ViewDeps, entry: Accoun
     dead_letters: deadLetters,
     next_retry_at: iso(status.nextRetryAt),
     last_error: status.lastError ?? null,
-    warnings: [...(await traffic.warnings(entry))],
+    warnings: [...(await traffic.warnings(entry)), ...connections.warnings(entry)],
   }
 }
 const notConfigured: StatusView = {
@@ -125,7 +125,7 @@ export async function toView(
       account_id: entry.id,
       source: entry.source,
       enabled: entry.enabled,
-      has_token: entry.hasToken,
+      has_token: hasCredentials(deps.connections, entry),
       config: redactConfig(entry, adapter),
       status: await statusOf(deps, entry),
     })),
@@ -137,10 +137,20 @@ export async function toView(
     status: chosen?.status ?? unconfigured(name),
     account_list: list,
     fields: fieldList(adapter, chosen?.config ?? {}),
-    sign_in: adapter?.signIn !== undefined,
+    sign_in: adapter !== undefined && signsIn(adapter, own.find((entry) => entry.id === id)?.config ?? {}),
     webhook_path: `/api/channels/${name}/webhook${id === DEFAULT_ACCOUNT ? '' : `/${id}`}`,
     config_template: configTemplate(name, adapter ? fieldsOf(adapter.config) : []),
   }
+}
+
+/** An account that signs in has nothing to sign in with until a phone is linked. */
+function hasCredentials(connections: ViewDeps['connections'], entry: AccountEntry): boolean {
+  return entry.hasToken && connections.status(entry).state !== 'needs_login'
+}
+
+/** Whether an account of this configuration, which lacks its secrets, signs in with a QR code. */
+function signsIn(adapter: ChannelAdapter, config: Readonly<Record<string, unknown>>): boolean {
+  return adapter.signIn !== undefined && (adapter.usesSignIn?.(config) ?? true)
 }
 
 function fieldList(adapter: ChannelAdapter | undefined, config: Readonly<Record<string, unknown>>) {

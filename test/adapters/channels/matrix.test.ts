@@ -74,15 +74,24 @@ describe('the sync', () => {
     expect((await stage.link.waitForReceived(1))[0]?.text).toBe('kept')
   })
 
-  it('warns once of a room that is encrypted', async () => {
+  it('says once in an encrypted room that it cannot read it, also over a restart, and in the status', async () => {
     await using stage = await start()
-    await stage.open()
+    const first = await stage.open()
+    expect(first.warnings?.()).toEqual([])
     const encrypted = { type: 'm.room.encrypted', content: { algorithm: 'm.megolm.v1.aes-sha2' } }
     stage.fake.sendEvent('!group:example.org', encrypted)
     stage.fake.sendEvent('!group:example.org', encrypted)
     await stage.fake.deliver({ text: 'plain', isGroup: true })
     await stage.link.waitForReceived(1)
-    expect(stage.link.logged.filter((line) => line.includes('encrypted'))).toHaveLength(1)
+    expect(stage.fake.notices).toEqual([{ room: '!group:example.org', text: expect.stringContaining('encrypted') }])
+    expect(first.warnings?.()).toEqual([expect.stringContaining('!group:example.org')])
+    await first[Symbol.asyncDispose]()
+    const second = await stage.open()
+    stage.fake.sendEvent('!group:example.org', encrypted)
+    await stage.fake.deliver({ text: 'again', isGroup: true })
+    await stage.link.waitForReceived(2)
+    expect(stage.fake.notices).toHaveLength(1)
+    expect(second.warnings?.()).toHaveLength(1)
   })
 
   it.each([

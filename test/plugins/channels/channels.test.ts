@@ -10,7 +10,7 @@ let test: PluginTest
 let platform: FakePlatform
 beforeAll(async () => {
   platform = new FakePlatform()
-  platform.install({ signIn: (link) => platform.signIn(link) })
+  platform.install({ signIn: (link) => platform.signIn(link), usesSignIn: () => platform.usesSignIn })
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
     builtIns: [...turnPlugins, 'settings', 'system', 'channels'],
@@ -224,8 +224,13 @@ describe('signing in with a QR code', () => {
       hasSecret = true
       yield { status: 'authenticated' }
     }
-    await request('POST', '/test_chat/configure', { account_id: 'phone', token: 'abcd' })
+    await request('POST', '/test_chat/configure', { account_id: 'phone', token: 'abcd-efgh-ijkl' })
     await expect.poll(() => state('phone')).toBe('needs_login')
+    expect((await request('GET', '/test_chat?account_id=phone')).body).toMatchObject({
+      sign_in: true,
+      has_token: false,
+      account_list: expect.arrayContaining([expect.objectContaining({ account_id: 'phone', has_token: false })]),
+    })
     const { body: started } = await request('POST', '/test_chat/qr/start?account_id=phone')
     expect(started).toMatchObject({ available: true, status: 'pending', qr_payload: 'code-to-scan', connected: false })
     expect(started.qr_data_url).toMatch(/^data:image\/svg\+xml;base64,/)
@@ -236,8 +241,22 @@ describe('signing in with a QR code', () => {
     confirmed.resolve()
     await expect.poll(status).toBe('authenticated')
     await expect.poll(() => state('phone')).toBe('connected')
+    platform.warnings = ['a room is not read: abcd-efgh-ijkl']
+    const { account_list: accounts } = (await request('GET', '/test_chat?account_id=phone')).body
+    expect(accounts.find((account: { account_id: string }) => account.account_id === 'phone')).toMatchObject({
+      has_token: true,
+      status: { warnings: expect.arrayContaining(['a room is not read: ***']) },
+    })
+    platform.warnings = []
     platform.onOpen = async () => undefined
     await request('DELETE', '/test_chat/configure?account_id=phone')
+  })
+
+  it('is offered only for a configuration that has it', async () => {
+    platform.usesSignIn = false
+    expect((await request('GET', '/test_chat')).body.sign_in).toBe(false)
+    platform.usesSignIn = true
+    expect((await request('GET', '/test_chat')).body.sign_in).toBe(true)
   })
 
   it('is not there for a channel without it, and a failed one says why', async () => {

@@ -31,6 +31,8 @@ export class FakePlatform {
   onOpen: (link: Link) => Promise<void> = async () => undefined
   signIn: NonNullable<ChannelAdapter['signIn']> = async function* () {}
   onDispose: () => Promise<void> = async () => undefined
+  warnings: readonly string[] = []
+  usesSignIn = true
   #opened: ((link: Link) => void)[] = []
   #close: ((end: ConnectionEnd) => void) | undefined
 
@@ -84,6 +86,7 @@ export class FakePlatform {
         return { id: `m-${this.sent.length}` }
       },
       webhook: (request) => this.#webhook(link, request),
+      warnings: () => this.warnings,
       [Symbol.asyncDispose]: async () => {
         this.disposed++
         await this.onDispose()

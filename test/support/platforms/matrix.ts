@@ -45,6 +45,8 @@ export interface FakeMatrix extends FakePlatform {
   readonly passwordConfig: Readonly<Record<string, unknown>>
   /** How often somebody signed in. */
   readonly signIns: number
+  /** What the bot said of itself. */
+  readonly notices: readonly { readonly room: string; readonly text: string }[]
   /** Ends the tokens that signing in gave. */
   endTokens(): void
   /** Events of a room that fit into one answer; older ones are found as history. */
@@ -80,6 +82,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
+  readonly notices: { room: string; text: string }[] = []
   readonly joined = new Set([DIRECT, GROUP])
   readonly legacyMedia = { isUsed: false }
   origin = ''
@@ -344,6 +347,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   }
 
   #show(content: Content, room: string, id: string): void {
+    if (content.msgtype === 'm.notice') return void this.notices.push({ room, text: content.body ?? '' })
     const relation = content['m.relates_to']
     if (relation?.rel_type === 'm.annotation') {
       this.reactions.push({ messageId: relation.event_id ?? '', emoji: (relation as { key?: string }).key ?? '' })
@@ -436,6 +440,7 @@ function refuse(content: Content, files: ReadonlyMap<string, PlatformFile>): str
   const relation = content['m.relates_to']
   if (relation?.rel_type === 'm.replace' && !content['m.new_content']?.body) return 'an edit without its content'
   if (relation?.rel_type === 'm.thread' && !relation['m.in_reply_to']) return 'a thread without a fallback'
+  if (content.msgtype === 'm.notice') return undefined
   if (content.msgtype !== 'm.text' && !files.has(content.url?.split('/').at(-1) ?? ''))
     return 'a file that is not there'
   if (content.msgtype === 'm.text' && content.format !== 'org.matrix.custom.html') return 'a text without a format'
