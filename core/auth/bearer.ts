@@ -62,20 +62,20 @@ const platform: Principal = { kind: 'platform' }
 const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 export function createAuth(options: AuthOptions): Auth {
-  let seen: string | undefined
-  let expected: Buffer | undefined
+  let configuredKey: string | undefined
+  let keyDigest: Buffer | undefined
   let generation = 0
 
   const key = (): Buffer | undefined => {
     const configured = options.apiKey()
-    if (configured === seen && generation > 0) return expected
-    seen = configured
+    if (configured === configuredKey && generation > 0) return keyDigest
+    configuredKey = configured
     generation++
     // Whitespace around the key is not part of it, and a blank key is no key.
     const trimmed = configured?.trim() ?? ''
-    expected = trimmed === '' ? undefined : digest(trimmed)
+    keyDigest = trimmed === '' ? undefined : digest(trimmed)
     if (generation > 1) options.onChange?.()
-    return expected
+    return keyDigest
   }
 
   const checkAttempts = (limiterKey: string): void => {
@@ -92,8 +92,8 @@ export function createAuth(options: AuthOptions): Auth {
     check(level, request, clientAddress, limiterKey, token, signed = false) {
       if (level === 'public') return anonymous
       if (level === 'signed') return platform
-      const wanted = token === undefined ? key() : digest(token)
-      if (wanted === undefined) return anonymous
+      const expected = token === undefined ? key() : digest(token)
+      if (expected === undefined) return anonymous
       const presented = presentedKey(request)
       if (presented === undefined && token !== undefined && signed) {
         checkAttempts(limiterKey)
@@ -102,7 +102,7 @@ export function createAuth(options: AuthOptions): Auth {
       if (presented === undefined) throw new Refusal('unauthorized', 'Missing Authorization: Bearer <api_key> header')
       // Before comparing: a guesser learns nothing more, not even whether this guess was right.
       checkAttempts(limiterKey)
-      if (timingSafeEqual(digest(presented), wanted)) return token === undefined ? operator : platform
+      if (timingSafeEqual(digest(presented), expected)) return token === undefined ? operator : platform
       const holder = token === undefined ? options.further?.find(presented) : undefined
       if (holder) return holder
       failed({ clientAddress, method: request.method, path: request.path, requestId: request.requestId }, limiterKey)

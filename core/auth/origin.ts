@@ -51,10 +51,8 @@ function parseAuthority(text: string): Authority | undefined {
  */
 function names(entry: string, { name, port }: Authority): boolean {
   const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
-  const wanted = parseAuthority(entry)
-  return wanted?.port === undefined
-    ? bare(entry) === bare(name)
-    : bare(wanted.name) === bare(name) && wanted.port === port
+  const own = parseAuthority(entry)
+  return own?.port === undefined ? bare(entry) === bare(name) : bare(own.name) === bare(name) && own.port === port
 }
 
 /**
@@ -143,14 +141,16 @@ export function checkOrigin(
 
 /** The further headers of the answer to a preflight that `checkOrigin` let through with an allowed origin. */
 export function preflight(request: OriginFacts, methods: string): readonly string[] {
-  const wanted = request.header('access-control-request-headers')
-  const asked =
-    wanted !== undefined && /^[a-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/i.test(wanted) ? wanted : 'authorization, content-type'
+  const requested = request.header('access-control-request-headers')
+  const allowed =
+    requested !== undefined && /^[a-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/i.test(requested)
+      ? requested
+      : 'authorization, content-type'
   const answer = [
     'Access-Control-Allow-Methods',
     methods,
     'Access-Control-Allow-Headers',
-    asked,
+    allowed,
     'Access-Control-Max-Age',
     '600',
   ]

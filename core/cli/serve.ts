@@ -49,7 +49,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   for (;;) {
     applyLog(log, settings.config)
     for (const warning of settings.warnings) log.warn(warning)
-    refuseOpenDoor(settings.config)
+    refuseUnprotected(settings.config)
     const app = await open(options, settings, log, logs, first)
     first = false
     const stop = await (async () => {
@@ -100,7 +100,7 @@ function applyLog(log: Log, config: Config, secrets: readonly string[] = listSec
   for (const secret of secrets) log.registerSecret(secret)
 }
 /** API facts 1: nobody is served over the network without a key by accident. */
-function refuseOpenDoor(config: Config): void {
+function refuseUnprotected(config: Config): void {
   const { host } = parseListenAddr(config.listen_addr)
   if (config.api_key !== undefined || config.allow_no_auth || (isLoopback(host) && !config.http.public)) return
   throw new Failure(
@@ -201,7 +201,7 @@ async function reread(
   try {
     const next = await readSettings(options)
     next.complete(plugins)
-    refuseOpenDoor(next.config)
+    refuseUnprotected(next.config)
     return next
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof Failure)) throw error

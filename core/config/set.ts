@@ -81,8 +81,8 @@ export function checkConfigKey(file: string, path: readonly string[], schema: Sc
 export function editToml(text: string, path: readonly string[], value: unknown, file = 'config.toml'): string {
   const places = indexToml(text)
   const edited = replaceValue(text, places, path, value) ?? insertValue(text, places, path, value)
-  const wanted = overlay(without(plain(parseToml(text)), path), nest(path, value))
-  if (!isDeepStrictEqual(plain(parseToml(edited)), wanted)) {
+  const expected = overlay(without(plain(parseToml(text)), path), nest(path, value))
+  if (!isDeepStrictEqual(plain(parseToml(edited)), expected)) {
     throw new ConfigError([
       {
         file,

@@ -77,7 +77,7 @@ export function expectation(schema: Schema): string {
   const shape = unwrap(schema)
   const rules = listRules(shape)
   const rule = (type: string): unknown => rules.find((item) => item.type === type)?.requirement
-  const said = rules.find((item) => typeof item.message === 'string')?.message
+  const message = rules.find((item) => typeof item.message === 'string')?.message
   switch (shape.type) {
     case 'number': {
       const [min, max] = [rule('min_value'), rule('max_value')]
@@ -94,9 +94,9 @@ export function expectation(schema: Schema): string {
     case 'picklist':
       return `one of ${(shape as unknown as { options: readonly unknown[] }).options.join(', ')}`
     case 'array':
-      return typeof said === 'string' ? said : 'a list of texts'
+      return typeof message === 'string' ? message : 'a list of texts'
     case 'string': {
-      if (typeof said === 'string') return said
+      if (typeof message === 'string') return message
       if (rules.some((item) => item.type === 'url')) return 'a URL'
       return rule('min_length') === undefined ? 'a text' : 'a text that is not empty'
     }

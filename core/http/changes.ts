@@ -74,10 +74,10 @@ function leavesOf(schema: v.GenericSchema): readonly string[] {
 function unwrapped(schema: v.GenericSchema, value: unknown): v.GenericSchema | undefined {
   if ('wrapped' in schema) return unwrapped(schema.wrapped as v.GenericSchema, value)
   if (schema.type !== 'union' || !('options' in schema)) return schema
-  const wanted = Array.isArray(value) ? 'array' : isFields(value) ? 'object' : undefined
+  const expected = Array.isArray(value) ? 'array' : isFields(value) ? 'object' : undefined
   const fitting = (schema.options as v.GenericSchema[])
     .map((option) => unwrapped(option, value))
-    .filter((option) => option?.type === wanted)
+    .filter((option) => option?.type === expected)
   return fitting.length === 1 ? fitting[0] : undefined
 }
 function isFields(value: unknown): value is Fields {

@@ -8,8 +8,11 @@ export function allowsHost(patterns: readonly string[], url: URL): boolean {
   const host = url.hostname.toLowerCase().replace(/\.$/, '')
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port
   return patterns.some((pattern) => {
-    const wanted = pattern.trim().toLowerCase()
+    const normalized = pattern.trim().toLowerCase()
     // An IPv6 address has colons of its own and stands in brackets.
-    return matchesWildcard(wanted, /:[\d*]+$/.test(wanted) && !wanted.endsWith(']') ? `${host}:${port}` : host)
+    return matchesWildcard(
+      normalized,
+      /:[\d*]+$/.test(normalized) && !normalized.endsWith(']') ? `${host}:${port}` : host,
+    )
   })
 }

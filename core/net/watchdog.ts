@@ -40,10 +40,10 @@ export class Watchdog {
   #sleepUntil(at: number): void {
     clearTimeout(this.#timer)
     this.#wakesAt = at
-    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.ceil(at - performance.now())))
+    this.#timer = setTimeout(() => this.#check(), Math.max(1, Math.ceil(at - performance.now())))
     this.#timer.unref()
   }
-  #look(): void {
+  #check(): void {
     this.#wakesAt = Infinity
     const now = performance.now()
     const late: Watched[] = []

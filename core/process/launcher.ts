@@ -269,7 +269,7 @@ function bubblewrap(
 
 /** System folders to read, its own folder to write, and nothing else. A later mount covers an earlier one. */
 function confinedSystem({ folder, read, write, hidden, proxy }: Launch, folders: SystemFolders): readonly string[] {
-  const seen = [...folders.filter(({ link }) => link === undefined).map(({ path }) => path), ...read]
+  const visible = [...folders.filter(({ link }) => link === undefined).map(({ path }) => path), ...read]
   return [
     ...folders.flatMap(({ path, link }) =>
       link === undefined ? ['--ro-bind', path, path] : ['--symlink', link, path],
@@ -283,7 +283,7 @@ function confinedSystem({ folder, read, write, hidden, proxy }: Launch, folders:
     '/dev',
     ...memory('/tmp', TMP_BYTES),
     ...shallowFirst(read).flatMap((path) => ['--ro-bind', path, path]),
-    ...hidden.flatMap((each) => (seen.some((path) => within(each, path)) ? ['--tmpfs', each] : [])),
+    ...hidden.flatMap((each) => (visible.some((path) => within(each, path)) ? ['--tmpfs', each] : [])),
     ...shallowFirst(write).flatMap((path) => ['--bind', path, path]),
     '--bind',
     folder,

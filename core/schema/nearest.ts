@@ -1,10 +1,10 @@
 /** The candidate a misspelt word most likely stands for, or `undefined` when none is close. */
 export function findNearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
-  let least = farthest(word)
+  let minDistance = farthest(word)
   for (const candidate of candidates) {
-    const steps = distance(plain(word), plain(candidate), least)
-    if (steps < least) [best, least] = [candidate, steps]
+    const steps = distance(plain(word), plain(candidate), minDistance)
+    if (steps < minDistance) [best, minDistance] = [candidate, steps]
   }
   return best
 }
@@ -13,16 +13,16 @@ export function findNearest(word: string, candidates: Iterable<string>): string 
  * The candidates that come nearest to a misspelt word or a part of a name, the nearest first; none that would mislead.
  */
 export function listNearest(word: string, candidates: Iterable<string>, maxResults = 3): readonly string[] {
-  const wanted = plain(word)
+  const target = plain(word)
   const limit = farthest(word)
   const ranked = [...new Set(candidates)].flatMap((candidate) => {
     const other = plain(candidate)
-    const steps = distance(wanted, other, limit)
-    const contained = wanted.length > 2 && (other.includes(wanted) || wanted.includes(other))
+    const steps = distance(target, other, limit)
+    const contained = target.length > 2 && (other.includes(target) || target.includes(other))
     return steps < limit
       ? [{ candidate, steps }]
       : contained
-        ? [{ candidate, steps: limit + Math.abs(other.length - wanted.length) }]
+        ? [{ candidate, steps: limit + Math.abs(other.length - target.length) }]
         : []
   })
   return ranked

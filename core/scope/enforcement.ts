@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 
 const name = 'svc:enforced'
-const told = channel(name)
+const enforcements = channel(name)
 const rehearsing = new AsyncLocalStorage<true>()
 
 /**
@@ -10,7 +10,7 @@ const rehearsing = new AsyncLocalStorage<true>()
  * subscribes.
  */
 export function enforced(system: string): void {
-  if (told.hasSubscribers && rehearsing.getStore() !== true) told.publish(system)
+  if (enforcements.hasSubscribers && rehearsing.getStore() !== true) enforcements.publish(system)
 }
 
 /** Runs a probe: what it triggers does not count as enforcement. */
@@ -20,11 +20,11 @@ export function rehearse<T>(work: () => T): T {
 
 /** Calls with the system's name at every enforcement in this process, until the returned function is called. */
 export function onEnforced(listener: (system: string) => void): () => void {
-  const heard = (message: unknown): void => {
+  const onMessage = (message: unknown): void => {
     if (typeof message === 'string') listener(message)
   }
-  subscribe(name, heard)
+  subscribe(name, onMessage)
   return () => {
-    unsubscribe(name, heard)
+    unsubscribe(name, onMessage)
   }
 }

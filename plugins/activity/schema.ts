@@ -1,14 +1,14 @@
 import * as v from 'valibot'
 import type { Level } from './level.ts'
 
-const whole = (most: number, fallback: number) =>
+const whole = (max: number, fallback: number) =>
   v.optional(
     v.pipe(
       v.string(),
-      v.regex(/^\d{1,7}$/, `must be a whole number from 1 to ${most}`),
+      v.regex(/^\d{1,7}$/, `must be a whole number from 1 to ${max}`),
       v.transform(Number),
-      v.minValue(1, `must be a whole number from 1 to ${most}`),
-      v.maxValue(most, `must be a whole number from 1 to ${most}`),
+      v.minValue(1, `must be a whole number from 1 to ${max}`),
+      v.maxValue(max, `must be a whole number from 1 to ${max}`),
     ),
     String(fallback),
   )

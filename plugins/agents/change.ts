@@ -122,9 +122,10 @@ async function modelEdits(
   const isNew = (key: keyof typeof shown): boolean => part?.[key] !== undefined && part[key] !== shown[key]
   // Provider and model belong together: the shown ones may be what `default` resolves to.
   const pair = part && (isNew('provider') || isNew('model')) ? part : undefined
-  const asked = agree('model', typeof body.model === 'string' ? body.model : undefined, pair?.model)
+  const requested = agree('model', typeof body.model === 'string' ? body.model : undefined, pair?.model)
   const provider = agree('provider', body.provider, pair?.provider)
-  const chosen = asked === undefined ? { provider, model: asked } : await agents.modelOf(agent, asked, provider)
+  const chosen =
+    requested === undefined ? { provider, model: requested } : await agents.modelOf(agent, requested, provider)
   // What is shown as `null` and sent back stays; what is set and sent as `null` is removed, which an edit to
   // `undefined` does.
   const removed = (['api_key_env', 'base_url'] as const)

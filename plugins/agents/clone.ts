@@ -17,12 +17,12 @@ const NAME_CHARS = 256
 export async function cloneName(name: string, taken: (name: string) => Promise<boolean>): Promise<string> {
   for (let count = 1; ; count++) {
     const end = count === 1 ? '-clone' : `-clone-${count}`
-    const wanted = `${[...name]
+    const candidate = `${[...name]
       .slice(0, NAME_CHARS - end.length)
       .join('')
       .slice(0, NAME_CHARS - end.length)
       .trimEnd()}${end}`
-    if (!(await taken(wanted))) return wanted
+    if (!(await taken(candidate))) return candidate
   }
 }
 

@@ -45,7 +45,7 @@ export class FamilyService implements Family {
     return this.#queue.run(rootOf(parent), async () => {
       if (!parent.manifest.capabilities.agent_spawn)
         await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
-      const { max_depth: deepest, max_descendants: most } = this.#limits
+      const { max_depth: deepest, max_descendants: max } = this.#limits
       const depth = depthOf(parent) + 1
       if (depth > deepest)
         await this.#deny(
@@ -54,10 +54,10 @@ export class FamilyService implements Family {
         )
       const root = rootOf(parent)
       const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
-      if (live >= most)
+      if (live >= max)
         await this.#deny(
           parent,
-          `there are ${live} agents of this family already, at most ${most} are allowed ` +
+          `there are ${live} agents of this family already, at most ${max} are allowed ` +
             '(plugins.agents.max_descendants)',
         )
       const { inherited } = await import('./child-manifest.ts')

@@ -15,18 +15,18 @@ const unlimitedAtZero = [
  */
 export function exceeds(parent: Manifest, child: Manifest): string | undefined {
   const mine = parent.capabilities
-  const asked = child.capabilities
+  const requested = child.capabilities
   return (
-    firstOutside('capabilities.tools', asked.tools, mine.tools) ??
+    firstOutside('capabilities.tools', requested.tools, mine.tools) ??
     toolLists(parent, child) ??
-    firstOutside('capabilities.network', asked.network.map(lower), mine.network.map(lower)) ??
-    firstOutside('capabilities.memory_read', asked.memory_read, mine.memory_read) ??
-    firstOutside('capabilities.memory_write', asked.memory_write, mine.memory_write) ??
-    firstOutside('capabilities.shell', asked.shell, mine.shell, sameCommand) ??
-    firstOutside('capabilities.agent_message', asked.agent_message, mine.agent_message) ??
-    firstOutside('capabilities.ofp_connect', asked.ofp_connect, mine.ofp_connect) ??
-    flag('capabilities.agent_spawn', asked.agent_spawn, mine.agent_spawn) ??
-    flag('capabilities.ofp_discover', asked.ofp_discover, mine.ofp_discover) ??
+    firstOutside('capabilities.network', requested.network.map(lower), mine.network.map(lower)) ??
+    firstOutside('capabilities.memory_read', requested.memory_read, mine.memory_read) ??
+    firstOutside('capabilities.memory_write', requested.memory_write, mine.memory_write) ??
+    firstOutside('capabilities.shell', requested.shell, mine.shell, sameCommand) ??
+    firstOutside('capabilities.agent_message', requested.agent_message, mine.agent_message) ??
+    firstOutside('capabilities.ofp_connect', requested.ofp_connect, mine.ofp_connect) ??
+    flag('capabilities.agent_spawn', requested.agent_spawn, mine.agent_spawn) ??
+    flag('capabilities.ofp_discover', requested.ofp_discover, mine.ofp_discover) ??
     named('skills', child, parent, 'skills_disabled') ??
     named('mcp_servers', child, parent, 'mcp_disabled') ??
     environment(parent, child) ??
@@ -57,15 +57,15 @@ const lower = (text: string): string => text.toLowerCase()
 
 function firstOutside(
   right: string,
-  asked: readonly string[],
+  requested: readonly string[],
   held: readonly string[],
   contains = containsPattern,
 ): string | undefined {
-  const outside = asked.find((each) => !held.some((one) => contains(one, each)))
+  const outside = requested.find((each) => !held.some((one) => contains(one, each)))
   return outside === undefined ? undefined : `${right}: "${outside}"`
 }
-const flag = (right: string, asked: boolean, held: boolean): string | undefined =>
-  asked && !held ? `${right}: true` : undefined
+const flag = (right: string, requested: boolean, held: boolean): string | undefined =>
+  requested && !held ? `${right}: true` : undefined
 
 /** The lists that narrow the tools count as well: what the parent's lists hold back, the child's must. */
 function toolLists(parent: Manifest, child: Manifest): string | undefined {
@@ -118,8 +118,8 @@ function policies(parent: Manifest, child: Manifest): string | undefined {
   if (parent.metadata['approval'] !== undefined && !same(parent.metadata['approval'], child.metadata['approval']))
     return "metadata.approval: differs from the parent's"
   for (const key of ['workspace', 'workspaces'] as const) {
-    const asked = value(child, key)
-    if (asked !== undefined && !isEmpty(asked) && !same(asked, value(parent, key)))
+    const requested = value(child, key)
+    if (requested !== undefined && !isEmpty(requested) && !same(requested, value(parent, key)))
       return `${key}: another folder than the parent's`
   }
   return undefined
@@ -138,18 +138,19 @@ function sorted(table: unknown): unknown {
 function numbers(parent: Manifest, child: Manifest): string | undefined {
   for (const key of unlimitedAtZero) {
     const held = parent.resources[key] === 0 ? Infinity : parent.resources[key]
-    const asked = child.resources[key] === 0 ? Infinity : child.resources[key]
-    if (asked > held) return `resources.${key}: ${asked === Infinity ? 'no limit' : asked} is more than ${held}`
+    const requested = child.resources[key] === 0 ? Infinity : child.resources[key]
+    if (requested > held)
+      return `resources.${key}: ${requested === Infinity ? 'no limit' : requested} is more than ${held}`
   }
-  const most = (right: string, asked: number, held: number): string | undefined =>
-    asked > held ? `${right}: ${asked} is more than ${held}` : undefined
+  const atMost = (right: string, requested: number, held: number): string | undefined =>
+    requested > held ? `${right}: ${requested} is more than ${held}` : undefined
   return (
-    most(
+    atMost(
       'resources.max_tool_calls_per_minute',
       child.resources.max_tool_calls_per_minute,
       parent.resources.max_tool_calls_per_minute,
     ) ??
-    most('autonomous.max_iterations', child.autonomous.max_iterations, parent.autonomous.max_iterations) ??
-    most('model.max_tokens', child.model.max_tokens, parent.model.max_tokens)
+    atMost('autonomous.max_iterations', child.autonomous.max_iterations, parent.autonomous.max_iterations) ??
+    atMost('model.max_tokens', child.model.max_tokens, parent.model.max_tokens)
   )
 }

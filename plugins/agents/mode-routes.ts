@@ -52,12 +52,12 @@ function modeRoute(agents: AgentService): AnyRoute {
     returns: ModeChanged,
     errors: ['agent_not_found'],
     example: { body: { mode: 'Stable' } },
-    async handle({ params, body: { mode: wanted } }) {
+    async handle({ params, body: { mode: requested } }) {
       const agent =
-        wanted === 'Normal' || wanted === 'Stable'
-          ? await agents.setMode(params.id, wanted)
-          : await agents.setPermission(params.id, wanted)
-      return { status: 'updated' as const, mode: wanted, agent_id: agent.id }
+        requested === 'Normal' || requested === 'Stable'
+          ? await agents.setMode(params.id, requested)
+          : await agents.setPermission(params.id, requested)
+      return { status: 'updated' as const, mode: requested, agent_id: agent.id }
     },
   })
 }

@@ -27,7 +27,7 @@ export async function modelNames(inference: Inference | undefined, catalog?: Cat
  * The model that a name resolves to, for an agent of provider `own`. Without providers it is a model of its own
  * provider.
  */
-export type ChooseModel = (wanted: string, own: string) => Promise<ModelChoice>
+export type ChooseModel = (requested: string, own: string) => Promise<ModelChoice>
 
 /** Warnings about the models that a manifest names. An address of its own may offer any model. */
 export async function modelWarnings(

@@ -16,9 +16,9 @@ export async function pinOf(
   available: readonly string[],
 ): Promise<Pin> {
   const { pinned_model: pinned, model } = document
-  const wanted = pinned === undefined || pinned === '' ? model : await choose(pinned, model.provider)
+  const chosen = pinned === undefined || pinned === '' ? model : await choose(pinned, model.provider)
   return {
-    model: name(wanted),
+    model: name(chosen),
     fallback_models: document.fallback_models.map(name),
     skills: document.skills_disabled ? [] : document.skills.length > 0 ? [...document.skills] : [...available],
   }

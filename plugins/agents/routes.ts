@@ -43,14 +43,14 @@ function listRoute(agents: AgentService): AnyRoute {
     query: ListQuery,
     returns: v.array(AgentSummary),
     async handle({ query }) {
-      const wanted = query.q?.toLowerCase()
+      const needle = query.q?.toLowerCase()
       const state = query.state ?? query.status
       const found = (await agents.list()).filter(
         (agent) =>
           (state === undefined || agent.state === state) &&
-          (wanted === undefined ||
-            agent.name.toLowerCase().includes(wanted) ||
-            agent.manifest.description.toLowerCase().includes(wanted)),
+          (needle === undefined ||
+            agent.name.toLowerCase().includes(needle) ||
+            agent.manifest.description.toLowerCase().includes(needle)),
       )
       const from = Number(query.offset ?? 0)
       return agents.summarise(found.slice(from, query.limit === undefined ? undefined : from + Number(query.limit)))

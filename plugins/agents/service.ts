@@ -172,7 +172,8 @@ export class AgentService implements Agents {
     const agent = await this.require(id)
     const { cloneManifest, cloneName } = await import('./clone.ts')
     const name =
-      options.name ?? (await cloneName(agent.name, async (wanted) => (await this.findByName(wanted)) !== undefined))
+      options.name ??
+      (await cloneName(agent.name, async (candidate) => (await this.findByName(candidate)) !== undefined))
     const { mode, permission, identity, pin, signed_by } = agent.row
     // A clone has at most what the signed one has.
     this.#deps.signatures.admit(signed_by)
@@ -310,19 +311,19 @@ export class AgentService implements Agents {
   }
 
   /** What a name resolves to as the model of an agent. An address of its own may offer a model of any name. */
-  async modelOf({ manifest: { model } }: LoadedAgent, wanted: string, provider?: string): Promise<ModelChoice> {
-    if (provider !== undefined) return { provider, model: wanted }
-    if (model.base_url !== undefined) return { provider: model.provider, model: wanted }
-    return this.#deps.choose(wanted, model.provider)
+  async modelOf({ manifest: { model } }: LoadedAgent, requested: string, provider?: string): Promise<ModelChoice> {
+    if (provider !== undefined) return { provider, model: requested }
+    if (model.base_url !== undefined) return { provider: model.provider, model: requested }
+    return this.#deps.choose(requested, model.provider)
   }
   /** By a model of its provider, an alias, or `provider/model`. Throws like `edit`. */
   async setModel(
     id: string,
-    wanted: string,
+    requested: string,
     provider?: string,
   ): Promise<ModelChoice & { readonly warnings: readonly string[] }> {
     const agent = await this.require(id)
-    const chosen = await this.modelOf(agent, wanted, provider)
+    const chosen = await this.modelOf(agent, requested, provider)
     const changed = await this.edit(id, { 'model.model': chosen.model, 'model.provider': chosen.provider })
     const [names, warnings] = await Promise.all([
       this.#deps.names(),

@@ -69,8 +69,8 @@ export class Signatures {
 
   /** The warning about a manifest without a signature. There is none where nobody could have signed. */
   warnings(signedBy: string | null): readonly string[] {
-    const asked = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
-    return asked && signedBy === null ? ['the manifest is not signed'] : []
+    const isExpected = this.#config.policy === 'warn' && this.#config.trusted_signers.length > 0
+    return isExpected && signedBy === null ? ['the manifest is not signed'] : []
   }
 }
 

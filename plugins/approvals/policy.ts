@@ -18,12 +18,12 @@ export function policyOf(
   const { metadata } = agent.manifest
   const made = metadata['parent_agent_id'] !== undefined
   const parsed = v.safeParse(Policy, metadata['approval'])
-  const asked = parsed.success ? parsed.output : undefined
+  const ownRisk = parsed.success ? parsed.output : undefined
   const named = own(config.agents, agent.name)
   const configured = own(config.agents, agent.id) ?? (made && named ? stricter(named, config.policy) : named)
-  if (configured === undefined && asked !== undefined && !made) return asked
+  if (configured === undefined && ownRisk !== undefined && !made) return ownRisk
   const base = configured ?? config.policy
-  return asked === undefined ? base : stricter(base, asked)
+  return ownRisk === undefined ? base : stricter(base, ownRisk)
 }
 
 function own(agents: ApprovalsConfig['agents'], key: string): Policy | undefined {

@@ -3,19 +3,19 @@ import type { AuditChange } from './contract.ts'
 
 /** Characters of one value that are kept, and keys that are named. */
 const VALUE = 160
-const MOST = 40
+const MAX_KEYS = 40
 const DEPTH = 6
 
 /** The keys that differ, each with its value before and after; a key that is named like a secret shows neither. */
 export function describeChange({ before, after }: AuditChange): string {
   const [old, now] = [flat(before), flat(after)]
   const keys = [...new Set([...old.keys(), ...now.keys()])].filter((key) => old.get(key) !== now.get(key))
-  const named = keys.slice(0, MOST).map((key) => {
+  const named = keys.slice(0, MAX_KEYS).map((key) => {
     const show = (value: string | undefined): string =>
       value === undefined ? 'unset' : isSecret(key) ? '***' : shortened(value)
     return `${key} from ${show(old.get(key))} to ${show(now.get(key))}`
   })
-  return [...named, ...(keys.length > MOST ? [`and ${keys.length - MOST} more`] : [])].join('; ')
+  return [...named, ...(keys.length > MAX_KEYS ? [`and ${keys.length - MAX_KEYS} more`] : [])].join('; ')
 }
 
 const isSecret = (key: string): boolean => key.split('.').some((part) => namesSecret(part))

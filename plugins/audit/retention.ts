@@ -11,7 +11,7 @@ const pause = (): Promise<void> =>
     setImmediate(resolve)
   })
 
-export interface TrimParts {
+export interface TrimDeps {
   readonly trail: AuditStore
   readonly checkpoints: Checkpoints
   readonly audit: Pick<Audit, 'entry'>
@@ -24,7 +24,7 @@ export interface TrimParts {
  * Each step moves the origin, records that in the trail itself, and drops nothing that does not verify. Returns the
  * number of dropped entries.
  */
-export async function trim({ trail, checkpoints, audit, log, signal }: TrimParts, before: string): Promise<number> {
+export async function trim({ trail, checkpoints, audit, log, signal }: TrimDeps, before: string): Promise<number> {
   let dropped = 0
   for (;;) {
     if (signal.aborted) return dropped

@@ -40,7 +40,7 @@ export default definePlugin({
     hooks.on(DaemonListening, () =>
       run(async () => {
         const service = await backups()
-        await service.tell()
+        await service.recordRestore()
         await service.sweep()
       }),
     )

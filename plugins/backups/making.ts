@@ -16,7 +16,7 @@ export const SEALED_KEY = 'home/vault.key.sealed'
 const CONFIG = 'config.json'
 const MAX_SKIPPED = 1_000
 
-export interface MakingParts {
+export interface BackupMakerDeps {
   readonly databaseSnapshots: DatabaseSnapshots
   readonly folder: BackupFolder
   readonly version: string
@@ -37,7 +37,7 @@ export interface MadeBackup {
  * name only when it is complete and on disk. `kind` becomes part of the name.
  */
 export async function makeBackup(
-  { databaseSnapshots, folder, version, config, now, id }: MakingParts,
+  { databaseSnapshots, folder, version, config, now, id }: BackupMakerDeps,
   options: { readonly passphrase?: string | undefined; readonly kind?: string; readonly signal?: AbortSignal },
 ): Promise<MadeBackup> {
   const database = databaseSnapshots.databaseName()

@@ -82,8 +82,8 @@ export class OpenedArchive implements Disposable {
       (await this.#small(CODE, 128)).toString('latin1').trim(),
     ]
     const given = Buffer.from(/^[0-9a-f]{64}$/.test(code) ? code : '', 'hex')
-    const wanted = codeOf(key, bytes)
-    if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
+    const expected = codeOf(key, bytes)
+    if (given.length !== expected.length || !timingSafeEqual(given, expected))
       refuse(
         'its manifest was not signed with the key of this vault: it was made by another installation, or was ' +
           'changed since. In another home, restore an archive made with --passphrase, or copy vault.key there first',
@@ -123,14 +123,14 @@ export class OpenedArchive implements Disposable {
     if (size !== file.size || digest.digest('hex') !== file.sha256) refuse(`"${file.name}" differs from its manifest`)
   }
 
-  async #small(name: string, most: number): Promise<Buffer> {
+  async #small(name: string, maxBytes: number): Promise<Buffer> {
     const entry = this.#entries.get(name) ?? refuse(`it has no ${name}`)
-    if (entry.uncompressedSize > most) refuse(`${name} is too large`)
+    if (entry.uncompressedSize > maxBytes) refuse(`${name} is too large`)
     const chunks: Buffer[] = []
     let size = 0
     try {
       for await (const chunk of await this.#zip.openReadStreamPromise(entry)) {
-        if (!Buffer.isBuffer(chunk) || (size += chunk.length) > most) throw new Error('too large')
+        if (!Buffer.isBuffer(chunk) || (size += chunk.length) > maxBytes) throw new Error('too large')
         chunks.push(chunk)
       }
     } catch (error) {

@@ -3,11 +3,11 @@ import type { DatabaseSnapshots } from 'svc/internal'
 import type { Audit } from '../audit/contract.ts'
 import { refuseFullDisk } from './folder.ts'
 import type { BackupFolder, StoredBackup } from './folder.ts'
-import type { MadeBackup, MakingParts } from './making.ts'
+import type { MadeBackup, BackupMakerDeps } from './making.ts'
 import type { ArchiveLimits } from './opened.ts'
 import type { Manifest } from './schema.ts'
 
-export interface BackupParts extends MakingParts {
+export interface BackupDeps extends BackupMakerDeps {
   readonly databaseSnapshots: DatabaseSnapshots
   readonly folder: BackupFolder
   readonly audit: Audit
@@ -17,15 +17,15 @@ export interface BackupParts extends MakingParts {
 
 /** Makes archives and puts them back, one act at a time. */
 export class Backups {
-  readonly #parts: BackupParts
+  readonly #deps: BackupDeps
   #busy: string | undefined
   #swept: Promise<void> | undefined
-  constructor(parts: BackupParts) {
-    this.#parts = parts
+  constructor(deps: BackupDeps) {
+    this.#deps = deps
   }
 
   list(): Promise<readonly StoredBackup[]> {
-    return this.#parts.folder.list()
+    return this.#deps.folder.list()
   }
 
   /**
@@ -33,7 +33,7 @@ export class Backups {
    */
   create(passphrase: string | undefined, signal: AbortSignal): Promise<MadeBackup> {
     return this.#alone('a backup', async () => {
-      const { folder, limits } = this.#parts
+      const { folder, limits } = this.#deps
       if ((await folder.names()).length >= limits.maxBackups)
         throw new Refusal(
           'conflict',
@@ -46,7 +46,7 @@ export class Backups {
   /** Throws `backup_not_found`. */
   remove(filename: string): Promise<void> {
     return this.#alone('a removal', async () => {
-      const { folder, audit } = this.#parts
+      const { folder, audit } = this.#deps
       await folder.find(filename)
       // Recorded before it is done: an unrecorded removal would be worse than a record of one that failed.
       await audit.write({ event: 'backup_deleted', details: `backup ${filename} deleted` })
@@ -64,7 +64,7 @@ export class Backups {
     signal: AbortSignal,
   ): Promise<{ readonly manifest: Manifest; readonly files: number; readonly previous: string }> {
     return this.#alone('a restore', async () => {
-      const { folder, databaseSnapshots, limits, audit, restart, now, id } = this.#parts
+      const { folder, databaseSnapshots, limits, audit, restart, now, id } = this.#deps
       const file = await folder.find(filename)
       const { stageRestore } = await import('./restoring.ts')
       const staged = await stageRestore(databaseSnapshots, limits, {
@@ -91,8 +91,8 @@ export class Backups {
   }
 
   /** Records in the trail what the last start restored. */
-  async tell(): Promise<void> {
-    const { databaseSnapshots, audit } = this.#parts
+  async recordRestore(): Promise<void> {
+    const { databaseSnapshots, audit } = this.#deps
     const restored = databaseSnapshots.completedSwap()
     if (!restored) return
     await audit.write({
@@ -108,8 +108,8 @@ export class Backups {
 
   async #sweep(): Promise<void> {
     const { sweepRestores } = await import('./restoring.ts')
-    await this.#parts.folder.sweep()
-    await sweepRestores(this.#parts.databaseSnapshots, undefined)
+    await this.#deps.folder.sweep()
+    await sweepRestores(this.#deps.databaseSnapshots, undefined)
   }
 
   async #make(options: {
@@ -118,8 +118,8 @@ export class Backups {
     readonly signal: AbortSignal
   }): Promise<MadeBackup> {
     const { makeBackup } = await import('./making.ts')
-    const made = await makeBackup(this.#parts, options)
-    await this.#parts.audit.write({
+    const made = await makeBackup(this.#deps, options)
+    await this.#deps.audit.write({
       event: 'backup_created',
       details: `backup ${made.filename} made: ${made.manifest.files.length} files, ${made.sizeBytes} bytes`,
     })
@@ -132,7 +132,7 @@ export class Backups {
     this.#busy = what.replace(/^a /, 'A ')
     try {
       await this.sweep()
-      return await refuseFullDisk(this.#parts.databaseSnapshots.homeDir, work)
+      return await refuseFullDisk(this.#deps.databaseSnapshots.homeDir, work)
     } finally {
       this.#busy = undefined
     }

@@ -127,9 +127,9 @@ function toFailure(error: unknown, url: string): UpstreamFailure {
       { reason: 'network', retry: 'never', cause: error },
     )
   if (!(error instanceof UpstreamFailure)) throw error
-  const said =
+  const reason =
     error.reason === 'malformed' && error.system === SYSTEM ? error.message : `could not be read: ${error.message}`
-  return new UpstreamFailure(SYSTEM, `The registry at ${url} ${said.replace(/\.$/, '')}. The catalog is unchanged.`, {
+  return new UpstreamFailure(SYSTEM, `The registry at ${url} ${reason.replace(/\.$/, '')}. The catalog is unchanged.`, {
     reason: error.reason,
     retry: error.retry,
     cause: error,

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 
 const usd = v.pipe(v.number(), v.minValue(0), v.maxValue(100_000))
-const text = (most: number) =>
+const text = (max: number) =>
   v.pipe(
     v.string(),
     v.trim(),
     v.nonEmpty('must not be empty'),
-    v.maxLength(most),
+    v.maxLength(max),
     v.check((value) => !/\p{Cc}/u.test(value), 'must not hold control characters'),
   )
 export const Tier = v.picklist(['frontier', 'smart', 'balanced', 'fast', 'local', 'custom'])

@@ -31,12 +31,12 @@ export class Chains {
   deadlocks(from: string, sessionId: string): boolean {
     const waiting = new Set([from])
     for (let at = this.#sendings.get(from); at; at = this.#sendings.get(at.from)) waiting.add(at.from)
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const visit = (session: string, before: string | undefined): boolean => {
       for (const [turnId, sending] of this.#sendings) {
         if (turnId === before) break
-        if (sending.sessionId !== session || seen.has(turnId)) continue
-        seen.add(turnId)
+        if (sending.sessionId !== session || visited.has(turnId)) continue
+        visited.add(turnId)
         if (waiting.has(turnId)) return true
         // What this turn itself waits for.
         for (const [answering, next] of this.#sendings)

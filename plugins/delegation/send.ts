@@ -11,7 +11,7 @@ import type { Chains } from './chains.ts'
 
 const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
-export interface SendParts {
+export interface SendDeps {
   readonly agents: Agents
   readonly chat: Chat
   readonly audit: Audit
@@ -24,7 +24,7 @@ export interface SendParts {
  * worded for the model.
  */
 export async function send(
-  { agents, chat, audit, chains, maxDepth }: SendParts,
+  { agents, chat, audit, chains, maxDepth }: SendDeps,
   to: string,
   message: string,
   key: string,

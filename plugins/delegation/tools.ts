@@ -3,9 +3,9 @@ import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agent, Family, Capability } from '../agents/contract.ts'
 import { resolveAgent, send } from './send.ts'
-import type { SendParts } from './send.ts'
+import type { SendDeps } from './send.ts'
 
-const texts = (most: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(most))
+const texts = (max: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(max))
 const whom = v.pipe(v.string(), v.minLength(1), v.maxLength(256), v.description('Id or name of the agent'))
 
 const Spawn = v.object({
@@ -19,11 +19,8 @@ const Spawn = v.object({
   shell: v.optional(v.pipe(texts(500), v.description('Commands it may run'))),
 })
 
-export function delegationTools(
-  parts: SendParts & { readonly family: Family },
-  timeoutSecs: number,
-): readonly AnyTool[] {
-  const { agents, family } = parts
+export function delegationTools(deps: SendDeps & { readonly family: Family }, timeoutSecs: number): readonly AnyTool[] {
+  const { agents, family } = deps
   const ask = defineTool({
     name: 'agent_send',
     risk: 'write',
@@ -39,7 +36,7 @@ export function delegationTools(
       message: v.pipe(v.string(), v.minLength(1)),
       conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), ''),
     }),
-    run: (input, call) => send(parts, input.agent_id, input.message, input.conversation_key, call),
+    run: (input, call) => send(deps, input.agent_id, input.message, input.conversation_key, call),
   })
   const spawn = defineTool({
     name: 'agent_spawn',

@@ -21,15 +21,17 @@ export async function storedType(
   declared: string | undefined,
   filename: string,
 ): Promise<string | undefined> {
-  const said = declared?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const declaredType = declared?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const found = await mediaTypeOf(content)
   // A drawing is text, with scripts where its author likes.
-  if (said.startsWith('image/') && said !== 'image/svg+xml' && !found.startsWith('image/')) return undefined
+  if (declaredType.startsWith('image/') && declaredType !== 'image/svg+xml' && !found.startsWith('image/'))
+    return undefined
   // Text in an older encoding is known by its sender only.
-  const isText = found === 'text/plain' || (found === UNKNOWN && said.startsWith('text/') && !content.includes(0))
+  const isText =
+    found === 'text/plain' || (found === UNKNOWN && declaredType.startsWith('text/') && !content.includes(0))
   if (!isText) return /^[a-z]+\/(?:xml|html)$|\+xml$|javascript/.test(found) ? UNKNOWN : found
   const extension = filename.slice(filename.lastIndexOf('.') + 1).toLowerCase()
-  const kind = [said, extension].find((key) => Object.hasOwn(texts, key))
+  const kind = [declaredType, extension].find((key) => Object.hasOwn(texts, key))
   return (kind === undefined ? undefined : texts[kind]) ?? TEXT
 }
 

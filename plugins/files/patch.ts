@@ -159,17 +159,17 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
   return crlf ? result.replaceAll('\n', '\r\n') : result
 }
 
-function find(lines: readonly string[], wanted: readonly string[], from: number): number {
+function find(lines: readonly string[], expected: readonly string[], from: number): number {
   for (const same of [(a: string, b: string) => a === b, (a: string, b: string) => a.trimEnd() === b.trimEnd()]) {
-    for (let at = from; at + wanted.length <= lines.length; at++) {
-      if (wanted.every((line, index) => same(lines[at + index] ?? '', line))) return at
+    for (let at = from; at + expected.length <= lines.length; at++) {
+      if (expected.every((line, index) => same(lines[at + index] ?? '', line))) return at
     }
   }
   return -1
 }
-const notFound = (path: string, wanted: readonly string[]): Refusal =>
+const notFound = (path: string, expected: readonly string[]): Refusal =>
   new Refusal(
     'conflict',
     `"${path}" does not hold these lines, in this place; read it ` +
-      `again:\n${wanted.slice(0, 5).join('\n').slice(0, 500)}`,
+      `again:\n${expected.slice(0, 5).join('\n').slice(0, 500)}`,
   )

@@ -97,10 +97,10 @@ export class Devices {
 
   /** Stores when devices were last seen: not at every request, and not when there was none. */
   async note(): Promise<void> {
-    const seen = [...this.#byDigest.values()].filter(({ lastSeen, written }) => lastSeen > written)
-    if (seen.length === 0) return
+    const unwritten = [...this.#byDigest.values()].filter(({ lastSeen, written }) => lastSeen > written)
+    if (unwritten.length === 0) return
     await this.#store.commit(
-      ...seen.map((device) => {
+      ...unwritten.map((device) => {
         const at = device.lastSeen
         return {
           ...this.#store.seen(device.row.id, at),

@@ -13,9 +13,9 @@ export class PairingStore {
   sweep(now: string, maxAttempts: number): Statement {
     return this.#db.sql`DELETE FROM pairing_code WHERE expires_at <= ${now} OR attempts >= ${maxAttempts}`
   }
-  insertCode({ id, digest, expires_at: expiresAt }: CodeRow, most: number): Statement {
+  insertCode({ id, digest, expires_at: expiresAt }: CodeRow, max: number): Statement {
     return this.#db.sql`INSERT INTO pairing_code (id, digest, expires_at, attempts)
-      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_code) < ${most} THEN ${id} END, ${digest}, ${expiresAt}, 0)`
+      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_code) < ${max} THEN ${id} END, ${digest}, ${expiresAt}, 0)`
   }
   /** A wrong code counts against every pending code: which one was meant is unknown. */
   countAttempt(now: string): Statement {
@@ -38,13 +38,9 @@ export class PairingStore {
     return this.#db.sql`DELETE FROM pairing_code WHERE id = ${id}`
   }
 
-  insertDevice(
-    device: DeviceRow,
-    code: { readonly id: string; readonly maxAttempts: number },
-    most: number,
-  ): Statement {
+  insertDevice(device: DeviceRow, code: { readonly id: string; readonly maxAttempts: number }, max: number): Statement {
     return this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
-      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${most}
+      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${max}
           AND EXISTS (
             SELECT 1 FROM pairing_code
             WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}

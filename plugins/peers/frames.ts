@@ -54,16 +54,16 @@ export function frame(content: Uint8Array): Buffer {
 
 /** Splits a byte stream into frame contents. Buffers at most one frame; refuses a longer one by its length. */
 export class FrameReader {
-  #most: number
+  #maxBytes: number
   #chunks: Buffer[] = []
   #size = 0
-  /** `mostBytes` may be raised once, when the handshake is done. */
-  constructor(mostBytes = OPEN_BYTES) {
-    this.#most = mostBytes
+  /** `maxBytes` may be raised once, when the handshake is done. */
+  constructor(maxBytes = OPEN_BYTES) {
+    this.#maxBytes = maxBytes
   }
 
-  raise(mostBytes: number): void {
-    this.#most = mostBytes
+  raise(maxBytes: number): void {
+    this.#maxBytes = maxBytes
   }
 
   /** The contents of the frames that are whole now. Throws for one that is too long or empty. */
@@ -75,7 +75,8 @@ export class FrameReader {
       if (this.#size < LENGTH_BYTES) break
       const length = this.#first(LENGTH_BYTES).readUInt32BE(0)
       if (length === 0) throw new LinkRefusal(400, 'A frame is empty')
-      if (length > this.#most) throw new LinkRefusal(400, `A frame of ${length} bytes is longer than ${this.#most}`)
+      if (length > this.#maxBytes)
+        throw new LinkRefusal(400, `A frame of ${length} bytes is longer than ${this.#maxBytes}`)
       // Put together once it is whole: a long frame in small pieces would be copied with each of them.
       if (this.#size < LENGTH_BYTES + length) break
       const whole = this.#first(LENGTH_BYTES + length)

@@ -1,25 +1,25 @@
 import { HANDSHAKE_MS } from './handshake.ts'
 
-const MOST = 32
+const MAX_HALF_OPEN = 32
 
 /**
  * Connections that have proven nothing yet, limited in number and time, so that a stranger cannot use up all of them.
  */
 export class HalfOpen {
   readonly #since = new Map<symbol, number>()
-  readonly #most: number
+  readonly #max: number
   /** Monotonic milliseconds. */
   readonly #now: () => number
-  constructor(now: () => number, most = MOST) {
+  constructor(now: () => number, max = MAX_HALF_OPEN) {
     this.#now = now
-    this.#most = most
+    this.#max = max
   }
 
   /** A slot, to be released when the handshake ends; `undefined` when all are in use. */
   enter(): (() => void) | undefined {
     const now = this.#now()
     for (const [place, since] of this.#since) if (now - since > HANDSHAKE_MS) this.#since.delete(place)
-    if (this.#since.size >= this.#most) return undefined
+    if (this.#since.size >= this.#max) return undefined
     const place = Symbol('half-open link')
     this.#since.set(place, now)
     return () => {

@@ -1,13 +1,13 @@
 /** A clock may be wrong by this much; what is older is no longer accepted, so it need not be remembered either. */
 export const WINDOW_MS = 300_000
-const MOST = 100_000
+const MAX_NONCES = 100_000
 
 /** Nonces used within the clock window. Only authenticated nonces are stored, so a stranger cannot fill the memory. */
 export class Replays {
   readonly #until = new Map<string, number>()
-  readonly #most: number
-  constructor(most = MOST) {
-    this.#most = most
+  readonly #max: number
+  constructor(max = MAX_NONCES) {
+    this.#max = max
   }
 
   get size(): number {
@@ -21,7 +21,7 @@ export class Replays {
       if (until >= now) break
       this.#until.delete(known)
     }
-    if (this.#until.has(nonce) || this.#until.size >= this.#most) return false
+    if (this.#until.has(nonce) || this.#until.size >= this.#max) return false
     this.#until.set(nonce, Math.max(now, sentAt) + WINDOW_MS)
     return true
   }

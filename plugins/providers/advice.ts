@@ -27,9 +27,9 @@ export function advise(
     invalid_request: aboutImages(request),
   }[error.reason as string]
   const suffix = `${tries > 1 ? ` (${tries} tries)` : ''}${advice === undefined ? '' : `. ${advice}`}`
-  const said = withoutKey(error.message, key)
-  if (suffix === '' && said === error.message) return error
-  return new UpstreamFailure(error.system, said.replace(/\.$/, '') + suffix, {
+  const message = withoutKey(error.message, key)
+  if (suffix === '' && message === error.message) return error
+  return new UpstreamFailure(error.system, message.replace(/\.$/, '') + suffix, {
     reason: error.reason,
     retry: error.retry,
     ...(error.retryAfterSecs !== undefined && { retryAfterSecs: error.retryAfterSecs }),
@@ -58,10 +58,10 @@ const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).orig
 
 /** What to do about a request that was refused as it is, where an image may be why. */
 function aboutImages(request: Pick<CompletionRequest, 'turns'>): string | undefined {
-  const asked = request.turns.filter((turn) => turn.role === 'user')
-  const images = asked.filter(({ parts }) => parts.some(({ type }) => type === 'image'))
+  const questions = request.turns.filter((turn) => turn.role === 'user')
+  const images = questions.filter(({ parts }) => parts.some(({ type }) => type === 'image'))
   if (images.length === 0) return undefined
-  return images.at(-1) === asked.at(-1)
+  return images.at(-1) === questions.at(-1)
     ? 'The model may not read this image: send the message without it, or use another model.'
     : 'The model may not read an image of an earlier message: use another model, or begin a new session.'
 }

@@ -67,7 +67,7 @@ export interface Inference {
    * The provider and model that a name resolves to for an agent of provider `own`: a model that provider lists, else an
    * alias, else `provider/model`, else an unknown model of that provider.
    */
-  choose(wanted: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
+  choose(requested: string, own: string): Promise<{ readonly provider: string; readonly model: string }>
   /** Throws `forbidden` for an address that no provider may be called at, whatever its source. Sends nothing. */
   admit(baseUrl: string): Promise<void>
   /** A warning that there may be no such model; `undefined` when it is known, or cannot be checked. */

@@ -38,11 +38,11 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderD
     if (driver && name === undefined)
       throw new Refusal('invalid_request', `Provider ${provider} has no usual model that embeds: name one`)
     const model = await resolve({ ...choice, provider, model: name ?? '' })
-    const { texts: most, chars } = driver?.embedding ?? USUAL
+    const { texts: maxTexts, chars } = driver?.embedding ?? USUAL
     const vectors: Float32Array[] = []
     let input = 0
     let estimated = false
-    for (const part of parts(texts, most, chars)) {
+    for (const part of parts(texts, maxTexts, chars)) {
       const { vectors: some, usage } = await embedPart(
         model,
         { model: model.model, texts: part, ...(choice.purpose && { purpose: choice.purpose }) },
@@ -90,11 +90,11 @@ export function createEmbedder({ connections, calls, resolve, usual }: EmbedderD
 /**
  * As many texts as fit into one request. A text that is too long is sent alone, for the provider to cut or to refuse.
  */
-function* parts(texts: readonly string[], most: number, chars: number): Generator<readonly string[]> {
+function* parts(texts: readonly string[], maxTexts: number, chars: number): Generator<readonly string[]> {
   let part: string[] = []
   let held = 0
   for (const text of texts) {
-    if (part.length > 0 && (part.length >= most || held + text.length > chars)) {
+    if (part.length > 0 && (part.length >= maxTexts || held + text.length > chars)) {
       yield part
       part = []
       held = 0

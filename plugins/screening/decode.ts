@@ -1,6 +1,6 @@
 const RUNS = 64
 const BYTES = 262_144
-const LEAST = 24
+const MIN_CHARS = 24
 
 /** Which characters base64 has, both alphabets. */
 const base64: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) =>
@@ -18,7 +18,7 @@ export function decoded(text: string): string {
       if (from < 0) from = at
       continue
     }
-    if (from >= 0 && at - from >= LEAST) {
+    if (from >= 0 && at - from >= MIN_CHARS) {
       const run = text.slice(from, Math.min(at, from + BYTES))
       const plain = Buffer.from(run, run.length % 2 === 0 && /^[0-9a-f]+$/i.test(run) ? 'hex' : 'base64')
       if (isText(plain)) {
@@ -30,18 +30,18 @@ export function decoded(text: string): string {
   }
   const first = text.indexOf('%')
   if (first >= 0 && /(?:%[0-9a-f]{2}[^%]{0,24}){4}/i.test(text.slice(first, first + BYTES)))
-    parts.push(percent(text.slice(first > LEAST ? first - LEAST : 0, first + BYTES)))
+    parts.push(percent(text.slice(first > MIN_CHARS ? first - MIN_CHARS : 0, first + BYTES)))
   return parts.join('\n')
 }
 
 function isText(bytes: Buffer): boolean {
   let odd = 0
-  const most = Math.min(bytes.byteLength, 4096)
-  for (let at = 0; at < most; at++) {
+  const length = Math.min(bytes.byteLength, 4096)
+  for (let at = 0; at < length; at++) {
     const byte = bytes[at] ?? 0
     if ((byte < 0x20 && byte !== 9 && byte !== 10 && byte !== 13) || byte > 0x7e) odd++
   }
-  return most >= 12 && odd * 10 < most
+  return length >= 12 && odd * 10 < length
 }
 
 function percent(text: string): string {

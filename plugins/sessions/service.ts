@@ -84,14 +84,14 @@ export class SessionService implements Sessions {
       this.#summaries.current(sessionId),
     ])
     const messages: Message[] = summary === undefined ? [] : [toNote(summary)]
-    let asked = false
+    let hasQuestion = false
     for (let at = found.length - 1; at >= 0; at--) {
       const row = found[at]
       if (!row || (summary !== undefined && row.turn_id !== turnId && !isAfter(row, summary))) continue
-      asked ||= opensTurn(row)
-      if (asked || summary !== undefined) messages.push(toMessage(row))
+      hasQuestion ||= opensTurn(row)
+      if (hasQuestion || summary !== undefined) messages.push(toMessage(row))
     }
-    if (asked) return messages
+    if (hasQuestion) return messages
     // The turn alone exceeds the limit: without the question there is nothing to answer.
     const own = await this.turn(sessionId, turnId)
     return summary === undefined || own.length === 0 ? own : [toNote(summary), ...own]

@@ -6,8 +6,8 @@ const TITLE_CHARS = 80
 export function titleOf(blocks: string): string {
   const quoted = /^\[\{"type":"text","text":"((?:[^"\\]|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*)/.exec(blocks)?.[1]
   if (quoted === undefined) return ''
-  const said = readOwnJson(`"${quoted}"`)
-  const text = String(said)
+  const parsed = readOwnJson(`"${quoted}"`)
+  const text = String(parsed)
     .toWellFormed()
     .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
     .trim()

@@ -142,12 +142,12 @@ function reasonOf(error: Error): string {
   const { cause } = error
   // In a body (RFC 6749, 5.2), or in a header when it requires other client credentials.
   const challenge = v.safeParse(v.tupleWithRest([v.object({ parameters: ProviderError })], v.unknown()), cause)
-  const said = challenge.success
+  const parameters = challenge.success
     ? challenge.output[0].parameters
     : v.is(ProviderError, error)
       ? v.parse(ProviderError, error)
       : {}
-  return [error.message, ...Object.values(said), ...(cause instanceof Error ? [reasonOf(cause)] : [])]
+  return [error.message, ...Object.values(parameters), ...(cause instanceof Error ? [reasonOf(cause)] : [])]
     .join(': ')
     .slice(0, 500)
 }

@@ -31,24 +31,24 @@ export function createGauges(
     'svc_cost_usd_today',
     'What calls of models cost since the day began (UTC), as far as their prices are known.',
   )
-  const told = { agents: false, panics: 0, restarts: 0 }
+  const reported = { agents: false, panics: 0, restarts: 0 }
 
   hooks.on(AgentSpawned, () => {
-    if (told.agents) total.add()
+    if (reported.agents) total.add()
   })
 
   return async () => {
     const list = (await agents()?.list()) ?? []
     active.set(list.filter((agent) => agent.state === 'Running').length)
     registered.set(list.length)
-    if (!told.agents) total.add(list.length)
-    told.agents = true
+    if (!reported.agents) total.add(list.length)
+    reported.agents = true
     const spent = await spending()?.spent()
     if (spent) cost.set(spent.dayNano / 1e9)
     const { panicCount, restartCount } = daemon.health()
-    panics.add(panicCount - told.panics)
-    restarts.add(restartCount - told.restarts)
-    told.panics = panicCount
-    told.restarts = restartCount
+    panics.add(panicCount - reported.panics)
+    restarts.add(restartCount - reported.restarts)
+    reported.panics = panicCount
+    reported.restarts = restartCount
   }
 }

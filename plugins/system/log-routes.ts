@@ -26,10 +26,10 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
       streams: LogEvent,
       feed: true,
       handle({ query: { level, filter, tail }, signal }) {
-        const wanted = ({ line }: NumberedLine): boolean =>
+        const matches = ({ line }: NumberedLine): boolean =>
           ranks[line.level] <= ranks[level] &&
           (filter === undefined || `${line.tag} ${line.message}`.toLowerCase().includes(filter.toLowerCase()))
-        return follow(logs, wanted, tail, signal)
+        return follow(logs, matches, tail, signal)
       },
     }),
   ]
@@ -37,18 +37,18 @@ export function logRoutes(logs: Logs): readonly AnyRoute[] {
 
 async function* follow(
   logs: Logs,
-  wanted: (line: NumberedLine) => boolean,
+  matches: (line: NumberedLine) => boolean,
   tail: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent> {
   const waiting: NumberedLine[] = logs
     .recent(Infinity)
-    .filter(wanted)
+    .filter(matches)
     .slice(tail === 0 ? Infinity : -tail)
   let missed = 0
   let wake = (): void => {}
   const leave = logs.follow((line) => {
-    if (!wanted(line)) return
+    if (!matches(line)) return
     if (waiting.length >= MAX_QUEUED_LINES) {
       waiting.shift()
       missed++

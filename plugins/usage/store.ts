@@ -67,19 +67,19 @@ export class UsageStore {
   }
 
   /** Adds at most `most` records to the sums; how many numbers it went on by. */
-  async fold(most: number): Promise<number> {
-    await this.#db.batch(this.#folding(most))
+  async fold(maxRows: number): Promise<number> {
+    await this.#db.batch(this.#folding(maxRows))
     const row = await this.#db.one<{ added: number }>`SELECT to_id - from_id AS added FROM usage_fold WHERE id = 1`
     return row?.added ?? 0
   }
 
   /** The first statement holds the row until the end, so that claims of several processes follow each other. */
-  #folding(most: number): Statement[] {
+  #folding(maxRows: number): Statement[] {
     // A transaction of another process may bring older records than it is itself; after this long it has ended.
     const settled = this.#db.dialect === 'sqlite' ? '~' : new Date(Date.now() - SETTLED_MS).toISOString()
     return [
       this.#db.sql`UPDATE usage_fold SET from_id = to_id, to_id = COALESCE((SELECT id FROM usage_record
-        WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${most} AS BIGINT)
+        WHERE id > usage_fold.to_id AND id <= usage_fold.to_id + CAST(${maxRows} AS BIGINT)
         AND recorded_at || '' < ${settled} ORDER BY id DESC LIMIT 1), to_id) WHERE id = 1`,
       this.#db.sql`INSERT INTO usage_tally (scope, period, nano, tokens, calls, unpriced)
         SELECT CASE WHEN span.own = 1 THEN agent_id ELSE '' END AS scope, substr(hour, 1, span.length) AS period,
@@ -131,13 +131,13 @@ export class UsageStore {
     claim: Claim,
     limits: { readonly all: SpendLimits; readonly agent: SpendLimits },
     at: string,
-    most: number,
+    maxRows: number,
   ): Promise<boolean> {
     const { all, agent } = limits
     const { id, agentId, nano, tokens, expiresAt } = claim
     const [hour, day, month] = [at.slice(0, 13), at.slice(0, 10), at.slice(0, 7)]
     const outcomes = await this.#db.batch([
-      ...this.#folding(most),
+      ...this.#folding(maxRows),
       this.#db.sql`DELETE FROM usage_claim WHERE expires_at <= ${at}`,
       this.#db.sql`INSERT INTO usage_claim (id, agent_id, nano, tokens, expires_at)
         SELECT CAST(${id} AS TEXT), CAST(${agentId} AS TEXT), CAST(${nano} AS BIGINT), CAST(${tokens} AS BIGINT),

@@ -49,9 +49,9 @@ export class Reader {
     }
   }
   /** A count of items, each of which has at least one byte. */
-  count(most: number, what: string): number {
+  count(max: number, what: string): number {
     const value = this.u32()
-    if (value > most) throw new ModuleProblem(`${value} ${what} are more than ${most}`)
+    if (value > max) throw new ModuleProblem(`${value} ${what} are more than ${max}`)
     return value
   }
   s32(): bigint {
@@ -71,9 +71,9 @@ export class Reader {
   #signed(bits: number): bigint {
     let value = 0n
     let shift = 0n
-    const most = Math.ceil(bits / 7)
+    const max = Math.ceil(bits / 7)
     for (let read = 1; ; read++) {
-      if (read > most) throw new ModuleProblem('a number is too long')
+      if (read > max) throw new ModuleProblem('a number is too long')
       const byte = this.byte()
       value |= BigInt(byte & 0x7f) << shift
       shift += 7n

@@ -75,13 +75,13 @@ async function choose(
     brave: async () => config.brave_api_key ?? (await vault.read('brave_api_key')),
     tavily: async () => config.tavily_api_key ?? (await vault.read('tavily_api_key')),
   }
-  const wanted =
+  const language =
     config.search_provider === 'auto'
       ? (['brave', 'tavily', 'searxng'] as const)
       : config.search_provider === 'none'
         ? []
         : [config.search_provider]
-  for (const name of wanted) {
+  for (const name of language) {
     if (name === 'searxng') {
       if (config.searxng_url !== undefined) return searxng(fetch, config.searxng_url)
     } else if ((await keys[name]()) !== undefined)

@@ -70,7 +70,7 @@ describe('signed manifests', () => {
 })
 
 describe('the policy', () => {
-  it('require lets no unsigned manifest through any door', async () => {
+  it('require refuses unsigned manifests at every entry point', async () => {
     await using host = await start('require')
     const scout = (await spawn(host, { signed_manifest: signed('scout') })).body.agent_id
     expect(await spawn(host, { manifest_toml: toml('plain') })).toMatchObject({

@@ -41,8 +41,8 @@ const layers: readonly string[] = [
 ]
 const layerOf = (path: string): number => layers.indexOf(path.split('/')[1] ?? '')
 
-/** Packages that have one door. */
-const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
+/** Packages that only these modules import. */
+const importers: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
   [/^h3($|\/)/, ['core/http/']],
   [/^crossws($|\/)/, ['core/http/']],
   [/^listhen$/, ['core/http/']],
@@ -73,7 +73,7 @@ const doors: readonly (readonly [package_: RegExp, places: readonly string[]])[]
   [/^(string-width|wrap-ansi)$/, ['core/cli/terminal/', 'plugins/channels/text/']],
 ]
 
-/** Dangerous primitives of the platform that have one door (one place where the guard is). */
+/** Dangerous modules of Node, and the modules with the guards that alone import them. */
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
   [
     /^(node:)?child_process$/,
@@ -240,12 +240,12 @@ describe('what imports what', () => {
     expect(wrong).toEqual([])
   })
 
-  it('a package with one door is imported there only', () => {
+  it('restricted packages are imported by their modules only', () => {
     const wrong = all.flatMap((file) =>
       file.imports
         .filter((specifier) => !isType(file.text, specifier))
         .flatMap((specifier) =>
-          doors
+          importers
             .filter(([name, places]) => name.test(specifier) && !allowed(file.path, places))
             .map(() => [file.path, specifier]),
         ),
@@ -254,12 +254,12 @@ describe('what imports what', () => {
   })
 })
 
-describe('one door for each danger', () => {
+describe('one guarded module for each dangerous primitive', () => {
   const server = all.filter(
     (file) => !file.path.startsWith('plugins/webchat/page/') && !file.path.startsWith('core/build/'),
   )
 
-  it('the raw primitive is imported behind its door only', () => {
+  it('dangerous modules of Node are imported by the guarded modules only', () => {
     const wrong = server.flatMap((file) =>
       file.imports
         .filter((specifier) => !isType(file.text, specifier))
@@ -273,7 +273,7 @@ describe('one door for each danger', () => {
   })
 
   it('nothing calls the global fetch', () => {
-    // A name that was imported, destructured or declared in the file is the door; a bare name is the platform's.
+    // A name that was imported, destructured or declared in the file is the guarded one; a bare name is the platform's.
     const wrong = server
       .filter((file) => !file.path.startsWith('core/net/'))
       .filter((file) => {

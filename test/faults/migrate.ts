@@ -8,9 +8,9 @@ import { startDaemon } from '../support/daemon.ts'
 import { generator } from './crash.ts'
 import type { Json } from '../support/json.ts'
 
-const fixture = fileURLToPath(new URL('../fixtures/first-landing', import.meta.url))
+const fixture = fileURLToPath(new URL('../fixtures/first-release', import.meta.url))
 /** What the home of the first version holds; ids as they were. */
-export const landed = {
+export const releasedData = {
   first: '56289694-3629-4ed4-b672-710c282f28a2',
   session: '1f881bab-be57-43b0-ad76-31931dcf3bae',
   approval: '261ecb64-2dff-423d-918b-9d0b149b10fb',
@@ -19,8 +19,8 @@ export const landed = {
 } as const
 
 /** A home as the first version left it: its database, the key of its vault, the anchor of its audit trail. */
-export async function landingHome(): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-landing-'))
+export async function firstReleaseHome(): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-first-release-'))
   await mkdir(join(home, 'data'))
   const db = new Sqlite(join(home, 'data', 'svc.db'))
   db.pragma('journal_mode = WAL')
@@ -46,7 +46,7 @@ export async function migrate(options: {
   const random = generator(options.seed)
   const problems: string[] = []
   for (let round = 0; round < options.rounds && problems.length === 0; round++) {
-    const home = await landingHome()
+    const home = await firstReleaseHome()
     try {
       for (let kill = 0; kill < 2; kill++) {
         // Dies before it says that it listens, at whatever step it is.
@@ -64,10 +64,10 @@ export async function migrate(options: {
       const agents = (await get('/api/agents')) as { name: string }[]
       if (!agents.some(({ name }) => name === 'first') || !agents.some(({ name }) => name === 'second'))
         problems.push(`round ${round}: agents are ${JSON.stringify(agents)}`)
-      const { kv_pairs: pairs } = await get(`/api/memory/agents/${landed.first}/kv`)
+      const { kv_pairs: pairs } = await get(`/api/memory/agents/${releasedData.first}/kv`)
       if (pairs.length !== 3) problems.push(`round ${round}: keys are ${JSON.stringify(pairs)}`)
       const audit = await get('/api/audit/verify')
-      if (audit.status !== 'valid' || audit.chain_length < landed.entries)
+      if (audit.status !== 'valid' || audit.chain_length < releasedData.entries)
         problems.push(`round ${round}: the trail is ${JSON.stringify(audit)}`)
       await daemon.stop()
       const db = new Sqlite(join(home, 'data', 'svc.db'), { readonly: true })

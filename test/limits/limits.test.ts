@@ -82,7 +82,7 @@ async function open(config: LimitGroup['config']): Promise<LimitStage & AsyncDis
   const [fake, outside, folders] = [await startFakeProvider(), await startOutside(), await builtInFolders()]
   const host = await startHost({
     config: toConfig(fake, config(outside, fake)),
-    plugins: [...folders, fileURLToPath(new URL('../fixtures/tool-door', import.meta.url))],
+    plugins: [...folders, fileURLToPath(new URL('../fixtures/tool-caller', import.meta.url))],
   })
   let serial = 0
   const post: LimitStage['post'] = (path, body) => host.json('POST', path, body)

@@ -13,7 +13,7 @@ export interface FakeGithub extends VendorServer {
 }
 
 /**
- * GitHub's device flow and its door to Copilot. Problems of the flow come with 200, as GitHub sends them; who asks
+ * GitHub's device flow and its token endpoint for Copilot. Problems of the flow come with 200, as GitHub sends them; who asks
  * more often than
  * every `interval` seconds is told to slow down, which adds five. Source:
  * https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow

@@ -67,12 +67,12 @@ export async function openProgram(name: keyof typeof DETAILED, options: object =
   const program = row.command as ProgramName
   await installProgram(bin, program, dir)
   const scope = new Scope('test')
-  const door = createSpawn(scope)
+  const ownSpawn = createSpawn(scope)
   const children: Child[] = []
   const spawn: Spawn = {
-    ...door,
+    ...ownSpawn,
     async start(asked) {
-      const child = await door.start(asked)
+      const child = await ownSpawn.start(asked)
       children.push(child)
       return child
     },

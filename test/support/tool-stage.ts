@@ -4,7 +4,7 @@ import type { HostOptions, TestHost } from './host.ts'
 import type { Json } from './json.ts'
 
 /**
- * A host with agents that talk to the embedded model, the tools under test, and a door that calls a tool without a
+ * A host with agents that talk to the embedded model, the tools under test, and a route that calls a tool without a
  * model.
  */
 export interface ToolStage extends AsyncDisposable {
@@ -38,12 +38,12 @@ export async function openTools(
   plugins: readonly string[],
   options: Omit<HostOptions, 'plugins'> = {},
 ): Promise<ToolStage> {
-  const door = fileURLToPath(new URL('../fixtures/tool-door', import.meta.url))
+  const toolCaller = fileURLToPath(new URL('../fixtures/tool-caller', import.meta.url))
   const host = await startHost({
     listen: false,
     memory: true,
     ...options,
-    plugins: [...new Set([...base, ...plugins]), door],
+    plugins: [...new Set([...base, ...plugins]), toolCaller],
   })
   const failed = host.app.daemon.plugins().filter(({ state }) => state !== 'loaded')
   if (failed.length > 0) throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('\n'))

@@ -47,7 +47,7 @@ const untouched = async (): Promise<void> => {
 }
 
 describe('threats: programs that servers of tools are', () => {
-  it('MCP stdio command injection: the door starts what is named and nothing that is hidden in it', async () => {
+  it('MCP stdio command injection: only the named program starts, nothing hidden in its name', async () => {
     const scope = new Scope('servers')
     const start = async (
       { command, args, env }: ServerDefinition,

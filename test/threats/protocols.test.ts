@@ -6,7 +6,7 @@ import { openChat } from '../support/chat-stage.ts'
 import type { ChatStage } from '../support/chat-stage.ts'
 
 /** Doors of protocols between programs. Those that are not served yet must be as shut as those that will be. */
-const doors = [
+const entryPoints = [
   ['POST', '/mcp'],
   ['GET', '/mcp'],
   ['GET', '/.well-known/agent.json'],
@@ -84,7 +84,7 @@ describe('threats: what other programs may ask for', () => {
   it('MCP/A2A endpoint abuse: without the key nothing is done and nothing is told', async () => {
     const key = { authorization: 'Bearer the-key' }
     const before = await audited(locked, key)
-    for (const [method, path] of doors)
+    for (const [method, path] of entryPoints)
       for (const body of bodies()) {
         const { status, body: text } = await send(locked, method, path, [], body)
         expect([method, path, [401, 404, 405].includes(status), status]).toEqual([method, path, true, status])
@@ -97,7 +97,7 @@ describe('threats: what other programs may ask for', () => {
 
   it('MCP/A2A endpoint abuse: a page of another site, and a name that was rebound, reach none of them', async () => {
     const before = await audited(open)
-    for (const [method, path] of doors) {
+    for (const [method, path] of entryPoints) {
       for (const host of ['evil.example', 'localhost.evil.example:4545'])
         expect([path, (await send(open, method, path, [`Host: ${host}`], {})).status]).toEqual([path, 403])
       if (method === 'GET') continue
@@ -115,7 +115,7 @@ describe('threats: what other programs may ask for', () => {
     await using small = await openChat({ config: { rate_limit: { tokens_per_minute: 30 } } })
     const statuses: number[] = []
     for (let n = 0; n < 40; n++)
-      statuses.push((await send(small, 'POST', doors[n % doors.length]?.[1] ?? '/mcp', [], {})).status)
+      statuses.push((await send(small, 'POST', entryPoints[n % entryPoints.length]?.[1] ?? '/mcp', [], {})).status)
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(5)
   })
 })

@@ -153,14 +153,14 @@ try {
   end('done', run(), '')
 } catch (error) {
   const outcome = outcomeOf(error)
-  const said = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
+  const message = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
   end(
     outcome,
     new Uint8Array(0),
     outcome === 'fuel_exhausted'
       ? 'the fuel is used up'
-      : outcome === 'memory_limit' && said === 'unreachable'
+      : outcome === 'memory_limit' && message === 'unreachable'
         ? 'it ended when its memory could not grow any more'
-        : said,
+        : message,
   )
 }

@@ -43,7 +43,7 @@ export class PendingApprovals {
   }
   /** Polls now, and from then on at the usual pace. */
   refresh(): Promise<void> {
-    this.#asking ??= this.#look().finally(() => {
+    this.#asking ??= this.#fetchPending().finally(() => {
       this.#asking = undefined
       this.#wait()
     })
@@ -101,7 +101,7 @@ export class PendingApprovals {
       else void this.refresh()
     }, delayMs)
   }
-  async #look(): Promise<void> {
+  async #fetchPending(): Promise<void> {
     try {
       const { approvals } = await this.#api.approvals()
       this.#absent = false

@@ -183,8 +183,8 @@ export class Client {
       if (this.selected.value === chat) this.selected.set(undefined)
     }
     if (this.selected.value) return
-    const wanted = agents.find(({ id }) => id === location.hash.slice(1)) ?? agents[0]
-    if (wanted) this.select(wanted.id)
+    const selected = agents.find(({ id }) => id === location.hash.slice(1)) ?? agents[0]
+    if (selected) this.select(selected.id)
   }
 
   async #askForKey(): Promise<void> {

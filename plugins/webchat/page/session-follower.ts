@@ -34,11 +34,11 @@ export class SessionFollower {
     if (this.#sessionId === sessionId) return
     this.close()
     this.#sessionId = sessionId
-    document.addEventListener('visibilitychange', this.#look)
-    this.#look()
+    document.addEventListener('visibilitychange', this.#update)
+    this.#update()
   }
   close(): void {
-    document.removeEventListener('visibilitychange', this.#look)
+    document.removeEventListener('visibilitychange', this.#update)
     this.#sessionId = undefined
     this.#leave()
   }
@@ -46,10 +46,10 @@ export class SessionFollower {
   restart(): void {
     if (this.#sessionId === undefined) return
     this.#leave()
-    this.#look()
+    this.#update()
   }
 
-  readonly #look = (): void => {
+  readonly #update = (): void => {
     if (document.hidden || this.#sessionId === undefined) return this.#leave()
     if (this.#stop) return
     const stop = new AbortController()

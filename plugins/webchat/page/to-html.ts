@@ -108,8 +108,8 @@ function flattenLine(line: string): string {
     if (++levels <= deepest) kept = marker.lastIndex
     marker.lastIndex = Math.max(marker.lastIndex, at + 1)
   }
-  const most = deepest * 2
-  const lead = indent.length > most ? indent.slice(0, most) : indent
+  const maxIndent = deepest * 2
+  const lead = indent.length > maxIndent ? indent.slice(0, maxIndent) : indent
   if (levels <= deepest) return lead === indent ? line : lead + line.slice(indent.length)
   // A rule of dashes or stars is no list.
   if (/^[ \t]*(?:[-*_][ \t]*){3,}$/.test(line)) return line.slice(0, 100)
@@ -145,8 +145,8 @@ function sliced(block: Token): Token[] {
   }
   return [block]
 }
-function slices<T>(rows: readonly T[], most = sliceRows): T[][] {
-  return Array.from({ length: Math.ceil(rows.length / most) }, (_, at) => rows.slice(at * most, (at + 1) * most))
+function slices<T>(rows: readonly T[], size = sliceRows): T[][] {
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, at) => rows.slice(at * size, (at + 1) * size))
 }
 const isList = (block: Token): block is Tokens.List => block.type === 'list'
 const isTable = (block: Token): block is Tokens.Table => block.type === 'table'

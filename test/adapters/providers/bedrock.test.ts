@@ -157,7 +157,7 @@ describe('keys', () => {
     ['a key of a session', {}, `${ID}:${SECRET}:FwoGZXIvYXdzE//a:b+c==`],
     ['a Bedrock API key', { secret_access_key: SECRET }, 'test-key'],
   ] as const) {
-    it(`${how} opens the door, also for models whose id has to be encoded`, async () => {
+    it(`${how} signs in, also for models whose id has to be encoded`, async () => {
       client = connect(config, key)
       expect((await ask()).at(-1)).toMatchObject({ type: 'end' })
       expect(await client.models?.(never)).toEqual([

@@ -295,8 +295,8 @@ describe('what a child says', () => {
     await expect(start({ command: 'env', home: 'srv' })).rejects.toThrow('absolute')
   })
   it('is there or not, which takes no start to know', () => {
-    const door = createSpawn(scope)
-    expect([door.has('sh'), door.has('no-such-program'), door.has('no-such-program', [cwd])]).toEqual([
+    const spawn = createSpawn(scope)
+    expect([spawn.has('sh'), spawn.has('no-such-program'), spawn.has('no-such-program', [cwd])]).toEqual([
       true,
       false,
       false,

@@ -14,7 +14,7 @@ const plugins = [
   'usage',
   'activity',
   'system',
-  fileURLToPath(new URL('../../fixtures/tool-door', import.meta.url)),
+  fileURLToPath(new URL('../../fixtures/tool-caller', import.meta.url)),
 ]
 const config = { plugins: { kv: { max_keys_per_agent: 5 }, memory: { max_notes_per_agent: 2 } } }
 

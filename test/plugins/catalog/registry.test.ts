@@ -228,7 +228,7 @@ describe('a registry that cannot be taken', () => {
     expect(after).toEqual({ ...before, last_error: { at: expect.any(String), message: answer.body.error.message } })
     expect(await read('new-1')).toMatchObject({ input_cost_per_1m: 1.5 })
   })
-  it('is refused by the door when its address is not permitted', async () => {
+  it('is refused when its address is not permitted', async () => {
     test = await start({}, { allow: [] })
     const { status, body } = await update()
     expect([status, asked]).toEqual([500, 0])
