@@ -7,6 +7,37 @@ export interface ChannelAccounts {
 }
 export const ChannelAccounts = defineService<ChannelAccounts>()('channel-accounts')
 
+/** A chat of a platform that messages can be sent to. */
+export interface ChannelTarget {
+  /** Any of its names, such as `telegram`. */
+  readonly channel: string
+  /** The only one, or `default`, when absent. */
+  readonly account?: string | undefined
+  /** Id of the chat, as the platform has it. */
+  readonly to: string
+  readonly thread?: string | undefined
+  /** Whose message it is: its manifest has to let it use the channel, and its deliveries list the message. */
+  readonly agentId?: string | undefined
+}
+export interface ChannelMessage extends ChannelTarget {
+  /** Names this result: however often it is sent, at most one visible message comes of it. */
+  readonly id: string
+  /** Markdown. */
+  readonly text: string
+  readonly turnId?: string | undefined
+}
+/** Sends results to chats: answers of agents to programs, of schedules and of workflows. */
+export interface ChannelMessages {
+  /**
+   * Throws unless messages to this chat would be taken: `channel_not_found` for an unknown channel or account,
+   * `invalid_request` for one that is disabled, `forbidden` when the manifest of the agent does not name the channel.
+   */
+  check(target: ChannelTarget): Promise<void>
+  /** Settles when the message is on disk; it is sent in its turn, and tried again as every other. Throws as `check`. */
+  send(message: ChannelMessage): Promise<void>
+}
+export const ChannelMessages = defineService<ChannelMessages>()('channel-messages')
+
 /** An account of a chat platform can send and receive messages now. */
 export const ChannelConnected = notify<{ readonly channel: string; readonly accountId: string }>('channels:connected')
 /** It no longer can. */

@@ -28,8 +28,8 @@ import { SignIns } from './connections/sign-ins.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
 import type { Messaging } from './messaging.ts'
-import { createTraffic, sendText, trafficInfo } from './traffic.ts'
-import type { ChannelAccounts } from './contract.ts'
+import { createTraffic, resultSender, sendText, trafficInfo } from './traffic.ts'
+import type { ChannelAccounts, ChannelMessages } from './contract.ts'
 import { channelRoutes } from './http/routes.ts'
 
 export type HostContext = PluginContext<
@@ -53,13 +53,10 @@ export type HostContext = PluginContext<
 export function startHost(ctx: HostContext): {
   readonly channels: ChannelRegistry
   readonly accounts: ChannelAccounts
+  readonly messages: ChannelMessages
 } {
   const { config, log, services } = ctx
-  const background = (work: () => Promise<unknown>): void => {
-    ctx.run(work).catch((error: unknown) => {
-      if (!ctx.signal.aborted) log.error('work for a channel failed', error)
-    })
-  }
+  const background = inBackground(ctx)
   const registry = new AdapterRegistry(async (name) => {
     try {
       await connections.sync()
@@ -106,8 +103,20 @@ export function startHost(ctx: HostContext): {
     await messaging.resume()
     await connections.begin()
   })
-  const configured = async () => [...new Set((await accounts.list()).map(({ channel }) => channel))]
-  return { channels: registry, accounts: { configured } }
+  return {
+    channels: registry,
+    accounts: { configured: async () => [...new Set((await accounts.list()).map(({ channel }) => channel))] },
+    messages: resultSender(messaging, { registry, accounts, agents: services.agents }),
+  }
+}
+
+/** Runs work that unloading waits for. */
+function inBackground({ run, signal, log }: HostContext): (work: () => Promise<unknown>) => void {
+  return (work) => {
+    run(work).catch((error: unknown) => {
+      if (!signal.aborted) log.error('work for a channel failed', error)
+    })
+  }
 }
 
 function countAccounts({ metrics }: HostContext, connections: AccountConnections): void {

@@ -5,11 +5,14 @@ import type { AccountConnections } from './connections/account-connections.ts'
 import type { AdapterRegistry } from './connections/registry.ts'
 import { AgentKilling } from '../agents/contract.ts'
 import { ApprovalRequested } from '../approvals/contract.ts'
+import type { Agents } from '../agents/contract.ts'
+import type { ChannelMessages } from './contract.ts'
 import type { HostContext } from './host.ts'
 import { messageRoutes } from './http/message-routes.ts'
 import { requireChannel } from './http/views.ts'
 import type { TrafficInfo } from './http/views.ts'
 import { Messaging } from './messaging.ts'
+import { createChannelMessages } from './outbox/channel-messages.ts'
 import { channelSendTool } from './outbox/channel-send.ts'
 import { stableId } from './outbox/message.ts'
 import { pairingRoutes } from './policies/pairing-routes.ts'
@@ -72,4 +75,18 @@ export function sendText(messaging: Messaging, registry: AdapterRegistry) {
       text,
     })
   }
+}
+
+/** The service by which other plugins send to chats. */
+export function resultSender(
+  messaging: Messaging,
+  { registry, accounts, agents }: Pick<TrafficParts, 'registry' | 'accounts'> & { readonly agents: Agents },
+): ChannelMessages {
+  return createChannelMessages({
+    agents,
+    accounts,
+    outbox: messaging.outbox,
+    adapter: (channel) => registry.load(channel),
+    channelName: (given) => requireChannel(registry, given).name,
+  })
 }

@@ -1,21 +1,20 @@
 import * as v from 'valibot'
-import { createLimiter, DaemonListening, readVariable } from 'svc/internal'
+import { DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
+import { ChannelMessages } from '../channels/contract.ts'
 import { Chat, TurnEnded, TurnFailed, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { DeliveryPipeline } from './delivery-pipeline.ts'
-import { InboundGate } from './inbound/gate.ts'
-import { inboundRoutes } from './inbound/routes.ts'
-import { InboundStore } from './inbound/store.ts'
-import { WakeHandler } from './inbound/wake-handler.ts'
 import { migrations } from './migrations.ts'
+import { addInbound } from './inbound/index.ts'
 import { webhookRoutes } from './routes.ts'
 import { Settings, Triggers } from './schema.ts'
 import { HookReceived } from './contract.ts'
 
 const DAY_MS = 86_400_000
+const ANSWERS_MS = 30_000
 
 export default definePlugin({
   name: 'webhooks',
@@ -24,11 +23,10 @@ export default definePlugin({
   sections: { webhook_triggers: v.optional(Triggers, {}) },
   hooks: [HookReceived],
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
-  optional: { inference: Inference },
+  optional: { inference: Inference, channels: ChannelMessages },
   migrations,
   setup(ctx) {
-    const { config, db, hooks, jobs, log, routes, run, services } = ctx
-    const { audit, agents, chat, turns } = services
+    const { config, hooks, jobs, log, routes, run, services } = ctx
     const background = (work: () => Promise<void>): void => {
       run(work).catch((error: unknown) =>
         log.error('work for a webhook failed', { error: error instanceof Error ? error.message : String(error) }),
@@ -36,45 +34,24 @@ export default definePlugin({
     }
     const pipeline = new DeliveryPipeline({ ...ctx, ...services, background })
     routes.add(...webhookRoutes(pipeline.webhooks, (target) => pipeline.sendTest(target)))
-    const { webhook_triggers: section } = config
-    const token = section.token?.trim() || readVariable(section.token_env)?.trim() || undefined
-    const triggers = { ...section, token }
-    const inbound = new InboundStore(db)
-    const limiter = createLimiter({
-      tokens: triggers.rate_limit_per_minute,
-      windowMs: 60_000,
-      maxKeys: 10_000,
-      now: () => performance.now(),
-    })
-    const gate = new InboundGate({
-      triggers,
-      store: inbound,
-      limiter,
-      failed: (failure) => ctx.credentials.failed(failure),
-    })
-    const wakes = new WakeHandler({ store: inbound, audit, agents, chat, turns, log })
-    routes.add(
-      ...inboundRoutes({
-        gate,
-        wakes,
-        chat,
-        turns,
-        audit,
-        hooks,
-        models: () => ctx.optional('inference'),
-        maxBytes: triggers.max_payload_bytes,
-        background,
-      }),
-    )
-    if (gate.problem !== undefined) log.warn(gate.problem)
+    const { answers, inbound, wakes, triggers } = addInbound(ctx, background)
     for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => pipeline.wake())
     hooks.on(DaemonListening, () => pipeline.begin())
     jobs.every('deliver', config.poll_ms, () => pipeline.tick())
-    if (triggers.enabled) jobs.every('heartbeat', config.heartbeat_secs * 1000, () => wakes.flush(true))
+    if (triggers.enabled) {
+      jobs.every('heartbeat', config.heartbeat_secs * 1000, async () => (await wakes()).flush(true))
+      const deliverWaiting = async (): Promise<void> => {
+        const delivery = await answers()
+        for (const id of await delivery.waiting()) background(() => delivery.follow(id))
+      }
+      background(deliverWaiting)
+      jobs.every('answers', ANSWERS_MS, deliverWaiting)
+    }
     jobs.every('retention', 3_600_000, async () => {
       const before = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString()
       await pipeline.deleteOld()
       await inbound.commit([inbound.deleteSeen(before(2)), inbound.deleteWakes(before(7))])
+      if (triggers.enabled) await (await answers()).deleteOld(before(7))
     })
     return {}
   },

@@ -50,4 +50,20 @@ export const migrations: readonly Migration[] = [
       '    CREATE TABLE webhooks_seen (id TEXT NOT NULL PRIMARY KEY, fingerprint TEXT NOT NULL, ' +
       'effect_id TEXT NOT NULL, seen_at TEXT NOT NULL);',
   },
+  {
+    id: '004-answer',
+    sql: `CREATE TABLE webhooks_answer (
+      -- Also that of the turn.
+      id TEXT NOT NULL PRIMARY KEY,
+      agent_id TEXT NOT NULL,
+      channel TEXT NOT NULL,
+      account TEXT,
+      recipient TEXT NOT NULL,
+      thread TEXT,
+      state TEXT NOT NULL,
+      error TEXT,
+      created_at TEXT NOT NULL
+    );
+    CREATE INDEX webhooks_answer_waiting ON webhooks_answer (created_at) WHERE state = 'pending'`,
+  },
 ]

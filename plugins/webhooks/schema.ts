@@ -68,6 +68,17 @@ export const Triggers = fields.table(
     require_signature: fields.flag(
       'Take only requests that are signed, with an id and a time, so that a recorded one cannot be sent again.',
     ),
+    deliver_to: v.optional(
+      v.pipe(
+        v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(600))),
+        v.maxLength(1_000),
+        v.description(
+          'Chats that answers may be delivered to, as channel:recipient, such as "telegram:4711". ' +
+            '`*` stands for any characters. Empty: none.',
+        ),
+      ),
+      ['*'],
+    ),
   },
 )
 export type Triggers = v.InferOutput<typeof Triggers>

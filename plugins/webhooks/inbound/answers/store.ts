@@ -1,0 +1,51 @@
+import * as v from 'valibot'
+import type { PluginDatabase } from 'svc/sdk'
+
+/** Where the answer of a turn goes, and whether it is there. `skipped`: there was nothing to deliver. */
+export const AnswerRow = v.object({
+  id: v.string(),
+  agent_id: v.string(),
+  channel: v.string(),
+  account: v.nullable(v.string()),
+  recipient: v.string(),
+  thread: v.nullable(v.string()),
+  state: v.picklist(['pending', 'queued', 'skipped', 'failed']),
+  error: v.nullable(v.string()),
+  created_at: v.string(),
+})
+export type AnswerRow = v.InferOutput<typeof AnswerRow>
+
+/** The rows of `webhooks_answer`. */
+export class AnswerStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Writes nothing when the row is there already. */
+  async insert({ id, agent_id, channel, account, recipient, thread, created_at }: AnswerRow): Promise<void> {
+    await this.#db.run`INSERT INTO webhooks_answer (id, agent_id, channel, account, recipient, thread, state,
+        error, created_at)
+      VALUES (${id}, ${agent_id}, ${channel}, ${account}, ${recipient}, ${thread}, 'pending', NULL, ${created_at})
+      ON CONFLICT (id) DO NOTHING`
+  }
+  async find(id: string): Promise<AnswerRow | undefined> {
+    return v.parse(v.optional(AnswerRow), await this.#db.one`SELECT * FROM webhooks_answer WHERE id = ${id}`)
+  }
+  /** Oldest first. */
+  async waiting(limit: number): Promise<readonly AnswerRow[]> {
+    const rows = await this.#db.all`SELECT * FROM webhooks_answer WHERE state = 'pending'
+      ORDER BY created_at, id LIMIT ${limit}`
+    return v.parse(v.array(AnswerRow), rows)
+  }
+  async ended(id: string, state: AnswerRow['state'], error: string | null = null): Promise<void> {
+    await this.#db.run`UPDATE webhooks_answer SET state = ${state}, error = ${error}
+      WHERE id = ${id} AND state = 'pending'`
+  }
+  async remove(id: string): Promise<void> {
+    await this.#db.run`DELETE FROM webhooks_answer WHERE id = ${id} AND state = 'pending'`
+  }
+  async deleteOld(before: string): Promise<void> {
+    await this.#db.run`DELETE FROM webhooks_answer WHERE created_at < ${before}`
+  }
+}
