@@ -18,7 +18,7 @@ export const Settings = fileOnly(
       3_600_000,
     ),
     lease_secs: integer(
-      'Seconds after which another daemon on the same database takes over an account whose daemon died.',
+      'Seconds after which another daemon on the same database takes over accounts and messages of one that died.',
       30,
       5,
       3600,

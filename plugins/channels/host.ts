@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto'
-import { hostname } from 'node:os'
 import type * as v from 'valibot'
 import type { ChannelRegistry } from 'svc/channels'
 import { DaemonListening } from 'svc/internal'
@@ -21,6 +19,7 @@ import { Accounts } from './accounts/service.ts'
 import { AccountStore } from './accounts/store.ts'
 import { systemClock, toIso } from './clock.ts'
 import type { Section, Settings } from './config.ts'
+import { leaseHolder } from './connections/lease.ts'
 import type { LinkDeps } from './connections/link.ts'
 import { AccountConnections } from './connections/account-connections.ts'
 import { AdapterRegistry } from './connections/registry.ts'
@@ -195,7 +194,7 @@ function createConnections(
     registry,
     settings: config,
     random: Math.random,
-    leaseHolder: hash('sha256', `${hostname()}\n${services.daemon.config().homeDir}`).slice(0, 32),
+    leaseHolder: leaseHolder(services.daemon.config()),
     receive: (account, adapter, message) => messaging.inbox.receive(account, adapter, message),
     observe(account, event, reason) {
       const { channel, id: accountId } = account

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ChannelAdapter } from 'svc/channels'
 import { commandLine } from 'svc/sdk'
 import type { Counter, PluginContext, Tokens } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -17,11 +18,13 @@ import type { Clock } from './clock.ts'
 import { ChatCommands, isUrgentCommand } from './commands/chat-commands.ts'
 import type { Settings } from './config.ts'
 import type { Connections } from './connections/connections.ts'
+import { leaseHolder } from './connections/lease.ts'
 import { MessageReceived, MessageSent } from './contract.ts'
 import { Inbox } from './inbox/inbox.ts'
 import { MessageHandler } from './inbox/message-handler.ts'
 import { Notices } from './inbox/notices.ts'
 import type { InboxRow } from './inbox/schema.ts'
+import { OwnerStore } from './inbox/owners/store.ts'
 import { InboxStore } from './inbox/store.ts'
 import { TurnAnswerer } from './inbox/turn-answerer.ts'
 import { Outbox } from './outbox/outbox.ts'
@@ -37,7 +40,7 @@ import { RoutingStore } from './routing/store.ts'
 
 export interface MessagingDeps extends Pick<
   PluginContext<Settings, Tokens, Tokens>,
-  'config' | 'db' | 'vault' | 'hooks' | 'metrics' | 'log' | 'leaving' | 'run'
+  'config' | 'db' | 'vault' | 'hooks' | 'metrics' | 'log' | 'leaving' | 'run' | 'own'
 > {
   readonly agents: Agents
   readonly audit: Audit
@@ -50,6 +53,7 @@ export interface MessagingDeps extends Pick<
   readonly approvals: () => Approvals | undefined
   readonly workspaces: () => Workspaces | undefined
   readonly connections: Pick<Connections, 'find'>
+  readonly daemon: Pick<Daemon, 'config'>
   readonly account: FindAccount
   /** Imports the code of the channel; `undefined` when its plugin is not there. */
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
@@ -93,6 +97,8 @@ export class Messaging {
     this.inbox = new Inbox({
       ...common,
       store,
+      owners: new OwnerStore(db),
+      home: leaseHolder(deps.daemon.config()),
       admission: new AdmissionControl({ pairing: this.pairing, now, settings: config }),
       messages: counters.received,
       isUrgent: (account, message) => isUrgentCommand(account, message.text),
@@ -101,6 +107,7 @@ export class Messaging {
       giveUp: (row) => this.#notices.giveUp(row),
       received: (row) => this.#received(row),
     })
+    deps.own('inbox', () => this.inbox.close())
   }
   #routing() {
     const { bindings, conversations } = this

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { Clock } from '../clock.ts'
 import type { ConnectionStore } from './store.ts'
 
@@ -7,6 +9,11 @@ export interface LeaseDeps {
   readonly holder: string
   readonly clock: Clock
   readonly leaseMs: number
+}
+
+/** What tells the daemon of one home from every other. */
+export function leaseHolder({ homeDir }: { readonly homeDir: string }): string {
+  return hash('sha256', `${hostname()}\n${homeDir}`).slice(0, 32)
 }
 
 /** The right to be the only poller of an account among the daemons on one database. */

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
 import { Refusal } from 'svc/sdk'
 import type { Counter, Logger, Statement } from 'svc/sdk'
@@ -11,6 +10,8 @@ import type { AdmissionControl, RefusalReason } from '../policies/admission.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import type { Standing } from '../policies/people.ts'
 import { InboxLanes } from './lanes.ts'
+import { OwnerLease } from './owners/lease.ts'
+import type { OwnerStore } from './owners/store.ts'
 import type { InboxRow } from './schema.ts'
 import type { InboxFilter, InboxStore } from './store.ts'
 
@@ -31,6 +32,9 @@ export type Handled =
 
 export interface InboxDeps {
   readonly store: InboxStore
+  readonly owners: OwnerStore
+  /** The same in every process on one home. */
+  readonly home: string
   readonly admission: AdmissionControl
   readonly clock: Clock
   readonly audit: Pick<Audit, 'entry'>
@@ -41,6 +45,7 @@ export interface InboxDeps {
     readonly dedupe_hours: number
     readonly give_up_hours: number
     readonly max_conversations: number
+    readonly lease_secs: number
   }
   /** Aborts when the plugin begins to unload. */
   readonly signal: AbortSignal
@@ -60,21 +65,27 @@ export interface InboxDeps {
 export class Inbox {
   readonly #deps: InboxDeps
   /** Marks the rows that this instance works on. */
-  readonly #owner = randomUUID()
+  readonly #owner: OwnerLease
   readonly #lanes: InboxLanes
   /** Rows of earlier processes are in their lanes: nothing new overtakes them. */
   #recovered: Promise<void> | undefined
   constructor(deps: InboxDeps) {
     this.#deps = deps
     const { store, clock, signal, background, settings } = deps
+    this.#owner = new OwnerLease({
+      ...deps,
+      store: deps.owners,
+      leaseMs: settings.lease_secs * 1000,
+      takenOver: () => this.#startLanes(),
+    })
     this.#lanes = new InboxLanes({
       clock,
       signal,
       background,
       maxLanes: settings.max_conversations,
       isUrgent: (lane) => lane.endsWith(URGENT),
-      head: (lane) => store.head(lane),
-      claim: (id) => store.claim(id, this.#owner),
+      head: (lane) => store.head(lane, this.#owner.id),
+      claim: (id) => store.claim(id, this.#owner.id),
       process: (row) => this.#process(row),
     })
   }
@@ -124,7 +135,7 @@ export class Inbox {
       standing: standing === 'nobody' ? 'anybody' : standing,
       message,
       state: 'pending',
-      owner: this.#owner,
+      owner: this.#owner.id,
       attempts: 0,
       next_at: null,
       reason: null,
@@ -136,12 +147,14 @@ export class Inbox {
 
   /** Goes on with what is not answered: at the start, on a timer, and when an account connects. */
   async resume(): Promise<void> {
+    // A daemon without messages registers with the first one.
+    if (!this.#recovered && !(await this.#deps.store.hasOpen())) return
     await (this.#recovered ??= this.#recover())
     await this.#startLanes()
   }
   async #recover(): Promise<void> {
     try {
-      await this.#deps.store.releaseOthers(this.#owner)
+      await this.#owner.begin()
       await this.#startLanes()
     } catch (error) {
       this.#recovered = undefined
@@ -149,7 +162,11 @@ export class Inbox {
     }
   }
   async #startLanes(): Promise<void> {
-    for (const { lane } of await this.#deps.store.lanes()) this.#lanes.start(lane)
+    for (const { lane } of await this.#deps.store.lanes(this.#owner.id)) this.#lanes.start(lane)
+  }
+  /** Lets another daemon on the database go on with what is left. */
+  async close(): Promise<void> {
+    await this.#owner.end()
   }
 
   async #process(row: InboxRow): Promise<void> {
@@ -173,7 +190,7 @@ export class Inbox {
     const { store, settings, clock } = this.#deps
     const now = clock.now()
     if (now - Date.parse(row.received_at) > settings.give_up_hours * HOUR_MS) return this.#park(row, reason)
-    await store.postpone(row.id, row.attempts - 1, toIso(now + afterMs), reason)
+    await store.postpone(row, { attempts: row.attempts - 1, nextAt: toIso(now + afterMs), reason })
   }
   async #failed(row: InboxRow, error: unknown): Promise<void> {
     const { store, settings, clock, log } = this.#deps
@@ -181,7 +198,7 @@ export class Inbox {
     log.error('a message of a channel could not be answered', { channel: row.channel, message: row.id, error: reason })
     if (row.attempts >= settings.max_attempts) return this.#park(row, reason)
     const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (row.attempts - 1))
-    await store.postpone(row.id, row.attempts, toIso(clock.now() + pauseMs), reason)
+    await store.postpone(row, { attempts: row.attempts, nextAt: toIso(clock.now() + pauseMs), reason })
   }
   async #park(row: InboxRow, reason: string, statements?: readonly Statement[]): Promise<void> {
     const { store, clock, log, giveUp } = this.#deps
@@ -198,7 +215,7 @@ export class Inbox {
   async retry(channel: string, id: string): Promise<void> {
     const { store } = this.#deps
     const row = await this.#requireParked(channel, id)
-    await store.commit([store.revive(id), this.#entry(row, 'is to be answered again')])
+    await store.commit([store.revive(id, this.#owner.id), this.#entry(row, 'is to be answered again')])
     this.#lanes.start(row.lane)
   }
   /** As `retry`. */

@@ -27,4 +27,15 @@ export const inboxMigrations: readonly Migration[] = [
       CREATE INDEX channels_inbox_state ON channels_inbox (state, settled_at);
     `,
   },
+  {
+    id: '101-owner',
+    sql: `
+      -- An instance that works on messages counts up its row: one that stands still is dead.
+      CREATE TABLE channels_owner (
+        id TEXT PRIMARY KEY,
+        home TEXT NOT NULL,
+        beats BIGINT NOT NULL
+      );
+    `,
+  },
 ]

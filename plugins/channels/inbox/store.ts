@@ -12,6 +12,12 @@ export interface InboxFilter {
   readonly limit: number
 }
 
+export interface Postponement {
+  readonly attempts: number
+  readonly nextAt: string | null
+  readonly reason: string | null
+}
+
 /** The rows of `channels_inbox`. */
 export class InboxStore {
   readonly #db: PluginDatabase
@@ -44,47 +50,51 @@ export class InboxStore {
     return changes > 0
   }
   /** The oldest waiting message of a lane. */
-  async head(lane: string): Promise<InboxRow | undefined> {
-    const row = await this.#db.one`SELECT * FROM channels_inbox WHERE lane = ${lane} AND state = 'pending'
+  async head(lane: string, owner: string): Promise<InboxRow | undefined> {
+    const row = await this.#db.one`SELECT * FROM channels_inbox
+      WHERE lane = ${lane} AND state = 'pending' AND owner = ${owner}
       ORDER BY id LIMIT 1`
     return v.parse(v.optional(InboxRow), row)
   }
   async find(id: string): Promise<InboxRow | undefined> {
     return v.parse(v.optional(InboxRow), await this.#db.one`SELECT * FROM channels_inbox WHERE id = ${id}`)
   }
-  /** The row if this process has it now: two that try at the same time do not both. */
+  /** The row if this instance has it now: two that try at the same time do not both. */
   async claim(id: string, owner: string): Promise<InboxRow | undefined> {
     const { changes } = await this.#db.run`UPDATE channels_inbox
-      SET state = 'processing', owner = ${owner}, attempts = attempts + 1, next_at = NULL
-      WHERE id = ${id} AND state = 'pending'`
+      SET state = 'processing', attempts = attempts + 1, next_at = NULL
+      WHERE id = ${id} AND state = 'pending' AND owner = ${owner}`
     return changes > 0 ? this.find(id) : undefined
   }
-  /** What an earlier process worked on waits again. */
-  async releaseOthers(owner: string): Promise<void> {
-    await this.#db.run`UPDATE channels_inbox SET state = 'pending' WHERE state = 'processing' AND owner <> ${owner}`
+  /** Whether there is a message that is not answered, of any owner. */
+  async hasOpen(): Promise<boolean> {
+    const row = await this.#db.one`SELECT id FROM channels_inbox WHERE state IN ('pending', 'processing') LIMIT 1`
+    return row !== undefined
   }
-  async lanes(): Promise<readonly v.InferOutput<typeof Lane>[]> {
+  async lanes(owner: string): Promise<readonly v.InferOutput<typeof Lane>[]> {
     const rows = await this.#db.all`SELECT lane, min(next_at) AS next_at FROM channels_inbox
-      WHERE state = 'pending' GROUP BY lane ORDER BY min(id)`
+      WHERE state = 'pending' AND owner = ${owner} GROUP BY lane ORDER BY min(id)`
     return v.parse(v.array(Lane), rows)
   }
   /** The text is in the session of the agent; the row stays for the redeliveries. */
   done(id: string, agentId: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_inbox SET state = 'done', settled_at = ${at}, agent_id = ${agentId},
         message = '{"text":""}'
-      WHERE id = ${id} AND state = 'processing'`
+      WHERE id = ${id} AND state IN ('pending', 'processing')`
   }
-  async postpone(id: string, attempts: number, nextAt: string | null, reason: string | null): Promise<void> {
+  /** Changes nothing once another owner has taken the message over. */
+  async postpone({ id, owner }: InboxRow, { attempts, nextAt, reason }: Postponement): Promise<void> {
     await this.#db.run`UPDATE channels_inbox SET state = 'pending', attempts = ${attempts}, next_at = ${nextAt},
         reason = ${reason}
-      WHERE id = ${id} AND state = 'processing'`
+      WHERE id = ${id} AND state = 'processing' AND owner = ${owner}`
   }
   park(id: string, reason: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_inbox SET state = 'parked', reason = ${reason}, settled_at = ${at}
       WHERE id = ${id} AND state IN ('pending', 'processing')`
   }
-  revive(id: string): Statement {
-    return this.#db.sql`UPDATE channels_inbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL
+  revive(id: string, owner: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET state = 'pending', owner = ${owner}, attempts = 0, next_at = NULL,
+        settled_at = NULL
       WHERE id = ${id} AND state = 'parked'`
   }
   drop(id: string): Statement {

@@ -103,8 +103,8 @@ it('an answer whose provider is unloaded before the daemon has stopped is given 
   platform.onClose.push(unloaded.resolve)
   await platform.write('are you there', { chat })
   await asked.promise
-  await restart()
   test.model.answer('Still here.')
+  await restart()
   await platform.write('/help', { chat: { id: 'chat-6', kind: 'direct' } })
   expect(await platform.texts(1, chat.id)).toEqual(['Still here.'])
 })
