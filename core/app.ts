@@ -69,7 +69,14 @@ export async function createApp(options: AppOptions): Promise<App> {
   const code = await preloadBuiltIns(options, live)
   const sidecars = (): Promise<readonly string[]> => builtInSidecars(code)
   const home = await openHome(
-    { config, log, connector: options.connector, sidecars, crashLimits: () => crashLimits(live.current) },
+    {
+      config,
+      log,
+      connector: options.connector,
+      accepted: code.accepted,
+      sidecars,
+      crashLimits: () => crashLimits(live.current),
+    },
     parts,
   )
   const kernel = createKernel(options, live, home.database, parts)

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import type { Config } from '../config/schema.ts'
-import { openAcceptedPermissions } from '../host/accepted-permissions.ts'
-import type { AcceptedPermissions } from '../host/accepted-permissions.ts'
+import type { AcceptedPermissions, AcceptedPermissionsFile } from '../host/accepted-permissions.ts'
 import { CrashRecord } from '../host/crash-record.ts'
 import type { CrashLimits } from '../host/crash-record.ts'
 import { readVariable } from '../process/inherited.ts'
@@ -42,6 +41,7 @@ export interface HomeOptions {
   readonly crashLimits: () => CrashLimits
   /** A db0 connector instead of the one of `database_url`. */
   readonly connector: Connector | undefined
+  readonly accepted: AcceptedPermissionsFile
   /** Sidecar files of the database, which show that a missing database existed. */
   readonly sidecars: () => Promise<readonly string[]>
 }
@@ -51,7 +51,7 @@ export interface HomeOptions {
  * `DatabaseRefused`.
  */
 export async function openHome(
-  { config, log, connector, sidecars, crashLimits }: HomeOptions,
+  { config, log, connector, accepted, sidecars, crashLimits }: HomeOptions,
   parts: PartStack,
 ): Promise<Home> {
   const home = config.home_dir
@@ -73,11 +73,12 @@ export async function openHome(
   const [vault, restarts] = await Promise.all([
     openVault(database, join(home, 'vault.key'), log.withTag('vault')),
     RestartCount.open(storage),
+    accepted.open(storage.forPlugin('core')),
   ])
   // A start after a crash is a restart that nobody requested.
   if (lock.afterCrash) await restarts.increment()
   const crashes = new CrashRecord(home, crashLimits)
-  return { lock, reserve, database, storage, vault, restarts, accepted: openAcceptedPermissions(home), crashes }
+  return { lock, reserve, database, storage, vault, restarts, accepted, crashes }
 }
 
 /** Loads the code of plugins for their sidecar files only if the database file is missing. */

@@ -9,7 +9,7 @@ import { createLoader } from '../host/loader.ts'
 import type { Loader } from '../host/loader.ts'
 import { parseSections } from '../host/section.ts'
 import { PluginWatch } from '../host/plugin-watch.ts'
-import { openAcceptedPermissions } from '../host/accepted-permissions.ts'
+import { AcceptedPermissionsFile } from '../host/accepted-permissions.ts'
 import type { IsolationDeps } from '../host/isolation/isolated-plugin.ts'
 import { copyBeforeMigration } from '../host/upgrade.ts'
 import type { Home } from './home.ts'
@@ -28,6 +28,7 @@ export interface BuiltInCode {
   readonly loader: Loader
   readonly folders: readonly string[]
   readonly isIsolated: (folder: string) => boolean
+  readonly accepted: AcceptedPermissionsFile
 }
 
 /** The sidecar files of the database that built-in plugins declare. */
@@ -46,11 +47,11 @@ export async function preloadBuiltIns(
 ): Promise<BuiltInCode> {
   const folders = builtIns ?? (await builtInFolders())
   const cacheDir = join(config.home_dir, 'cache', 'plugins')
-  const accepted = openAcceptedPermissions(config.home_dir)
+  const accepted = new AcceptedPermissionsFile(config.home_dir)
   const isIsolated = (folder: string): boolean => {
     const { isolation, isolated } = config.plugins
     const name = basename(folder).replace(/\.m?[jt]s$/, '')
-    return isolated.includes(name) || (isolation === 'worker' && accepted.of(folder) !== undefined)
+    return isolated.includes(name) || (isolation === 'worker' && accepted.isInstalled(folder))
   }
   const isolation: IsolationDeps = {
     settings: () => isolationSettings(live.current),
@@ -62,7 +63,7 @@ export async function preloadBuiltIns(
     isolation: (folder) => (isIsolated(folder) ? isolation : undefined),
   })
   loader.preload(folders.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
-  return { loader, folders, isIsolated }
+  return { loader, folders, isIsolated, accepted }
 }
 
 export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInCode, home: Home, kernel: Kernel): Host {

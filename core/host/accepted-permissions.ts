@@ -1,18 +1,23 @@
 import { readFileSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import * as v from 'valibot'
 import { readOwnJson } from '../schema/nesting.ts'
 import { SerialQueue } from '../scope/queue.ts'
+import type { KeyValueStorage } from '../storage/key-value.ts'
 import { defineService } from './define.ts'
-import { PluginProblem } from './definition.ts'
 
 /**
- * What the operator accepted for installed plugins, by folder. A folder with an entry is an installed plugin: it loads
- * only if everything it declares is accepted, and what it does not declare is refused.
+ * What the operator accepted for installed plugins, by folder. An installed plugin loads only if everything it declares
+ * is accepted, and what it does not declare is refused.
  */
 export interface AcceptedPermissions {
-  /** `undefined` for a folder that was not installed, such as a plugin the operator wrote. */
+  /** `undefined` for a folder that was not installed, and where nothing is known to be accepted. */
   of(folder: string): readonly string[] | undefined
+  /** Whether the plugin in the folder was installed, also if what was accepted for it is lost. */
+  isInstalled(folder: string): boolean
+  /** Why the plugin in the folder may not be loaded: it was installed, and what was accepted for it is lost. */
+  problem(folder: string): string | undefined
   /** Durable before it settles. The plugin in the folder is loaded with these from now on. */
   accept(folder: string, permissions: readonly string[]): Promise<void>
   /** Durable before it settles. For a plugin that was removed. */
@@ -21,48 +26,102 @@ export interface AcceptedPermissions {
 export const AcceptedPermissions = defineService<AcceptedPermissions>()('accepted-permissions')
 
 const FILE = 'accepted-permissions.json'
+const INSTALLED = 'installed_plugins'
 const Entries = v.record(v.string(), v.array(v.string()))
+type EntriesByFolder = Readonly<Record<string, readonly string[]>>
 
-/** Keeps them in a file of the home, because plugins are loaded before any of them could answer. */
-export function openAcceptedPermissions(home: string): AcceptedPermissions {
-  const path = join(home, FILE)
-  const writes = new SerialQueue()
-  // Relative to the home, so that they hold where the home is moved or restored to.
-  const keyOf = (folder: string): string => relative(home, resolve(folder))
-  const change = (edit: (entries: Record<string, readonly string[]>) => void): Promise<void> =>
-    writes.run(async () => {
-      const entries: Record<string, readonly string[]> = readEntries(path)
-      edit(entries)
-      const { replaceConfined } = await import('../files/replace.ts')
-      await replaceConfined(home, FILE, `${JSON.stringify(entries, undefined, 2)}\n`)
+/**
+ * Keeps them in a file of the home, and in the database which folders were installed: a file that is lost or damaged
+ * must not turn an installed plugin into one that the operator wrote.
+ */
+export class AcceptedPermissionsFile implements AcceptedPermissions {
+  readonly #home: string
+  readonly #path: string
+  readonly #writes = new SerialQueue()
+  #installed: ReadonlySet<string> | undefined
+  #storage: KeyValueStorage | undefined
+
+  constructor(home: string) {
+    this.#home = home
+    this.#path = join(home, FILE)
+  }
+
+  /** Reads which folders were installed. Before, only the file tells. */
+  async open(storage: KeyValueStorage): Promise<void> {
+    const found = v.safeParse(v.array(v.string()), await storage.getItem(INSTALLED))
+    const known = found.success ? found.output : null
+    const { entries, problem } = readEntries(this.#path)
+    // A home without the list, whose file cannot be read: any plugin may be an installed one.
+    if (known === null && problem !== undefined) return
+    this.#storage = storage
+    const all = new Set([...(known ?? []), ...Object.keys(entries)])
+    this.#installed = all
+    if (known === null || all.size > known.length) await storage.setItem(INSTALLED, [...all])
+  }
+
+  of(folder: string): readonly string[] | undefined {
+    return readEntries(this.#path).entries[this.#keyOf(folder)]
+  }
+  isInstalled(folder: string): boolean {
+    return this.#installed?.has(this.#keyOf(folder)) === true || this.of(folder) !== undefined
+  }
+  problem(folder: string): string | undefined {
+    const { entries, problem } = readEntries(this.#path)
+    const key = this.#keyOf(folder)
+    if (entries[key] !== undefined || this.#installed?.has(key) === false) return undefined
+    if (this.#installed === undefined) return problem && `${problem}: ${ADVICE}`
+    return `it was installed, and what was accepted for it is unknown: ${problem ?? `${this.#path} lacks it`}; ${ADVICE}`
+  }
+
+  accept(folder: string, permissions: readonly string[]): Promise<void> {
+    const key = this.#keyOf(folder)
+    return this.#writes.run(async () => {
+      await this.#remember((installed) => installed.add(key))
+      await this.#change((entries) => ({ ...entries, [key]: [...new Set(permissions)].sort() }))
     })
-  return {
-    of: (folder) => readEntries(path)[keyOf(folder)],
-    accept: (folder, permissions) =>
-      change((entries) => {
-        entries[keyOf(folder)] = [...new Set(permissions)].sort()
-      }),
-    forget: (folder) =>
-      change((entries) => {
-        delete entries[keyOf(folder)]
-      }),
+  }
+  forget(folder: string): Promise<void> {
+    const key = this.#keyOf(folder)
+    return this.#writes.run(async () => {
+      await this.#change(({ [key]: _, ...entries }) => entries)
+      await this.#remember((installed) => installed.delete(key))
+    })
+  }
+
+  /** Relative to the home, so that they hold where the home is moved or restored to. */
+  #keyOf(folder: string): string {
+    return relative(this.#home, resolve(folder))
+  }
+
+  async #change(edit: (entries: EntriesByFolder) => EntriesByFolder): Promise<void> {
+    const { entries, problem } = readEntries(this.#path)
+    const { replaceConfined } = await import('../files/replace.ts')
+    if (problem !== undefined) await copyFile(this.#path, `${this.#path}.damaged`)
+    await replaceConfined(this.#home, FILE, `${JSON.stringify(edit(entries), undefined, 2)}\n`)
+  }
+
+  async #remember(edit: (installed: Set<string>) => unknown): Promise<void> {
+    const installed = new Set(this.#installed)
+    edit(installed)
+    await this.#storage?.setItem(INSTALLED, [...installed])
+    if (this.#storage) this.#installed = installed
   }
 }
+const ADVICE = 'restore the file, or install the plugin again with "svc plugin add <source> --update"'
 
-/** Throws if the file cannot be read: then nothing is known to be accepted. */
-function readEntries(path: string): Record<string, string[]> {
+/** With the reason if the file is there and cannot be used: then nothing is known to be accepted. */
+function readEntries(path: string): { readonly entries: EntriesByFolder; readonly problem?: string } {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    throw new PluginProblem(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { entries: {} }
+    return { entries: {}, problem: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}` }
   }
   const found = parseEntries(text)
   const parsed = v.safeParse(Entries, found)
-  if (!parsed.success || Array.isArray(found))
-    throw new PluginProblem(`${path} is damaged: restore it, or install the plugins again`)
-  return Object.assign(Object.create(null) as Record<string, string[]>, parsed.output)
+  if (!parsed.success || Array.isArray(found)) return { entries: {}, problem: `${path} is damaged` }
+  return { entries: Object.assign(Object.create(null) as Record<string, string[]>, parsed.output) }
 }
 function parseEntries(text: string): unknown {
   try {

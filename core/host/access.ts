@@ -16,6 +16,8 @@ export function checkAccess(
   { builtIns, accepted, isIsolated }: Pick<HostDeps, 'builtIns' | 'accepted' | 'isIsolated'>,
 ): Access {
   if (builtIns.has(folder)) return 'built-in'
+  const problem = accepted.problem(folder)
+  if (problem !== undefined) throw new PluginProblem(problem)
   const permissions = accepted.of(folder)
   if (permissions === undefined)
     return definition.uses === undefined && !isIsolated(folder) ? 'unrestricted' : 'declared'

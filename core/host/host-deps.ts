@@ -19,7 +19,7 @@ export interface HostDeps {
   readonly log: ConsolaInstance
   readonly builtIns: ReadonlySet<string>
   /** What was accepted for installed plugins. */
-  readonly accepted: Pick<AcceptedPermissions, 'of'>
+  readonly accepted: Pick<AcceptedPermissions, 'of' | 'problem'>
   /** Whether the code of the plugin in this folder runs in a process of its own. */
   readonly isIsolated: (folder: string) => boolean
   /** Plugins that ended the daemon again and again. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openAcceptedPermissions } from '../../../core/host/accepted-permissions.ts'
+import { AcceptedPermissionsFile } from '../../../core/host/accepted-permissions.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { pluginText, routeText, writePlugin } from '../../support/plugin-folder.ts'
@@ -171,7 +171,7 @@ describe('the tables of a plugin that declares what it uses', () => {
 
 describe('an installed plugin', () => {
   it('loads only with what was accepted, and the code before goes on if new code uses more', async () => {
-    const accepted = openAcceptedPermissions(host.home)
+    const accepted = new AcceptedPermissionsFile(host.home)
     const folder = join(host.home, 'guarded', 'installed')
     const write = (uses: string) =>
       writePlugin(folder, pluginText('installed', { members: uses, setup: `${routeText('/api/it', 'x')}; return {}` }))

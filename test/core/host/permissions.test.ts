@@ -1,12 +1,13 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, defineService } from 'svc/sdk'
 import { describe, expect, it } from 'vitest'
-import { openAcceptedPermissions } from '../../../core/host/accepted-permissions.ts'
+import { AcceptedPermissionsFile } from '../../../core/host/accepted-permissions.ts'
 import { newPermissions, permissionsOf } from '../../../core/host/permissions.ts'
 import type { AnyPlugin } from '../../../core/host/define.ts'
-import { temporaryFolder } from '../../support/plugin-folder.ts'
+import { startHost } from '../../support/host.ts'
+import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 
 describe('the permissions of a definition', () => {
   it('are a sorted list of everything it uses', () => {
@@ -63,10 +64,10 @@ describe('accepted permissions', () => {
   it('are kept by folder, also where the home is moved', async () => {
     await using home = await temporaryFolder()
     const folder = join(home.path, 'plugins/weather')
-    const accepted = openAcceptedPermissions(home.path)
+    const accepted = new AcceptedPermissionsFile(home.path)
     expect(accepted.of(folder)).toBeUndefined()
     await Promise.all([accepted.accept(folder, ['jobs', 'host:a']), accepted.accept(`${folder}-2`, [])])
-    const again = openAcceptedPermissions(home.path)
+    const again = new AcceptedPermissionsFile(home.path)
     expect(again.of(folder)).toEqual(['host:a', 'jobs'])
     expect(again.of(`${folder}-2`)).toEqual([])
     expect(again.of(join(home.path, 'plugins/constructor'))).toBeUndefined()
@@ -77,8 +78,44 @@ describe('accepted permissions', () => {
   it.each(['{', '[]', '{"plugins/weather": "all"}'])('a damaged file accepts nothing: %s', async (text) => {
     await using home = await temporaryFolder()
     await writeFile(join(home.path, 'accepted-permissions.json'), text)
-    expect(() => openAcceptedPermissions(home.path).of(join(home.path, 'plugins/weather'))).toThrow(
-      'accepted-permissions.json is damaged: restore it, or install the plugins again',
+    const accepted = new AcceptedPermissionsFile(home.path)
+    const folder = join(home.path, 'plugins/weather')
+    expect(accepted.of(folder)).toBeUndefined()
+    expect(accepted.problem(folder)).toMatch(
+      /accepted-permissions\.json is damaged: restore the file, or install the plugin again with "svc plugin add/,
     )
   })
+
+  it.each([
+    ['is gone', undefined, /lacks it; restore the file, or install .* with "svc plugin add <source> --update"/],
+    ['is damaged', '{', /is damaged; restore the file/],
+    ['lacks it', '{}', /lacks it; restore the file/],
+  ])('refuse an installed plugin and no other when the file %s, also after a restart', async (_, text, reason) => {
+    await using home = await startHost({ plugins: [] })
+    const installed = join(home.home, 'plugins/installed')
+    const file = join(home.home, 'accepted-permissions.json')
+    await home.app.host.load(await writePlugin(join(home.home, 'plugins/acceptor'), acceptor))
+    await home.json('POST', '/api/accept', { folder: installed, permissions: [] })
+    await writePlugin(installed, pluginText('installed'))
+    await home.stop()
+    await (text === undefined ? rm(file) : writeFile(file, text))
+
+    await using again = await startHost({ plugins: [], home: home.home })
+    const status = (name: string) => again.app.daemon.plugins().find((one) => one.name === name)
+    expect(status('acceptor')).toMatchObject({ state: 'loaded', access: 'unrestricted' })
+    expect(status('installed')).toMatchObject({ state: 'failed', error: expect.stringMatching(reason) })
+    // As `svc plugin add --update` does.
+    await again.json('POST', '/api/accept', { folder: installed, permissions: ['jobs'] })
+    await again.app.host.reload('installed')
+    expect(status('installed')).toMatchObject({ state: 'loaded', access: 'declared', error: undefined })
+    if (text === '{') expect(await readFile(`${file}.damaged`, 'utf8')).toBe('{')
+  })
+})
+
+const acceptor = pluginText('acceptor', {
+  members: `requires: { accepted: defineService()('accepted-permissions') },`,
+  setup: `ctx.routes.add(defineRoute({ method: 'POST', path: '/api/accept', summary: 'A test', auth: 'public', effect: 'read',
+    cost: 1, body: v.object({ folder: v.string(), permissions: v.array(v.string()) }), returns: v.any(),
+    handle: async ({ body }) => { await ctx.services.accepted.accept(body.folder, body.permissions); return {} } }))
+    return {}`,
 })
