@@ -1,5 +1,8 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
+/** The variable that marks the processes of one start. */
+export const MARK = 'SVC_PROCESS'
+
 /** Bounds the search for a process that forks faster than it is found. */
 const MAX_PASSES = 20
 
@@ -15,7 +18,7 @@ export async function killOrphanProcesses(mark: string): Promise<void> {
     let complete = true
     // One at a time: each read allocates for the largest possible environment.
     for (const pid of pids) {
-      if (pid !== process.pid && !(await isUnmarked(pid, `SVC_PROCESS=${mark}`))) complete = false
+      if (pid !== process.pid && !(await isUnmarked(pid, `${MARK}=${mark}`))) complete = false
     }
     if (complete) return
   }

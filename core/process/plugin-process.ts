@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { END_FD, FILTER_FD } from './launcher.ts'
+import { END_FD, FILTER_FD, INFO_FD } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { safePath } from './environment.ts'
 import type { OwnProcess } from './fork.ts'
+import { killOrphanProcesses, MARK } from './orphan-processes.ts'
 import { works } from './spawn.ts'
 
 export interface PluginProcessOptions {
@@ -20,18 +21,26 @@ export interface PluginProcessOptions {
   onExit(reason: string): void
 }
 
+/** A process of a plugin, with everything that was started for it. */
+export interface PluginProcess extends OwnProcess {
+  /** Settles when nothing of it is left. Never rejects. */
+  readonly ended: Promise<void>
+}
+
 let launcher: Promise<Launcher> | undefined
 /** It runs as long as its plugin. */
 const UNLIMITED_MS = 2 ** 31 - 1
 const MAX_OUTPUT = 2_000
+const NAMESPACE_END_MS = 1000
 
 /**
  * A process for the code of one plugin, which is not trusted. Node denies it files beside its own, other programs,
  * threads and native code; where the system can confine programs, the kernel denies it the same and the network.
  */
-export async function startPluginProcess(options: PluginProcessOptions): Promise<OwnProcess> {
+export async function startPluginProcess(options: PluginProcessOptions): Promise<PluginProcess> {
   const { createLauncher } = await import('./launcher.ts')
   const { command, isolation, pipes, filter } = await (launcher ??= createLauncher(works))
+  const mark = crypto.randomUUID()
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const entry = entryFile()
   const node = nodeCommand(entry, options)
@@ -53,49 +62,94 @@ export async function startPluginProcess(options: PluginProcessOptions): Promise
   const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
   const child = fork(entry, [], {
     cwd: options.folder,
-    env: { PATH: safePath.join(':') },
+    env: { PATH: safePath.join(':'), [MARK]: mark },
     execPath: file,
     execArgv: args,
     serialization: 'json',
     stdio: ['ignore', 'ignore', 'pipe', ...(pipes ? (['pipe', 'pipe', 'pipe'] as const) : []), 'ipc'],
   })
-  return own(child, options, filter)
+  const started = new StartedProcess(child, mark, isolation.level !== 'none')
+  if (pipes) started.watchNamespace(filter)
+  started.report(options)
+  return started
 }
 
-function own(
-  child: ChildProcess.ChildProcess,
-  { onMessage, onExit }: PluginProcessOptions,
-  filter: Uint8Array | undefined,
-): OwnProcess {
-  child.unref()
-  child.channel?.unref()
-  let output = ''
-  child.stderr?.on('data', (bytes: Buffer) => {
-    output = (output + bytes.toString()).slice(-MAX_OUTPUT)
-  })
-  const pipes = child.stdio as readonly (Readable | Writable | null | undefined)[]
-  for (const pipe of pipes) {
-    pipe?.on('error', () => undefined /* it ends with the process, which `onExit` reports */)
-    if (pipe && 'unref' in pipe && typeof pipe.unref === 'function') pipe.unref()
+class StartedProcess implements PluginProcess {
+  readonly ended: Promise<void>
+  readonly #child: ChildProcess.ChildProcess
+  /** Whether it named the first process of its namespace, which ends with it from then on. */
+  #isNamed = false
+
+  constructor(child: ChildProcess.ChildProcess, mark: string, hasLauncher: boolean) {
+    this.#child = child
+    child.unref()
+    child.channel?.unref()
+    for (const pipe of this.#pipes) {
+      pipe?.on('error', () => undefined /* it ends with the process, which `onExit` reports */)
+      if (pipe && 'unref' in pipe && typeof pipe.unref === 'function') pipe.unref()
+    }
+    this.ended = new Promise<void>((resolve) => {
+      child.once('error', () => resolve())
+      child.once('exit', () => resolve())
+    }).then(async () => {
+      // A launcher that ends before it has named the first process may leave that one behind.
+      if (hasLauncher && !(this.#isNamed && (await this.#hasNamespaceEnded()))) await killOrphanProcesses(mark)
+    })
   }
-  for (const at of [END_FD - 1, END_FD]) if (pipes.length > FILTER_FD + 1) (pipes[at] as Readable).resume()
-  if (pipes.length > FILTER_FD + 1) (pipes[FILTER_FD] as Writable).end(filter)
-  let hasEnded = false
-  const end = (reason: string): void => {
-    if (hasEnded) return
-    hasEnded = true
-    onExit(reason)
+
+  /** The system ends the processes of the namespace a moment after the launcher. */
+  async #hasNamespaceEnded(): Promise<boolean> {
+    const end = this.#pipes[END_FD]
+    if (!end || end.closed) return true
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(() => resolve(false), NAMESPACE_END_MS)
+    })
+    const closed = new Promise<true>((resolve) => {
+      end.once('close', () => resolve(true))
+    })
+    const hasEnded = await Promise.race([closed, late])
+    clearTimeout(timer)
+    return hasEnded
   }
-  child.on('message', onMessage)
-  child.once('error', (error) => end(error.message))
-  child.once('exit', (code, signal) => end(reasonOf(code, signal, output)))
-  return {
-    send: (message) => {
-      if (child.connected) child.send(message, () => undefined /* it has ended, which `onExit` reports */)
-    },
-    kill: () => {
-      child.kill('SIGKILL')
-    },
+
+  get #pipes(): readonly (Readable | Writable | null | undefined)[] {
+    return this.#child.stdio
+  }
+
+  watchNamespace(filter: Uint8Array | undefined): void {
+    let facts = ''
+    ;(this.#pipes[INFO_FD] as Readable).on('data', (bytes: Buffer) => {
+      facts += bytes.toString()
+      this.#isNamed = /"child-pid"\s*:\s*\d+/.test(facts)
+    })
+    ;(this.#pipes[END_FD] as Readable).resume()
+    ;(this.#pipes[FILTER_FD] as Writable).end(filter)
+  }
+
+  report({ onMessage, onExit }: PluginProcessOptions): void {
+    let output = ''
+    this.#child.stderr?.on('data', (bytes: Buffer) => {
+      output = (output + bytes.toString()).slice(-MAX_OUTPUT)
+    })
+    let hasEnded = false
+    const end = (reason: string): void => {
+      if (hasEnded) return
+      hasEnded = true
+      onExit(reason)
+    }
+    this.#child.on('message', onMessage)
+    this.#child.once('error', (error) => end(error.message))
+    this.#child.once('exit', (code, signal) => end(reasonOf(code, signal, output)))
+  }
+
+  send(message: object): void {
+    if (this.#child.connected) this.#child.send(message, () => undefined /* it has ended, which `onExit` reports */)
+  }
+  kill(): void {
+    // The daemon does not end before what it started has.
+    this.#child.ref()
+    this.#child.kill('SIGKILL')
   }
 }
 

@@ -5,7 +5,7 @@ import { enforced } from '../scope/enforcement.ts'
 import type { Child, Exit, SpawnRequest } from './child.ts'
 import { createEnvironment } from './environment.ts'
 import type { Launch, Launcher } from './launcher.ts'
-import { killOrphanProcesses } from './orphan-processes.ts'
+import { killOrphanProcesses, MARK } from './orphan-processes.ts'
 import { Tail } from './tail.ts'
 
 const OUTPUT_BYTES = 1_048_576
@@ -235,7 +235,7 @@ function startProcess(
   })
   return spawn(file, args, {
     cwd: request.cwd,
-    env: { ...env, ...network?.variables, SVC_PROCESS: mark },
+    env: { ...env, ...network?.variables, [MARK]: mark },
     shell: false,
     detached: process.platform !== 'win32',
     windowsHide: true,

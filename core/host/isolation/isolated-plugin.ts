@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import * as v from 'valibot'
 import { Refusal } from '../../errors/error.ts'
 import { startPluginProcess } from '../../process/plugin-process.ts'
-import type { OwnProcess } from '../../process/fork.ts'
+import type { PluginProcess } from '../../process/plugin-process.ts'
 import type { AnyPlugin } from '../define.ts'
 import { PluginProblem } from '../definition.ts'
 import { readableByLoader } from '../read-definition.ts'
@@ -59,7 +59,7 @@ export async function readIsolated(folder: string, deps: IsolationDeps): Promise
 
 interface Channel {
   readonly peer: Peer
-  readonly process: OwnProcess
+  readonly process: PluginProcess
 }
 async function openChannel(
   folder: string,
@@ -98,6 +98,7 @@ async function describe(folder: string, deps: IsolationDeps): Promise<Descriptio
     throw new PluginProblem(error instanceof Error ? error.message : String(error), { cause: error })
   } finally {
     process.kill()
+    await process.ended
   }
 }
 
@@ -119,6 +120,8 @@ class IsolatedPlugin {
   readonly #setState: (state: string | undefined) => void
   readonly #bridge: Bridge
   #channel: Channel | undefined
+  /** Its process or the one before: also one that has just ended may have left something. */
+  #last: PluginProcess | undefined
   #isStopped = false
   #isReady = false
   #attempts = 0
@@ -146,6 +149,7 @@ class IsolatedPlugin {
     const handle: Handle = (method, input, signal) => this.#bridge.handle(method, input, signal)
     const channel = await openChannel(this.#folder, this.#deps, handle, (reason) => this.#ended(channel, reason))
     this.#channel = channel
+    this.#last = channel.process
     if (this.#isStopped) return channel.process.kill()
     await keepAlive(channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config }))
     this.#isReady = true
@@ -205,10 +209,11 @@ class IsolatedPlugin {
     }, ms).unref()
   }
 
-  #stop(): void {
+  async #stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
     clearInterval(this.#heartbeat)
-    this.#channel?.process.kill()
+    this.#last?.kill()
+    await this.#last?.ended
   }
 }

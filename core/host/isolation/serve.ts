@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Hook } from '../../hooks/hook.ts'
 import type { AnyRoute, RouteInput } from '../../http/route.ts'
+import { MARK } from '../../process/orphan-processes.ts'
 import { parse } from '../../schema/parse.ts'
 import { toInputSchema } from '../../tools/input-schema.ts'
 import type { ToolCallContext } from '../../tools/tool.ts'
@@ -18,6 +19,8 @@ type Run = (input: never, signal: AbortSignal) => unknown
 
 /** The end of the channel in the process of the plugin. Runs until the daemon ends it. */
 export function serve(): void {
+  // Only for the daemon, which reads it in /proc.
+  delete process.env[MARK]
   const served = new ServedPlugin((message) => process.send?.(message))
   process.on('message', (message) => served.peer.receive(message))
   process.on('disconnect', () => process.exit())
