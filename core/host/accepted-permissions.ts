@@ -83,7 +83,7 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
   forget(folder: string): Promise<void> {
     const key = this.#keyOf(folder)
     return this.#writes.run(async () => {
-      await this.#change(({ [key]: _, ...entries }) => entries)
+      await this.#change((entries) => Object.fromEntries(Object.entries(entries).filter(([other]) => other !== key)))
       await this.#remember((installed) => installed.delete(key))
     })
   }
@@ -115,13 +115,20 @@ function readEntries(path: string): { readonly entries: EntriesByFolder; readonl
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { entries: {} }
-    return { entries: {}, problem: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}` }
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { entries: toEntries({}) }
+    return {
+      entries: toEntries({}),
+      problem: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    }
   }
   const found = parseEntries(text)
   const parsed = v.safeParse(Entries, found)
-  if (!parsed.success || Array.isArray(found)) return { entries: {}, problem: `${path} is damaged` }
-  return { entries: Object.assign(Object.create(null) as Record<string, string[]>, parsed.output) }
+  if (!parsed.success || Array.isArray(found)) return { entries: toEntries({}), problem: `${path} is damaged` }
+  return { entries: toEntries(parsed.output) }
+}
+/** Without a prototype, so that no folder has the name of one of its members. */
+function toEntries(entries: EntriesByFolder): EntriesByFolder {
+  return Object.assign(Object.create(null) as Record<string, readonly string[]>, entries)
 }
 function parseEntries(text: string): unknown {
   try {

@@ -22,7 +22,7 @@ export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntri
  * File descriptors beside the three standard ones if `Launcher.pipes` is true: facts about the namespace, its end, and
  * the seccomp filter.
  */
-const INFO_FD = 3
+export const INFO_FD = 3
 export const END_FD = 4
 export const FILTER_FD = 5
 const proxySocket = '/run/svc-network.sock'
