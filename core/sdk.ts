@@ -19,7 +19,7 @@ export type {
   ServiceToken,
   Tokens,
 } from './host/define.ts'
-export type { PluginUses } from './host/permissions.ts'
+export type { PluginUses } from './host/plugin-uses.ts'
 export type { PluginContext } from './host/context.ts'
 export type { Dispose } from './scope/scope.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { copyFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import * as v from 'valibot'
+import { commandLine } from '../process/command-name.ts'
 import { readOwnJson } from '../schema/nesting.ts'
 import { SerialQueue } from '../scope/queue.ts'
 import type { KeyValueStorage } from '../storage/key-value.ts'
@@ -28,7 +28,7 @@ export const AcceptedPermissions = defineService<AcceptedPermissions>()('accepte
 const FILE = 'accepted-permissions.json'
 const INSTALLED = 'installed_plugins'
 const Entries = v.record(v.string(), v.array(v.string()))
-type EntriesByFolder = Readonly<Record<string, readonly string[]>>
+export type EntriesByFolder = Readonly<Record<string, readonly string[]>>
 
 /**
  * Keeps them in a file of the home, and in the database which folders were installed: a file that is lost or damaged
@@ -69,23 +69,15 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     const { entries, problem } = readEntries(this.#path)
     const key = this.#keyOf(folder)
     if (entries[key] !== undefined || this.#installed?.has(key) === false) return undefined
-    if (this.#installed === undefined) return problem && `${problem}: ${ADVICE}`
-    return `it was installed, and what was accepted for it is unknown: ${problem ?? `${this.#path} lacks it`}; ${ADVICE}`
+    if (this.#installed === undefined) return problem && `${problem}: ${advice()}`
+    return `it was installed, and what was accepted for it is unknown: ${problem ?? `${this.#path} lacks it`}; ${advice()}`
   }
 
   accept(folder: string, permissions: readonly string[]): Promise<void> {
-    const key = this.#keyOf(folder)
-    return this.#writes.run(async () => {
-      await this.#remember((installed) => installed.add(key))
-      await this.#change((entries) => ({ ...entries, [key]: [...new Set(permissions)].sort() }))
-    })
+    return this.#write(folder, [...new Set(permissions)].sort())
   }
   forget(folder: string): Promise<void> {
-    const key = this.#keyOf(folder)
-    return this.#writes.run(async () => {
-      await this.#change((entries) => Object.fromEntries(Object.entries(entries).filter(([other]) => other !== key)))
-      await this.#remember((installed) => installed.delete(key))
-    })
+    return this.#write(folder, undefined)
   }
 
   /** Relative to the home, so that they hold where the home is moved or restored to. */
@@ -93,24 +85,28 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     return relative(this.#home, resolve(folder))
   }
 
-  async #change(edit: (entries: EntriesByFolder) => EntriesByFolder): Promise<void> {
-    const { entries, problem } = readEntries(this.#path)
-    const { replaceConfined } = await import('../files/replace.ts')
-    if (problem !== undefined) await copyFile(this.#path, `${this.#path}.damaged`)
-    await replaceConfined(this.#home, FILE, `${JSON.stringify(edit(entries), undefined, 2)}\n`)
-  }
-
-  async #remember(edit: (installed: Set<string>) => unknown): Promise<void> {
-    const installed = new Set(this.#installed)
-    edit(installed)
-    await this.#storage?.setItem(INSTALLED, [...installed])
-    if (this.#storage) this.#installed = installed
+  #write(folder: string, permissions: readonly string[] | undefined): Promise<void> {
+    const key = this.#keyOf(folder)
+    return this.#writes.run(async () => {
+      const { addKey, removeKey, writeEntries } = await import('./write-permissions.ts')
+      const installed = permissions ? addKey(this.#installed, key) : removeKey(this.#installed, key)
+      const remember = async (): Promise<void> => this.#storage?.setItem(INSTALLED, [...installed])
+      // At no moment an installed plugin is one that nobody installed.
+      if (permissions) await remember()
+      await writeEntries(this.#home, FILE, readEntries(this.#path), key, permissions)
+      if (!permissions) await remember()
+      if (this.#storage) this.#installed = installed
+    })
   }
 }
-const ADVICE = 'restore the file, or install the plugin again with "svc plugin add <source> --update"'
+const advice = (): string => `restore it, or run ${commandLine('plugin add <source> --update')}`
 
+export interface ReadEntries {
+  readonly entries: EntriesByFolder
+  readonly problem?: string
+}
 /** With the reason if the file is there and cannot be used: then nothing is known to be accepted. */
-function readEntries(path: string): { readonly entries: EntriesByFolder; readonly problem?: string } {
+function readEntries(path: string): ReadEntries {
   let text: string
   try {
     text = readFileSync(path, 'utf8')

@@ -4,7 +4,7 @@ import type { PluginDatabase } from '../storage/database.ts'
 import type { Hook } from '../hooks/hook.ts'
 import type { PluginContext } from './context.ts'
 import type { DatabaseSnapshots } from './database-snapshots.ts'
-import type { PluginUses } from './permissions.ts'
+import type { PluginUses } from './plugin-uses.ts'
 
 /** Tokens are compared by id, never by identity: a reloaded plugin holds its own copies. */
 export interface ServiceToken<T, Id extends string = string> {

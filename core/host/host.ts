@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { currentActor } from '../scope/actor.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { checkAccess } from './access.ts'
+import type { Access } from './access.ts'
 import type { PluginChange, PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
 import { requiredIds } from './definition.ts'
@@ -263,7 +263,7 @@ export class Host {
       Object.assign(slot, {
         name: definition.name,
         definition,
-        access: checkAccess(definition, slot.folder, this.#deps),
+        access: await this.#readAccess(definition, slot.folder),
         state,
         error: undefined,
         waiting: false,
@@ -271,6 +271,12 @@ export class Host {
     } catch (error) {
       this.#fail(slot, reasonOf(error))
     }
+  }
+
+  async #readAccess(definition: AnyPlugin, folder: string): Promise<Access> {
+    if (this.#deps.builtIns.has(folder)) return 'built-in'
+    const { checkAccess } = await import('./access.ts')
+    return checkAccess(definition, folder, this.#deps)
   }
 
   /** A start does not load a plugin that ended the daemon again and again; whoever asks for it tries it again. */

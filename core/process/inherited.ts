@@ -29,6 +29,10 @@ export function readVariables(): Readonly<Record<string, string | undefined>> {
   return { ...process.env, ...Object.fromEntries([...taken].map(([name, value]) => [name, value.toText()])) }
 }
 
+export function forgetVariable(name: string): void {
+  delete process.env[name]
+}
+
 /** Runs code of the operator that reads variables from `process.env`, which is this record meanwhile. */
 export async function withVariables<T>(
   variables: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Hook } from '../../hooks/hook.ts'
 import type { AnyRoute, RouteInput } from '../../http/route.ts'
+import { forgetVariable } from '../../process/inherited.ts'
 import { MARK } from '../../process/orphan-processes.ts'
 import { parse } from '../../schema/parse.ts'
 import { toInputSchema } from '../../tools/input-schema.ts'
@@ -20,7 +21,7 @@ type Run = (input: never, signal: AbortSignal) => unknown
 /** The end of the channel in the process of the plugin. Runs until the daemon ends it. */
 export function serve(): void {
   // Only for the daemon, which reads it in /proc.
-  delete process.env[MARK]
+  forgetVariable(MARK)
   const served = new ServedPlugin((message) => process.send?.(message))
   process.on('message', (message) => served.peer.receive(message))
   process.on('disconnect', () => process.exit())

@@ -82,14 +82,14 @@ describe('accepted permissions', () => {
     const folder = join(home.path, 'plugins/weather')
     expect(accepted.of(folder)).toBeUndefined()
     expect(accepted.problem(folder)).toMatch(
-      /accepted-permissions\.json is damaged: restore the file, or install the plugin again with "svc plugin add/,
+      /accepted-permissions\.json is damaged: restore it, or run `svc plugin add <source> --update`/,
     )
   })
 
   it.each([
-    ['is gone', undefined, /lacks it; restore the file, or install .* with "svc plugin add <source> --update"/],
-    ['is damaged', '{', /is damaged; restore the file/],
-    ['lacks it', '{}', /lacks it; restore the file/],
+    ['is gone', undefined, /lacks it; restore it, or run `svc plugin add <source> --update`/],
+    ['is damaged', '{', /is damaged; restore it/],
+    ['lacks it', '{}', /lacks it; restore it/],
   ])('refuse an installed plugin and no other when the file %s, also after a restart', async (_, text, reason) => {
     await using home = await startHost({ plugins: [] })
     const installed = join(home.home, 'plugins/installed')
