@@ -1,7 +1,6 @@
 /**
- * What a plugin imports of the host, as `svc/sdk`: the same module the host uses. Every name here is public and
- * follows the version of the
- * interface (`API_VERSION`). What only the plugins of this repository need is in `svc/internal`.
+ * What a plugin imports of the host, as `svc/sdk`: the same module the host uses. Every name here is public and follows
+ * the version of the interface (`API_VERSION`). What only the plugins of this repository need is in `svc/internal`.
  */
 
 // A plugin and its parts

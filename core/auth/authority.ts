@@ -18,8 +18,7 @@ export type Effect = (typeof effects)[number]
 
 /**
  * Throws `forbidden` when this caller must not cause such an effect. A credential beside the key can be taken away by
- * the
- * owner; what takes more than taking it away to undo is for the owner's key.
+ * the owner; what takes more than taking it away to undo is for the owner's key.
  */
 export function checkAuthority(principal: Principal, effect: Effect): void {
   if (effect !== 'lasting' || !('id' in principal)) return

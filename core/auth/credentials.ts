@@ -9,8 +9,8 @@ export interface CredentialSource {
   readonly name: string
   /**
    * Who holds the credential with this digest (SHA-256 of the bearer text, in hexadecimal digits); `undefined` when
-   * there is none, or it
-   * ended. Asked of memory: at every request with it, and at every event of what was opened with it.
+   * there is none, or it ended. Asked of memory: at every request with it, and at every event of what was opened with
+   * it.
    */
   find(digest: string): Holder | undefined
 }

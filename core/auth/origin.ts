@@ -57,10 +57,8 @@ function names(entry: string, { name, port }: Authority): boolean {
 
 /**
  * Without a key the address bar is the only proof that a page is ours, so neither a rebound name nor another port of
- * this machine
- * must reach us: the Host must be a loopback name or the bound address with the port listened on, or a configured
- * name. With a key
- * the key is the protection.
+ * this machine must reach us: the Host must be a loopback name or the bound address with the port listened on, or a
+ * configured name. With a key the key is the protection.
  */
 function checkHost(rules: OriginRules, header: string): void {
   const authority = parseAuthority(header)
@@ -94,10 +92,8 @@ function allowed(rules: OriginRules, origin: string, host: string): boolean {
 
 /**
  * Checks Host and Origin. Returns the CORS headers the answer must carry, as a flat list; throws `forbidden` for a
- * foreign page that
- * wants to change something, to open a WebSocket, or (without a key) to embed anything of ours. `crossSite`: another
- * site may send people
- * here, and still no page of it reads the answer.
+ * foreign page that wants to change something, to open a WebSocket, or (without a key) to embed anything of ours.
+ * `crossSite`: another site may send people here, and still no page of it reads the answer.
  */
 export function checkOrigin(
   rules: OriginRules,

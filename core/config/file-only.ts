@@ -4,8 +4,7 @@ import type { Schema } from './shape.ts'
 
 /**
  * Marks a key, or every key of a section, as one that is set in the configuration file and by no route. Inside it
- * `settable` makes
- * exceptions. `reason`: what an attacker could win by setting it.
+ * `settable` makes exceptions. `reason`: what an attacker could win by setting it.
  */
 export function fileOnly<S extends v.GenericSchema>(reason: string, schema: S) {
   return v.pipe(schema, v.metadata({ file_only: true, reason }))

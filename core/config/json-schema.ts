@@ -7,9 +7,9 @@ import { isTree } from './shape.ts'
 import type { Tree } from './shape.ts'
 
 /**
- * JSON Schema (draft-07) of `config.toml` with the sections of these plugins. Secrets are marked `writeOnly`, and
- * every key says with
- * `file_only` and `reason` whether the API may set it; parts a plugin's schema cannot say in JSON Schema are left open.
+ * JSON Schema (draft-07) of `config.toml` with the sections of these plugins. Secrets are marked `writeOnly`, and every
+ * key says with `file_only` and `reason` whether the API may set it; parts a plugin's schema cannot say in JSON Schema
+ * are left open.
  */
 export async function configJsonSchema(plugins: readonly PluginSchemas[] = []): Promise<Record<string, unknown>> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')

@@ -43,8 +43,7 @@ export interface LoadedConfig {
   readonly files: readonly string[]
   /**
    * The same sources with the sections that these plugins own checked, converted and filled with defaults. Those of
-   * plugins that are
-   * disabled stay as they are. Throws `ConfigError` with everything that is wrong.
+   * plugins that are disabled stay as they are. Throws `ConfigError` with everything that is wrong.
    */
   complete(plugins: readonly PluginSchemas[]): LoadedConfig
 }

@@ -328,8 +328,7 @@ function sectionsOf(plugins: readonly PluginSchemas[]): Readonly<Record<string, 
 type Parsed = v.InferOutput<v.ObjectSchema<typeof coreEntries, undefined>>
 /**
  * The configuration after loading: directories are absolute, a blank key is gone, and everything is frozen. Beside the
- * core's keys it holds
- * the sections that plugins own, with their defaults once the plugins are known.
+ * core's keys it holds the sections that plugins own, with their defaults once the plugins are known.
  */
 export type Config = Readonly<Omit<Parsed, 'home_dir' | 'data_dir' | 'database_url'>> & {
   readonly home_dir: string

@@ -20,9 +20,8 @@ import { commandLine } from '../process/command-name.ts'
 
 /**
  * Writes one dotted key into a `config.toml` (made when missing) and leaves every other line and comment as it is. The
- * file is
- * replaced in one step with mode 0600. Throws `ConfigError` when the key is unknown, the value does not fit, or the
- * file is not valid.
+ * file is replaced in one step with mode 0600. Throws `ConfigError` when the key is unknown, the value does not fit, or
+ * the file is not valid.
  */
 export async function setConfigValue(file: string, key: string, value: unknown, schema: Schema): Promise<void> {
   const path = splitKey(key)

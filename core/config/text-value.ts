@@ -4,8 +4,7 @@ import { readJson } from '../schema/nesting.ts'
 
 /**
  * A text from the environment or a command line as the value the schema wants. A text that does not fit stays a text,
- * so that the
- * check that follows can say what was expected.
+ * so that the check that follows can say what was expected.
  */
 export function fromText(schema: Schema | undefined, text: string): unknown {
   switch (schema ? unwrap(schema).type : 'unknown') {

@@ -27,8 +27,8 @@ export function defineError(code: ErrorCode, row: CodeRow): ErrorDefinition {
 
 /**
  * Decision: the interface names two body formats and only two uses of the flat one (429, and the 404 of one plugin). A
- * 401 is flat
- * too, because existing clients of compatible services read its text from `error`. Everything else is coded.
+ * 401 is flat too, because existing clients of compatible services read its text from `error`. Everything else is
+ * coded.
  */
 const codes: Readonly<Record<string, CodeRow>> = {
   invalid_request: { status: 400, format: 'coded', meaning: 'malformed request' },

@@ -13,13 +13,10 @@ const CONTROL = /[\p{Cc}\u2028\u2029]/u
 
 /**
  * The only way from a name to a path. The name is a relative one with `/` between its segments, decoded already; the
- * path lies below
- * `root` and goes through no link. Throws `invalid_request` for a name that is none and `forbidden` for one that
- * leads elsewhere: a
- * link, a hard-linked file, a device, a pipe, or anything at or below a `denied` path. What it names need not exist.
- * Between this
- * check and the use of the path another process may swap a folder for a link; `openConfined` and `inFolder` have no
- * such gap.
+ * path lies below `root` and goes through no link. Throws `invalid_request` for a name that is none and `forbidden` for
+ * one that leads elsewhere: a link, a hard-linked file, a device, a pipe, or anything at or below a `denied` path. What
+ * it names need not exist. Between this check and the use of the path another process may swap a folder for a link;
+ * `openConfined` and `inFolder` have no such gap.
  */
 export async function confine(
   root: string,

@@ -12,11 +12,10 @@ export const holds = process.platform === 'linux'
 export const AS_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 /**
- * Works in a folder below `root`, named as in `confine`, or in `root` itself for an empty name. Names in the path
- * that `work` gets lead to that
- * folder alone, also when a program swaps it, or one above it, for a link meanwhile. `make` makes what is missing,
- * durable when `work` is
- * called, and `made` says whether it did. Throws like `confine`, and as the system does for what is missing.
+ * Works in a folder below `root`, named as in `confine`, or in `root` itself for an empty name. Names in the path that
+ * `work` gets lead to that folder alone, also when a program swaps it, or one above it, for a link meanwhile. `make`
+ * makes what is missing, durable when `work` is called, and `made` says whether it did. Throws like `confine`, and as
+ * the system does for what is missing.
  */
 export async function inFolder<T>(
   root: string,

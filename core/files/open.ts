@@ -6,9 +6,8 @@ import { confine, forbidden, hasCode, splitName } from './confine.ts'
 import { inFolder } from './folder.ts'
 
 /**
- * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes
- * it when it is
- * missing and never truncates before the check; its folder must exist. The caller closes the handle.
+ * Opens a confined file without following a link, and checks that what was opened is what was checked. `write` makes it
+ * when it is missing and never truncates before the check; its folder must exist. The caller closes the handle.
  */
 export async function openConfined(
   root: string,

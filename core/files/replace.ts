@@ -6,8 +6,7 @@ import { inFolder } from './folder.ts'
 
 /**
  * Replaces a confined file as a whole, durable when it settles: a reader, and a restart after a crash, finds the old
- * bytes or the new
- * ones. Missing folders are made. Throws like `confine`. Settles with whether the file is new.
+ * bytes or the new ones. Missing folders are made. Throws like `confine`. Settles with whether the file is new.
  */
 export async function replaceConfined(
   root: string,

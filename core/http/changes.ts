@@ -6,10 +6,9 @@ import type { AnyRoute, Shown } from './route.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * What the body of a PUT or PATCH changes: its fields without those that are as they were shown. `undefined` when
- * there were fields and
- * none of them is left. Throws `invalid_request` for a field that would be lost: one nobody knows, and one that is
- * shown and not changed here.
+ * What the body of a PUT or PATCH changes: its fields without those that are as they were shown. `undefined` when there
+ * were fields and none of them is left. Throws `invalid_request` for a field that would be lost: one nobody knows, and
+ * one that is shown and not changed here.
  */
 export function changesOf(schema: v.GenericSchema, value: unknown, shown: Shown | undefined): unknown {
   const known = entriesOf(schema, value)

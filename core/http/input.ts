@@ -91,9 +91,8 @@ function emptyBody(body: v.GenericSchema): unknown {
 }
 
 /**
- * Only what a page cannot send across sites without asking first may be taken for JSON: `text/plain` and form types
- * are exactly what
- * it can send. A client that names no type at all is no browser form.
+ * Only what a page cannot send across sites without asking first may be taken for JSON: `text/plain` and form types are
+ * exactly what it can send. A client that names no type at all is no browser form.
  */
 function checkJsonType(type: string | undefined): void {
   if (type === undefined) return

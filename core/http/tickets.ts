@@ -11,9 +11,9 @@ const maxTickets = 1_000
 const prefix = 'svc.ticket.'
 
 /**
- * One-use passes for a WebSocket upgrade. A browser cannot set the Authorization header of an upgrade, and the key
- * must never stand in
- * a URL; a page asks for a ticket with its key and offers it as sub-protocol `svc.ticket.<value>`, beside `svc`.
+ * One-use passes for a WebSocket upgrade. A browser cannot set the Authorization header of an upgrade, and the key must
+ * never stand in a URL; a page asks for a ticket with its key and offers it as sub-protocol `svc.ticket.<value>`,
+ * beside `svc`.
  */
 export class Tickets {
   #open = new Map<string, { readonly until: number; readonly generation: number; readonly principal: Principal }>()

@@ -1,7 +1,6 @@
 /**
- * The log of a plugin. Its lines carry the plugin's name; secrets of the configuration and of the vault are masked.
- * An `Error` among the
- * arguments is written with its stack.
+ * The log of a plugin. Its lines carry the plugin's name; secrets of the configuration and of the vault are masked. An
+ * `Error` among the arguments is written with its stack.
  */
 export interface Logger {
   /** Something failed that somebody has to look at. */

@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from 'node:net'
 
 /**
  * What an address is to an outgoing request: `loopback` and `private` may belong to the operator's own services,
- * `reserved` is nothing a
- * request should ever go to by accident, `metadata` hands out a cloud machine's credentials and is never permitted.
+ * `reserved` is nothing a request should ever go to by accident, `metadata` hands out a cloud machine's credentials and
+ * is never permitted.
  */
 export type AddressKind = 'public' | 'loopback' | 'private' | 'reserved' | 'metadata'
 

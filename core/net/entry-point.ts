@@ -32,8 +32,7 @@ export interface EntryPointDeps {
 
 /**
  * A way to the network under one set of rules. It uses Node's agents because undici's `Agent` does not show which
- * socket
- * carries a request: here the address of that socket is checked for every request, on reused connections too.
+ * socket carries a request: here the address of that socket is checked for every request, on reused connections too.
  */
 export class EntryPoint {
   readonly #deps: EntryPointDeps

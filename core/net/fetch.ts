@@ -45,7 +45,6 @@ export interface OutboundResponse {
 /**
  * The only way out to the network. Private, loopback, link-local and metadata addresses are refused unless the
  * configuration permits them. Rejects with `Refusal('forbidden')` for a refused address, with `UpstreamFailure` when
- * the
- * other side fails, and with the signal's reason on abort. Statuses of 400 and over are answers, not failures.
+ * the other side fails, and with the signal's reason on abort. Statuses of 400 and over are answers, not failures.
  */
 export type Fetch = (url: string | URL, request?: OutboundRequest) => Promise<OutboundResponse>

@@ -11,9 +11,9 @@ export interface OutboundCase {
 }
 
 /**
- * Tests the guard of outbound requests against a listener on this machine that counts connections. A client of the
- * same kind as the
- * daemon's own must reach it through no form of its address, and exactly once through the name on the allow list.
+ * Tests the guard of outbound requests against a listener on this machine that counts connections. A client of the same
+ * kind as the daemon's own must reach it through no form of its address, and exactly once through the name on the allow
+ * list.
  */
 export async function testOutbound(signal: AbortSignal): Promise<readonly OutboundCase[]> {
   const target = await Target.open()

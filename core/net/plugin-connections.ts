@@ -136,7 +136,9 @@ export class PluginConnections {
   #checkRoom(url: URL): void {
     const max = this.#deps.settings().maxPluginConnections ?? MAX_CONNECTIONS
     if (this.#open.size < max) return
-    const message = `Cannot connect to ${url.host}: the plugin has ${max} connections, which is all outbound.plugin_connections allows`
+    const message =
+      `Cannot connect to ${url.host}: the plugin has ${max} connections, ` +
+      'which is all that outbound.plugin_connections allows'
     throw new UpstreamFailure(url.hostname, message, { reason: 'overloaded', retry: 'later' })
   }
 }

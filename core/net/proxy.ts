@@ -64,9 +64,8 @@ export interface ProxyDeps {
 }
 
 /**
- * Opens an HTTP proxy on a socket file of its own, for one program. It connects where `admits` and the outbound
- * rules permit it. Names are
- * resolved here, so the address that was checked is the one that is connected to.
+ * Opens an HTTP proxy on a socket file of its own, for one program. It connects where `admits` and the outbound rules
+ * permit it. Names are resolved here, so the address that was checked is the one that is connected to.
  */
 export async function openProxy(deps: ProxyDeps): Promise<Proxy> {
   const folder = await createFolder()

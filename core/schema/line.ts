@@ -2,8 +2,7 @@ import * as v from 'valibot'
 
 /**
  * A title, a label, a name people give: text of one line in any script, without blanks around it, of at most so many
- * characters as people
- * count them in JSON Schema (code points).
+ * characters as people count them in JSON Schema (code points).
  */
 export function line(maxChars: number) {
   return v.pipe(

@@ -8,8 +8,8 @@ export const MASKED_SECRET_MESSAGE =
 
 /**
  * Marks a schema as secret: kept out of logs, of printed configuration and of answers; shown as marked in JSON Schema.
- * The mask is never
- * stored: a client that sends back what it was shown is told so, and where a route says what it shows, nothing changes.
+ * The mask is never stored: a client that sends back what it was shown is told so, and where a route says what it
+ * shows, nothing changes.
  */
 export function secret<S extends v.GenericSchema>(schema: S) {
   return v.pipe(

@@ -1,8 +1,7 @@
 /**
  * Whether a text fits a pattern in which `*` stands for any characters, none included. Never more steps than the two
- * lengths
- * multiplied, because patterns come from outside and must not be able to stall the process: no regular expression is
- * made.
+ * lengths multiplied, because patterns come from outside and must not be able to stall the process: no regular
+ * expression is made.
  */
 export function matchesWildcard(pattern: string, text: string): boolean {
   let at = 0

@@ -31,11 +31,9 @@ const GATHER_MS = 3
 const HALF_DONE = new Error('a batch without a savepoint failed half-way')
 
 /**
- * Group commit: every batch handed in during one tick goes into one transaction with one sync, and one that fails
- * takes nobody with
- * it. Hardly any fails, so the first attempt has no savepoints; when one fails half-way, all is undone and done
- * again with them. A
- * caller settles only after the commit; when it fails, nobody is told "done".
+ * Group commit: every batch handed in during one tick goes into one transaction with one sync, and one that fails takes
+ * nobody with it. Hardly any fails, so the first attempt has no savepoints; when one fails half-way, all is undone and
+ * done again with them. A caller settles only after the commit; when it fails, nobody is told "done".
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection

@@ -7,9 +7,9 @@ export interface Statement {
   /** The values, in the order of the question marks. */
   readonly values: readonly Value[]
   /**
-   * Told how many rows were written once they are on disk, before the batch settles and before anything else is read
-   * or written: so a
-   * copy in memory changes with its rows. Not told of a statement that was not carried out. Must not throw.
+   * Told how many rows were written once they are on disk, before the batch settles and before anything else is read or
+   * written: so a copy in memory changes with its rows. Not told of a statement that was not carried out. Must not
+   * throw.
    */
   readonly written?: (changes: number) => void
 }
@@ -65,10 +65,9 @@ export interface Database extends AsyncDisposable {
   readonly sql: PluginDatabase
   /**
    * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws
-   * when a recorded
-   * checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin changed the tables,
-   * which otherwise is
-   * a warning: a reload that is taken back runs on the tables of the code that failed.
+   * when a recorded checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin
+   * changed the tables, which otherwise is a warning: a reload that is taken back runs on the tables of the code that
+   * failed.
    */
   migrate(plugin: string, migrations: readonly Migration[], options?: { readonly strict?: boolean }): Promise<number>
   /** Whether `migrate` of any of these would do something: the daemon takes a snapshot first. */

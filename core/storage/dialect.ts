@@ -74,8 +74,8 @@ const TYPES: readonly (readonly [sqlite: string, postgresql: string])[] = [
 
 /**
  * One statement of a migration, as the engine wants it. Migrations are written for SQLite; there every table becomes
- * STRICT, for
- * PostgreSQL the types are replaced and what only SQLite knows (STRICT, WITHOUT ROWID, AUTOINCREMENT) is dropped.
+ * STRICT, for PostgreSQL the types are replaced and what only SQLite knows (STRICT, WITHOUT ROWID, AUTOINCREMENT) is
+ * dropped.
  */
 export function toDialect(statement: string, dialect: Dialect): string {
   const bare = stripOpaque(statement)

@@ -9,8 +9,7 @@ const RETRY_MS = 5_000
 
 /**
  * A file of 4 MiB that is deleted when the disk is full, so that the daemon can still write what a clean shutdown
- * needs. It is created
- * again when there is space. Dispose it to stop; disposal awaits a creation in progress.
+ * needs. It is created again when there is space. Dispose it to stop; disposal awaits a creation in progress.
  */
 export class DiskReserve implements AsyncDisposable {
   readonly #file: string

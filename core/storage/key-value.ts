@@ -2,9 +2,8 @@
 export type StoredValue = null | string | number | boolean | object
 
 /**
- * Key-value storage under a prefix of the plugin's own. A key has parts joined by `:` (`cache:pages`). For a few
- * small values; what is
- * searched, counted or changed by several at once belongs into a table of `ctx.db`.
+ * Key-value storage under a prefix of the plugin's own. A key has parts joined by `:` (`cache:pages`). For a few small
+ * values; what is searched, counted or changed by several at once belongs into a table of `ctx.db`.
  */
 export interface KeyValueStorage {
   /** The value, or `null` when there is none. It is not checked: parse what an older version may have written. */

@@ -33,9 +33,8 @@ export interface HomeLock extends Disposable {
 const DaemonFile = v.object({ pid: v.pipe(v.number(), v.integer()), listen_addr: v.string(), started_at: v.string() })
 
 /**
- * Takes `<home>/daemon.lock`: an SQLite file with an open write transaction, so the operating system holds the lock
- * and drops it
- * with the process. The holder's pid is in the file's header, where others can read it. Throws `HomeInUse`.
+ * Takes `<home>/daemon.lock`: an SQLite file with an open write transaction, so the operating system holds the lock and
+ * drops it with the process. The holder's pid is in the file's header, where others can read it. Throws `HomeInUse`.
  */
 export async function lockHome(home: string): Promise<HomeLock> {
   makeFolder(home)

@@ -58,8 +58,13 @@ export class OwnTables {
 }
 
 /** Tables and functions of the engines that lead to everything. */
-const RESERVED =
-  /^(core_|sqlite_|pragma_|pg_|dblink|lo_)|^(information_schema|dbstat|bytecode|tables_used|load_extension|set_config|current_setting)$|_to_xml/
+const RESERVED = new RegExp(
+  [
+    '^(core_|sqlite_|pragma_|pg_|dblink|lo_)',
+    '^(information_schema|dbstat|bytecode|tables_used|load_extension|set_config|current_setting)$',
+    '_to_xml',
+  ].join('|'),
+)
 const COMMENTS = /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 /** Names, quoted or not. A text counts as well: SQLite takes one for the name of a table. */
 const WORDS = /"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|'((?:[^']|'')*)'|[\p{L}_][\p{L}\p{N}_$]*/gu

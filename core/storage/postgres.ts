@@ -29,8 +29,7 @@ const WRITES = /^\s*(insert|update|delete|with\b[\s\S]*\b(insert\s+into|update|d
 
 /**
  * SQL over one PostgreSQL client of a db0 connector. Everything stands in one line, so that nobody's read happens
- * inside another's
- * transaction; with a second connector reads have a line of their own.
+ * inside another's transaction; with a second connector reads have a line of their own.
  */
 export class PostgresDatabase implements PluginDatabase {
   readonly dialect = 'postgresql'

@@ -4,10 +4,8 @@ const shown = '[secret]'
 
 /**
  * A secret in memory of its own, outside the pool that buffers share. It shows itself to nobody who does not ask for
- * its bytes, cannot be
- * cloned into another thread, and disposing it overwrites it. What was made into a string cannot be wiped by anyone:
- * strings are copied
- * and moved by the engine.
+ * its bytes, cannot be cloned into another thread, and disposing it overwrites it. What was made into a string cannot
+ * be wiped by anyone: strings are copied and moved by the engine.
  */
 export class SecretBytes implements Disposable {
   readonly #bytes: Buffer

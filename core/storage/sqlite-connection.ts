@@ -39,9 +39,8 @@ const PRAGMAS = [
 ]
 
 /**
- * One better-sqlite3 handle, opened by db0, with its statements kept: db0 prepares anew at every call, which costs
- * four fifths of
- * the speed. Everything here is synchronous but opening.
+ * One better-sqlite3 handle, opened by db0, with its statements kept: db0 prepares anew at every call, which costs four
+ * fifths of the speed. Everything here is synchronous but opening.
  */
 export class SqliteConnection {
   readonly #path: string | undefined

@@ -60,9 +60,9 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * Opens the file, or makes it when there is none. A file that is empty, damaged or of another program is refused,
- * never replaced: a
- * new database is made under another name and renamed, so an empty file is always the remains of an accident.
+ * Opens the file, or makes it when there is none. A file that is empty, damaged or of another program is refused, never
+ * replaced: a new database is made under another name and renamed, so an empty file is always the remains of an
+ * accident.
  */
 export async function openFile(path: string): Promise<SqliteConnection> {
   makeFolder(dirname(path))
@@ -93,8 +93,7 @@ export async function openFile(path: string): Promise<SqliteConnection> {
 
 /**
  * Holds its place beside a file that has a log, which a crash left: the last connection to close would write the log
- * back into it, also
- * into one that is damaged and to be left as it is, and one that may only read never does.
+ * back into it, also into one that is damaged and to be left as it is, and one that may only read never does.
  */
 async function bystander(path: string): Promise<ReadOnlyDatabase | undefined> {
   if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined

@@ -24,8 +24,7 @@ const Plan = v.object({
 })
 /**
  * Files and folders that take the place of others, all of them or none. Done while nothing has them open; a run that
- * was killed is
- * gone on with at the next start, before anything is opened.
+ * was killed is gone on with at the next start, before anything is opened.
  */
 export type SwapPlan = v.InferOutput<typeof Plan>
 
@@ -41,9 +40,8 @@ function pendingSwap(home: string): SwapPlan | undefined {
 }
 
 /**
- * Carries out what is planned; `undefined` when nothing is. Every step says by itself whether it was taken before,
- * so that it may be
- * called again after a kill at any moment. The caller holds the lock of the home.
+ * Carries out what is planned; `undefined` when nothing is. Every step says by itself whether it was taken before, so
+ * that it may be called again after a kill at any moment. The caller holds the lock of the home.
  */
 export function completeSwap(home: string): SwapPlan | undefined {
   const plan = pendingSwap(home)

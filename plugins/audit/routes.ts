@@ -39,9 +39,8 @@ function proofRoute(trail: AuditTrail): AnyRoute {
     path: '/api/audit/proof/:id',
     summary: 'Prove that an entry was there when a checkpoint was signed',
     description:
-      "The leaf is SHA-256 of 0x00 and the 32 bytes of the entry's hash, a node that of 0x01 and both its children (RFC 6962). " +
-      'The signature is Ed25519 over ' +
-      '`svc-audit-checkpoint-1:<size>:<root>:<timestamp>`.',
+      "The leaf is SHA-256 of 0x00 and the 32 bytes of the entry's hash, a node that of 0x01 and both its children " +
+      '(RFC 6962). The signature is Ed25519 over `svc-audit-checkpoint-1:<size>:<root>:<timestamp>`.',
     auth: 'bearer',
     effect: 'read',
     cost: 5,

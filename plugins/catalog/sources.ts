@@ -70,5 +70,12 @@ export const sources: readonly Source[] = [
 ]
 
 /** Not models to talk to, or not names a request can be made with. */
-export const unfit =
-  /embed|whisper|tts|audio|realtime|-live-|live-|image|moderation|transcri|ocr|voice|sonic|rerank|bge-|guard|distilbert|indictrans|m2m100|moondream|computer-use|search-preview|^ft:|\.ft-|:extended|:batch|:beta|-batch|^ada$|^babbage|^curie|^davinci|text-davinci|-instruct-0914|plamo|deep-research-max|^~\/|claude-(2|v\d|instant)|^gpt-3\.5-turbo-0[36]|^gpt-4-(32k|.*vision)|^gemini-1\.|titan-text|command-(light-)?text/
+export const unfit = new RegExp(
+  [
+    'embed|whisper|tts|audio|realtime|-live-|live-|image|moderation|transcri|ocr|voice|sonic|rerank|bge-|guard',
+    'distilbert|indictrans|m2m100|moondream|computer-use|search-preview|plamo|deep-research-max|titan-text',
+    String.raw`^ft:|\.ft-|:extended|:batch|:beta|-batch|^~/|-instruct-0914|command-(light-)?text`,
+    String.raw`^ada$|^babbage|^curie|^davinci|text-davinci|^gpt-3\.5-turbo-0[36]|^gpt-4-(32k|.*vision)`,
+    String.raw`claude-(2|v\d|instant)|^gemini-1\.`,
+  ].join('|'),
+)

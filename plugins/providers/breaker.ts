@@ -27,11 +27,9 @@ export interface Admission {
 }
 
 /**
- * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a short pause
- * one single call is
- * let through as a trial. When it succeeds the circuit closes, when it fails the pause doubles: what is back soon is
- * used soon, and what
- * stays away is hardly called.
+ * Stops calling what keeps failing. A circuit opens after a number of failures within a window; after a short pause one
+ * single call is let through as a trial. When it succeeds the circuit closes, when it fails the pause doubles: what is
+ * back soon is used soon, and what stays away is hardly called.
  */
 export class Breaker {
   readonly #clock: Clock

@@ -6,8 +6,8 @@ const LENGTH_MS: Readonly<Record<Period, number>> = { hour: HOUR_MS, day: DAY_MS
 
 /**
  * Where a period begins, ISO 8601 UTC. Decision: the interface names the periods only; they reach back from now (a
- * month is 30
- * days), so that the figure does not drop to nothing at midnight. `today` in the summary is the calendar day in UTC.
+ * month is 30 days), so that the figure does not drop to nothing at midnight. `today` in the summary is the calendar
+ * day in UTC.
  */
 export function periodStart(period: Period, now: number): string {
   return new Date(now - LENGTH_MS[period]).toISOString()

@@ -19,9 +19,8 @@ const json = { 'content-type': 'application/json' }
 const KEYS = 30
 
 /**
- * Makes a backup while others write, then kills the daemon at random moments of a restore: what comes up is all of
- * the old or all of
- * the backup, never some of each, and the audit trail verifies.
+ * Makes a backup while others write, then kills the daemon at random moments of a restore: what comes up is all of the
+ * old or all of the backup, never some of each, and the audit trail verifies.
  */
 export async function backup(options: {
   readonly rounds: number

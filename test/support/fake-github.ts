@@ -13,9 +13,8 @@ export interface FakeGithub extends VendorServer {
 }
 
 /**
- * GitHub's device flow and its token endpoint for Copilot. Problems of the flow come with 200, as GitHub sends them; who asks
- * more often than
- * every `interval` seconds is told to slow down, which adds five. Source:
+ * GitHub's device flow and its token endpoint for Copilot. Problems of the flow come with 200, as GitHub sends them;
+ * who asks more often than every `interval` seconds is told to slow down, which adds five. Source:
  * https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow
  */
 export async function startFakeGithub({

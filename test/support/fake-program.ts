@@ -74,9 +74,8 @@ const REQUIRED: Readonly<Record<ProgramName, Readonly<Record<string, string>>>> 
 }
 
 /**
- * The program itself: a script of the shell, which starts in a fiftieth of the time of Node. It refuses the flags
- * that the real one
- * refuses, writes down what it was given and plays the next scenario of `dir/queue`.
+ * The program itself: a script of the shell, which starts in a fiftieth of the time of Node. It refuses the flags that
+ * the real one refuses, writes down what it was given and plays the next scenario of `dir/queue`.
  */
 export function programScript(program: ProgramName, dir: string): string {
   const flags = Object.entries(FLAGS[program])

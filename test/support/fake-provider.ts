@@ -31,10 +31,9 @@ export interface Answer {
   /** Written as they are after the headers of a stream, instead of anything made from the fields above. */
   readonly raw?: readonly (string | Uint8Array)[]
   /**
-   * What goes wrong once `text` is said: `silent` sends no headers, `stall` stops without closing, `cut` closes in
-   * good order without
-   * the end marker, `reset` breaks the connection off, `slow-bytes` sends every byte by itself, `split` cuts chunks
-   * inside characters.
+   * What goes wrong once `text` is said: `silent` sends no headers, `stall` stops without closing, `cut` closes in good
+   * order without the end marker, `reset` breaks the connection off, `slow-bytes` sends every byte by itself, `split`
+   * cuts chunks inside characters.
    */
   readonly fault?: 'silent' | 'stall' | 'cut' | 'reset' | 'slow-bytes' | 'split'
 }

@@ -2,11 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { countTokens, familyOf, maxTokens } from '../../../plugins/chat/context/window.ts'
 
 /**
- * What real tokenizers count, written down because they weigh tens of megabytes: `gpt` is o200k_base of
- * gpt-tokenizer 4.0.0, `llama` that
- * of Llama 3 by llama3-tokenizer-js 1.2.0, `claude` the one Anthropic published for its second generation
- * (@anthropic-ai/tokenizer 0.0.4);
- * it publishes none for later ones.
+ * What real tokenizers count, written down because they weigh tens of megabytes: `gpt` is o200k_base of gpt-tokenizer
+ * 4.0.0, `llama` that of Llama 3 by llama3-tokenizer-js 1.2.0, `claude` the one Anthropic published for its second
+ * generation (@anthropic-ai/tokenizer 0.0.4); it publishes none for later ones.
  */
 const counted: readonly (readonly [
   kind: string,

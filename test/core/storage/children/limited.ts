@@ -1,7 +1,6 @@
 /**
  * Runs under a limit on the size of files, which stands for a full disk: writes until it is refused, says how reads
- * fare, waits for
- * the limit to be lifted and writes again. One JSON line for each step.
+ * fare, waits for the limit to be lifted and writes again. One JSON line for each step.
  */
 import { once } from 'node:events'
 import { createConsola } from 'consola'
