@@ -1,3 +1,4 @@
+import { stableId } from 'svc/internal'
 import { accountKey } from './accounts/account.ts'
 import type { Account } from './accounts/account.ts'
 import type { AccountEntry, Accounts } from './accounts/service.ts'
@@ -14,7 +15,6 @@ import type { TrafficInfo } from './http/views.ts'
 import { Messaging } from './messaging.ts'
 import { createChannelMessages } from './outbox/channel-messages.ts'
 import { channelSendTool } from './outbox/channel-send.ts'
-import { stableId } from './outbox/message.ts'
 import { pairingRoutes } from './policies/pairing-routes.ts'
 import { bindingRoutes } from './routing/binding-routes.ts'
 

@@ -1,3 +1,4 @@
+import { pluginsLoaded } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -47,7 +48,6 @@ export interface ChatDeps {
     readonly screening: Screening
   }
 }
-const LOADED_CHECK_MS = 50
 /** Agents with a metric label of their own. */
 const MAX_LABELLED_AGENTS = 1000
 
@@ -75,7 +75,7 @@ export function composeChat(deps: ChatDeps) {
     toolCallRate,
     onWithheld: withheldCounter(deps.metrics),
     modelsWithoutVision: new Set(),
-    pluginsLoaded: (until) => pluginsLoaded(daemon, AbortSignal.any([until, deps.signal])),
+    pluginsLoaded: (until) => pluginsLoaded(daemon, 'chat', AbortSignal.any([until, deps.signal])),
     onWaiting: () => {
       if (deps.leaving.aborted) chat.releaseWaiting()
     },
@@ -127,7 +127,7 @@ async function resumeTurns(
   const turns = await recoverTurns({ db, journal, sessions, record })
   if (turns.length === 0) return
   // The turns are queued already, so that new messages come after them.
-  const loaded = pluginsLoaded(daemon, signal)
+  const loaded = pluginsLoaded(daemon, 'chat', signal)
   for (const turn of turns) chat.enqueue(turn, loaded)
 }
 
@@ -182,23 +182,6 @@ function stopWithPlugin({ signal, leaving, own }: ChatDeps, chat: ChatService): 
     leaving.removeEventListener('abort', leave)
     signal.removeEventListener('abort', unload)
   })
-}
-
-/** Settles when no plugin is loading: a turn that resumes may need the tools and providers of any of them. */
-async function pluginsLoaded(daemon: Daemon, until: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setInterval(() => {
-    if (!daemon.plugins().some(({ name, state }) => state === 'loading' && name !== 'chat')) resolve()
-  }, LOADED_CHECK_MS).unref()
-  const leave = (): void => resolve()
-  until.addEventListener('abort', leave, { once: true })
-  if (until.aborted) leave()
-  try {
-    await promise
-  } finally {
-    clearInterval(timer)
-    until.removeEventListener('abort', leave)
-  }
 }
 
 /** Most conversations are never summarised: the code is loaded by the first one. */

@@ -198,6 +198,11 @@ export interface Turns {
    * such turn. Throws the recorded error of a failed turn.
    */
   replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined>
+  /**
+   * Begins a turn, or follows the one with this id: for work that is tried again until it is known to have been done.
+   * Throws what `Chat.accept` and `replay` throw. A turn that failed is not begun again: another attempt has another id.
+   */
+  ensure(request: TurnRequest & { readonly id: string }): Promise<Pick<AcceptedTurn, 'events' | 'result'>>
 }
 export const Turns = defineService<Turns>()('turns')
 

@@ -1,3 +1,4 @@
+import { stableId } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
 import type { Agents } from '../../agents/contract.ts'
@@ -5,7 +6,6 @@ import type { AccountEntry, Accounts } from '../accounts/service.ts'
 import type { ChannelMessage, ChannelMessages, ChannelTarget } from '../contract.ts'
 import { chooseAccount } from '../http/views.ts'
 import { takesChannel } from '../routing/router.ts'
-import { stableId } from './message.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface ChannelMessagesDeps {

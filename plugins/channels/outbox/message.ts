@@ -1,4 +1,4 @@
-import { v5 } from 'uuid'
+import { stableId } from 'svc/internal'
 import type { ChannelCapabilities, Destination, JsonObject } from 'svc/channels'
 import type { Account } from '../accounts/account.ts'
 
@@ -49,11 +49,6 @@ export interface Payload {
   readonly attachments?: readonly StoredAttachment[] | undefined
 }
 
-const NAMESPACE = '5d1c7f0a-6c57-4f0e-9a8b-7f0f7b6f4c11'
-/** The id of a logical result: the same for the same parts, such as a turn and a number. */
-export function stableId(...parts: readonly string[]): string {
-  return v5(parts.join('\u0000'), NAMESPACE)
-}
 /** The id of one message of a result, which is the platform's idempotency key. */
 export function partId(messageId: string, part: number): string {
   return stableId(messageId, String(part))

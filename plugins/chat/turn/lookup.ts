@@ -2,12 +2,15 @@ import { Refusal } from 'svc/sdk'
 import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
-import type { AcceptedTurn, TurnEvent, TurnResult, Turns, TurnView } from '../contract.ts'
+import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
 import { refusalOf, unknownFailure } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 export interface TurnLookupDeps {
-  readonly chat: { attach(turnId: string): LiveTurn | undefined; ahead(turnId: string): readonly string[] }
+  readonly chat: Pick<Chat, 'accept'> & {
+    attach(turnId: string): LiveTurn | undefined
+    ahead(turnId: string): readonly string[]
+  }
   readonly journal: Pick<Journal, 'find' | 'turns'>
   readonly sessions: Pick<Sessions, 'turn'>
   readonly usage: () => UsageLedger | undefined
@@ -67,6 +70,10 @@ export class TurnLookup implements Turns {
       stop: view.state,
     }
     return { events: () => replayEvents(result), result: () => Promise.resolve(result) }
+  }
+
+  async ensure(request: TurnRequest & { readonly id: string }): Promise<Pick<AcceptedTurn, 'events' | 'result'>> {
+    return (await this.replay(request.id)) ?? this.#deps.chat.accept(request)
   }
 
   async #read(turnId: string) {

@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto'
+import { hostname } from 'node:os'
+import { Daemon, pluginsLoaded, wallClock } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
+import { Audit } from '../audit/contract.ts'
+import { Settings } from './config.ts'
+import { Queue } from './contract.ts'
+import { migrations } from './migrations.ts'
+import { queueRoutes } from './routes.ts'
+
+const HOUR_MS = 3_600_000
+
+export default definePlugin({
+  name: 'queue',
+  version: '1.0.0',
+  config: Settings,
+  requires: { audit: Audit, daemon: Daemon },
+  provides: { queue: Queue },
+  migrations,
+  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services: { audit, daemon } }) {
+    const [{ DatabaseQueue }, { JobStore }] = await Promise.all([import('./service.ts'), import('./store.ts')])
+    const ended = metrics.counter('svc_queue_jobs_total', 'Jobs of the queue that were run, by lane and outcome.')
+    const background = (work: () => Promise<void>): void => {
+      run(work).catch((error: unknown) => log.error('work of the queue failed', error))
+    }
+    const queue = new DatabaseQueue({
+      store: new JobStore(db),
+      settings: config,
+      owner: hash('sha256', `${hostname()}\n${daemon.config().homeDir}`).slice(0, 32),
+      clock: wallClock,
+      random: Math.random,
+      log,
+      background,
+      counted: (lane, outcome) => ended.add(1, { lane, outcome }),
+    })
+    own('lanes', () => queue.close())
+    metrics.observed('svc_queue_jobs_running', 'Jobs of the queue that run now, by lane.', () =>
+      queue.active().map(({ lane, active }) => ({ value: active, labels: { lane } })),
+    )
+    routes.add(...queueRoutes(queue, config, audit))
+    jobs.every('retention', HOUR_MS, () => queue.deleteOld())
+    const isReloaded = daemon.plugins().some(({ name, reloads }) => name === 'queue' && reloads > 0)
+    // A job may need the tools and channels of any plugin.
+    background(async () => {
+      await pluginsLoaded(daemon, 'queue', leaving)
+      if (!leaving.aborted) queue.begin(isReloaded)
+    })
+    return { queue }
+  },
+})

@@ -1,0 +1,27 @@
+import * as v from 'valibot'
+import { STATES } from './states.ts'
+
+const count = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
+const text = v.nullable(v.string())
+export const StoredJob = v.object({
+  lane: v.string(),
+  id: v.string(),
+  payload: v.string(),
+  state: v.picklist(STATES),
+  group_key: text,
+  agent_id: text,
+  failures: v.number(),
+  losses: v.number(),
+  created_at: count,
+  due_at: count,
+  claim_id: text,
+  lease_until: v.nullable(count),
+  settled_at: v.nullable(count),
+  error: text,
+})
+export type StoredJob = v.InferOutput<typeof StoredJob>
+
+export const Count = v.object({ count })
+export const NextDue = v.object({ due_at: v.nullable(count) })
+export const LaneCount = v.object({ lane: v.string(), state: v.picklist(STATES), count, oldest: v.nullable(count) })
+export type LaneCount = v.InferOutput<typeof LaneCount>
