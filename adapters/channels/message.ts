@@ -35,6 +35,8 @@ export interface InboundMessage {
     /** `direct`: the bot and one person. */
     readonly kind: 'direct' | 'group'
     readonly title?: string
+    /** The server, workspace or team it belongs to, where the platform has them; bindings name it `guild_id`. */
+    readonly guildId?: string
   }
   /** The thread of the chat the message is in; absent outside of threads. */
   readonly threadId?: string
@@ -47,6 +49,8 @@ export interface InboundMessage {
     readonly isBot?: boolean
     /** The platform did not verify who the sender is, as on an IRC server without accounts. */
     readonly isUnverified?: boolean
+    /** Ids of the sender's roles in the guild, where the platform tells them; bindings name them `roles`. */
+    readonly roles?: readonly string[]
   }
   /** Plain text or Markdown, without the mention of the bot. */
   readonly text: string

@@ -16,6 +16,15 @@ export default defineCli({
         remove: { summary: 'Remove an account with its secrets', load: () => import('./cli/remove.ts') },
         login: { summary: 'Sign in with a QR code', load: () => import('./cli/login.ts') },
         pair: { summary: 'Make a code that lets a person talk to the bot', load: () => import('./cli/pair.ts') },
+        bindings: {
+          summary: 'Which agent answers whom',
+          load: () => import('./cli/bindings/list.ts'),
+          commands: {
+            list: { summary: 'List the bindings', load: () => import('./cli/bindings/list.ts') },
+            add: { summary: 'Bind chats or people to an agent', load: () => import('./cli/bindings/add.ts') },
+            remove: { summary: 'Remove a binding', load: () => import('./cli/bindings/remove.ts') },
+          },
+        },
         outbox: { summary: 'Messages that could not be sent', load: () => import('./cli/outbox.ts') },
       },
     },

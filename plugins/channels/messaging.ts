@@ -159,6 +159,12 @@ export class Messaging {
       warnings.push(
         `open to nobody: add allowed_users, or pair somebody with ${commandLine(`channels pair ${account.channel}`)}`,
       )
+    const missing = await this.router.missingOf(account)
+    if (missing.length > 0)
+      warnings.push(
+        `names agents that do not exist: ${missing.join(', ')}; create them, or change agent_name or the bindings ` +
+          `(${commandLine('channels bindings')})`,
+      )
     const chat = this.#unanswered.get(accountKey(account.channel, account.id))
     if (chat !== undefined)
       warnings.push(`no agent answers in chat ${chat}: set agent_name, or add a binding with POST /api/bindings`)

@@ -29,8 +29,8 @@ export function decodeMessage(message: Message, context: DecodeContext, isEdit =
   if (text === '' && attachments.length === 0 && !mentionsBot) return undefined
   return omitUndefined({
     id: message.id,
-    ...placeOf(message.channel_id, message.guild_id != null, context.channel),
-    sender: senderOf(author, message.member?.nick, isBot(message)),
+    ...placeOf(message.channel_id, message.guild_id, context.channel),
+    sender: senderOf(author, message.member, isBot(message)),
     text,
     attachments,
     mentionsBot,
@@ -60,8 +60,8 @@ export function decodePress(press: Interaction, channel: Channel | undefined, no
   if (!user || value == null || press.channel_id == null) return undefined
   return omitUndefined({
     id: press.id,
-    ...placeOf(press.channel_id, press.guild_id != null, channel),
-    sender: senderOf(user, press.member?.nick, user.bot === true),
+    ...placeOf(press.channel_id, press.guild_id, channel),
+    sender: senderOf(user, press.member, user.bot === true),
     text: value,
     attachments: [],
     mentionsBot: true,
@@ -70,20 +70,24 @@ export function decodePress(press: Interaction, channel: Channel | undefined, no
   })
 }
 
-function placeOf(channelId: string, isGuild: boolean, channel: Channel | undefined) {
-  const kind = isGuild ? ('group' as const) : ('direct' as const)
+function placeOf(channelId: string, guildId: string | null | undefined, channel: Channel | undefined) {
+  const where = omitUndefined({
+    kind: guildId == null ? ('direct' as const) : ('group' as const),
+    guildId: guildId ?? undefined,
+  })
   // A thread is a channel of its own, whose parent is the chat.
   if (channel && THREADS.has(channel.type) && channel.parent_id != null)
-    return { chat: { id: channel.parent_id, kind }, threadId: channel.id }
-  return { chat: omitUndefined({ id: channelId, kind, title: channel?.name ?? undefined }) }
+    return { chat: { id: channel.parent_id, ...where }, threadId: channel.id }
+  return { chat: omitUndefined({ id: channelId, ...where, title: channel?.name ?? undefined }) }
 }
 
-function senderOf(user: User, nick: string | null | undefined, isBot: boolean): InboundMessage['sender'] {
+function senderOf(user: User, member: Message['member'], isBot: boolean): InboundMessage['sender'] {
   return omitUndefined({
     id: user.id,
-    name: nick ?? user.global_name ?? user.username,
+    name: member?.nick ?? user.global_name ?? user.username,
     handle: `@${user.username}`,
     isBot: isBot || undefined,
+    roles: member?.roles ?? undefined,
   })
 }
 

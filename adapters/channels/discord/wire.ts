@@ -2,6 +2,8 @@ import * as v from 'valibot'
 
 /** Only the fields that are read. Source: https://docs.discord.com/developers/resources/message */
 const Text = v.nullish(v.string())
+/** Ids of roles of the server. */
+const Roles = v.nullish(v.array(v.string()))
 
 export const User = v.object({
   id: v.string(),
@@ -25,7 +27,7 @@ export const Message = v.object({
   channel_id: v.string(),
   guild_id: Text,
   author: User,
-  member: v.nullish(v.object({ nick: Text })),
+  member: v.nullish(v.object({ nick: Text, roles: Roles })),
   content: v.optional(v.string(), ''),
   timestamp: v.string(),
   edited_timestamp: Text,
@@ -47,7 +49,7 @@ export const Interaction = v.object({
   channel_id: Text,
   guild_id: Text,
   user: v.nullish(User),
-  member: v.nullish(v.object({ user: v.nullish(User), nick: Text })),
+  member: v.nullish(v.object({ user: v.nullish(User), nick: Text, roles: Roles })),
   data: v.nullish(v.object({ custom_id: Text })),
   message: v.nullish(v.object({ id: v.string() })),
 })

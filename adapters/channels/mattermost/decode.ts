@@ -9,6 +9,7 @@ export interface DecodeContext {
   readonly ignoreBots: boolean
   readonly channelType?: string | undefined
   readonly channelName?: string | undefined
+  readonly teamId?: string | undefined
   readonly senderName?: string | undefined
   readonly mentionedIds?: readonly string[] | undefined
   /** Whether the post is in a thread that the bot began. */
@@ -33,6 +34,7 @@ export function decodePost(post: Post, context: DecodeContext, isEdit = false): 
       id: post.channel_id,
       kind: isDirect ? ('direct' as const) : ('group' as const),
       title: context.channelName || undefined,
+      guildId: context.teamId || undefined,
     }),
     threadId: post.root_id || undefined,
     sender: senderOf(post, context.senderName),

@@ -50,6 +50,7 @@ export class MattermostEvents {
       // An edit does not tell where it is.
       channelType: channelType ?? (isEdit ? await this.#typeOf(post.output.channel_id) : undefined),
       channelName: channelName ?? undefined,
+      teamId: event.output.team_id ?? undefined,
       senderName: senderName ?? undefined,
       mentionedIds: readIds(event.output.mentions),
     })
@@ -84,7 +85,11 @@ export class MattermostEvents {
       })
       .sort((one, other) => one.create_at - other.create_at)
     for (const post of written)
-      await this.#receive(post, false, { channelType: channel.type, channelName: channel.display_name ?? undefined })
+      await this.#receive(post, false, {
+        channelType: channel.type,
+        channelName: channel.display_name ?? undefined,
+        teamId: channel.team_id ?? undefined,
+      })
   }
 
   async #receive(post: Post, isEdit: boolean, facts: PostFacts): Promise<void> {
@@ -130,6 +135,7 @@ export class MattermostEvents {
 interface PostFacts {
   readonly channelType?: string | undefined
   readonly channelName?: string | undefined
+  readonly teamId?: string | undefined
   readonly senderName?: string | undefined
   readonly mentionedIds?: readonly string[] | undefined
 }

@@ -34,6 +34,7 @@ export const Channel = v.object({
   id: v.string(),
   type: v.string(),
   display_name: Text,
+  team_id: Text,
   last_post_at: Count,
 })
 export type Channel = v.InferOutput<typeof Channel>
@@ -57,6 +58,7 @@ export const Posted = v.object({
   post: v.string(),
   channel_type: Text,
   channel_display_name: Text,
+  team_id: Text,
   sender_name: Text,
   mentions: Text,
 })

@@ -8,6 +8,8 @@ import type { Event, File, Interaction, SlashCommand } from './wire.ts'
 export interface DecodeContext {
   readonly botId: string
   readonly ignoreBots: boolean
+  /** The workspace. */
+  readonly teamId?: string | undefined
 }
 
 /** The subtypes that people write; the others are notices, such as a new member. */
@@ -39,7 +41,7 @@ function decodeContent(place: Event, content: Content, context: DecodeContext): 
   const { ts } = content
   const sender = content.user ?? content.bot_id
   if (channel == null || ts == null || sender == null || !isOfPerson(content, context)) return undefined
-  const chat = chatOf(channel, place.channel_type)
+  const chat = chatOf(channel, context.teamId, place.channel_type)
   const written = content.text ?? ''
   const mentionsBot = chat.kind === 'direct' || place.type === 'app_mention' || isForBot(content, context.botId)
   const text = readText(written, context.botId)
@@ -78,7 +80,7 @@ export function decodePress(press: Interaction): InboundMessage | undefined {
   if (press.type !== 'block_actions' || !action || action.value == null || !channel) return undefined
   return omitUndefined({
     id: messageId(channel.id, `${action.action_ts}/${action.action_id}`),
-    chat: chatOf(channel.id),
+    chat: chatOf(channel.id, press.team?.id),
     threadId: message?.thread_ts ?? undefined,
     sender: { id: user.id, name: user.name ?? user.username ?? user.id },
     text: action.value,
@@ -94,7 +96,7 @@ export function decodeCommand(command: SlashCommand, now: number): InboundMessag
   const { channel_id: channel, user_id: id, user_name: name, text } = command
   return {
     id: messageId(channel, command.trigger_id),
-    chat: chatOf(channel),
+    chat: chatOf(channel, command.team_id),
     sender: { id, name: name ?? id },
     text: `${command.command} ${text ?? ''}`.trim(),
     attachments: [],
@@ -103,8 +105,9 @@ export function decodeCommand(command: SlashCommand, now: number): InboundMessag
   }
 }
 
-function chatOf(channel: string, type?: string | null): InboundMessage['chat'] {
-  return { id: channel, kind: type === 'im' || channel.startsWith('D') ? 'direct' : 'group' }
+function chatOf(channel: string, team?: string | null, type?: string | null): InboundMessage['chat'] {
+  const kind = type === 'im' || channel.startsWith('D') ? ('direct' as const) : ('group' as const)
+  return omitUndefined({ id: channel, kind, guildId: team ?? undefined })
 }
 
 function decodeFile(file: File): InboundAttachment[] {

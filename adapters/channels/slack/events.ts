@@ -26,7 +26,8 @@ export class SlackEvents {
     const callback = v.safeParse(EventCallback, payload)
     const event = callback.success ? v.safeParse(Event, callback.output.event) : undefined
     if (!event?.success) return
-    const context = { botId: this.#botId, ignoreBots: this.#link.config.ignore_bots }
+    const teamId = callback.success ? (callback.output.team_id ?? undefined) : undefined
+    const context = { botId: this.#botId, ignoreBots: this.#link.config.ignore_bots, teamId }
     await this.#receive(decodeEvent(event.output, context))
   }
 

@@ -33,12 +33,18 @@ export const Event = v.object({
 export type Event = v.InferOutput<typeof Event>
 
 /** What the Events API sends, and what is in an envelope of Socket Mode. */
-export const EventCallback = v.object({ type: v.string(), challenge: Text, event: v.nullish(v.unknown()) })
+export const EventCallback = v.object({
+  type: v.string(),
+  challenge: Text,
+  team_id: Text,
+  event: v.nullish(v.unknown()),
+})
 
 /** The press of a button. Source: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload */
 export const Interaction = v.object({
   type: v.string(),
   user: v.object({ id: v.string(), name: Text, username: Text }),
+  team: v.nullish(v.object({ id: Text })),
   channel: v.nullish(v.object({ id: v.string(), name: Text })),
   message: v.nullish(v.object({ ts: v.string(), thread_ts: Text })),
   actions: v.nullish(v.array(v.object({ action_id: v.string(), action_ts: v.string(), value: Text })), []),
@@ -51,6 +57,7 @@ export const SlashCommand = v.object({
   user_id: v.string(),
   user_name: Text,
   channel_id: v.string(),
+  team_id: Text,
   trigger_id: v.string(),
 })
 export type SlashCommand = v.InferOutput<typeof SlashCommand>

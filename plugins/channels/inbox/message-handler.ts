@@ -68,23 +68,36 @@ export class MessageHandler {
     const { row, account } = received
     const begun = await answerer.begun(received)
     if (begun) return answerer.resume(received, begun.agentId)
-    const agent = await router.route(account, row.message, row.standing)
-    if (!agent) return this.#sayNobodyAnswers(received)
+    const { agent, missing } = await router.resolve(account, row.message, row.standing)
+    if (!agent) return this.#sayNobodyAnswers(received, missing)
     unanswered(account, undefined)
+    await this.#sayMissing(received, agent, missing)
     const attachments = await this.#readAttachments(received, agent)
     if ('outcome' in attachments) return attachments
     return answerer.answer(received, agent.id, () => this.#accept(received, agent, attachments))
   }
+  /** Once in a chat for each agent that is gone, so that nobody wonders why another one answers. */
+  async #sayMissing({ row, account, adapter, to }: Received, agent: Agent, missing: readonly string[]): Promise<void> {
+    for (const name of missing)
+      await this.#deps.outbox.send({
+        id: stableId('agent gone', row.conversation, name),
+        kind: 'notice',
+        account,
+        capabilities: adapter.capabilities,
+        to,
+        text: `Agent "${name}", which was to answer here, does not exist. ${agent.name} answers instead.`,
+      })
+  }
   /** Once in a chat. */
-  async #sayNobodyAnswers({ row, account, adapter, to }: Received): Promise<Handled> {
+  async #sayNobodyAnswers({ row, account, adapter, to }: Received, missing: readonly string[]): Promise<Handled> {
     this.#deps.unanswered(account, row.message.chat.title ?? row.message.chat.id)
     const statements = await this.#deps.outbox.add({
-      id: stableId('nobody answers', row.conversation),
+      id: stableId('nobody answers', row.conversation, ...missing),
       kind: 'notice',
       account,
       capabilities: adapter.capabilities,
       to,
-      text: NO_AGENT,
+      text: missing.length === 0 ? NO_AGENT : `Agent "${missing.join('", "')}" does not exist. ${NO_AGENT}`,
     })
     return { outcome: 'answered', agentId: '', statements }
   }

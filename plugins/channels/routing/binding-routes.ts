@@ -43,7 +43,7 @@ function addRoute({ bindings, agents }: BindingRoutesDeps): AnyRoute {
     path: '/api/bindings',
     summary: 'Bind chats or people to an agent',
     description:
-      'A message goes to the agent of the most specific rule that matches: peer_id and channel_id count 8, ' +
+      'A message goes to the agent of the most specific rule that matches: peer_id, channel_id and thread_id count 8, ' +
       'guild_id 4, roles and account_id 2, channel 1. Among equals the newest rule decides.',
     auth: 'bearer',
     effect: 'lasting',

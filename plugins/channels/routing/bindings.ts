@@ -13,8 +13,9 @@ export const MatchRule = v.strictObject({
   channel: text('Name of the channel, such as telegram'),
   account_id: text('Account of the channel'),
   peer_id: text('Id of the sender'),
-  guild_id: text('Id of the server or team, where the platform has them'),
+  guild_id: text('Id of the server, workspace or team, where the platform has them'),
   channel_id: text('Id of the chat'),
+  thread_id: text('Id of the thread or topic in the chat'),
   roles: v.optional(v.pipe(v.array(line(128)), v.maxLength(100), v.description('Roles of the sender; one is enough'))),
 })
 export type MatchRule = v.InferOutput<typeof MatchRule>
@@ -36,26 +37,23 @@ export interface Place {
   readonly account_id: string
   readonly peer_id: string
   readonly channel_id: string
+  readonly thread_id: string | undefined
   readonly guild_id: string | undefined
   readonly roles: readonly string[]
 }
-export function placeOf(
-  account: Pick<Account, 'channel' | 'id'>,
-  { chat, sender, replyContext }: InboundMessage,
-): Place {
-  const guild = replyContext?.['guild_id']
-  const roles = replyContext?.['roles']
+export function placeOf(account: Pick<Account, 'channel' | 'id'>, { chat, threadId, sender }: InboundMessage): Place {
   return {
     channel: account.channel,
     account_id: account.id,
     peer_id: sender.id,
     channel_id: chat.id,
-    guild_id: typeof guild === 'string' ? guild : undefined,
-    roles: Array.isArray(roles) ? roles.filter((role) => typeof role === 'string') : [],
+    thread_id: threadId,
+    guild_id: chat.guildId,
+    roles: sender.roles ?? [],
   }
 }
 
-const SCORES = { peer_id: 8, channel_id: 8, guild_id: 4, account_id: 2, channel: 1 } as const
+const SCORES = { peer_id: 8, channel_id: 8, thread_id: 8, guild_id: 4, account_id: 2, channel: 1 } as const
 const ROLES_SCORE = 2
 /** How specific a rule is; `undefined` when it does not match. */
 export function scoreOf(rule: MatchRule, place: Place): number | undefined {

@@ -32,13 +32,44 @@ export class Router {
     message: InboundMessage,
     standing: Exclude<Standing, 'nobody'>,
   ): Promise<Agent | undefined> {
+    return (await this.resolve(account, message, standing)).agent
+  }
+  /** The same with the names of agents that were to answer and do not exist any more. */
+  async resolve(
+    account: Account,
+    message: InboundMessage,
+    standing: Exclude<Standing, 'nobody'>,
+  ): Promise<{ readonly agent: Agent | undefined; readonly missing: readonly string[] }> {
+    const missing: string[] = []
+    const agent = await this.#find(account, message, standing, (name) => missing.push(name))
+    return { agent, missing }
+  }
+  /** Names that bindings and the account give, of agents that do not exist. */
+  async missingOf(account: Account): Promise<readonly string[]> {
+    const bound = (await this.#deps.bindings.list()).filter(
+      ({ match_rule: { channel, account_id: id } }) =>
+        (channel === undefined || channel === account.channel) && (id === undefined || id === account.id),
+    )
+    const { agent_name: own } = account.settings
+    const names = new Set([...bound.map(({ agent }) => agent), ...(own === undefined ? [] : [own])])
+    const missing: string[] = []
+    for (const name of names) if (!(await this.#named(name))) missing.push(name)
+    return missing
+  }
+  async #find(
+    account: Account,
+    message: InboundMessage,
+    standing: Exclude<Standing, 'nobody'>,
+    missing: (name: string) => void,
+  ): Promise<Agent | undefined> {
     const { conversations } = this.#deps
     const chosen = await conversations.chosen(toConversation(account, message))
     const found = chosen === undefined ? undefined : await this.#usable(chosen, account.channel)
     if (found) return found
     for (const name of await this.#candidates(account, message)) {
-      const agent = await this.#usable(name, account.channel)
-      if (agent) return agent
+      const agent = await this.#named(name)
+      if (!agent) missing(name)
+      else if (takesChannel(agent, account.channel)) return agent
     }
     const named =
       message.agent === undefined ? undefined : await this.choosable(account, message, standing, message.agent)
@@ -76,9 +107,12 @@ export class Router {
 
   async #usable(nameOrId: string | undefined, channel: string): Promise<Agent | undefined> {
     if (nameOrId === undefined) return undefined
-    const { agents } = this.#deps
-    const agent = (await agents.findByName(nameOrId)) ?? (isId(nameOrId) ? await agents.find(nameOrId) : undefined)
+    const agent = await this.#named(nameOrId)
     return agent && takesChannel(agent, channel) ? agent : undefined
+  }
+  async #named(nameOrId: string): Promise<Agent | undefined> {
+    const { agents } = this.#deps
+    return (await agents.findByName(nameOrId)) ?? (isId(nameOrId) ? agents.find(nameOrId) : undefined)
   }
 }
 

@@ -198,7 +198,11 @@ describe('the gateway', () => {
     const connection = await connect()
     await fake.deliver({ text: 'in a thread', threadId: '3000' })
     const [message] = await link.waitForReceived(1)
-    expect(message).toMatchObject({ chat: { id: '2000', kind: 'group' }, threadId: '3000' })
+    expect(message).toMatchObject({
+      chat: { id: '2000', kind: 'group', guildId: expect.stringMatching(/^\d+$/) },
+      threadId: '3000',
+      sender: { roles: ['4000'] },
+    })
     await connection.send(outbound('answer', { to: { chatId: '2000', threadId: '3000' } }))
     expect(fake.sent).toMatchObject([{ chatId: '2000', threadId: '3000', text: 'answer' }])
   })

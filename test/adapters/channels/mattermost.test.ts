@@ -83,7 +83,9 @@ describe('the WebSocket', () => {
     const connection = await stage.open()
     const { id } = await connection.send(outbound(stage.fake.chats.group!))
     await stage.fake.deliver({ text: 'about that', isGroup: true, threadId: id })
-    expect(await stage.link.waitForReceived(1)).toMatchObject([{ threadId: id, mentionsBot: true }])
+    expect(await stage.link.waitForReceived(1)).toMatchObject([
+      { threadId: id, mentionsBot: true, chat: { guildId: expect.stringMatching(/^team/) } },
+    ])
   })
 })
 

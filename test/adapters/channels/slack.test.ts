@@ -82,7 +82,7 @@ describe('Socket Mode', () => {
     await expect.poll(() => stage.fake.acknowledged.length).toBe(2)
     expect(stage.link.deliveries).toBe(2)
     expect(stage.link.received).toMatchObject([
-      { text: 'hello', mentionsBot: true, sender: { id: 'U00ADA', name: 'Ada' } },
+      { text: 'hello', mentionsBot: true, chat: { guildId: 'T0001' }, sender: { id: 'U00ADA', name: 'Ada' } },
     ])
   })
 })

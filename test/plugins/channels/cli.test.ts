@@ -72,6 +72,19 @@ it('shows the code to scan in the terminal, and waits until one is signed in', a
   expect([code, stdout]).toEqual([0, expect.stringContaining('Signed in.')])
 })
 
+it('adds, lists and removes bindings', async () => {
+  expect((await svc('bindings')).stdout).toContain('There are no bindings.')
+  expect(await svc('bindings', 'add', 'nobody')).toMatchObject({ stderr: expect.stringContaining('no agent "nobody"') })
+  const agent = (await host.json('GET', '/api/agents')).body[0].name
+  await svc('bindings', 'add', agent, '--channel', 'discord', '--guild', '41', '--roles', '4000, 4001')
+  await svc('bindings', 'add', agent, '--chat', 'c1', '--thread', 't1', '--peer', 'ada', '--account', 'two')
+  expect((await svc('bindings', 'list')).stdout).toMatch(
+    /^NUMBER +AGENT +FOR\n0 .*channel discord, guild_id 41, roles 4000 or 4001\n1 .*peer_id ada, channel_id c1, thread_id t1\n$/,
+  )
+  expect((await svc('bindings', 'remove', '1')).stdout).toBe('Binding 1 is removed.\n')
+  expect(await svc('bindings', 'remove', '1')).toMatchObject({ stderr: expect.stringContaining('No binding 1') })
+})
+
 it('refuses before it asks for anything: no adapter, fields that are no JSON', async () => {
   expect(await svc('add', 'signal')).toMatchObject({ code: 1, stderr: expect.stringContaining('no adapter') })
   expect(await svc('add', 'test_chat', '--fields', '[]')).toMatchObject({

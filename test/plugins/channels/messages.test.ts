@@ -267,6 +267,43 @@ describe('bindings', () => {
     await write('/status')
     expect((await texts(2))[1]).toContain('Agent: helper')
   })
+
+  it('match the guild, a role and a thread, and each more makes a rule more specific', async () => {
+    const rules: [string, object][] = [
+      ['g-guild', { guild_id: 'g1' }],
+      ['g-role', { guild_id: 'g1', roles: ['admin', 'mod'] }],
+      ['g-thread', { guild_id: 'g1', thread_id: 't1' }],
+    ]
+    for (const [agent, match_rule] of rules) {
+      await test.spawn(agent)
+      await test.request('POST', '/api/bindings', { agent, match_rule })
+    }
+    const { write, texts, chat } = newChat('group')
+    const inGuild = { chat: { ...chat, guildId: 'g1' }, mentionsBot: true }
+    const mod = { sender: { id: 'ada', name: 'Ada', roles: ['mod'] } }
+    await write('/status', { mentionsBot: true })
+    await write('/status', inGuild)
+    await write('/status', { ...inGuild, ...mod })
+    await write('/status', { ...inGuild, ...mod, threadId: 't1' })
+    await write('/status', { ...inGuild, threadId: 't2' })
+    const agents = (await texts(5)).map((text) => /Agent: (\S+)/.exec(text)?.[1])
+    expect(agents.toSorted()).toEqual(['g-guild', 'g-guild', 'g-role', 'g-thread', 'helper'])
+    for (const index of [2, 1, 0]) await test.request('DELETE', `/api/bindings/${index}`)
+  })
+
+  it('to an agent that was removed are told in the chat, once, and in the status', async () => {
+    const { id, write, texts } = newChat()
+    const gone = await test.spawn('gone')
+    await test.request('POST', '/api/bindings', { agent: 'gone', match_rule: { channel_id: id } })
+    await test.request('DELETE', `/api/agents/${gone}`)
+    test.model.answer('Here I am.', 'Still here.')
+    await write('hello')
+    await write('hello again')
+    expect(await texts(3)).toEqual([expect.stringMatching(/"gone".* helper answers/), 'Here I am.', 'Still here.'])
+    const { status } = await api('GET', '/api/channels/test_chat')
+    expect(status.warnings).toContainEqual(expect.stringMatching(/agents that do not exist: gone;/))
+    await test.request('DELETE', '/api/bindings/0')
+  })
 })
 
 describe('the outbox', () => {

@@ -151,7 +151,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
       id,
       type: input.replyTo === undefined ? 0 : 19,
       channel_id: input.threadId ?? (isGroup ? GROUP : DIRECT),
-      ...(isGroup && { guild_id: GUILD, member: { nick: null, roles: [], joined_at: '2026-01-01T00:00:00Z' } }),
+      ...(isGroup && { guild_id: GUILD, member: { nick: null, roles: ['4000'], joined_at: '2026-01-01T00:00:00Z' } }),
       author: input.isOwn ? BOT : ADA,
       content: input.mentionsBot ? `<@${BOT.id}> ${input.text}` : input.text,
       timestamp: '2026-11-20T12:00:00.000000+00:00',

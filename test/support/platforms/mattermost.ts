@@ -11,6 +11,7 @@ const BOT = { id: 'botbotbotbotbotbotbotbotbo', username: 'svc', is_bot: true }
 const ADA = { id: 'adaadaadaadaadaadaadaadaad', username: 'ada' }
 const DIRECT = 'directdirectdirectdirectdi'
 const GROUP = 'groupgroupgroupgroupgroupg'
+const TEAM = 'teamteamteamteamteamteamte'
 const THREAD = 'rootrootrootrootrootrootro'
 const EMOJI: Readonly<Record<string, string>> = { '+1': '👍', eyes: '👀' }
 
@@ -167,7 +168,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
       channel_type: post.channel_id === GROUP ? 'O' : 'D',
       post: JSON.stringify(post),
       sender_name: post.user_id === BOT.id ? '@svc' : '@ada',
-      team_id: '',
+      team_id: post.channel_id === GROUP ? TEAM : '',
       ...(mentionsBot && { mentions: JSON.stringify([BOT.id]) }),
     }
   }
