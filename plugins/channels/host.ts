@@ -1,6 +1,4 @@
 import type * as v from 'valibot'
-import type { ChannelRegistry } from 'svc/channels'
-import { DaemonListening } from 'svc/internal'
 import type { Configuration, Daemon } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
@@ -22,14 +20,18 @@ import type { Section, Settings } from './config.ts'
 import { leaseHolder } from './connections/lease.ts'
 import type { LinkDeps } from './connections/link.ts'
 import { AccountConnections } from './connections/account-connections.ts'
-import { AdapterRegistry } from './connections/registry.ts'
+import type { AdapterRegistry } from './connections/registry.ts'
 import { SignIns } from './connections/sign-ins.ts'
 import { ConnectionStore } from './connections/store.ts'
 import { ChannelConnected, ChannelDisconnected } from './contract.ts'
+import type { ChannelMessages } from './contract.ts'
+import { createHandlers } from './http/handlers.ts'
+import type { Handlers } from './http/handlers.ts'
+import { requireChannel } from './http/views.ts'
 import type { Messaging } from './messaging.ts'
-import { createTraffic, resultSender, sendText, trafficInfo } from './traffic.ts'
-import type { ChannelAccounts, ChannelMessages } from './contract.ts'
-import { channelRoutes } from './http/routes.ts'
+import type { ChannelSendDeps } from './outbox/send-from-tool.ts'
+import type { MessageCounters } from './registrations.ts'
+import { createMessaging, resultSender, sendText, trafficInfo } from './traffic.ts'
 
 export type HostContext = PluginContext<
   Settings & { readonly channels: v.InferOutput<typeof Section> },
@@ -48,65 +50,63 @@ export type HostContext = PluginContext<
   { approvals: ServiceToken<Approvals>; workspaces: ServiceToken<Workspaces> }
 >
 
-/** Everything of the plugin: loaded by `setup`, so that its code is no part of the file that every start evaluates. */
-export function startHost(ctx: HostContext): {
-  readonly channels: ChannelRegistry
-  readonly accounts: ChannelAccounts
+/** What runs as soon as there is an account, a message or a request. */
+export interface ChannelHost {
+  readonly accounts: Accounts
+  readonly connections: AccountConnections
+  readonly messaging: Messaging
+  /** What the routes do. */
+  readonly handlers: Handlers
+  /** What the tool `channel_send` needs. */
+  readonly toolDeps: ChannelSendDeps
+  /** What other plugins send. */
   readonly messages: ChannelMessages
-} {
+  close(): Promise<void>
+}
+export interface HostParts {
+  readonly registry: AdapterRegistry
+  readonly counters: MessageCounters
+}
+
+/** Reads no platform and connects to nobody before `connections.begin()`. */
+export function createHost(ctx: HostContext, { registry, counters }: HostParts): ChannelHost {
   const { config, log, services } = ctx
   const background = inBackground(ctx)
-  const registry = new AdapterRegistry(async (name) => {
-    try {
-      await connections.sync()
-    } catch (error) {
-      log.error(`the connections of ${name} could not be changed`, error)
-    }
-  })
   const accounts = createAccounts(ctx, registry)
   const link = createLinkDeps(ctx, registry)
-  const messaging = createTraffic(ctx, { registry, accounts, connections: () => connections })
+  const { messaging, toolDeps } = createMessaging(ctx, { registry, accounts, counters, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
   connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
-  countAccounts(ctx, connections)
   const signIns = new SignIns({
     link,
     background,
     authenticated: ({ channel, id }) => background(() => connections.restartAccount(channel, id)),
   })
-  ctx.own('sign-ins', () => signIns.close())
-  ctx.own('connections', () => connections.close('the plugin is being unloaded'))
-  ctx.routes.add(
-    ...channelRoutes({
-      signIns,
-      webhook: {
-        connections,
-        credentials: ctx.credentials,
-        maxBytes: config.webhook_max_bytes,
-        perMinute: config.webhook_rate_per_minute,
-        log,
-      },
-      accounts,
-      connections,
-      registry,
-      background,
-      link,
-      log,
-      traffic: trafficInfo(messaging),
-      configuration: services.configuration,
-      probeMs: config.open_timeout_secs * 1000,
-      send: sendText(messaging, registry),
-    }),
-  )
-  connectWhenListening(ctx, async () => {
-    await messaging.resume()
-    await connections.begin()
+  const handlers = createHandlers({
+    accounts,
+    connections,
+    registry,
+    messaging,
+    signIns,
+    link,
+    background,
+    log,
+    agents: services.agents,
+    configuration: services.configuration,
+    credentials: ctx.credentials,
+    webhooksPerMinute: config.webhook_rate_per_minute,
+    probeMs: config.open_timeout_secs * 1000,
+    traffic: trafficInfo(messaging),
+    send: sendText(messaging, registry),
+    channelName: (given) => requireChannel(registry, given).name,
   })
-  return {
-    channels: registry,
-    accounts: { configured: async () => [...new Set((await accounts.list()).map(({ channel }) => channel))] },
-    messages: resultSender(messaging, { registry, accounts, agents: services.agents }),
+  const close = async (): Promise<void> => {
+    signIns.close()
+    await connections.close('the plugin is being unloaded')
+    await messaging.close()
   }
+  const messages = resultSender(messaging, { registry, accounts, agents: services.agents })
+  return { accounts, connections, messaging, handlers, toolDeps, messages, close }
 }
 
 /** Runs work that unloading waits for. */
@@ -116,25 +116,6 @@ function inBackground({ run, signal, log }: HostContext): (work: () => Promise<u
       if (!signal.aborted) log.error('work for a channel failed', error)
     })
   }
-}
-
-function countAccounts({ metrics }: HostContext, connections: AccountConnections): void {
-  metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
-    connections.counts().map(({ channel, state, count }) => ({ value: count, labels: { channel, state } })),
-  )
-}
-
-/** Answering requests comes before connecting to anybody. */
-function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, begin: () => Promise<void>): void {
-  const start = (): void => {
-    run(begin).catch((error: unknown) =>
-      log.error('the channels could not be connected; another attempt follows', error),
-    )
-  }
-  // A reloaded plugin is not told again that the daemon listens.
-  if (services.daemon.ownPort.host() !== undefined) start()
-  else hooks.on(DaemonListening, start)
-  jobs.every('connections', 60_000, begin)
 }
 
 function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {

@@ -10,6 +10,7 @@ import { Journal } from '../journal/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { Section, Settings } from './config.ts'
+import { AdapterRegistry } from './connections/registry.ts'
 import {
   ChannelAccounts,
   ChannelConnected,
@@ -19,7 +20,10 @@ import {
   MessageSent,
   ReplyFormatted,
 } from './contract.ts'
+import { HostLoader } from './host-loader.ts'
 import { migrations } from './migrations.ts'
+import { createCounters, register } from './registrations.ts'
+import { isUsed } from './store.ts'
 
 export default definePlugin({
   name: 'channels',
@@ -43,8 +47,30 @@ export default definePlugin({
   outbound: 'both',
   hooks: [ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted],
   migrations,
-  async setup(ctx) {
-    const { startHost } = await import('./host.ts')
-    return startHost(ctx)
+  setup(ctx) {
+    const { config, db, log } = ctx
+    const counters = createCounters(ctx.metrics)
+    const registry = new AdapterRegistry(async (name) => {
+      try {
+        await (await host.requested())?.connections.sync()
+      } catch (error) {
+        log.error(`the connections of ${name} could not be changed`, error)
+      }
+    })
+    const host = new HostLoader({
+      create: async () => (await import('./host.ts')).createHost(ctx, { registry, counters }),
+      isUsed: async () => Object.keys(config.channels).length > 0 || (await isUsed(db)),
+    })
+    ctx.own('channels', () => host.close())
+    register(ctx, host)
+    const configured = async () => {
+      const accounts = (await (await host.loadIfUsed())?.accounts.list()) ?? []
+      return [...new Set(accounts.map(({ channel }) => channel))]
+    }
+    const messages: ChannelMessages = {
+      check: async (target) => (await host.load()).messages.check(target),
+      send: async (message) => (await host.load()).messages.send(message),
+    }
+    return { channels: registry, accounts: { configured }, messages }
   },
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ChannelAdapter } from 'svc/channels'
 import { commandLine } from 'svc/sdk'
-import type { Counter, PluginContext, Tokens } from 'svc/sdk'
+import type { PluginContext, Tokens } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
@@ -30,6 +30,7 @@ import { TurnAnswerer } from './inbox/turn-answerer.ts'
 import { Outbox } from './outbox/outbox.ts'
 import type { OutboxRow } from './outbox/schema.ts'
 import { OutboxStore } from './outbox/store.ts'
+import type { MessageCounters } from './registrations.ts'
 import { AdmissionControl } from './policies/admission.ts'
 import { PairingStore } from './policies/store.ts'
 import { Pairing } from './policies/pairing.ts'
@@ -40,7 +41,7 @@ import { RoutingStore } from './routing/store.ts'
 
 export interface MessagingDeps extends Pick<
   PluginContext<Settings, Tokens, Tokens>,
-  'config' | 'db' | 'vault' | 'hooks' | 'metrics' | 'log' | 'leaving' | 'run' | 'own'
+  'config' | 'db' | 'vault' | 'hooks' | 'log' | 'leaving' | 'run'
 > {
   readonly agents: Agents
   readonly audit: Audit
@@ -57,6 +58,7 @@ export interface MessagingDeps extends Pick<
   readonly account: FindAccount
   /** Imports the code of the channel; `undefined` when its plugin is not there. */
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
+  readonly counters: MessageCounters
   readonly clock?: Clock
 }
 /** What lies between the connections and the agents: inbox, policies, routing, commands and outbox. */
@@ -78,7 +80,7 @@ export class Messaging {
     const now = (): number => clock.now()
     const nowIso = (): string => toIso(now())
     const common = { ...deps, clock, signal, background: this.#background, settings: config }
-    const counters = createCounters(deps)
+    const { counters } = deps
     this.outbox = new Outbox({
       ...common,
       store: new OutboxStore(db),
@@ -107,7 +109,6 @@ export class Messaging {
       giveUp: (row) => this.#notices.giveUp(row),
       received: (row) => this.#received(row),
     })
-    deps.own('inbox', () => this.inbox.close())
   }
   #routing() {
     const { bindings, conversations } = this
@@ -144,6 +145,10 @@ export class Messaging {
     const { retention_days: days } = this.#deps.config
     await this.inbox.deleteOld(days)
     await this.outbox.deleteOld(days)
+  }
+  /** Lets another daemon on the database go on with what is left. */
+  async close(): Promise<void> {
+    await this.inbox.close()
   }
   /** Asks in the chat that a call waits for; nothing happens for turns of other origin. */
   async askForApproval(approval: Approval): Promise<void> {
@@ -191,15 +196,6 @@ export class Messaging {
   }
 }
 
-function createCounters({ metrics }: Pick<MessagingDeps, 'metrics'>): {
-  readonly received: Counter
-  readonly sent: Counter
-} {
-  return {
-    received: metrics.counter('svc_channel_messages_received_total', 'Messages of chat platforms, by outcome'),
-    sent: metrics.counter('svc_channel_messages_sent_total', 'Messages to chat platforms, by outcome'),
-  }
-}
 async function readFile(workspaces: Workspaces | undefined, agentId: string, path: string): Promise<Uint8Array> {
   if (!workspaces) throw new Error('the plugin that keeps files is not loaded')
   return workspaces.read(agentId, path)

@@ -4,31 +4,28 @@ import type { Account } from './accounts/account.ts'
 import type { AccountEntry, Accounts } from './accounts/service.ts'
 import type { AccountConnections } from './connections/account-connections.ts'
 import type { AdapterRegistry } from './connections/registry.ts'
-import { AgentKilling } from '../agents/contract.ts'
-import { ApprovalRequested } from '../approvals/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { ChannelMessages } from './contract.ts'
 import type { HostContext } from './host.ts'
-import { messageRoutes } from './http/message-routes.ts'
 import { requireChannel } from './http/views.ts'
 import type { TrafficInfo } from './http/views.ts'
 import { Messaging } from './messaging.ts'
 import { createChannelMessages } from './outbox/channel-messages.ts'
-import { channelSendTool } from './outbox/channel-send.ts'
-import { pairingRoutes } from './policies/pairing-routes.ts'
-import { bindingRoutes } from './routing/binding-routes.ts'
-
-const RESUME_MS = 30_000
-const RETENTION_MS = 3_600_000
+import type { ChannelSendDeps } from './outbox/send-from-tool.ts'
+import type { MessageCounters } from './registrations.ts'
 
 export interface TrafficParts {
   readonly connections: () => AccountConnections
   readonly accounts: Accounts
   readonly registry: AdapterRegistry
+  readonly counters: MessageCounters
 }
 
-/** Creates what lies between the connections and the agents, and registers its routes, jobs and listeners. */
-export function createTraffic(ctx: HostContext, { connections, accounts, registry }: TrafficParts): Messaging {
+/** Creates what lies between the connections and the agents. */
+export function createMessaging(
+  ctx: HostContext,
+  { connections, accounts, registry, counters }: TrafficParts,
+): { readonly messaging: Messaging; readonly toolDeps: ChannelSendDeps } {
   const parts = {
     approvals: () => ctx.optional('approvals'),
     workspaces: () => ctx.optional('workspaces'),
@@ -37,20 +34,8 @@ export function createTraffic(ctx: HostContext, { connections, accounts, registr
       connections().find(channel, id)?.account ?? accounts.find(channel, id),
     adapter: (channel: string) => registry.load(channel),
   }
-  const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts })
-  const channelName = (given: string): string => requireChannel(registry, given).name
-  ctx.routes.add(...bindingRoutes({ bindings: messaging.bindings, agents: ctx.services.agents }))
-  ctx.routes.add(...pairingRoutes({ pairing: messaging.pairing, channelName }))
-  ctx.routes.add(...messageRoutes({ ...messaging, channelName }))
-  ctx.tools.add(channelSendTool({ ...parts, ...messaging, agents: ctx.services.agents }))
-  ctx.jobs.every('messages', RESUME_MS, () => messaging.resume())
-  ctx.jobs.every('messages-retention', RETENTION_MS, () => messaging.deleteOld())
-  ctx.hooks.on(ApprovalRequested, ({ approval }) => messaging.askForApproval(approval))
-  ctx.hooks.on(AgentKilling, ({ agent, statements }) => ({
-    agent,
-    statements: [...statements, ...messaging.conversations.forgetAgent(agent.id)],
-  }))
-  return messaging
+  const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts, counters })
+  return { messaging, toolDeps: { ...parts, ...messaging, agents: ctx.services.agents } }
 }
 
 /** What the status of an account says of its messages. */

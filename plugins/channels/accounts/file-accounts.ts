@@ -3,7 +3,8 @@ import { readVariable } from 'svc/internal'
 import { isObject } from 'svc/sdk'
 import { canonicalName } from '../names.ts'
 import type { Account } from './account.ts'
-import { AccountId, AccountSettings, DEFAULT_ACCOUNT } from './settings.ts'
+import { AccountId, DEFAULT_ACCOUNT } from './account-id.ts'
+import { AccountSettings } from './settings.ts'
 
 type Table = Readonly<Record<string, unknown>>
 export interface FileAccount extends Account {

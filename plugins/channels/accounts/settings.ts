@@ -56,13 +56,6 @@ export const AccountSettings = v.object({
 })
 export type AccountSettings = v.InferOutput<typeof AccountSettings>
 
-/** The name of an account among those of its channel. */
-export const AccountId = v.pipe(
-  v.string(),
-  v.regex(/^[a-z\d][a-z\d_-]{0,62}$/, 'expected lower-case letters, digits, - and _, such as support'),
-)
-export const DEFAULT_ACCOUNT = 'default'
-
 function isPattern(text: string): boolean {
   try {
     return new RegExp(text, 'iu').source !== ''

@@ -1,9 +1,7 @@
-import { defineRoute, Refusal } from 'svc/sdk'
+import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { DEFAULT_ACCOUNT } from '../accounts/settings.ts'
 import type { RouteDeps } from './routes.ts'
 import { AccountQuery, ChannelParams, Configuration, Configured, Removed, Switched } from './schema.ts'
-import { chooseAccount, requireChannel } from './views.ts'
 
 const errors = ['channel_not_found', 'not_found', 'conflict', 'forbidden'] as const
 
@@ -11,7 +9,7 @@ export function accountRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [configureRoute(deps), removeRoute(deps), switchRoute(deps, true), switchRoute(deps, false)]
 }
 
-function configureRoute({ accounts, connections, registry, background }: RouteDeps): AnyRoute {
+function configureRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/:name/configure',
@@ -38,35 +36,11 @@ function configureRoute({ accounts, connections, registry, background }: RouteDe
         note: 'It connects now; GET /api/channels/telegram has its state.',
       },
     },
-    async handle({ params, body }) {
-      const { name } = requireChannel(registry, params.name)
-      if (!registry.find(name)) throw new Refusal('conflict', `There is no adapter for ${name} yet`)
-      const { account_id: given, enabled, fields: nested = {}, ...flat } = body
-      const fields = { ...flat, ...nested }
-      if (Object.keys(fields).length === 0)
-        throw new Refusal(
-          'invalid_request',
-          `fields: send the fields of ${name}, as GET /api/channels/${name} lists them`,
-        )
-      const id = given ?? DEFAULT_ACCOUNT
-      await accounts.configure({ channel: name, id, enabled, fields })
-      const activated = (await accounts.find(name, id))?.enabled ?? false
-      background(() => connections.restartAccount(name, id))
-      return {
-        status: 'configured' as const,
-        channel: name,
-        account_id: id,
-        activated,
-        started_channels: activated ? [name] : [],
-        note: activated
-          ? `It connects now; GET /api/channels/${name} has its state.`
-          : `It is disabled; PUT /api/channels/${name}/enable connects it.`,
-      }
-    },
+    handle: async (input) => (await host()).handlers.configureAccount(input),
   })
 }
 
-function removeRoute({ accounts, connections, registry }: RouteDeps): AnyRoute {
+function removeRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/channels/:name/configure',
@@ -78,25 +52,11 @@ function removeRoute({ accounts, connections, registry }: RouteDeps): AnyRoute {
     query: AccountQuery,
     returns: Removed,
     errors: [...errors],
-    async handle({ params, query }) {
-      const { name } = requireChannel(registry, params.name)
-      const id = chooseAccount(await accounts.list(), name, query.account_id)
-      await accounts.remove(name, id)
-      await connections.sync()
-      const remaining = new Set((await accounts.list()).map(({ channel }) => channel)).size
-      return {
-        status: 'removed' as const,
-        channel: name,
-        account_id: id,
-        remaining_channels: remaining,
-        note: 'Its connection has ended, and its secrets are gone.',
-      }
-    },
+    handle: async (input) => (await host()).handlers.removeAccount(input),
   })
 }
 
-function switchRoute({ accounts, connections, registry, background }: RouteDeps, enabled: boolean): AnyRoute {
-  const status = enabled ? ('enabled' as const) : ('disabled' as const)
+function switchRoute({ host }: RouteDeps, enabled: boolean): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: `/api/channels/:name/${enabled ? 'enable' : 'disable'}`,
@@ -111,14 +71,6 @@ function switchRoute({ accounts, connections, registry, background }: RouteDeps,
     query: AccountQuery,
     returns: Switched,
     errors: [...errors],
-    async handle({ params, query }) {
-      const { name } = requireChannel(registry, params.name)
-      const id = chooseAccount(await accounts.list(), name, query.account_id)
-      if (enabled && !registry.find(name)) throw new Refusal('conflict', `There is no adapter for ${name} yet`)
-      await accounts.setEnabled(name, id, enabled)
-      if (enabled) background(() => connections.restartAccount(name, id))
-      else await connections.sync()
-      return { status, channel: name }
-    },
+    handle: async (input) => (await host()).handlers.switchAccount(input, enabled),
   })
 }

@@ -1,29 +1,18 @@
 import * as v from 'valibot'
 import { defineRoute, line } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { Inbox } from '../inbox/inbox.ts'
 import { inboxStates } from '../inbox/schema.ts'
-import type { InboxRow } from '../inbox/schema.ts'
-import type { Outbox } from '../outbox/outbox.ts'
 import { outboxStates } from '../outbox/schema.ts'
-import type { OutboxRow } from '../outbox/schema.ts'
-
-export interface MessageRoutesDeps {
-  readonly inbox: Inbox
-  readonly outbox: Outbox
-  /** The name under which a channel is known. Throws `channel_not_found`. */
-  readonly channelName: (given: string) => string
-}
+import type { RouteDeps } from './routes.ts'
 
 const MAX_LISTED = 500
-const PREVIEW_CHARS = 200
 const Params = v.object({ name: line(64) })
 const MessageParams = v.object({ ...Params.entries, id: v.pipe(v.string(), v.uuid('Invalid id')) })
 const limit = v.optional(
   v.pipe(v.string(), v.regex(/^\d{1,3}$/, 'must be a number'), v.transform(Number), v.maxValue(MAX_LISTED)),
   '50',
 )
-const Sent = v.object({
+export const Sent = v.object({
   id: v.string(),
   account_id: v.string(),
   chat_id: v.string(),
@@ -37,7 +26,7 @@ const Sent = v.object({
   created_at: v.string(),
   settled_at: v.nullable(v.string()),
 })
-const Received = v.object({
+export const Received = v.object({
   id: v.string(),
   account_id: v.string(),
   message_id: v.string(),
@@ -50,7 +39,7 @@ const Received = v.object({
 const Done = v.object({ status: v.picklist(['pending', 'discarded']) })
 
 /** What waits in the inbox and the outbox of a channel, and what was put aside. */
-export function messageRoutes(deps: MessageRoutesDeps): readonly AnyRoute[] {
+export function messageRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [
     listSentRoute(deps),
     listReceivedRoute(deps),
@@ -61,7 +50,7 @@ export function messageRoutes(deps: MessageRoutesDeps): readonly AnyRoute[] {
   ]
 }
 
-function listSentRoute({ outbox, channelName }: MessageRoutesDeps): AnyRoute {
+function listSentRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/channels/:name/outbox',
@@ -73,14 +62,11 @@ function listSentRoute({ outbox, channelName }: MessageRoutesDeps): AnyRoute {
     query: v.object({ state: v.optional(v.picklist(outboxStates), 'dead'), limit }),
     returns: v.object({ messages: v.array(Sent), total: v.number() }),
     errors: ['channel_not_found'],
-    async handle({ params, query }) {
-      const rows = await outbox.list({ ...query, channel: channelName(params.name) })
-      return { messages: rows.map(toSent), total: rows.length }
-    },
+    handle: async (input) => (await host()).handlers.listOutbox(input),
   })
 }
 
-function listReceivedRoute({ inbox, channelName }: MessageRoutesDeps): AnyRoute {
+function listReceivedRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/channels/:name/inbox',
@@ -92,10 +78,7 @@ function listReceivedRoute({ inbox, channelName }: MessageRoutesDeps): AnyRoute 
     query: v.object({ state: v.optional(v.picklist(inboxStates), 'parked'), limit }),
     returns: v.object({ messages: v.array(Received), total: v.number() }),
     errors: ['channel_not_found'],
-    async handle({ params, query }) {
-      const rows = await inbox.list({ ...query, channel: channelName(params.name) })
-      return { messages: rows.map(toReceived), total: rows.length }
-    },
+    handle: async (input) => (await host()).handlers.listInbox(input),
   })
 }
 
@@ -103,11 +86,7 @@ const SUMMARIES = {
   outbox: { retry: 'Send a dead letter again', discard: 'Discard a dead letter' },
   inbox: { retry: 'Answer a parked message again', discard: 'Discard a parked message' },
 } as const
-function changeRoute(
-  { inbox, outbox, channelName }: MessageRoutesDeps,
-  box: keyof typeof SUMMARIES,
-  verb: 'retry' | 'discard',
-): AnyRoute {
+function changeRoute({ host }: RouteDeps, box: keyof typeof SUMMARIES, verb: 'retry' | 'discard'): AnyRoute {
   return defineRoute({
     method: verb === 'retry' ? 'POST' : 'DELETE',
     path: verb === 'retry' ? `/api/channels/:name/${box}/:id/retry` : `/api/channels/:name/${box}/:id`,
@@ -118,37 +97,6 @@ function changeRoute(
     params: MessageParams,
     returns: Done,
     errors: ['channel_not_found', 'message_not_found', 'conflict'],
-    async handle({ params }) {
-      await (box === 'inbox' ? inbox : outbox)[verb](channelName(params.name), params.id)
-      return { status: verb === 'retry' ? ('pending' as const) : ('discarded' as const) }
-    },
+    handle: async (input) => (await host()).handlers.changeMessage(input, box, verb),
   })
-}
-
-function toSent(row: OutboxRow): v.InferOutput<typeof Sent> {
-  return {
-    id: row.id,
-    account_id: row.account,
-    chat_id: row.chat,
-    kind: row.kind,
-    state: row.state,
-    text: row.payload.plainText.slice(0, PREVIEW_CHARS),
-    attempts: row.attempts,
-    error: row.error,
-    next_at: row.next_at,
-    created_at: row.created_at,
-    settled_at: row.settled_at,
-  }
-}
-function toReceived(row: InboxRow): v.InferOutput<typeof Received> {
-  return {
-    id: row.id,
-    account_id: row.account,
-    message_id: row.message_id,
-    state: row.state,
-    text: row.message.text.slice(0, PREVIEW_CHARS),
-    attempts: row.attempts,
-    reason: row.reason,
-    received_at: row.received_at,
-  }
 }

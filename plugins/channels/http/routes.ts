@@ -1,31 +1,21 @@
-import { randomUUID } from 'node:crypto'
-import type { Configuration as DaemonConfiguration } from 'svc/internal'
-import { defineRoute, reply } from 'svc/sdk'
-import type { AnyRoute, Logger } from 'svc/sdk'
-import type { Account } from '../accounts/account.ts'
-import type { LinkDeps } from '../connections/link.ts'
-import type { SignIns } from '../connections/sign-ins.ts'
-import { qrRoutes } from './qr-routes.ts'
+import { defineRoute } from 'svc/sdk'
+import type { AnyRoute } from 'svc/sdk'
+import type { ChannelHost } from '../host.ts'
+import { pairingRoutes } from '../policies/pairing-routes.ts'
+import { bindingRoutes } from '../routing/binding-routes.ts'
 import { accountRoutes } from './account-routes.ts'
-import { ChannelList, ChannelParams, ChannelView, AccountQuery, Reloaded, TestRequest, TestResult } from './schema.ts'
-import { allChannels, chooseAccount, requireChannel, toRow, toView } from './views.ts'
-import type { ViewDeps } from './views.ts'
+import { messageRoutes } from './message-routes.ts'
+import { qrRoutes } from './qr-routes.ts'
+import { AccountQuery, ChannelList, ChannelParams, ChannelView, Reloaded, TestRequest, TestResult } from './schema.ts'
 import { webhookRoutes } from './webhook-routes.ts'
-import type { WebhookDeps } from './webhook-routes.ts'
 
-export interface RouteDeps extends ViewDeps {
-  readonly configuration: DaemonConfiguration
-  readonly link: LinkDeps
-  readonly webhook: WebhookDeps
-  readonly signIns: SignIns
-  readonly probeMs: number
-  /** Puts a message into the outbox. */
-  readonly send: (account: Account, chatId: string, text: string, id: string) => Promise<void>
-  /** Runs work that unloading waits for and the caller does not. */
-  readonly background: (work: () => Promise<unknown>) => void
-  readonly log: Logger
+export interface RouteDeps {
+  /** Loads the host, whose handlers do what a route declares. */
+  readonly host: () => Promise<Pick<ChannelHost, 'handlers'>>
+  readonly webhookMaxBytes: number
 }
 
+/** Every route is declared at once and costs little; the code that answers is loaded with the first request. */
 export function channelRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [
     listRoute(deps),
@@ -33,12 +23,15 @@ export function channelRoutes(deps: RouteDeps): readonly AnyRoute[] {
     viewRoute(deps),
     testRoute(deps),
     ...accountRoutes(deps),
-    ...webhookRoutes(deps.webhook),
+    ...webhookRoutes(deps),
     ...qrRoutes(deps),
+    ...bindingRoutes(deps),
+    ...pairingRoutes(deps),
+    ...messageRoutes(deps),
   ]
 }
 
-function listRoute(deps: RouteDeps): AnyRoute {
+function listRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/channels',
@@ -50,19 +43,11 @@ function listRoute(deps: RouteDeps): AnyRoute {
     effect: 'read',
     cost: 2,
     returns: ChannelList,
-    async handle() {
-      const entries = await deps.accounts.list()
-      const channels = allChannels(deps.registry).map((channel) => toRow(deps, channel, entries))
-      return {
-        channels,
-        total: channels.length,
-        configured_count: channels.filter(({ configured }) => configured).length,
-      }
-    },
+    handle: async () => (await host()).handlers.listChannels(),
   })
 }
 
-function viewRoute(deps: RouteDeps): AnyRoute {
+function viewRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/channels/:name',
@@ -75,11 +60,11 @@ function viewRoute(deps: RouteDeps): AnyRoute {
     query: AccountQuery,
     returns: ChannelView,
     errors: ['channel_not_found', 'not_found'],
-    handle: ({ params, query }) => toView(deps, requireChannel(deps.registry, params.name), query.account_id),
+    handle: async (input) => (await host()).handlers.viewChannel(input),
   })
 }
 
-function reloadRoute({ configuration, connections, log }: RouteDeps): AnyRoute {
+function reloadRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/reload',
@@ -90,16 +75,11 @@ function reloadRoute({ configuration, connections, log }: RouteDeps): AnyRoute {
     cost: 10,
     returns: Reloaded,
     errors: ['service_unavailable'],
-    async handle() {
-      const { changed } = await configuration.reload()
-      const started = await connections.restart()
-      if (changed.length > 0) log.info(`the configuration was read again: ${changed.length} keys changed`)
-      return { status: 'ok' as const, started: [...started] }
-    },
+    handle: async () => (await host()).handlers.reloadChannels(),
   })
 }
 
-function testRoute(deps: RouteDeps): AnyRoute {
+function testRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/:name/test',
@@ -114,52 +94,6 @@ function testRoute(deps: RouteDeps): AnyRoute {
     body: TestRequest,
     returns: TestResult,
     answers: { 404: { description: 'No such channel', json: TestResult } },
-    async handle({ params, body, signal }) {
-      const { registry, accounts } = deps
-      const found = allChannels(registry).some(({ name }) => name === params.name)
-      if (!found && !isAlias(params.name, deps)) {
-        const error = `There is no channel "${params.name}"`
-        const body = JSON.stringify({ status: 'error', message: error, error })
-        return reply(body, { 'content-type': 'application/json' }, 404)
-      }
-      const { name } = requireChannel(registry, params.name)
-      const entries = await accounts.list()
-      const id = chooseAccount(entries, name, body.account_id)
-      const entry = entries.find((one) => one.channel === name && one.id === id)
-      if (!entry) return { status: 'error' as const, message: `${name} is not configured` }
-      if (entry.problem !== undefined) return { status: 'error' as const, message: entry.problem }
-      try {
-        const message = await runTest(deps, await accounts.resolve(entry), body.chat_id ?? body.channel_id, signal)
-        return { status: 'ok' as const, message }
-      } catch (error) {
-        return { status: 'error' as const, message: error instanceof Error ? error.message : String(error) }
-      }
-    },
+    handle: async (input) => (await host()).handlers.testChannel(input),
   })
-}
-function isAlias(name: string, { registry }: RouteDeps): boolean {
-  try {
-    return requireChannel(registry, name).name !== name
-  } catch {
-    return false
-  }
-}
-
-async function runTest(
-  { registry, link, probeMs, send, connections }: RouteDeps,
-  account: Account,
-  chatId: string | undefined,
-  signal: AbortSignal,
-): Promise<string> {
-  const adapter = await registry.load(account.channel)
-  if (chatId !== undefined) {
-    await send(account, chatId, 'This is a test message of svc.', randomUUID())
-    const isOpen = connections.find(account.channel, account.id) !== undefined
-    return isOpen ? `The message is on its way to ${chatId}.` : 'The message waits: the account is not connected.'
-  }
-  const { withLink } = await import('../connections/probe.ts')
-  const { account: name } = await withLink(link, account, adapter, { signal, timeoutMs: probeMs }, (one) =>
-    adapter.probe(one),
-  )
-  return `The credentials are accepted: ${name}.`
 }

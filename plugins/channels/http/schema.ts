@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AccountId } from '../accounts/settings.ts'
+import { AccountId } from '../accounts/account-id.ts'
 
 const Name = v.pipe(v.string(), v.maxLength(64), v.description('Name of the channel, such as `telegram`.'))
 export const ChannelParams = v.object({ name: Name })

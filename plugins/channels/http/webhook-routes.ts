@@ -1,24 +1,13 @@
-import { createLimiter } from 'svc/internal'
-import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
-import type { AnyRoute, Logger, PluginCredentials, RequestFacts } from 'svc/sdk'
-import type { WebhookAnswer, WebhookRequest } from 'svc/channels'
+import { defineRoute, rawBody } from 'svc/sdk'
+import type { AnyRoute, Reply, RequestFacts } from 'svc/sdk'
 import * as v from 'valibot'
-import { accountKey } from '../accounts/account.ts'
-import { DEFAULT_ACCOUNT } from '../accounts/settings.ts'
-import type { Connections } from '../connections/connections.ts'
-import { canonicalName } from '../names.ts'
+import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
+import type { RouteDeps } from './routes.ts'
 import { AccountParams, ChannelParams } from './schema.ts'
 
-export interface WebhookDeps {
-  readonly connections: Pick<Connections, 'find'>
-  readonly credentials: Pick<PluginCredentials, 'checkAttempts' | 'failed'>
-  readonly maxBytes: number
-  readonly perMinute: number
-  readonly log: Logger
-}
 type Query = Readonly<Record<string, string | readonly string[]>>
 type Facts = Pick<RequestFacts, 'clientAddress' | 'requestId' | 'header'>
-interface Delivery extends Facts {
+export interface Delivery extends Facts {
   readonly method: 'GET' | 'POST'
   readonly name: string
   readonly account: string
@@ -26,30 +15,20 @@ interface Delivery extends Facts {
   readonly body: Uint8Array
 }
 
-const MAX_KEYS = 10_000
 const DESCRIPTION =
   'For the platform, which has no API key: the adapter checks the signature of the request. A wrong one counts as a ' +
   'wrong API key does. The answer is what the platform expects.'
 
-/** Requests of the platforms. The answers to refused ones are fixed texts: they tell nothing of the configuration. */
-export function webhookRoutes(deps: WebhookDeps): readonly AnyRoute[] {
-  const limiter = createLimiter({
-    tokens: deps.perMinute,
-    windowMs: 60_000,
-    maxKeys: MAX_KEYS,
-    now: () => performance.now(),
-  })
-  const answer = async (delivery: Delivery) => {
-    const { status, body = '', headers = {} } = await receive(deps, limiter, delivery)
-    return reply(body, { 'content-type': 'text/plain; charset=utf-8', ...headers }, status)
-  }
+/** Requests of the platforms. */
+export function webhookRoutes({ host, webhookMaxBytes }: RouteDeps): readonly AnyRoute[] {
+  const answer: Answer = async (delivery) => (await host()).handlers.receiveWebhook(delivery)
   return (['POST', 'GET'] as const).flatMap((method) => [
-    webhookRoute(deps, method, answer),
-    accountWebhookRoute(deps, method, answer),
+    webhookRoute(webhookMaxBytes, method, answer),
+    accountWebhookRoute(webhookMaxBytes, method, answer),
   ])
 }
 
-type Answer = (delivery: Delivery) => Promise<ReturnType<typeof reply>>
+type Answer = (delivery: Delivery) => Promise<Reply>
 const QueryTable = v.record(v.string(), v.union([v.string(), v.array(v.string())]))
 const common = (maxBytes: number, method: 'GET' | 'POST') => ({
   method,
@@ -65,7 +44,7 @@ const common = (maxBytes: number, method: 'GET' | 'POST') => ({
   errors: ['not_found', 'rate_limit', 'service_unavailable', 'unauthorized'] as const,
 })
 
-function webhookRoute({ maxBytes }: WebhookDeps, method: 'GET' | 'POST', answer: Answer): AnyRoute {
+function webhookRoute(maxBytes: number, method: 'GET' | 'POST', answer: Answer): AnyRoute {
   return defineRoute({
     ...common(maxBytes, method),
     path: '/api/channels/:name/webhook',
@@ -77,7 +56,7 @@ function webhookRoute({ maxBytes }: WebhookDeps, method: 'GET' | 'POST', answer:
     },
   })
 }
-function accountWebhookRoute({ maxBytes }: WebhookDeps, method: 'GET' | 'POST', answer: Answer): AnyRoute {
+function accountWebhookRoute(maxBytes: number, method: 'GET' | 'POST', answer: Answer): AnyRoute {
   return defineRoute({
     ...common(maxBytes, method),
     path: '/api/channels/:name/webhook/:account',
@@ -95,41 +74,3 @@ const pick = (input: Facts): Facts => ({
   header: (name) => input.header(name),
 })
 const toBytes = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())
-
-async function receive(
-  { connections, credentials, log }: WebhookDeps,
-  limiter: ReturnType<typeof createLimiter>,
-  delivery: Delivery,
-): Promise<WebhookAnswer> {
-  const { clientAddress } = delivery
-  const channel = canonicalName(delivery.name)
-  const key = accountKey(channel, delivery.account)
-  credentials.checkAttempts(clientAddress)
-  const connection = connections.find(channel, delivery.account)?.connection
-  if (!connection?.webhook) throw new Refusal('not_found', 'Nothing is received here')
-  if (!limiter.take(key, 1)) throw new Refusal('rate_limit', 'Too many requests', { retryAfterSecs: 60 })
-  try {
-    return await connection.webhook(toRequest(delivery))
-  } catch (error) {
-    if (!(error instanceof Refusal)) {
-      log.error(`channel ${key}: a request of the platform failed`, error)
-      throw new Refusal('service_unavailable', 'The request could not be handled; send it again', { retryAfterSecs: 5 })
-    }
-    if (error.code !== 'unauthorized') throw error
-    credentials.failed({
-      clientAddress,
-      requestId: delivery.requestId,
-      method: delivery.method,
-      path: `/api/channels/${channel}/webhook`,
-      what: 'a wrong signature of a chat platform',
-    })
-    throw new Refusal('unauthorized', 'The request is not signed as it has to be')
-  }
-}
-
-function toRequest({ method, query, header, body }: Delivery): WebhookRequest {
-  const pairs = Object.entries(query).flatMap(([name, value]) =>
-    (Array.isArray(value) ? (value as readonly string[]) : [String(value)]).map((one): [string, string] => [name, one]),
-  )
-  return { method, query: new URLSearchParams(pairs), header, body }
-}

@@ -2,19 +2,12 @@ import * as v from 'valibot'
 import { orAbsent } from 'svc/internal'
 import { defineRoute, line } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { AccountId, DEFAULT_ACCOUNT } from '../accounts/settings.ts'
-import type { Pairing } from './pairing.ts'
-import { roles } from './store.ts'
-import type { Paired } from './store.ts'
-
-export interface PairingRoutesDeps {
-  readonly pairing: Pairing
-  /** The name under which a channel is known. Throws `channel_not_found`. */
-  readonly channelName: (given: string) => string
-}
+import { AccountId } from '../accounts/account-id.ts'
+import type { RouteDeps } from '../http/routes.ts'
+import { roles } from './roles.ts'
 
 const Params = v.object({ name: line(64) })
-const Person = v.object({
+export const Person = v.object({
   id: v.string(),
   account_id: v.string(),
   sender_id: v.string(),
@@ -32,11 +25,11 @@ const person = {
 }
 
 /** Codes that let people talk to an account, and the people who used one. */
-export function pairingRoutes(deps: PairingRoutesDeps): readonly AnyRoute[] {
+export function pairingRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [requestRoute(deps), listRoute(deps), removeRoute(deps)]
 }
 
-function requestRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
+function requestRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/channels/:name/pairing',
@@ -56,15 +49,11 @@ function requestRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
       body: { role: 'user' },
       returns: { pairing_code: 'K7M-2QX', expires_at: '2026-01-01T12:10:00.000Z', role: 'user' },
     },
-    async handle({ params, body }) {
-      const place = { channel: channelName(params.name), id: body.account_id ?? DEFAULT_ACCOUNT }
-      const { code, expiresAt } = await pairing.request(place, body.role)
-      return { pairing_code: code, expires_at: expiresAt, role: body.role }
-    },
+    handle: async (input) => (await host()).handlers.requestPairing(input),
   })
 }
 
-function listRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
+function listRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/channels/:name/pairing',
@@ -76,15 +65,11 @@ function listRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
     returns: v.object({ people: v.array(Person), pending_codes: v.number() }),
     errors: ['channel_not_found'],
     example: { returns: { people: [person], pending_codes: 0 } },
-    async handle({ params }) {
-      const channel = channelName(params.name)
-      const [people, codes] = await Promise.all([pairing.list(channel), pairing.codes(channel)])
-      return { people: people.map(toPerson), pending_codes: codes.length }
-    },
+    handle: async (input) => (await host()).handlers.listPaired(input),
   })
 }
 
-function removeRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
+function removeRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/channels/:name/pairing/:id',
@@ -95,13 +80,6 @@ function removeRoute({ pairing, channelName }: PairingRoutesDeps): AnyRoute {
     params: v.object({ ...Params.entries, id: v.pipe(v.string(), v.uuid('Invalid id')) }),
     returns: v.object({ status: v.literal('removed') }),
     errors: ['channel_not_found', 'pairing_not_found'],
-    async handle({ params }) {
-      await pairing.revoke(channelName(params.name), params.id)
-      return { status: 'removed' as const }
-    },
+    handle: async (input) => (await host()).handlers.revokePairing(input),
   })
-}
-
-function toPerson({ id, account, sender_id, name, role, paired_at }: Paired): v.InferOutput<typeof Person> {
-  return { id, account_id: account, sender_id, name, role, paired_at }
 }

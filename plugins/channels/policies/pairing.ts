@@ -8,7 +8,8 @@ import type { Audit } from '../../audit/contract.ts'
 import type { Account } from '../accounts/account.ts'
 import { toIso } from '../clock.ts'
 import type { Clock } from '../clock.ts'
-import type { Code, Paired, PairingStore, Role } from './store.ts'
+import type { Role } from './roles.ts'
+import type { Code, Paired, PairingStore } from './store.ts'
 
 export interface PairingDeps {
   readonly store: PairingStore

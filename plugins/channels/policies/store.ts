@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import { roles } from './roles.ts'
 
-export const roles = ['user', 'operator'] as const
-export type Role = (typeof roles)[number]
 const Code = v.object({
   digest: v.string(),
   channel: v.string(),

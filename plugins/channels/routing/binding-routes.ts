@@ -1,25 +1,18 @@
 import * as v from 'valibot'
-import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, line, Refusal } from 'svc/sdk'
+import { defineRoute, line } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { Agents } from '../../agents/contract.ts'
-import { MatchRule } from './bindings.ts'
-import type { Bindings } from './bindings.ts'
+import type { RouteDeps } from '../http/routes.ts'
+import { MatchRule } from './match-rule.ts'
 
 const Binding = v.object({ agent: v.string(), match_rule: MatchRule })
 const example = { agent: 'assistant', match_rule: { channel: 'telegram', peer_id: '4711' } }
 
-export interface BindingRoutesDeps {
-  readonly bindings: Bindings
-  readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
-}
-
 /** Which agent answers whom on the channels. */
-export function bindingRoutes(deps: BindingRoutesDeps): readonly AnyRoute[] {
+export function bindingRoutes(deps: RouteDeps): readonly AnyRoute[] {
   return [listRoute(deps), addRoute(deps), removeRoute(deps)]
 }
 
-function listRoute({ bindings }: BindingRoutesDeps): AnyRoute {
+function listRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/bindings',
@@ -30,14 +23,11 @@ function listRoute({ bindings }: BindingRoutesDeps): AnyRoute {
     cost: 2,
     returns: v.object({ bindings: v.array(Binding) }),
     example: { returns: { bindings: [example] } },
-    async handle() {
-      const all = await bindings.list()
-      return { bindings: all.map(({ agent, match_rule }) => ({ agent, match_rule })) }
-    },
+    handle: async () => (await host()).handlers.listBindings(),
   })
 }
 
-function addRoute({ bindings, agents }: BindingRoutesDeps): AnyRoute {
+function addRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/bindings',
@@ -53,22 +43,11 @@ function addRoute({ bindings, agents }: BindingRoutesDeps): AnyRoute {
     returns: v.object({ status: v.literal('created') }),
     errors: ['agent_not_found', 'conflict'],
     example: { body: example, returns: { status: 'created' } },
-    async handle({ body }) {
-      const agent = (await agents.findByName(body.agent)) ?? (await findById(agents, body.agent))
-      if (!agent) {
-        const names = (await agents.list()).map(({ name }) => name)
-        throw new Refusal(
-          'agent_not_found',
-          `There is no agent "${body.agent}"${suggest(findNearest(body.agent, names))}`,
-        )
-      }
-      await bindings.add(body.agent, body.match_rule)
-      return { status: 'created' as const }
-    },
+    handle: async (input) => (await host()).handlers.addBinding(input),
   })
 }
 
-function removeRoute({ bindings }: BindingRoutesDeps): AnyRoute {
+function removeRoute({ host }: RouteDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/bindings/:index',
@@ -81,13 +60,6 @@ function removeRoute({ bindings }: BindingRoutesDeps): AnyRoute {
     }),
     returns: v.object({ status: v.literal('removed') }),
     errors: ['binding_not_found'],
-    async handle({ params }) {
-      await bindings.remove(params.index)
-      return { status: 'removed' as const }
-    },
+    handle: async (input) => (await host()).handlers.removeBinding(input),
   })
-}
-
-function findById(agents: Pick<Agents, 'find'>, id: string) {
-  return /^[0-9a-f-]{36}$/i.test(id) ? agents.find(id) : Promise.resolve(undefined)
 }

@@ -1,0 +1,40 @@
+import { findNearest, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { MatchRule } from './match-rule.ts'
+import type { HandlerDeps } from '../http/handlers.ts'
+
+interface AddInput {
+  readonly body: { readonly agent: string; readonly match_rule: MatchRule }
+}
+
+/** What the routes of bindings do. */
+export function bindingHandlers({ messaging, agents }: Pick<HandlerDeps, 'messaging' | 'agents'>) {
+  const { bindings } = messaging
+  return {
+    async listBindings() {
+      const all = await bindings.list()
+      return { bindings: all.map(({ agent, match_rule }) => ({ agent, match_rule })) }
+    },
+    async addBinding({ body }: AddInput) {
+      const agent = (await agents.findByName(body.agent)) ?? (await findById(agents, body.agent))
+      if (!agent) {
+        const names = (await agents.list()).map(({ name }) => name)
+        throw new Refusal(
+          'agent_not_found',
+          `There is no agent "${body.agent}"${suggest(findNearest(body.agent, names))}`,
+        )
+      }
+      await bindings.add(body.agent, body.match_rule)
+      return { status: 'created' as const }
+    },
+    async removeBinding({ params }: { readonly params: { readonly index: number } }) {
+      await bindings.remove(params.index)
+      return { status: 'removed' as const }
+    },
+  }
+}
+
+function findById(agents: Pick<Agents, 'find'>, id: string) {
+  return /^[0-9a-f-]{36}$/i.test(id) ? agents.find(id) : Promise.resolve(undefined)
+}
