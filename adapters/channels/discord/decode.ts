@@ -1,5 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
-import { attachmentKind } from 'svc/channels'
+import { attachmentKind, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import { timeOf } from './snowflake.ts'
 import type { Attachment, Channel, Interaction, Message, User } from './wire.ts'
@@ -35,7 +35,7 @@ export function decodeMessage(message: Message, context: DecodeContext, isEdit =
     attachments,
     mentionsBot,
     replyTo: replyOf(message),
-    sentAt: new Date(message.timestamp).toISOString(),
+    sentAt: isoTime(Date.parse(message.timestamp)),
     isEdit: isEdit || undefined,
   })
 }
@@ -66,7 +66,7 @@ export function decodePress(press: Interaction, channel: Channel | undefined, no
     attachments: [],
     mentionsBot: true,
     replyTo: press.message?.id,
-    sentAt: new Date(timeOf(press.id, now)).toISOString(),
+    sentAt: isoTime(timeOf(press.id, now)),
   })
 }
 

@@ -1,5 +1,6 @@
 import PostalMime from 'postal-mime'
 import type { Email } from 'postal-mime'
+import { isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage, JsonObject } from 'svc/channels'
 import { isAuthentic } from './authentication.ts'
 import type { EmailConfig } from './config.ts'
@@ -9,6 +10,7 @@ const MAX_NESTING = 50
 const MAX_HEADER_BYTES = 262_144
 const MAX_REFERENCES = 10
 const MAX_ID_CHARS = 250
+const ROBOTS = /^(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?(?:[+-][^@]*)?)@/
 
 /** Where a mail is in the mailbox. */
 export interface Position {
@@ -58,7 +60,7 @@ export async function decodeMail(
       attachments: attachmentsOf(mail, received),
       mentionsBot: true,
       ...(replyTo !== undefined && { replyTo }),
-      sentAt: new Date(received.at).toISOString(),
+      sentAt: isoTime(received.at),
       ...(agent !== undefined && { agent }),
       replyContext: contextOf(id, subject, references),
     },
@@ -72,7 +74,11 @@ function findAutomatic(header: (name: string) => string, address: string, config
   const submitted = header('auto-submitted').toLowerCase()
   if (submitted !== '' && !submitted.startsWith('no')) return 'it was sent automatically'
   if (/bulk|list|junk|auto_reply/i.test(header('precedence'))) return 'it was sent to many'
-  if (header('list-id') !== '') return 'it is from a mailing list'
+  if (['list-id', 'list-post', 'list-unsubscribe'].some((name) => header(name) !== ''))
+    return 'it is from a mailing list'
+  if (ROBOTS.test(address)) return 'it is from a mail server, or from an address that is not read'
+  if (/^\s*multipart\/report\b/i.test(header('content-type'))) return 'it is a report about another mail'
+  if (/\b(all|autoreply)\b/i.test(header('x-auto-response-suppress'))) return 'it asks for no automatic answer'
   if (header('return-path').trim() === '<>') return 'it is a report about another mail'
   return undefined
 }

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { isoTime } from 'svc/channels'
 import type { InboundMessage } from 'svc/channels'
 import type { IrcLine } from './wire.ts'
 
@@ -72,5 +73,5 @@ function idOf({ tags, params, prefix }: IrcLine): string {
 
 function timeOf({ tags }: IrcLine, now: number): string {
   const time = Date.parse(tags.get('time') ?? '')
-  return new Date(Number.isNaN(time) ? now : time).toISOString()
+  return isoTime(Number.isNaN(time) ? now : time)
 }

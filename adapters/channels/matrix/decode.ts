@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { omitUndefined } from 'svc/sdk'
+import { isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import { MessageContent } from './wire.ts'
 import type { Event } from './wire.ts'
@@ -22,6 +23,9 @@ const KINDS: ReadonlyMap<string, InboundAttachment['kind']> = new Map([
   ['m.file', 'file'],
 ])
 
+/** A server name and an id. Others would lead to another place of the homeserver, with the token. */
+const MEDIA_ADDRESS = /^mxc:\/\/[A-Za-z0-9[][A-Za-z0-9.:[\]-]{0,254}\/[\w-]{1,255}$/
+
 /** The message of a person; `undefined` for what is none. */
 export function decodeEvent(event: Event, context: DecodeContext): InboundMessage | undefined {
   const { event_id: id, sender } = event
@@ -42,7 +46,7 @@ export function decodeEvent(event: Event, context: DecodeContext): InboundMessag
     sender: { id: sender, name: context.names.get(sender) ?? sender },
     ...read,
     replyTo,
-    sentAt: new Date(event.origin_server_ts ?? 0).toISOString(),
+    sentAt: isoTime(event.origin_server_ts ?? 0),
     isEdit: replaced === undefined ? undefined : true,
   })
 }
@@ -114,7 +118,7 @@ function withoutMention(text: string, context: DecodeContext): string {
 
 function attachmentsOf(content: Shown): readonly InboundAttachment[] {
   const kind = KINDS.get(content.msgtype)
-  if (!kind || content.url == null || !/^mxc:\/\/[^/]+\/[^/]+$/.test(content.url)) return []
+  if (!kind || content.url == null || !MEDIA_ADDRESS.test(content.url)) return []
   return [
     omitUndefined({
       kind,

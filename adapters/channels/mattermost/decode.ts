@@ -1,5 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
-import { attachmentKind } from 'svc/channels'
+import { attachmentKind, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import type { FileInfo, Post, User } from './wire.ts'
 
@@ -41,7 +41,7 @@ export function decodePost(post: Post, context: DecodeContext, isEdit = false): 
     text,
     attachments,
     mentionsBot,
-    sentAt: new Date(post.create_at).toISOString(),
+    sentAt: isoTime(post.create_at),
     isEdit: isEdit || undefined,
   })
 }

@@ -1,5 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
-import { attachmentKind } from 'svc/channels'
+import { attachmentKind, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import type { Attachment, Line } from './wire.ts'
 
@@ -21,7 +21,7 @@ export function decodeLine(line: Line): InboundMessage | undefined {
     text,
     attachments: attachment ? [attachmentOf(attachment)] : [],
     mentionsBot: true,
-    sentAt: new Date(time * 1000).toISOString(),
+    sentAt: isoTime(time * 1000),
   }
 }
 

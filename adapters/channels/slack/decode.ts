@@ -1,5 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
-import { attachmentKind } from 'svc/channels'
+import { attachmentKind, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import { messageId } from './message-id.ts'
 import { mentions, readText } from './text.ts'
@@ -101,7 +101,7 @@ export function decodeCommand(command: SlashCommand, now: number): InboundMessag
     text: `${command.command} ${text ?? ''}`.trim(),
     attachments: [],
     mentionsBot: true,
-    sentAt: new Date(now).toISOString(),
+    sentAt: isoTime(now),
   }
 }
 
@@ -126,6 +126,5 @@ function decodeFile(file: File): InboundAttachment[] {
 
 /** Time stamps are seconds with a fraction. */
 function timeOf(ts: string): string {
-  const ms = Math.floor(Number(ts) * 1000)
-  return new Date(Number.isFinite(ms) ? ms : 0).toISOString()
+  return isoTime(Math.floor(Number(ts) * 1000))
 }

@@ -1,4 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
+import { isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import { readText } from './entities.ts'
 import type { CallbackQuery, Chat, File, Message, Update, User } from './wire.ts'
@@ -39,7 +40,7 @@ function decodeMessage(message: Message, bot: Bot, isEdit: boolean): InboundMess
     attachments,
     mentionsBot: mentionsBot || replied?.from?.id === bot.id,
     ...omitUndefined({ replyTo: replied && messageId(message.chat.id, replied.message_id) }),
-    sentAt: new Date((message.edit_date ?? message.date) * 1000).toISOString(),
+    sentAt: isoTime((message.edit_date ?? message.date) * 1000),
     ...(isEdit && { isEdit }),
   }
 }
@@ -56,7 +57,7 @@ function decodePress({ id, from, data, message }: CallbackQuery): InboundMessage
     attachments: [],
     mentionsBot: true,
     replyTo: messageId(message.chat.id, message.message_id),
-    sentAt: new Date(message.date * 1000).toISOString(),
+    sentAt: isoTime(message.date * 1000),
   }
 }
 

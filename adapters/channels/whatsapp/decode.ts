@@ -1,4 +1,5 @@
 import { omitUndefined } from 'svc/sdk'
+import { isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import type { Contact, Media, Message } from './wire.ts'
 
@@ -17,7 +18,7 @@ export function decodeMessage(message: Message, contacts: readonly Contact[]): I
     attachments,
     mentionsBot: true,
     ...omitUndefined({ replyTo: context?.id }),
-    sentAt: new Date(Number(message.timestamp) * 1000).toISOString(),
+    sentAt: isoTime(Number(message.timestamp) * 1000),
     // The typing indicator belongs to a message.
     replyContext: { messageId: id },
   }

@@ -1,4 +1,6 @@
+import * as v from 'valibot'
 import { isObject, omitUndefined } from 'svc/sdk'
+import { isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage, JsonObject } from 'svc/channels'
 import type { WebMessage } from './baileys.ts'
 
@@ -14,11 +16,25 @@ const MEDIA: readonly (readonly [field: string, kind: InboundAttachment['kind'],
   ['stickerMessage', 'image', 'sticker'],
 ]
 
+/** What is read of a message beside its content, which has one field by its kind. */
+const Received = v.object({
+  key: v.object({
+    id: v.string(),
+    remoteJid: v.string(),
+    fromMe: v.nullish(v.boolean()),
+    participant: v.nullish(v.string()),
+  }),
+  pushName: v.nullish(v.string()),
+  message: v.nullish(v.record(v.string(), v.unknown())),
+})
+
 /** The message of a person; `undefined` for own ones, states and kinds without a content. */
 export function decodeWebMessage(raw: WebMessage, ownId: string): InboundMessage | undefined {
-  const { id, remoteJid, fromMe, participant } = raw.key
-  if (!id || !remoteJid || fromMe || remoteJid === 'status@broadcast') return undefined
-  const content = unwrap(raw.message ?? {})
+  const known = v.safeParse(Received, raw)
+  if (!known.success) return undefined
+  const { id, remoteJid, fromMe, participant } = known.output.key
+  if (id === '' || remoteJid === '' || fromMe || remoteJid === 'status@broadcast') return undefined
+  const content = unwrap(known.output.message ?? {})
   const text = textOf(content)
   const attachments = attachmentsOf(content, raw)
   if (text === '' && attachments.length === 0) return undefined
@@ -31,12 +47,12 @@ export function decodeWebMessage(raw: WebMessage, ownId: string): InboundMessage
   return {
     id,
     chat: { id: remoteJid, kind: isGroup ? 'group' : 'direct' },
-    sender: omitUndefined({ id: bare(sender), name: raw.pushName || bare(sender), handle: number }),
+    sender: omitUndefined({ id: bare(sender), name: known.output.pushName || bare(sender), handle: number }),
     text: text.replaceAll(`@${own}`, '').trim(),
     attachments,
     mentionsBot: [...mentioned, context['participant']].some((jid) => typeof jid === 'string' && bare(jid) === own),
     ...omitUndefined({ replyTo: typeof context['stanzaId'] === 'string' ? context['stanzaId'] : undefined }),
-    sentAt: new Date(secondsOf(raw) * 1000).toISOString(),
+    sentAt: isoTime(secondsOf(raw) * 1000),
   }
 }
 
@@ -104,7 +120,7 @@ export function messageOfReference(reference: JsonObject): WebMessage {
   }
 }
 
-function secondsOf({ messageTimestamp }: WebMessage): number {
-  if (typeof messageTimestamp === 'number') return messageTimestamp
-  return messageTimestamp?.toNumber() ?? 0
+function secondsOf({ messageTimestamp: time }: WebMessage): number {
+  if (typeof time === 'number') return time
+  return typeof time?.toNumber === 'function' ? time.toNumber() : 0
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isoTime } from 'svc/channels'
 import type { InboundMessage } from 'svc/channels'
 import type { XmppConfig } from './config.ts'
 import type { Element } from './wire.ts'
@@ -11,6 +12,9 @@ export interface Recipient {
 }
 
 export const bareOf = (jid: string): string => jid.split('/', 1)[0]?.toLowerCase() ?? ''
+/** Whether this is the address of a room that the bot is in, and not of somebody in it. */
+export const isRoom = (jid: string, { rooms }: Pick<XmppConfig, 'rooms'>): boolean =>
+  rooms.some((room) => room.toLowerCase() === jid.toLowerCase())
 const resourceOf = (jid: string): string => jid.split('/').slice(1).join('/')
 
 /** A message of somebody else with a text; `undefined` for everything else. */
@@ -21,23 +25,30 @@ export function decodeMessage(stanza: Element, { config, now }: Recipient): Inbo
   const [chat, name] = [bareOf(from), resourceOf(from)]
   const delay = stanza.getChild('delay', DELAY)
   if (body === '' || from === '' || !['chat', 'normal', 'groupchat'].includes(type)) return undefined
-  if (isGroup ? isHistoryOrOwn(name, delay !== undefined, config) : chat === config.jid.toLowerCase()) return undefined
+  // People in rooms are known by their names there, also when they write to the bot alone.
+  const isOfRoom = isGroup || isRoom(chat, config)
+  if (isOfRoom ? isHistoryOrOwn(name, delay !== undefined, config) : chat === config.jid.toLowerCase()) return undefined
+  const sender = isOfRoom
+    ? { id: `${chat}/${name}`, name, isUnverified: true }
+    : { id: chat, name: chat.split('@')[0] ?? chat }
   const replaced = stanza.getChild('replace', 'urn:xmpp:message-correct:0')?.attrs['id'] as string | undefined
-  const replyTo = stanza.getChild('reply', 'urn:xmpp:reply:0')?.attrs['id'] as string | undefined
   const { text, mentionsBot } = isGroup ? withoutMention(body, config.nick) : { text: body, mentionsBot: true }
   return {
     id: replaced ?? idOf(stanza, chat, isGroup),
-    chat: isGroup ? { id: chat, kind: 'group' } : { id: chat, kind: 'direct' },
-    sender: isGroup
-      ? { id: `${chat}/${name}`, name, isUnverified: true }
-      : { id: chat, name: chat.split('@')[0] ?? chat },
+    chat: isGroup ? { id: chat, kind: 'group' } : { id: sender.id, kind: 'direct' },
+    sender,
     text,
     attachments: [],
     mentionsBot,
-    ...(replyTo !== undefined && { replyTo }),
+    ...replyOf(stanza),
     ...(replaced !== undefined && { isEdit: true }),
     sentAt: timeOf(delay?.attrs['stamp'], now),
   }
+}
+
+function replyOf(stanza: Element): { readonly replyTo?: string } {
+  const id: unknown = stanza.getChild('reply', 'urn:xmpp:reply:0')?.attrs['id']
+  return typeof id === 'string' ? { replyTo: id } : {}
 }
 
 /** Rooms repeat their history, and what the bot wrote. The server keeps direct messages for a user who is away. */
@@ -66,5 +77,5 @@ function withoutMention(body: string, nick: string): { readonly text: string; re
 
 function timeOf(stamp: unknown, now: number): string {
   const time = typeof stamp === 'string' ? Date.parse(stamp) : NaN
-  return new Date(Number.isNaN(time) ? now : time).toISOString()
+  return isoTime(Number.isNaN(time) ? now : time)
 }

@@ -6,7 +6,7 @@ import type { Connection } from 'svc/sdk'
 import { runInBackground } from 'svc/channels'
 import type { Background, ChannelConnection, Destination, OutboundMessage, SentMessage } from 'svc/channels'
 import type { Link } from './config.ts'
-import { bareOf, decodeMessage } from './decode.ts'
+import { bareOf, decodeMessage, isRoom } from './decode.ts'
 import { failureOf, refusalOf } from './errors.ts'
 import { connectTo, socketClassFor } from './stream.ts'
 import type { Element } from './wire.ts'
@@ -139,8 +139,7 @@ class XmppSession implements ChannelConnection {
   }
 
   #attributes({ chatId }: Destination, id: string) {
-    const isRoom = this.#link.config.rooms.some((room) => bareOf(room) === bareOf(chatId))
-    return { to: chatId, id, type: isRoom ? 'groupchat' : 'chat' }
+    return { to: chatId, id, type: isRoom(chatId, this.#link.config) ? 'groupchat' : 'chat' }
   }
 
   /** Servers do not acknowledge messages, but they answer a ping after what came before it. */
