@@ -20,4 +20,9 @@ export const migrations: readonly Migration[] = [
       updated_at TEXT NOT NULL
     )`,
   },
+  {
+    id: '002-replaces',
+    // JSON of what was in its place before, while it is installed.
+    sql: 'ALTER TABLE plugin_admin_install ADD COLUMN replaces TEXT',
+  },
 ]

@@ -3,6 +3,9 @@ import { readOwnJson } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 
 const Json = v.pipe(v.string(), v.transform(readOwnJson))
+/** What there was in the place of a plugin before its installation, which is put back when that fails. */
+const Before = v.object({ folder: v.boolean(), permissions: v.nullable(v.array(v.string())) })
+export type Before = v.InferOutput<typeof Before>
 const row = {
   name: v.string(),
   version: v.string(),
@@ -10,7 +13,8 @@ const row = {
   hash: v.string(),
   signed_by: v.nullable(v.string()),
   permissions: v.pipe(Json, v.array(v.string())),
-  state: v.picklist(['installing', 'installed']),
+  replaces: v.nullable(v.pipe(Json, Before)),
+  state: v.picklist(['installing', 'installed', 'removing']),
   installed_at: v.string(),
   updated_at: v.string(),
 }
@@ -31,22 +35,23 @@ export class InstallStore {
   async list(): Promise<readonly Installed[]> {
     return (await this.#db.all`SELECT * FROM plugin_admin_install ORDER BY name`).map(toInstalled)
   }
-  /** Those whose installation was cut off. */
+  /** Those whose installation or removal was cut off. */
   async unfinished(): Promise<readonly Installed[]> {
-    return (await this.#db.all`SELECT * FROM plugin_admin_install WHERE state = 'installing'`).map(toInstalled)
+    return (await this.#db.all`SELECT * FROM plugin_admin_install WHERE state <> 'installed'`).map(toInstalled)
   }
 
   put(entry: Installed): Statement {
     const { name, version, source, hash, signed_by: signedBy, state, installed_at: at, updated_at: updated } = entry
     const permissions = JSON.stringify(entry.permissions)
+    const replaces = entry.replaces === null ? null : JSON.stringify(entry.replaces)
     const previous = entry.previous === null ? null : JSON.stringify({ ...entry.previous, previous: null })
     return this.#db.sql`INSERT INTO plugin_admin_install
-        (name, version, source, hash, signed_by, permissions, state, previous, installed_at, updated_at)
-      VALUES (${name}, ${version}, ${source}, ${hash}, ${signedBy}, ${permissions}, ${state}, ${previous}, ${at},
-        ${updated})
+        (name, version, source, hash, signed_by, permissions, state, previous, replaces, installed_at, updated_at)
+      VALUES (${name}, ${version}, ${source}, ${hash}, ${signedBy}, ${permissions}, ${state}, ${previous}, ${replaces},
+        ${at}, ${updated})
       ON CONFLICT (name) DO UPDATE SET version = excluded.version, source = excluded.source, hash = excluded.hash,
         signed_by = excluded.signed_by, permissions = excluded.permissions, state = excluded.state,
-        previous = excluded.previous, updated_at = excluded.updated_at`
+        previous = excluded.previous, replaces = excluded.replaces, updated_at = excluded.updated_at`
   }
   remove(name: string): Statement {
     return this.#db.sql`DELETE FROM plugin_admin_install WHERE name = ${name}`

@@ -6,10 +6,13 @@ import { removeFolder } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 
 /** Hidden folders beside the plugins, which nothing loads. */
-export const OLD = '.old-'
+export const OLD = '.old-plugin-'
 export const STAGING = '.staging-'
 export const REMOVED = '.removed-'
 export const PROOF = '.proof-'
+/** Dependencies of a plugin while others are put in their place. */
+export const OLD_MODULES = '.old-modules-'
+const MODULES = 'node_modules'
 
 export async function exists(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined /* that is the answer */)) !== undefined
@@ -25,7 +28,7 @@ export async function sizeWithoutModules(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true })
   return await sum(
     folder,
-    entries.filter(({ name }) => name !== 'node_modules'),
+    entries.filter(({ name }) => name !== MODULES),
   )
 }
 async function sum(folder: string, entries: readonly Dirent[]): Promise<number> {
@@ -50,62 +53,66 @@ export async function moveFolder(from: string, to: string): Promise<void> {
 
 /** Puts a folder in place of another one, which is kept under a hidden name until `drop` or `restore`. */
 export class FolderSwap {
-  readonly #target: string
+  readonly target: string
   readonly #old: string
   constructor(plugins: string, name: string) {
-    this.#target = join(plugins, name)
+    this.target = join(plugins, name)
     this.#old = join(plugins, `${OLD}${name}`)
-  }
-  get target(): string {
-    return this.#target
   }
 
   async replace(staged: string): Promise<void> {
-    await removeFolder(this.#old)
-    if (await exists(this.#target)) await moveFolder(this.#target, this.#old)
-    await moveFolder(staged, this.#target)
+    if (await exists(this.target)) await moveFolder(this.target, this.#old)
+    await moveFolder(staged, this.target)
   }
-  /** Puts the folder before back; without one, there is none afterwards. */
-  async restore(): Promise<void> {
-    if (await exists(this.#target)) await removeMoved(this.#target)
-    if (await this.isKept()) await moveFolder(this.#old, this.#target)
+  /** Whether `replace` ended. `hadFolder`: there was one before it. */
+  async isPlaced(hadFolder: boolean): Promise<boolean> {
+    return (await exists(this.target)) && (!hadFolder || (await exists(this.#old)))
+  }
+  /** Puts the folder before back, however far `replace` or this got; without one, there is none afterwards. */
+  async restore(hadFolder: boolean): Promise<void> {
+    // It was never moved, or it is back.
+    if (hadFolder && !(await exists(this.#old))) return
+    if (await exists(this.target)) await removeMoved(this.target)
+    if (hadFolder) await moveFolder(this.#old, this.target)
   }
   async drop(): Promise<void> {
     await removeFolder(this.#old)
   }
-  isKept(): Promise<boolean> {
-    return exists(this.#old)
-  }
 }
 
-/** Puts the dependencies in a staging folder in place of those of a plugin, which stay there until it is removed. */
+/** Puts dependencies in place of those of a plugin, which are kept under a hidden name until `drop` or `restore`. */
 export class ModulesSwap {
   readonly #current: string
-  readonly #staged: string
   readonly #old: string
   #isPlaced = false
-  constructor(plugin: string, staging: string) {
-    this.#current = join(plugin, 'node_modules')
-    this.#staged = join(staging, 'node_modules')
-    this.#old = join(staging, 'old')
+  constructor(plugins: string, name: string) {
+    this.#current = join(plugins, name, MODULES)
+    this.#old = join(plugins, `${OLD_MODULES}${name}`)
   }
 
-  async replace(): Promise<void> {
+  async replace(staging: string): Promise<void> {
+    const staged = join(staging, MODULES)
     if (await exists(this.#current)) await moveFolder(this.#current, this.#old)
-    if (!(await exists(this.#staged))) return
+    if (!(await exists(staged))) return
     this.#isPlaced = true
-    await moveFolder(this.#staged, this.#current)
+    await moveFolder(staged, this.#current)
   }
-  /** Puts those before back, however far `replace` got. */
+  /** Puts those before back, however far `replace` or this got. */
   async restore(): Promise<void> {
-    if (this.#isPlaced && (await exists(this.#current))) await moveFolder(this.#current, this.#staged)
-    if (await exists(this.#old)) await moveFolder(this.#old, this.#current)
+    const isKept = await exists(this.#old)
+    if ((isKept || this.#isPlaced) && (await exists(this.#current)))
+      await removeMoved(this.#current, dirname(this.#old))
+    if (isKept) await moveFolder(this.#old, this.#current)
+  }
+  /** The dependencies before are out of place in one step: a part of them is never put back. */
+  async drop(): Promise<void> {
+    if (await exists(this.#old)) await removeMoved(this.#old)
   }
 }
 
 /** Removes a plugin in one step: its folder, or its file, is out of place before the first file is deleted. */
-export async function removeMoved(path: string): Promise<void> {
-  const moved = join(dirname(path), `${REMOVED}${randomUUID()}`)
+export async function removeMoved(path: string, plugins = dirname(path)): Promise<void> {
+  const moved = join(plugins, `${REMOVED}${randomUUID()}`)
   await moveFolder(path, moved)
   if ((await lstat(moved)).isDirectory()) await removeFolder(moved)
   else await unlink(moved)
@@ -128,15 +135,32 @@ export async function checkProof(plugins: string, id: string | undefined, comman
   await unlink(path)
 }
 
-/** Removes what was left behind by a process that was killed. */
-export async function sweep(plugins: string, inUse: ReadonlySet<string>): Promise<void> {
+/** Removes what was left behind by a process that was killed. `keep` are plugins whose folder before is still needed. */
+export async function sweep(plugins: string, inUse: ReadonlySet<string>, keep: ReadonlySet<string>): Promise<void> {
   await mkdir(plugins, { recursive: true, mode: 0o700 })
   for (const name of await readdir(plugins)) {
-    if (![PROOF, REMOVED, STAGING].some((start) => name.startsWith(start))) continue
+    const isOld = [OLD, OLD_MODULES].some((start) => name.startsWith(start) && !keep.has(name.slice(start.length)))
+    if (!isOld && ![PROOF, REMOVED, STAGING].some((start) => name.startsWith(start))) continue
     const path = join(plugins, name)
     if (inUse.has(path)) continue
     // A proof is in use for a moment, also before the daemon has handled the request.
-    const isOld = Date.now() - (await lstat(path)).mtimeMs > 60_000
-    if (isOld || !name.startsWith(PROOF)) await removeFolder(path)
+    const isStale = !name.startsWith(PROOF) || Date.now() - (await lstat(path)).mtimeMs > 60_000
+    if (isStale) await removeFolder(path)
+  }
+}
+
+/** Plugins whose dependencies were being replaced. */
+export async function unfinishedModules(plugins: string): Promise<readonly string[]> {
+  const names = await readdir(plugins).catch(() => [] /* no plugin was ever installed */)
+  return names.filter((name) => name.startsWith(OLD_MODULES)).map((name) => name.slice(OLD_MODULES.length))
+}
+
+/** The content of all files is on disk when it settles. */
+export async function syncFiles(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  for (const entry of entries) {
+    if (!entry.isFile()) continue
+    await using handle = await open(join(entry.parentPath, entry.name), 'r')
+    await handle.sync()
   }
 }

@@ -1,56 +1,39 @@
 import { statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { findNearest, newPermissions, suggest, typesConfig } from 'svc/internal'
-import type { AcceptedPermissions, Daemon, PluginStatus } from 'svc/internal'
+import type { PluginStatus } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
-import type { Fetch, Logger, Principal } from 'svc/sdk'
-import type { Audit } from '../../audit/contract.ts'
+import type { Fetch, Principal } from 'svc/sdk'
 import type { Settings } from '../settings.ts'
-import type { Installed, InstallStore } from '../store.ts'
 import { installDependencies } from './dependencies.ts'
 import { refuseNeeded, refuseUnaccepted, toAnswer } from './candidate.ts'
 import type { Candidate, Inspected } from './candidate.ts'
-import {
-  checkProof,
-  exists,
-  FolderSwap,
-  ModulesSwap,
-  moveFolder,
-  removeMoved,
-  sizeOf,
-  sizeWithoutModules,
-  sweep,
-} from './folders.ts'
+import { checkProof, exists, moveFolder, sizeOf, sizeWithoutModules, syncFiles } from './folders.ts'
 import { inspectPlugin } from '../inspect/inspect.ts'
+import { Placement } from './placement.ts'
+import type { PlacementDeps } from './placement.ts'
 import { Registry } from './registry.ts'
-import { describeSource, toSource } from './request.ts'
+import { toSource } from './request.ts'
 import type * as v from 'valibot'
 import { displayName } from '../plugin-view.ts'
 import type { InstallAnswer, InstallRequest, Registries, Scaffolded, ScaffoldRequest } from '../schema.ts'
 import type { Source } from './request.ts'
-import { inUse, Staging } from './staging.ts'
+import { Staging } from './staging.ts'
 
-export interface InstallerDeps {
-  /** The folder of installed plugins. */
-  readonly plugins: string
-  readonly daemon: Daemon
-  readonly accepted: AcceptedPermissions
-  readonly audit: Audit
-  readonly store: InstallStore
+export interface InstallerDeps extends PlacementDeps {
   readonly settings: Settings
   readonly fetch: Fetch
-  readonly log: Logger
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Installs, updates and removes the plugins of the home, one at a time. */
 export class Installer {
   readonly #deps: InstallerDeps
   readonly #queue = new SerialQueue()
+  readonly #placement: Placement
   constructor(deps: InstallerDeps) {
     this.#deps = deps
+    this.#placement = new Placement(deps)
   }
 
   /** Throws `forbidden` for a caller who may not change the code of this daemon. */
@@ -73,7 +56,8 @@ export class Installer {
       const candidate = this.#check({ ...found, source }, request)
       if (request.dry_run) return toAnswer(candidate, plugins, false)
       refuseUnaccepted(candidate, request)
-      await this.#put(candidate, staging.folder)
+      await syncFiles(staging.folder)
+      await this.#placement.put(candidate, staging.folder)
       return toAnswer(candidate, plugins, true)
     })
   }
@@ -81,17 +65,9 @@ export class Installer {
   /** Unloads a plugin and removes its files. Its tables and stored values stay. */
   uninstall(name: string, { force }: { readonly force: boolean }): Promise<void> {
     return this.#queue.run(async () => {
-      const { daemon, store, audit, accepted } = this.#deps
       const status = this.#findOwn(name)
-      refuseNeeded(status, daemon.plugins(), force)
-      const entry = await store.find(name)
-      const from = entry ? `; it came from ${entry.source}, ${entry.hash}` : ''
-      const details = `plugin "${name}" ${status.version} removed from ${status.source}${from}`
-      await store.commit([store.remove(name), audit.entry({ event: 'plugin_changed', details })])
-      if (status.state === 'loaded') await daemon.unload(name)
-      await removeMoved(status.source)
-      await daemon.sync(status.source)
-      await accepted.forget(status.source)
+      refuseNeeded(status, this.#deps.daemon.plugins(), force)
+      await this.#placement.remove(name, status.version, status.source)
     })
   }
 
@@ -110,15 +86,10 @@ export class Installer {
         settings,
         await sizeWithoutModules(source),
       )
+      await syncFiles(staging.folder)
       const details = `dependencies of plugin "${name}" installed: ${found.join(', ') || 'none'}`
       await audit.write({ event: 'plugin_changed', details })
-      const swap = new ModulesSwap(source, staging.folder)
-      try {
-        await swap.replace()
-        await this.#deps.daemon.sync(source)
-      } catch (error) {
-        await this.#takeBackModules(name, source, swap, error)
-      }
+      await this.#placement.putModules(basename(source), staging.folder)
       return found
     })
   }
@@ -161,19 +132,9 @@ export class Installer {
     }
   }
 
-  /** Ends what a crash cut off: an update is kept when its code runs, and taken back when it does not. */
+  /** Ends what a crash cut off. */
   recover(): Promise<void> {
-    return this.#queue.run(async () => {
-      const { plugins, store, daemon, log } = this.#deps
-      for (const entry of await store.unfinished()) {
-        const swap = new FolderSwap(plugins, entry.name)
-        const status = daemon.plugins().find(({ source }) => source === swap.target)
-        if (status?.state === 'loaded' && status.version === entry.version) await this.#finish(entry, swap)
-        else await this.#takeBack(entry, swap, 'the daemon ended while it was installed')
-        log.info(`plugin "${entry.name}": an installation that was cut off is complete`)
-      }
-      await sweep(plugins, inUse)
-    })
+    return this.#queue.run(() => this.#placement.recover())
   }
 
   #checkPolicy({ kind }: Source): void {
@@ -198,95 +159,6 @@ export class Installer {
     const isUpdate = this.#refuseTaken(name, update)
     const before = isUpdate ? (accepted.of(join(plugins, name)) ?? []) : []
     return { ...inspected, isUpdate, added: newPermissions(before, permissions) }
-  }
-
-  async #put({ inspection, source, hash, signedBy, isUpdate }: Candidate, staged: string): Promise<void> {
-    const { plugins, store, audit, accepted } = this.#deps
-    const { name, version, permissions } = inspection
-    const now = new Date().toISOString()
-    const previous = (await store.find(name)) ?? null
-    const entry: Installed = {
-      name,
-      version,
-      source: describeSource(source),
-      hash,
-      signed_by: signedBy ?? null,
-      permissions,
-      state: 'installing',
-      previous,
-      installed_at: now,
-      updated_at: now,
-    }
-    const swap = new FolderSwap(plugins, name)
-    const before = accepted.of(swap.target)
-    const signed = signedBy === undefined ? '' : `, signed by ${signedBy}`
-    const asks = permissions.join(', ') || 'nothing'
-    const what = `${name}" ${version} from ${entry.source}, ${hash}${signed}; it may use ${asks}`
-    const details = `${isUpdate ? 'update' : 'installation'} of plugin "${what}`
-    await store.commit([store.put(entry), audit.entry({ event: 'plugin_changed', details })])
-    try {
-      // Both, until it is decided which code runs.
-      await accepted.accept(swap.target, [...(before ?? []), ...permissions])
-      await swap.replace(staged)
-      await this.#deps.daemon.sync(swap.target)
-    } catch (error) {
-      await this.#takeBack(entry, swap, messageOf(error), before)
-      const undone = isUpdate ? 'was not updated, the version before goes on' : 'was not installed'
-      throw new Refusal('conflict', `Plugin "${name}" ${undone}: ${messageOf(error)}`, {
-        details: { name, version, rolled_back: isUpdate },
-        cause: error,
-      })
-    }
-    await this.#finish(entry, swap)
-  }
-
-  async #finish(entry: Installed, swap: FolderSwap): Promise<void> {
-    const { store, audit, accepted } = this.#deps
-    const { name, version, previous, source, hash } = entry
-    await accepted.accept(swap.target, entry.permissions)
-    const done = previous ? `updated from ${previous.version} to ${version}` : `${version} installed`
-    const details = `plugin "${name}" ${done}, ${source}, ${hash}`
-    await store.commit([
-      store.put({ ...entry, state: 'installed', previous: null }),
-      audit.entry({ event: 'plugin_changed', details }),
-    ])
-    await swap.drop()
-  }
-
-  /** Puts folder, permissions and row back to what they were, and loads the code before. */
-  async #takeBack(
-    { name, version, previous }: Installed,
-    swap: FolderSwap,
-    reason: string,
-    before: readonly string[] | undefined = previous?.permissions,
-  ): Promise<void> {
-    const { store, audit, accepted } = this.#deps
-    await swap.restore()
-    if (before === undefined) await accepted.forget(swap.target)
-    else await accepted.accept(swap.target, before)
-    const details = `plugin "${name}" ${version} was not installed, the state before is back: ${reason}`
-    await store.commit([
-      previous ? store.put(previous) : store.remove(name),
-      audit.entry({ event: 'plugin_changed', details }),
-    ])
-    await this.#loadBefore(name, swap.target)
-  }
-
-  /** Puts the dependencies before back and loads the plugin with them. Throws `conflict` with what went wrong. */
-  async #takeBackModules(name: string, source: string, swap: ModulesSwap, cause: unknown): Promise<never> {
-    await swap.restore()
-    const undone = `dependencies of plugin "${name}" were not installed, those before are back: ${messageOf(cause)}`
-    await this.#deps.audit.write({ event: 'plugin_changed', details: undone })
-    await this.#loadBefore(name, source)
-    throw new Refusal('conflict', `The ${undone}`, { details: { name, rolled_back: true }, cause })
-  }
-
-  /** Loads what is in the folder again, unless the code before never stopped. */
-  async #loadBefore(name: string, folder: string): Promise<void> {
-    const { daemon, log } = this.#deps
-    const isRunning = daemon.plugins().some(({ source, state }) => source === folder && state === 'loaded')
-    if (isRunning && (await exists(folder))) return
-    await daemon.sync(folder).catch((error: unknown) => log.warn(`plugin "${name}" is not loaded`, error))
   }
 
   /** Whether it is an update. Throws `conflict` when the name is taken. */

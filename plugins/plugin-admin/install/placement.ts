@@ -1,0 +1,193 @@
+import { join } from 'node:path'
+import type { AcceptedPermissions, Daemon } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Logger } from 'svc/sdk'
+import type { Audit } from '../../audit/contract.ts'
+import type { Before, Installed, InstallStore } from '../store.ts'
+import type { Candidate } from './candidate.ts'
+import { exists, FolderSwap, ModulesSwap, removeMoved, sweep, unfinishedModules } from './folders.ts'
+import { describeSource } from './request.ts'
+import { inUse } from './staging.ts'
+
+export interface PlacementDeps {
+  /** The folder of installed plugins. */
+  readonly plugins: string
+  readonly daemon: Daemon
+  readonly accepted: AcceptedPermissions
+  readonly audit: Audit
+  readonly store: InstallStore
+  readonly log: Logger
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/**
+ * Puts plugins and their dependencies in place and takes them away. A row or a hidden folder says what is under way, so
+ * that whatever was cut off ends after the next start with the version before or the new one. One call at a time.
+ */
+export class Placement {
+  readonly #deps: PlacementDeps
+  constructor(deps: PlacementDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `conflict` when it cannot be loaded; then all is as before. */
+  async put({ inspection, source, hash, signedBy, isUpdate }: Candidate, staged: string): Promise<void> {
+    const { plugins, store, audit, accepted } = this.#deps
+    const { name, version, permissions } = inspection
+    const now = new Date().toISOString()
+    const swap = new FolderSwap(plugins, name)
+    const replaces: Before = { folder: await exists(swap.target), permissions: copyOf(accepted.of(swap.target)) }
+    const entry: Installed = {
+      name,
+      version,
+      source: describeSource(source),
+      hash,
+      signed_by: signedBy ?? null,
+      permissions,
+      state: 'installing',
+      previous: (await store.find(name)) ?? null,
+      replaces,
+      installed_at: now,
+      updated_at: now,
+    }
+    const signed = signedBy === undefined ? '' : `, signed by ${signedBy}`
+    const asks = permissions.join(', ') || 'nothing'
+    const what = `${name}" ${version} from ${entry.source}, ${hash}${signed}; it may use ${asks}`
+    const details = `${isUpdate ? 'update' : 'installation'} of plugin "${what}`
+    // That of an earlier update is not taken for this one's.
+    await swap.drop()
+    await store.commit([store.put(entry), audit.entry({ event: 'plugin_changed', details })])
+    try {
+      // Both, until it is decided which code runs.
+      await accepted.accept(swap.target, [...(replaces.permissions ?? []), ...permissions])
+      await swap.replace(staged)
+      await this.#deps.daemon.sync(swap.target)
+    } catch (error) {
+      await this.#takeBack(entry, swap, messageOf(error))
+      const undone = isUpdate ? 'was not updated, the version before goes on' : 'was not installed'
+      throw new Refusal('conflict', `Plugin "${name}" ${undone}: ${messageOf(error)}`, {
+        details: { name, version, rolled_back: isUpdate },
+        cause: error,
+      })
+    }
+    await this.#finish(entry, swap)
+  }
+
+  /** Unloads the plugin in a file or folder and removes it. */
+  async remove(name: string, version: string, path: string): Promise<void> {
+    const { store, audit } = this.#deps
+    const entry = await store.find(name)
+    const from = entry ? `; it came from ${entry.source}, ${entry.hash}` : ''
+    const details = `plugin "${name}" ${version} removed from ${path}${from}`
+    await store.commit([
+      ...(entry ? [store.put({ ...entry, state: 'removing' })] : []),
+      audit.entry({ event: 'plugin_changed', details }),
+    ])
+    await this.#takeAway(name, path)
+  }
+
+  /** Puts dependencies in place of those of a plugin. Throws `conflict` when it cannot be loaded with them. */
+  async putModules(name: string, staging: string): Promise<void> {
+    const { plugins, daemon, audit } = this.#deps
+    const folder = join(plugins, name)
+    const swap = new ModulesSwap(plugins, name)
+    try {
+      await swap.replace(staging)
+      await daemon.sync(folder)
+      await swap.drop()
+    } catch (cause) {
+      await swap.restore()
+      const undone = `dependencies of plugin "${name}" were not installed, those before are back: ${messageOf(cause)}`
+      await audit.write({ event: 'plugin_changed', details: undone })
+      await this.#loadBefore(name, folder)
+      throw new Refusal('conflict', `The ${undone}`, { details: { name, rolled_back: true }, cause })
+    }
+  }
+
+  /** Ends what was cut off. What cannot be ended now stays for the next start. */
+  async recover(): Promise<void> {
+    const { plugins, store, daemon, log } = this.#deps
+    const open = new Set<string>()
+    const attempt = async (name: string, end: () => Promise<void>): Promise<void> => {
+      try {
+        await end()
+        log.info(`plugin "${name}": a change that was cut off is complete`)
+      } catch (error) {
+        open.add(name)
+        log.error(`plugin "${name}": a change that was cut off cannot be ended`, error)
+      }
+    }
+    for (const entry of await store.unfinished()) await attempt(entry.name, () => this.#end(entry))
+    for (const name of await unfinishedModules(plugins))
+      await attempt(name, async () => {
+        if (!(await exists(join(plugins, name)))) return
+        await new ModulesSwap(plugins, name).restore()
+        await daemon.sync(join(plugins, name))
+      })
+    await sweep(plugins, inUse, open)
+  }
+
+  /** An update is kept when its code runs, and taken back when it does not; a removal is completed. */
+  async #end(entry: Installed): Promise<void> {
+    const swap = new FolderSwap(this.#deps.plugins, entry.name)
+    if (entry.state === 'removing') return await this.#takeAway(entry.name, swap.target)
+    const status = this.#deps.daemon.plugins().find(({ source }) => source === swap.target)
+    const runs = status?.state === 'loaded' && status.version === entry.version
+    if (runs && (await swap.isPlaced(beforeOf(entry).folder))) await this.#finish(entry, swap)
+    else await this.#takeBack(entry, swap, 'the daemon ended while it was installed')
+  }
+
+  async #finish(entry: Installed, swap: FolderSwap): Promise<void> {
+    const { store, audit, accepted } = this.#deps
+    const { name, version, previous, source, hash } = entry
+    await accepted.accept(swap.target, entry.permissions)
+    const done = previous ? `updated from ${previous.version} to ${version}` : `${version} installed`
+    const details = `plugin "${name}" ${done}, ${source}, ${hash}`
+    await store.commit([
+      store.put({ ...entry, state: 'installed', previous: null, replaces: null }),
+      audit.entry({ event: 'plugin_changed', details }),
+    ])
+    await swap.drop()
+  }
+
+  /** Puts folder, permissions and row back to what they were, and loads the code before. */
+  async #takeBack(entry: Installed, swap: FolderSwap, reason: string): Promise<void> {
+    const { store, audit, accepted } = this.#deps
+    const { name, version, previous } = entry
+    const { folder, permissions } = beforeOf(entry)
+    await swap.restore(folder)
+    if (permissions === null) await accepted.forget(swap.target)
+    else await accepted.accept(swap.target, permissions)
+    const details = `plugin "${name}" ${version} was not installed, the state before is back: ${reason}`
+    await store.commit([
+      previous ? store.put(previous) : store.remove(name),
+      audit.entry({ event: 'plugin_changed', details }),
+    ])
+    await this.#loadBefore(name, swap.target)
+  }
+
+  async #takeAway(name: string, path: string): Promise<void> {
+    const { daemon, store, accepted } = this.#deps
+    const isLoaded = daemon.plugins().some(({ source, state }) => source === path && state === 'loaded')
+    if (isLoaded) await daemon.unload(name)
+    if (await exists(path)) await removeMoved(path)
+    await daemon.sync(path)
+    await accepted.forget(path)
+    await store.commit([store.remove(name)])
+  }
+
+  /** Loads what is in the folder again, unless the code before never stopped. */
+  async #loadBefore(name: string, folder: string): Promise<void> {
+    const { daemon, log } = this.#deps
+    const isRunning = daemon.plugins().some(({ source, state }) => source === folder && state === 'loaded')
+    if (isRunning && (await exists(folder))) return
+    await daemon.sync(folder).catch((error: unknown) => log.warn(`plugin "${name}" is not loaded`, error))
+  }
+}
+
+const copyOf = (permissions: readonly string[] | undefined): string[] | null => (permissions ? [...permissions] : null)
+
+function beforeOf({ replaces, previous }: Installed): Before {
+  return replaces ?? { folder: previous !== null, permissions: previous?.permissions ?? null }
+}
