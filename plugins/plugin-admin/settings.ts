@@ -52,7 +52,7 @@ export const Settings = fileOnly(
     max_total_bytes: settable(
       limit,
       fields.integer(
-        'Bytes of a plugin and all its dependencies together, unpacked. They are fetched before it is accepted.',
+        'Bytes of a plugin and all its dependencies, unpacked. They are fetched before it is accepted.',
         268_435_456,
         1024,
         17_179_869_184,
@@ -63,14 +63,18 @@ export const Settings = fileOnly(
       limit,
       fields.integer('Packages a plugin may bring, those of its dependencies included.', 200, 0, 10_000),
     ),
+    max_metadata_bytes: settable(
+      limit,
+      fields.integer('Bytes the registry may say about packages in one installation.', 33_554_432, 1024, 1_073_741_824),
+    ),
+    max_inspection_bytes: settable(
+      limit,
+      fields.integer('Bytes in which a plugin says what it declares.', 2_097_152, 65_536, 67_108_864),
+    ),
+    max_problem_chars: settable(limit, fields.integer('Characters shown of an error of its code.', 2000, 100, 100_000)),
     inspect_timeout_ms: settable(
       limit,
-      fields.integer(
-        'Time the code of a plugin has to say what it declares, before it is installed.',
-        20_000,
-        100,
-        600_000,
-      ),
+      fields.integer('Milliseconds the code of a plugin has to say what it declares.', 20_000, 100, 600_000),
     ),
   }),
 )

@@ -195,6 +195,15 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/plugin-admin/install.test.ts',
     'a plugin whose dependencies are small each and too large together',
   ],
+  'plugins.plugin-admin.max_metadata_bytes': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'a plugin about whose dependencies the registry says too much, each a little',
+  ],
+  'plugins.plugin-admin.max_inspection_bytes': [
+    'test/plugins/plugin-admin/install.test.ts',
+    'code that answers with %s',
+  ],
+  'plugins.plugin-admin.max_problem_chars': ['test/plugins/plugin-admin/install.test.ts', 'code that answers with %s'],
   'plugins.plugin-admin.max_unpacked_bytes': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.plugin-admin.max_files': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.backups.max_files': [

@@ -45,7 +45,12 @@ export interface FakeRegistry extends AsyncDisposable {
     name: string,
     version: string,
     archive: Buffer,
-    options?: { readonly integrity?: string | null; readonly dependencies?: Readonly<Record<string, string>> },
+    options?: {
+      readonly integrity?: string | null
+      readonly dependencies?: Readonly<Record<string, string>>
+      /** Further fields of the version. */
+      readonly more?: object
+    },
   ): void
 }
 
@@ -68,12 +73,12 @@ export async function startRegistry(): Promise<FakeRegistry> {
   return {
     url,
     requests,
-    publish(name, version, archive, { integrity = sha512(archive), dependencies = {} } = {}) {
+    publish(name, version, archive, { integrity = sha512(archive), dependencies = {}, more = {} } = {}) {
       const path = `/${name}/-/${name.replace(/^.*\//, '')}-${version}.tgz`
       archives.set(path, archive)
       const dist = { tarball: `${url}${path}`, ...(integrity === null ? {} : { integrity }) }
       const versions = packages.get(name) ?? new Map<string, object>()
-      packages.set(name, versions.set(version, { name, version, dependencies, dist }))
+      packages.set(name, versions.set(version, { ...more, name, version, dependencies, dist }))
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -12,7 +12,9 @@ const PackageFile = v.looseObject({
   version: v.optional(v.string()),
   dependencies: v.optional(v.record(v.string(), v.string()), {}),
 })
-const TIMEOUT_MS = 20_000
+
+/** Those of a daemon without a configuration. */
+const LIMITS = { inspect_timeout_ms: 20_000, max_inspection_bytes: 2_097_152, max_problem_chars: 2000 }
 
 export default defineCommand({
   description:
@@ -41,7 +43,7 @@ export default defineCommand({
 
 async function checkFolder(folder: string): Promise<readonly Named[]> {
   const packageFile = readPackage(folder)
-  const inspected = await inspectPlugin(folder, TIMEOUT_MS).catch((error: unknown) =>
+  const inspected = await inspectPlugin(folder, LIMITS).catch((error: unknown) =>
     error instanceof Error ? error.message : String(error),
   )
   const loads = typeof inspected === 'string' ? undefined : inspected

@@ -1,16 +1,21 @@
 import * as v from 'valibot'
 import { readableByLoader, readProcess } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
-import { Inspection, InspectionProblem } from './inspection.ts'
+import { Inspection, InspectionProblem, shortProblem } from './inspection.ts'
+import type { InspectionTask } from './inspection.ts'
 
-/** More than the largest list of permissions that is accepted. */
-const MAX_ANSWER_BYTES = 2_097_152
+export interface InspectionLimits {
+  readonly inspect_timeout_ms: number
+  readonly max_inspection_bytes: number
+  readonly max_problem_chars: number
+}
 
 /**
  * What the plugin in a folder declares. Its code is evaluated for that, in a process without the environment of the
  * daemon, which reads only this folder and svc itself. Throws `invalid_request` with what is wrong with it.
  */
-export function inspectPlugin(folder: string, timeoutMs: number): Promise<Inspection> {
+export function inspectPlugin(folder: string, limits: InspectionLimits): Promise<Inspection> {
+  const { inspect_timeout_ms: timeoutMs, max_inspection_bytes: maxBytes, max_problem_chars: maxProblemChars } = limits
   return new Promise((resolve, reject) => {
     const refuse = (reason: string): void =>
       reject(new Refusal('invalid_request', `The plugin cannot be installed: ${reason.replaceAll(`${folder}/`, '')}`))
@@ -19,21 +24,24 @@ export function inspectPlugin(folder: string, timeoutMs: number): Promise<Inspec
       const found = v.safeParse(Inspection, message)
       const problem = v.safeParse(InspectionProblem, message)
       if (found.success) resolve(found.output)
-      else refuse(problem.success ? problem.output.problem : 'it does not say what it declares')
+      else
+        refuse(
+          problem.success ? shortProblem(problem.output.problem, maxProblemChars) : 'it does not say what it declares',
+        )
     }
     const received: Buffer[] = []
     let bytes = 0
     const child = readProcess('plugin-admin', 'inspect', {
       readable: [folder, ...readableByLoader()],
-      argument: folder,
+      argument: JSON.stringify({ folder, maxProblemChars } satisfies InspectionTask),
       onData(chunk) {
-        if (bytes > MAX_ANSWER_BYTES) return
+        if (bytes > maxBytes) return
         bytes += chunk.length
         received.push(chunk)
         const isWhole = chunk.includes('\n')
-        if (bytes > MAX_ANSWER_BYTES) refuse(`it says more than ${MAX_ANSWER_BYTES} bytes about what it declares`)
+        if (bytes > maxBytes) refuse(`what it declares is longer than max_inspection_bytes (${maxBytes})`)
         else if (isWhole) settle(Buffer.concat(received).toString().split('\n', 1)[0] ?? '')
-        if (isWhole || bytes > MAX_ANSWER_BYTES) child.kill()
+        if (isWhole || bytes > maxBytes) child.kill()
       },
       onExit() {
         clearTimeout(timer)

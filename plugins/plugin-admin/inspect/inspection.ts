@@ -16,10 +16,13 @@ export const Inspection = v.object({
   unsupported: v.array(v.string()),
 })
 export type Inspection = v.InferOutput<typeof Inspection>
-export const InspectionProblem = v.object({ problem: v.pipe(v.string(), v.transform(shortProblem)) })
+export const InspectionProblem = v.object({ problem: v.string() })
+
+/** What the process is told. */
+export const InspectionTask = v.object({ folder: v.string(), maxProblemChars: v.number() })
+export type InspectionTask = v.InferOutput<typeof InspectionTask>
 
 /** A plugin chooses the text of its errors, and this ends up in an answer. */
-const MAX_PROBLEM_CHARS = 2000
-export function shortProblem(text: string): string {
-  return text.length > MAX_PROBLEM_CHARS ? `${text.slice(0, MAX_PROBLEM_CHARS)}…` : text
+export function shortProblem(text: string, maxChars: number): string {
+  return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text
 }

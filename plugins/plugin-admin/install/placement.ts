@@ -37,7 +37,7 @@ export class Placement {
     const { name, version, permissions } = inspection
     const now = new Date().toISOString()
     const swap = new FolderSwap(plugins, name)
-    const replaces: Before = { folder: await exists(swap.target), permissions: copyOf(accepted.of(swap.target)) }
+    const replaces: Before = { folder: await exists(swap.target), permissions: acceptedFor(accepted, swap.target) }
     const entry: Installed = {
       name,
       version,
@@ -186,7 +186,11 @@ export class Placement {
   }
 }
 
-const copyOf = (permissions: readonly string[] | undefined): string[] | null => (permissions ? [...permissions] : null)
+/** `null` for a plugin that a person wrote. Of an installed one whose permissions are lost, none is known. */
+function acceptedFor(accepted: AcceptedPermissions, folder: string): string[] | null {
+  const permissions = accepted.of(folder) ?? (accepted.isInstalled(folder) ? [] : undefined)
+  return permissions ? [...permissions] : null
+}
 
 function beforeOf({ replaces, previous }: Installed): Before {
   return replaces ?? { folder: previous !== null, permissions: previous?.permissions ?? null }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
+import { readJson, Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import { fetchFrom, orUnavailable } from './fetch.ts'
 import { verifyIntegrity } from './integrity.ts'
@@ -40,10 +40,10 @@ const Search = v.looseObject({
   ),
 })
 
-export interface RegistryDeps {
-  readonly fetch: Fetch
-  readonly url: string
-  readonly maxBytes: number
+export interface RegistrySettings {
+  readonly registry_url: string
+  readonly max_archive_bytes: number
+  readonly max_metadata_bytes: number
 }
 export interface RegistryPackage {
   readonly name: string
@@ -62,14 +62,18 @@ export interface FoundPackage {
 const ACCEPT = 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8'
 /** What plugins are found by. */
 const KEYWORD = 'svc-plugin'
+/** The largest page that registries answer with is 250. */
 const MAX_RESULTS = 100
 
 /** Reads packages of an npm registry. Every archive is checked against the hash that the registry names for it. */
 export class Registry {
-  readonly #deps: RegistryDeps
+  readonly #fetch: Fetch
+  readonly #settings: RegistrySettings
   readonly #packuments = new Map<string, Promise<v.InferOutput<typeof Packument>>>()
-  constructor(deps: RegistryDeps) {
-    this.#deps = deps
+  #metadataBytes = 0
+  constructor(fetch: Fetch, settings: RegistrySettings) {
+    this.#fetch = fetch
+    this.#settings = settings
   }
 
   /** The newest version in a range or under a tag. Throws `not_found` and `invalid_request`. */
@@ -87,7 +91,7 @@ export class Registry {
 
   /** The archive of a package, with the hash the registry names. */
   async download({ name, version, integrity, tarball }: RegistryPackage): Promise<Uint8Array> {
-    const response = await fetchFrom(this.#deps.fetch, tarball, { maxBytes: this.#deps.maxBytes })
+    const response = await fetchFrom(this.#fetch, tarball, { maxBytes: this.#settings.max_archive_bytes })
     const bytes = await orUnavailable(response.bytes())
     verifyIntegrity(bytes, integrity, `The archive of ${name}@${version}`)
     return bytes
@@ -96,9 +100,8 @@ export class Registry {
   /** Packages with the keyword of plugins. */
   async search(): Promise<readonly FoundPackage[]> {
     const url = this.#address(`-/v1/search?text=keywords:${KEYWORD}&size=${MAX_RESULTS}`)
-    const response = await fetchFrom(this.#deps.fetch, url, { maxBytes: this.#deps.maxBytes })
-    const { objects } = parseAnswer(Search, await orUnavailable(response.json()), 'the search')
-    return objects.map(({ package: { name, version, description, publisher } }) => ({
+    const { objects } = parseAnswer(Search, await this.#metadata(url), 'the search')
+    return objects.slice(0, MAX_RESULTS).map(({ package: { name, version, description, publisher } }) => ({
       name,
       version,
       description,
@@ -114,16 +117,34 @@ export class Registry {
   async #readPackument(name: string): Promise<v.InferOutput<typeof Packument>> {
     if (!v.is(PackageName, name)) throw new Refusal('invalid_request', `"${name}" is not the name of an npm package`)
     const url = this.#address(name.replace('/', '%2f'))
-    const response = await fetchFrom(this.#deps.fetch, url, {
-      headers: { accept: ACCEPT },
-      maxBytes: this.#deps.maxBytes,
-      accepts: [404],
-    })
-    if (response.status === 404) throw new Refusal('not_found', `The registry has no package "${name}"`)
-    return parseAnswer(Packument, await orUnavailable(response.json()), name)
+    const found = await this.#metadata(url)
+    if (found === undefined) throw new Refusal('not_found', `The registry has no package "${name}"`)
+    return parseAnswer(Packument, found, name)
+  }
+
+  /** `undefined` for what is not there. What the registry says is counted: it is not in the size of any archive. */
+  async #metadata(url: string): Promise<unknown> {
+    const max = this.#settings.max_metadata_bytes
+    const left = max - this.#metadataBytes
+    const response = await fetchFrom(this.#fetch, url, { headers: { accept: ACCEPT }, accepts: [404] })
+    if (response.status === 404) return undefined
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    const read = async (): Promise<void> => {
+      for await (const part of response.chunks()) {
+        bytes += part.length
+        if (bytes > left) break
+        parts.push(part)
+      }
+    }
+    await orUnavailable(read())
+    this.#metadataBytes += bytes
+    if (bytes > left)
+      throw new Refusal('payload_too_large', `The registry says more than max_metadata_bytes (${max}) about packages`)
+    return parseJson(Buffer.concat(parts).toString(), url)
   }
   #address(path: string): string {
-    return `${this.#deps.url.replace(/\/+$/, '')}/${path}`
+    return `${this.#settings.registry_url.replace(/\/+$/, '')}/${path}`
   }
 }
 
@@ -137,6 +158,13 @@ function toPackage(name: string, version: string, found: unknown): RegistryPacka
   return { name, version, integrity: dist.integrity, tarball: dist.tarball, dependencies }
 }
 
+function parseJson(text: string, url: string): unknown {
+  try {
+    return readJson(text)
+  } catch (cause) {
+    throw new Refusal('service_unavailable', `${url} did not answer with JSON`, { cause })
+  }
+}
 function parseAnswer<S extends v.GenericSchema>(schema: S, value: unknown, what: string): v.InferOutput<S> {
   const parsed = v.safeParse(schema, value)
   if (parsed.success) return parsed.output

@@ -149,7 +149,7 @@ export class Installer {
   async #inspect({ folder, hash, signedBy }: Staging): Promise<Omit<Inspected, 'source'>> {
     const { settings } = this.#deps
     const dependencies = await installDependencies(folder, this.#registry(), settings, await sizeOf(folder))
-    const inspection = await inspectPlugin(folder, settings.inspect_timeout_ms)
+    const inspection = await inspectPlugin(folder, settings)
     return { inspection, hash, signedBy, dependencies }
   }
 
@@ -193,8 +193,7 @@ export class Installer {
   }
 
   #registry(): Registry {
-    const { fetch, settings } = this.#deps
-    return new Registry({ fetch, url: settings.registry_url, maxBytes: settings.max_archive_bytes })
+    return new Registry(this.#deps.fetch, this.#deps.settings)
   }
 }
 

@@ -79,7 +79,7 @@ function refuseUnsigned({ signature }: InstallRequest, settings: Settings, advic
 async function readArchive(source: Source, { fetch, settings }: StagingDeps): Promise<Uint8Array> {
   const maxBytes = settings.max_archive_bytes
   if (source.kind === 'registry') {
-    const registry = new Registry({ fetch, url: settings.registry_url, maxBytes })
+    const registry = new Registry(fetch, settings)
     return await registry.download(await registry.resolve(source.name, source.range))
   }
   if (source.kind === 'url' || source.kind === 'git')

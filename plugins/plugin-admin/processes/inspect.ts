@@ -1,12 +1,13 @@
 /** Evaluates the code of a plugin that is not installed, and tells what it declares. It runs with read access only. */
 import { writeSync } from 'node:fs'
-import { permissionsOf, readDefinition, unsupportedParts } from 'svc/internal'
-import { ANSWER_FD, shortProblem } from '../inspect/inspection.ts'
+import { permissionsOf, readDefinition, readOwnJson, unsupportedParts } from 'svc/internal'
+import * as v from 'valibot'
+import { ANSWER_FD, InspectionTask, shortProblem } from '../inspect/inspection.ts'
 import type { Inspection } from '../inspect/inspection.ts'
 
-const [, , pluginFolder = ''] = process.argv
+const { folder: pluginFolder, maxProblemChars } = v.parse(InspectionTask, readOwnJson(process.argv[2] ?? ''))
 inspect(pluginFolder).then(answer, (error: unknown) =>
-  answer({ problem: shortProblem(error instanceof Error ? error.message : String(error)) }),
+  answer({ problem: shortProblem(error instanceof Error ? error.message : String(error), maxProblemChars) }),
 )
 
 function answer(message: object): void {

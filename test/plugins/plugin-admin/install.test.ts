@@ -22,6 +22,9 @@ beforeAll(async () => {
     max_files: 20,
     max_dependencies: 3,
     max_archive_bytes: 50_000,
+    max_metadata_bytes: 20_000,
+    max_inspection_bytes: 100_000,
+    max_problem_chars: 500,
   })
 })
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -223,13 +226,13 @@ describe('what is refused leaves nothing behind', () => {
     [
       'an answer without an end',
       "import { writeSync } from 'node:fs'; for (;;) writeSync(3, 'x'.repeat(100_000))",
-      'more than',
+      'max_inspection_bytes (100000)',
     ],
     ['a message of its own', "process.send({ problem: 'x'.repeat(5_000_000) })", 'process.send is not a function'],
   ])('code that answers with %s', async (_what, code, message) => {
     const answer = await stage.install({ path: await stage.file('bad.tgz', pack({ 'index.ts': code })) })
     expect([answer.status, answer.body.error.message]).toEqual([400, expect.stringContaining(message)])
-    expect(answer.body.error.message.length).toBeLessThan(3000)
+    expect(answer.body.error.message.length).toBeLessThan(700)
   })
 
   it.each([
@@ -272,13 +275,29 @@ describe('what is refused leaves nothing behind', () => {
     await remove()
   })
 
+  it('a plugin about whose dependencies the registry says too much, each a little', async () => {
+    const { registry, install } = stage
+    const notes = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`note-${index}`, '1.0.0']))
+    for (const name of ['wordy-a', 'wordy-b'])
+      registry.publish(name, '1.0.0', pack({ 'index.js': '' }), { more: { optionalDependencies: notes } })
+    const dependencies = { 'wordy-a': '1', 'wordy-b': '1' }
+    const path = await stage.file(
+      'wordy.tgz',
+      pack({ ...greeter('x'), 'package.json': JSON.stringify({ dependencies }) }),
+    )
+    const { status, body } = await install({ path })
+    expect([status, body.error?.message]).toEqual([413, expect.stringContaining('max_metadata_bytes (20000)')])
+    expect(await hidden()).toEqual([])
+  })
+
   it('an archive that is too large, code that never answers, and more dependencies than permitted', async () => {
     const large = await stage.file('large.tgz', randomBytes(60_000))
     expect((await stage.install({ path: large })).body.error.message).toContain('max_archive_bytes (50000)')
     const folder = join(large, '..', 'endless')
     await mkdir(folder)
     await writeFile(join(folder, 'index.ts'), 'for (;;);')
-    await expect(inspectPlugin(folder, 400)).rejects.toThrow('inspect_timeout_ms (400)')
+    const limits = { inspect_timeout_ms: 400, max_inspection_bytes: 1000, max_problem_chars: 100 }
+    await expect(inspectPlugin(folder, limits)).rejects.toThrow('inspect_timeout_ms (400)')
     const names = ['a', 'b', 'c', 'd']
     for (const name of names) stage.registry.publish(name, '1.0.0', pack({ 'index.js': '' }))
     const dependencies = Object.fromEntries(names.map((name) => [name, '1']))

@@ -1,12 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import * as files from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { createConsola } from 'consola'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { KeyValueStorage, StoredValue } from '../../../core/storage/key-value.ts'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { AcceptedPermissions } from '../../../core/host/accepted-permissions.ts'
-import { openAcceptedPermissions } from '../../../core/host/accepted-permissions.ts'
+import { AcceptedPermissionsFile } from '../../../core/host/accepted-permissions.ts'
 import { inUse } from '../../../plugins/plugin-admin/install/staging.ts'
 import { Installer } from '../../../plugins/plugin-admin/install/service.ts'
 import { migrations } from '../../../plugins/plugin-admin/migrations.ts'
@@ -84,7 +86,8 @@ async function fetchPackage(url: string) {
   const version = /lib-(.*)\.tgz/.exec(url)?.[1]
   const dist = (one: string) => ({ tarball: `http://registry.test/lib-${one}.tgz`, integrity: sha512(lib(one)) })
   const versions = Object.fromEntries(['1.0.0', '2.0.0'].map((one) => [one, { dist: dist(one) }]))
-  return { ok: true, status: 200, bytes: async () => lib(version ?? ''), json: async () => ({ versions }) }
+  const bytes = version === undefined ? Buffer.from(JSON.stringify({ versions })) : lib(version)
+  return { ok: true, status: 200, bytes: async () => bytes, chunks: () => Readable.from([bytes]) }
 }
 
 /** The store whose writes are effects. */
@@ -96,6 +99,15 @@ function guardedStore(store: InstallStore): InstallStore {
     remove: store.remove.bind(store),
     commit: fault.guard(store.commit.bind(store)),
   })
+}
+
+const stored = new Map<string, StoredValue>()
+/** Where the daemon keeps which plugins were installed. */
+function storageOf(home: string): KeyValueStorage {
+  return {
+    getItem: async (key: string) => stored.get(home + key) ?? null,
+    setItem: fault.guard(async (key: string, value: StoredValue) => void stored.set(home + key, value)),
+  } as KeyValueStorage
 }
 
 /** The plugins that one life of a daemon runs, by folder. */
@@ -129,11 +141,12 @@ class FakeDaemon {
 }
 
 /** One life of a daemon on a home. */
-function boot(home: string) {
+async function boot(home: string) {
   const plugins = join(home, 'plugins')
   // A new process has none.
   inUse.clear()
-  const accepted = openAcceptedPermissions(home)
+  const accepted = new AcceptedPermissionsFile(home)
+  await accepted.open(storageOf(home))
   const daemon = new FakeDaemon(plugins, accepted)
   const store = new InstallStore(sql)
   const installer = new Installer({
@@ -141,7 +154,13 @@ function boot(home: string) {
     log: createConsola({ level: -999 }),
     settings: v.parse(Settings, { registry_url: 'http://registry.test' }),
     store: guardedStore(store),
-    accepted: { ...accepted, accept: fault.guard(accepted.accept), forget: fault.guard(accepted.forget) },
+    accepted: {
+      of: (folder) => accepted.of(folder),
+      isInstalled: (folder) => accepted.isInstalled(folder),
+      problem: (folder) => accepted.problem(folder),
+      accept: fault.guard((folder, permissions) => accepted.accept(folder, permissions)),
+      forget: fault.guard((folder) => accepted.forget(folder)),
+    },
     audit: { entry: () => sql.sql`SELECT 1`, write: fault.guard(async () => undefined), entries: async () => [] },
     daemon: daemon as never,
     fetch: fetchPackage as never,
@@ -153,6 +172,7 @@ function boot(home: string) {
       files: filesIn(plugins),
       loaded: [...daemon.loaded.values()],
       accepted: accepted.of(join(plugins, 'one')),
+      isInstalled: accepted.isInstalled(join(plugins, 'one')),
       row: await store.find('one').then((row) => row && { version: row.version, state: row.state, hash: row.hash }),
     }),
   }
@@ -176,7 +196,7 @@ async function write(folder: string, content: Readonly<Record<string, string>>):
   return folder
 }
 
-type Daemon = ReturnType<typeof boot>
+type Daemon = Awaited<ReturnType<typeof boot>>
 interface Change {
   readonly prepare: (daemon: Daemon, home: string) => Promise<unknown>
   readonly change: (daemon: Daemon, home: string) => Promise<unknown>
@@ -237,8 +257,8 @@ async function atEveryEffect(label: string, { prepare, change }: Change) {
     const home = join(root.path, `${label.replaceAll(' ', '-')}-${effect}`)
     await files.mkdir(join(home, 'plugins'), { recursive: true })
     await sql.batch([sql.sql`DELETE FROM plugin_admin_install`])
-    await prepare(boot(home), home)
-    const first = boot(home)
+    await prepare(await boot(home), home)
+    const first = await boot(home)
     const before = await first.state()
     fault.arm(effect)
     await change(first, home).catch((error: unknown) => {
@@ -249,7 +269,7 @@ async function atEveryEffect(label: string, { prepare, change }: Change) {
     if (effect === Infinity) after = relative(await first.state(), home)
     else if (!wasKilled) return outcomes
     if (wasKilled) await recoverKilled(home, effect % 3 === 0)
-    const found = relative(await boot(home).state(), home)
+    const found = relative(await (await boot(home)).state(), home)
     const isAfter = JSON.stringify(found) === JSON.stringify(after)
     if (!isAfter) expect(found, `killed before effect ${effect}`).toEqual(relative(before, home))
     outcomes[isAfter ? 'after' : 'before']++
@@ -258,7 +278,7 @@ async function atEveryEffect(label: string, { prepare, change }: Change) {
 /** Recovery after a kill. With `often` it is killed as well, at every second of its effects. */
 async function recoverKilled(home: string, often: boolean): Promise<void> {
   for (let effect = often ? 1 : Infinity; ; effect += 2) {
-    const { installer } = boot(home)
+    const { installer } = await boot(home)
     fault.arm(effect)
     await installer.recover().catch(() => undefined /* killed */)
     const wasKilled = fault.happened
