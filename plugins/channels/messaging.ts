@@ -20,6 +20,7 @@ import type { Settings } from './config.ts'
 import type { Connections } from './connections/connections.ts'
 import { leaseHolder } from './connections/lease.ts'
 import { MessageReceived, MessageSent } from './contract.ts'
+import type { ChannelTarget } from './contract.ts'
 import { Inbox } from './inbox/inbox.ts'
 import { MessageHandler } from './inbox/message-handler.ts'
 import { Notices } from './inbox/notices.ts'
@@ -27,6 +28,7 @@ import type { InboxRow } from './inbox/schema.ts'
 import { OwnerStore } from './inbox/owners/store.ts'
 import { InboxStore } from './inbox/store.ts'
 import { TurnAnswerer } from './inbox/turn-answerer.ts'
+import type { SendingAccount } from './outbox/channel-messages.ts'
 import { Outbox } from './outbox/outbox.ts'
 import type { OutboxRow } from './outbox/schema.ts'
 import { OutboxStore } from './outbox/store.ts'
@@ -59,6 +61,8 @@ export interface MessagingDeps extends Pick<
   /** Imports the code of the channel; `undefined` when its plugin is not there. */
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
   readonly counters: MessageCounters
+  /** The account that sends to a chat. Throws as `ChannelMessages.check`. */
+  readonly target: (to: ChannelTarget) => Promise<SendingAccount>
   readonly clock?: Clock
 }
 /** What lies between the connections and the agents: inbox, policies, routing, commands and outbox. */
@@ -164,6 +168,8 @@ export class Messaging {
       warnings.push(
         `open to nobody: add allowed_users, or pair somebody with ${commandLine(`channels pair ${account.channel}`)}`,
       )
+    if (account.settings.deliver_only === true && account.settings.deliver_target === undefined)
+      warnings.push('deliver_only needs deliver_target: messages are put aside until it is set')
     const missing = await this.router.missingOf(account)
     if (missing.length > 0)
       warnings.push(

@@ -5,12 +5,12 @@ import type { AccountEntry, Accounts } from './accounts/service.ts'
 import type { AccountConnections } from './connections/account-connections.ts'
 import type { AdapterRegistry } from './connections/registry.ts'
 import type { Agents } from '../agents/contract.ts'
-import type { ChannelMessages } from './contract.ts'
+import type { ChannelMessages, ChannelTarget } from './contract.ts'
 import type { HostContext } from './host.ts'
 import { requireChannel } from './http/views.ts'
 import type { TrafficInfo } from './http/views.ts'
 import { Messaging } from './messaging.ts'
-import { createChannelMessages } from './outbox/channel-messages.ts'
+import { createChannelMessages, findTarget } from './outbox/channel-messages.ts'
 import type { ChannelSendDeps } from './outbox/send-from-tool.ts'
 import type { MessageCounters } from './registrations.ts'
 
@@ -34,7 +34,9 @@ export function createMessaging(
       connections().find(channel, id)?.account ?? accounts.find(channel, id),
     adapter: (channel: string) => registry.load(channel),
   }
-  const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts, counters })
+  const channelName = (given: string): string => requireChannel(registry, given).name
+  const target = (to: ChannelTarget) => findTarget({ ...parts, accounts, channelName, agents: ctx.services.agents }, to)
+  const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts, counters, target })
   return { messaging, toolDeps: { ...parts, ...messaging, agents: ctx.services.agents } }
 }
 

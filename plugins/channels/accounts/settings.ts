@@ -16,6 +16,13 @@ const Pattern = v.pipe(
   v.check(isPattern, 'expected a regular expression'),
 )
 
+const DELIVER_TARGET = /^([a-z\d_]{1,64})(?:\/([a-z\d_-]{1,63}))?:(\S.*)$/
+/** The chat that `deliver_target` names. */
+export function readDeliverTarget(text: string): { channel: string; account: string | undefined; to: string } {
+  const [, channel = '', account, to = ''] = DELIVER_TARGET.exec(text) ?? []
+  return { channel, account, to }
+}
+
 /**
  * The keys of an account that are the same on every platform. A key that is not set stays absent, so that the default
  * is told from a choice.
@@ -46,6 +53,16 @@ export const AccountSettings = v.object({
   output_format: choice('Markup of the answers, instead of that of the platform.', ['native', 'markdown', 'plain']),
   streaming: v.exactOptional(
     v.pipe(v.boolean(), v.description('Shows answers while they are written, where messages can be edited.')),
+  ),
+  deliver_target: v.exactOptional(
+    v.pipe(
+      line(600),
+      v.regex(DELIVER_TARGET, 'expected channel:chat or channel/account:chat, such as telegram:4711'),
+      v.description('Chat that answers go to instead of that of the message: channel:chat or channel/account:chat.'),
+    ),
+  ),
+  deliver_only: v.exactOptional(
+    v.pipe(v.boolean(), v.description('Messages go to deliver_target as they are, without an agent.')),
   ),
   commands: v.exactOptional(
     v.pipe(

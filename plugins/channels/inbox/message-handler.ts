@@ -1,5 +1,8 @@
+import { readDeliverTarget } from '../accounts/settings.ts'
+import type { ChannelTarget } from '../contract.ts'
+import type { SendingAccount } from '../outbox/channel-messages.ts'
 import { stableId } from 'svc/internal'
-import { omitUndefined } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Agent } from '../../agents/contract.ts'
 import type { AcceptedTurn, Chat } from '../../chat/contract.ts'
@@ -31,6 +34,7 @@ export interface MessageHandlerDeps {
   readonly connections: Pick<Connections, 'find'>
   readonly chat: Pick<Chat, 'accept'>
   readonly outbox: Outbox
+  readonly target: (to: ChannelTarget) => Promise<SendingAccount>
   readonly screening: Screening
   readonly audit: Pick<Audit, 'write'>
   readonly workspaces: () => Workspaces | undefined
@@ -60,6 +64,7 @@ export class MessageHandler {
     const adapter = await this.#deps.adapter(row.channel)
     if (!adapter) return { outcome: 'postponed', reason: 'the channel is not loaded', afterMs: WAIT_FOR_ADAPTER_MS }
     const received: Received = { row, account, adapter, to: destinationOf(row.message) }
+    if (account.settings.deliver_only === true) return this.#orLater(() => this.#forward(received))
     return (await this.#deps.commands.run(received)) ?? this.#ask(received)
   }
 
@@ -67,14 +72,55 @@ export class MessageHandler {
     const { answerer, router, unanswered } = this.#deps
     const { row, account } = received
     const begun = await answerer.begun(received)
-    if (begun) return answerer.resume(received, begun.agentId)
+    if (begun)
+      return this.#orLater(async () => answerer.resume(await this.#answerTo(received, begun.agentId), begun.agentId))
     const { agent, missing } = await router.resolve(account, row.message, row.standing)
     if (!agent) return this.#sayNobodyAnswers(received, missing)
     unanswered(account, undefined)
     await this.#sayMissing(received, agent, missing)
     const attachments = await this.#readAttachments(received, agent)
     if ('outcome' in attachments) return attachments
-    return answerer.answer(received, agent.id, () => this.#accept(received, agent, attachments))
+    return this.#orLater(async () => {
+      const to = await this.#answerTo(received, agent.id)
+      return answerer.answer(to, agent.id, () => this.#accept(received, agent, attachments))
+    })
+  }
+
+  /** Sends a message to another chat as it is. Throws `Refusal` when that chat cannot be sent to now. */
+  async #forward({ row, account }: Received): Promise<Handled> {
+    const { deliver_target: target } = account.settings
+    if (target === undefined)
+      return { outcome: 'parked', reason: 'deliver_only is set without deliver_target', statements: [] }
+    const { channel, account: id, to } = readDeliverTarget(target)
+    const sender = await this.#deps.target({ channel, account: id, to })
+    const { text, attachments } = row.message
+    const left = attachments.map(({ name }) => `[The file ${plainName(name)} was not forwarded.]`)
+    const statements = await this.#deps.outbox.add({
+      id: stableId('forward', row.id),
+      kind: 'answer',
+      account: sender.account,
+      capabilities: sender.adapter.capabilities,
+      to: { chatId: to },
+      text: [text, ...left].filter((each) => each !== '').join('\n\n'),
+    })
+    return { outcome: 'answered', agentId: '', statements }
+  }
+  /** Where the answer goes. Throws `Refusal` when that chat cannot be sent to now. */
+  async #answerTo(received: Received, agentId: string): Promise<Received> {
+    const { deliver_target: target } = received.account.settings
+    if (target === undefined) return received
+    const { channel, account: id, to } = readDeliverTarget(target)
+    const { account, adapter } = await this.#deps.target({ channel, account: id, to, agentId })
+    return { ...received, account, adapter, to: { chatId: to }, isElsewhere: true }
+  }
+  /** The channel of `deliver_target` may be switched off for a while. */
+  async #orLater(work: () => Promise<Handled>): Promise<Handled> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { outcome: 'postponed', reason: `deliver_target: ${error.message}`, afterMs: WAIT_FOR_ADAPTER_MS }
+    }
   }
   /** Once in a chat for each agent that is gone, so that nobody wonders why another one answers. */
   async #sayMissing({ row, account, adapter, to }: Received, agent: Agent, missing: readonly string[]): Promise<void> {

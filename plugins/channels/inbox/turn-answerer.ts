@@ -32,6 +32,8 @@ export interface Received {
   readonly account: Account
   readonly adapter: ChannelAdapter
   readonly to: Destination
+  /** Answers go to another chat than that of the message. */
+  readonly isElsewhere?: boolean
 }
 type Turn = Pick<AcceptedTurn, 'events' | 'result'>
 
@@ -195,8 +197,9 @@ export class TurnAnswerer {
 export function answerId(row: Pick<InboxRow, 'id'>): string {
   return stableId('reply', row.id)
 }
-function replyTo({ row, adapter }: Received): string | undefined {
+function replyTo({ row, adapter, isElsewhere }: Received): string | undefined {
   const { chat, id } = row.message
+  if (isElsewhere === true) return undefined
   return chat.kind === 'group' && adapter.capabilities.replies === true ? id : undefined
 }
 function textOf({ text, stop }: TurnResult): string {

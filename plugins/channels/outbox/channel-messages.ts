@@ -43,11 +43,15 @@ function destinationOf({ to, thread }: ChannelMessage) {
   return { chatId: to, ...(thread !== undefined && { threadId: thread }) }
 }
 
+export interface SendingAccount {
+  readonly account: AccountEntry
+  readonly adapter: ChannelAdapter
+}
 /** The account that sends to a chat. Throws as `ChannelMessages.check`. */
-async function findTarget(
-  { agents, accounts, adapter: load, channelName }: ChannelMessagesDeps,
+export async function findTarget(
+  { agents, accounts, adapter: load, channelName }: Omit<ChannelMessagesDeps, 'outbox'>,
   { channel: given, account: id, to, agentId }: ChannelTarget,
-): Promise<{ readonly account: AccountEntry; readonly adapter: ChannelAdapter }> {
+): Promise<SendingAccount> {
   const channel = channelName(given)
   if (to.trim() === '') throw new Refusal('invalid_request', `The id of a chat of ${channel} is needed`)
   const entries = await accounts.list()

@@ -41,6 +41,8 @@ export class ChatPlatform {
   readonly onClose: (() => void)[] = []
   /** Files that fail to be read, by name. */
   readonly broken = new Map<string, Error>()
+  /** The connected accounts; who writes without naming one writes to the last. */
+  readonly links = new Map<string, ChannelLink<unknown>>()
   #link: ChannelLink<unknown> | undefined
   #count = 0
   readonly #chats = new Map<string, Recorded<Shown>>()
@@ -67,6 +69,7 @@ export class ChatPlatform {
   }
   async #connect(link: ChannelLink<unknown>, can: ChannelCapabilities): Promise<ChannelConnection> {
     this.#link = link
+    this.links.set(link.accountId, link)
     const { promise: closed } = Promise.withResolvers<never>()
     this.#open.resolve()
     return {
@@ -108,8 +111,9 @@ export class ChatPlatform {
   }
 
   /** Somebody writes. Settles when the host has acknowledged the message. */
-  async write(text: string, more: Partial<InboundMessage> = {}): Promise<void> {
-    await this.#link?.receive({
+  async write(text: string, more: Partial<InboundMessage> = {}, account?: string): Promise<void> {
+    const link = account === undefined ? this.#link : this.links.get(account)
+    await link?.receive({
       id: `m-${++this.#count}`,
       chat: { id: 'chat-1', kind: 'direct' },
       sender: { id: 'ada', name: 'Ada' },
