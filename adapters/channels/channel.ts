@@ -116,6 +116,8 @@ export interface ChannelConnection extends AsyncDisposable {
   send(message: OutboundMessage): Promise<SentMessage>
   /** Replaces the text of a sent message. An unchanged text is a success. */
   edit?(sent: SentMessage, message: OutboundMessage): Promise<void>
+  /** Removes a sent message. One that is gone already is a success. */
+  delete?(sent: SentMessage, to: Destination): Promise<void>
   /** The content of a file that a message announced. The host reads it once, with a limit of bytes. */
   readAttachment?(reference: JsonObject, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>
   typing?(to: Destination): Promise<void>

@@ -44,6 +44,18 @@ export const Settings = fileOnly(
       1,
       720,
     ),
+    max_rejections: integer(
+      'Attempts that fail for one message while the platform takes others, before it is a dead letter.',
+      8,
+      2,
+      100,
+    ),
+    max_failed_chats: integer(
+      'Chats in which a platform fails, without a success in between, before the account pauses as a whole.',
+      3,
+      1,
+      1_000,
+    ),
     max_conversations: integer('Conversations that are answered side by side.', 256, 1, 10_000),
     send_retry_min_ms: integer(
       'Longest first pause before a message is sent again, in milliseconds.',

@@ -144,6 +144,7 @@ export class Messaging {
   /** Goes on with messages that nobody works on, such as those of an earlier process. */
   async resume(): Promise<void> {
     await this.inbox.resume()
+    this.outbox.refresh()
   }
   async deleteOld(): Promise<void> {
     const { retention_days: days } = this.#deps.config

@@ -6,11 +6,13 @@ import type { Clock } from '../clock.ts'
 import type { OpenConnection } from '../connections/connections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { partId } from '../outbox/message.ts'
+import type { Drafts } from '../outbox/message.ts'
 import { renderMessages } from '../outbox/render.ts'
+import { classifyFailure } from '../outbox/retry.ts'
 import { StreamedMessage } from '../text/index.ts'
 
 export interface AnswerStreamOptions {
-  readonly outbox: Pick<Outbox, 'draft'>
+  readonly outbox: Pick<Outbox, 'draft' | 'dropDraft'>
   readonly clock: Clock
   readonly open: OpenConnection
   readonly account: Account
@@ -29,9 +31,10 @@ export interface AnswerStreamOptions {
 export async function streamAnswer(
   events: AsyncIterable<TurnEvent>,
   { outbox, clock, open, account, messageId, agentId, turnId, to, replyTo, failed }: AnswerStreamOptions,
-): Promise<ReadonlyMap<number, string>> {
+): Promise<Drafts> {
   const { connection, adapter, signal } = open
   const { capabilities } = adapter
+  const drafts = new Map<number, string | null>()
   const shown = new StreamedMessage({
     minIntervalMs: capabilities.edit?.minIntervalMs ?? 1_000,
     render: (markdown) => renderMessages(markdown, capabilities, account.settings),
@@ -39,10 +42,25 @@ export async function streamAnswer(
       const id = partId(messageId, part)
       const draft = { id, messageId, part, account, to, agentId, turnId }
       await outbox.draft(draft)
+      drafts.set(part, null)
       const first = part === 0 && capabilities.replies === true ? replyTo : undefined
-      const sent = await connection.send({ id, to, ...message, attachments: [], ...omitUndefined({ replyTo: first }) })
-      await outbox.draft(draft, sent.id)
-      return sent
+      try {
+        const sent = await connection.send({
+          id,
+          to,
+          ...message,
+          attachments: [],
+          ...omitUndefined({ replyTo: first }),
+        })
+        drafts.set(part, sent.id)
+        await outbox.draft(draft, sent.id)
+        return sent
+      } catch (error) {
+        if (drafts.get(part) !== null || classifyFailure(error).isUncertain) throw error
+        drafts.delete(part)
+        await outbox.dropDraft(draft)
+        throw error
+      }
     },
     async edit(sent, message, part) {
       await connection.edit?.(sent, { id: partId(messageId, part), to, ...message, attachments: [] })
@@ -60,7 +78,7 @@ export async function streamAnswer(
   } finally {
     await shown.stop()
   }
-  return new Map((await shown.stop()).map(({ sent }, part) => [part, sent.id]))
+  return drafts
 }
 
 function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

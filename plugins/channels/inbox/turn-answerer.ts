@@ -7,7 +7,7 @@ import type { Account } from '../accounts/account.ts'
 import type { Clock } from '../clock.ts'
 import type { Connections } from '../connections/connections.ts'
 import { ReplyFormatted } from '../contract.ts'
-import type { MessageKind } from '../outbox/message.ts'
+import type { Drafts, MessageKind } from '../outbox/message.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import type { Handled } from './inbox.ts'
@@ -93,13 +93,13 @@ export class TurnAnswerer {
   }
 
   /** Shows the answer while it is written, where the platform edits. Returns the messages that show it. */
-  async #follow(received: Received, agentId: string, turn: Turn): Promise<ReadonlyMap<number, string>> {
+  async #follow(received: Received, agentId: string, turn: Turn): Promise<Drafts> {
     const { outbox, connections, clock } = this.#deps
     const { row, account, adapter, to } = received
     const messageId = answerId(row)
     const open = connections.find(account.channel, account.id)
     const isStreamed = withDefaults(account.settings).streaming && adapter.capabilities.edit !== undefined
-    const drafts = row.attempts > 1 ? await outbox.drafts(messageId) : new Map<number, string>()
+    const drafts: Drafts = row.attempts > 1 ? await outbox.drafts(messageId) : new Map()
     if (!isStreamed || !open?.connection.edit || drafts.size > 0) return drafts
     const { streamAnswer } = await import('./answer-stream.ts')
     return streamAnswer(turn.events(), {
@@ -116,12 +116,7 @@ export class TurnAnswerer {
     })
   }
 
-  async #deliver(
-    received: Received,
-    agentId: string,
-    result: TurnResult,
-    drafts: ReadonlyMap<number, string>,
-  ): Promise<Handled> {
+  async #deliver(received: Received, agentId: string, result: TurnResult, drafts: Drafts): Promise<Handled> {
     const { row, account } = received
     const { text } = await this.#deps.hooks.apply(ReplyFormatted, {
       channel: account.channel,
@@ -139,7 +134,7 @@ export class TurnAnswerer {
     agentId: string,
     kind: MessageKind,
     text: string,
-    drafts?: ReadonlyMap<number, string>,
+    drafts?: Drafts,
   ): Promise<Handled> {
     return { outcome: 'answered', agentId, statements: await this.say(received, kind, text, { agentId, drafts }) }
   }
@@ -148,7 +143,7 @@ export class TurnAnswerer {
     received: Received,
     kind: MessageKind,
     text: string,
-    { agentId, drafts }: { readonly agentId?: string; readonly drafts?: ReadonlyMap<number, string> | undefined } = {},
+    { agentId, drafts }: { readonly agentId?: string; readonly drafts?: Drafts | undefined } = {},
   ): Promise<readonly Statement[]> {
     const { row, account, adapter, to } = received
     // An error comes after what was shown of the answer, never in its place.

@@ -19,6 +19,12 @@ export interface StoredAttachment {
   readonly size: number
 }
 
+/**
+ * Messages that show a result while it is written, by the number of the part, with the platform's id; `null` for one that
+ * may be there, but whose id was lost.
+ */
+export type Drafts = ReadonlyMap<number, string | null>
+
 /** One logical result for one chat. However often it is added, at most one visible message comes of it. */
 export interface OutgoingMessage {
   /** A UUID, the same on every attempt to add this result: see `stableId`. */
@@ -35,8 +41,8 @@ export interface OutgoingMessage {
   /** Whose result it is, for the list of its deliveries. */
   readonly agentId?: string | undefined
   readonly turnId?: string | undefined
-  /** Messages that already show a part of it, by the number of the part: they are edited. */
-  readonly drafts?: ReadonlyMap<number, string> | undefined
+  /** Messages that already show a part of it: they are edited. */
+  readonly drafts?: Drafts | undefined
 }
 
 /** What a row of the outbox holds for the adapter. */
@@ -47,6 +53,8 @@ export interface Payload {
   readonly replyContext?: JsonObject | undefined
   readonly buttons?: readonly Button[] | undefined
   readonly attachments?: readonly StoredAttachment[] | undefined
+  /** The message showed a part that the final text does not have. */
+  readonly isWithdrawn?: true | undefined
 }
 
 /** The id of one message of a result, which is the platform's idempotency key. */

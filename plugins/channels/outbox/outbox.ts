@@ -1,4 +1,3 @@
-import { v7 } from 'uuid'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Counter, Logger, Statement } from 'svc/sdk'
 import type { OutboundAttachment, SentMessage } from 'svc/channels'
@@ -8,8 +7,8 @@ import { toIso } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Connections, OpenConnection } from '../connections/connections.ts'
 import { AccountSender } from './account-sender.ts'
-import { partId } from './message.ts'
-import type { OutgoingMessage, Payload, StoredAttachment } from './message.ts'
+import type { Drafts, OutgoingMessage, StoredAttachment } from './message.ts'
+import { emptyRow, toRows } from './rows.ts'
 import type { OutboxRow } from './schema.ts'
 import type { OutboxFilter, OutboxStore } from './store.ts'
 
@@ -27,6 +26,8 @@ export interface OutboxDeps {
     readonly max_attempts: number
     readonly give_up_hours: number
     readonly max_concurrent_sends: number
+    readonly max_rejections: number
+    readonly max_failed_chats: number
     readonly send_retry_min_ms: number
     readonly send_retry_max_ms: number
   }
@@ -43,7 +44,6 @@ export interface OutboxDeps {
 export class Outbox {
   readonly #deps: OutboxDeps
   readonly #senders = new Map<string, AccountSender>()
-  #recovered: Promise<void> | undefined
   constructor(deps: OutboxDeps) {
     this.#deps = deps
   }
@@ -66,7 +66,7 @@ export class Outbox {
     if (statements.length > 0) await this.#deps.store.commit(statements)
   }
   #intend(row: OutboxRow): readonly Statement[] {
-    if (row.turn_id === '') return []
+    if (!isOfTurn(row)) return []
     const input = JSON.stringify({ channel: row.channel, recipient: row.chat, message_id: row.id })
     return [this.#deps.journal.intend({ key: row.id, turnId: row.turn_id, kind: 'send', name: row.channel, input })]
   }
@@ -88,10 +88,13 @@ export class Outbox {
     }
     await store.commit([store.insert(row, () => undefined)])
   }
-  /** The platform's ids of messages that show a result in part, by the number of the part. */
-  async drafts(messageId: string): Promise<ReadonlyMap<number, string>> {
+  /** The platform did not take a draft. */
+  async dropDraft({ id }: Draft): Promise<void> {
+    await this.#deps.store.commit([this.#deps.store.dropDraft(id)])
+  }
+  async drafts(messageId: string): Promise<Drafts> {
     const rows = await this.#deps.store.drafts(messageId)
-    return new Map(rows.flatMap(({ part, platform_id: id }) => (id === null ? [] : [[part, id] as const])))
+    return new Map(rows.map(({ part, platform_id: id }) => [part, id]))
   }
   /** Whether a turn has a message here. */
   hasSent(turnId: string): Promise<boolean> {
@@ -103,14 +106,9 @@ export class Outbox {
     this.#sender(channel, accountId).wake()
   }
 
-  /** The outcome of what an earlier process was sending is unknown. */
-  async #recover(): Promise<void> {
-    try {
-      await this.#deps.store.releaseSending()
-    } catch (error) {
-      this.#recovered = undefined
-      throw error
-    }
+  /** Reads what another daemon on the database has added to accounts that are connected here. */
+  refresh(): void {
+    for (const sender of this.#senders.values()) sender.refresh()
   }
   list(filter: OutboxFilter): Promise<readonly OutboxRow[]> {
     return this.#deps.store.list(filter)
@@ -142,7 +140,7 @@ export class Outbox {
   async counts(channel: string, account: string): Promise<{ readonly outbox: number; readonly deadLetters: number }> {
     const { store } = this.#deps
     const [outbox, deadLetters] = await Promise.all([
-      store.count(channel, account, 'pending'),
+      store.count(channel, account, 'waiting'),
       store.count(channel, account, 'dead'),
     ])
     return { outbox, deadLetters }
@@ -169,12 +167,11 @@ export class Outbox {
       giveUpMs: settings.give_up_hours * HOUR_MS,
       backOff: { minMs: settings.send_retry_min_ms, maxMs: settings.send_retry_max_ms },
       maxConcurrent: settings.max_concurrent_sends,
+      maxRejections: settings.max_rejections,
+      maxFailedChats: settings.max_failed_chats,
       connection: () => connections.find(channel, account),
-      load: async (limit) => {
-        await (this.#recovered ??= this.#recover())
-        return store.waiting(channel, account, limit)
-      },
-      sending: (row) => store.commit([store.sending(row)]),
+      load: (limit) => store.waiting(channel, account, limit),
+      sending: (row) => store.beginSend(row),
       sent: (row, platformId) => this.#sent(row, platformId),
       deferred: (row) => store.commit([store.deferred(row)]),
       dead: (row) => this.#dead(row),
@@ -196,11 +193,19 @@ export class Outbox {
       ...(adapter.capabilities.replies === true && omitUndefined({ replyTo })),
       ...(adapter.capabilities.buttons === true && omitUndefined({ buttons })),
     }
-    if (row.platform_id !== null && row.platform_id !== '' && connection.edit) {
-      await connection.edit({ id: row.platform_id }, message)
-      return { id: row.platform_id }
+    if (row.platform_id !== null && row.platform_id !== '') {
+      const shown = { id: row.platform_id }
+      if (row.payload.isWithdrawn === true && connection.delete) await connection.delete(shown, message.to)
+      else await connection.edit?.(shown, message)
+      if (connection.edit) return shown
     }
-    return connection.send(message)
+    const sent = await connection.send(message)
+    // Under this id the platform may have shown a draft before, which it did not replace.
+    if (adapter.capabilities.idempotentSend && row.uncertain > 0) {
+      await connection.edit?.(sent, message)
+      row.uncertain = 0
+    }
+    return sent
   }
   async #sent(row: OutboxRow, platformId: string): Promise<void> {
     const { store, journal, clock, sends, settled } = this.#deps
@@ -208,22 +213,22 @@ export class Outbox {
     row.settled_at = toIso(clock.now())
     row.platform_id = platformId
     const receipt = row.uncertain > 0 ? 'best_effort' : 'sent'
-    const settle = row.turn_id === '' ? [] : [journal.settle(row.id, 'done', receipt)]
+    const settle = isOfTurn(row) ? [journal.settle(row.id, 'done', receipt)] : []
     await store.commit([store.sent(row, platformId, row.settled_at), ...settle])
     sends.add(1, { channel: row.channel, outcome: receipt })
-    settled(row)
+    if (row.payload.isWithdrawn !== true) settled(row)
   }
   async #dead(row: OutboxRow): Promise<void> {
     const { store, journal, clock, sends, settled, log } = this.#deps
     const error = row.error ?? 'unknown'
     row.state = 'dead'
     row.settled_at = toIso(clock.now())
-    const settle = row.turn_id === '' ? [] : [journal.settle(row.id, 'failed', error)]
+    const settle = isOfTurn(row) ? [journal.settle(row.id, 'failed', error)] : []
     const entry = this.#entry(row, `is a dead letter after ${row.attempts} attempts: ${error}`)
     await store.commit([store.dead(row, row.settled_at), ...settle, entry])
     sends.add(1, { channel: row.channel, outcome: 'dead' })
     log.warn('a message could not be sent and is a dead letter', { channel: row.channel, message: row.id, error })
-    settled(row)
+    if (row.payload.isWithdrawn !== true) settled(row)
   }
   #entry(row: OutboxRow, what: string): Statement {
     return this.#deps.audit.entry({
@@ -242,66 +247,7 @@ export interface Draft extends Pick<OutgoingMessage, 'account' | 'to'> {
   readonly turnId: string
 }
 
-function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessage['to'], at: string): OutboxRow {
-  return {
-    id: '',
-    message_id: '',
-    channel: account.channel,
-    account: account.id,
-    chat: to.chatId,
-    thread: to.threadId ?? '',
-    seq: v7(),
-    part: 0,
-    parts: 1,
-    kind: 'answer',
-    payload: { text: '', plainText: '' },
-    state: 'pending',
-    attempts: 0,
-    uncertain: 0,
-    next_at: null,
-    platform_id: null,
-    error: null,
-    agent_id: '',
-    turn_id: '',
-    created_at: at,
-    settled_at: null,
-  }
-}
-
-async function toRows(message: OutgoingMessage, at: string): Promise<readonly OutboxRow[]> {
-  const { id, kind, account, capabilities, to, replyTo, buttons, attachments = [], drafts } = message
-  if (capabilities.isPublic && ['notice', 'error', 'approval'].includes(kind)) return []
-  const takesFiles = capabilities.attachments?.outbound === true
-  const missing = takesFiles ? [] : attachments.map(({ name }) => `[The file ${name} was not sent: no files here.]`)
-  const text = [message.text, ...missing].filter((each) => each !== '').join('\n\n')
-  // Reading Markdown is the largest part of this plugin, and most daemons have no channel.
-  const { renderMessages } = await import('./render.ts')
-  const rendered = renderMessages(text, capabilities, account.settings)
-  const files = takesFiles ? attachments : []
-  const messages = rendered.length === 0 && files.length > 0 ? [{ text: '', plainText: '' }] : rendered
-  const common = emptyRow(account, to, at)
-  return messages.map((each, part) => {
-    const isLast = part === messages.length - 1
-    const payload: Payload = {
-      ...each,
-      ...omitUndefined({
-        replyTo: part === 0 ? replyTo : undefined,
-        replyContext: to.replyContext,
-        buttons: isLast ? buttons : undefined,
-        attachments: isLast && files.length > 0 ? files : undefined,
-      }),
-    }
-    return {
-      ...common,
-      id: partId(id, part),
-      message_id: id,
-      part,
-      parts: messages.length,
-      kind,
-      payload,
-      platform_id: drafts?.get(part) ?? null,
-      agent_id: message.agentId ?? '',
-      turn_id: message.turnId ?? '',
-    }
-  })
+/** Whether it is a result of a turn, with a receipt. What removes a part that was shown too much is none. */
+function isOfTurn({ turn_id: turnId, payload }: OutboxRow): boolean {
+  return turnId !== '' && payload.isWithdrawn !== true
 }

@@ -11,6 +11,8 @@ export interface SendFailure {
   readonly outcome: 'retry' | 'dead' | 'auth'
   /** The platform is busy or away: waited for, however many attempts that takes. */
   readonly isAway: boolean
+  /** It failed on the side of the platform, which did not say that it is asked too often. */
+  readonly isServerError: boolean
   readonly error: string
   /** The platform may have taken the message although it did not say so. */
   readonly isUncertain: boolean
@@ -21,11 +23,19 @@ export interface SendFailure {
 export function classifyFailure(error: unknown): SendFailure {
   const message = error instanceof Error ? error.message : String(error)
   if (!(error instanceof UpstreamFailure))
-    return { outcome: 'retry', isAway: false, error: message, isUncertain: true, pauseMs: undefined }
+    return {
+      outcome: 'retry',
+      isAway: false,
+      isServerError: false,
+      error: message,
+      isUncertain: true,
+      pauseMs: undefined,
+    }
   const { reason, retry, retryAfterSecs } = error
   return {
     outcome: reason === 'auth' ? 'auth' : retry === 'never' ? 'dead' : 'retry',
     isAway: retry === 'later',
+    isServerError: retry === 'later' && reason !== 'rate_limit' && reason !== 'auth',
     error: message,
     isUncertain: !isUnreached(error) && ['network', 'timeout', 'cut', 'malformed'].includes(reason),
     pauseMs: retryAfterSecs === undefined ? undefined : retryAfterSecs * 1000,

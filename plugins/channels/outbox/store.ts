@@ -26,22 +26,27 @@ export class OutboxStore {
         part, parts, kind, payload, state, attempts, uncertain, next_at, platform_id, error, agent_id, turn_id,
         created_at, settled_at)
       VALUES (${row.id}, ${row.message_id}, ${row.channel}, ${row.account}, ${row.chat}, ${row.thread}, ${row.seq},
-        ${row.part}, ${row.parts}, ${row.kind}, ${payload}, ${row.state}, 0, 0, NULL, ${row.platform_id}, NULL,
+        ${row.part}, ${row.parts}, ${row.kind}, ${payload}, ${row.state}, 0, ${row.uncertain}, NULL,
+        ${row.platform_id}, NULL,
         ${row.agent_id}, ${row.turn_id}, ${row.created_at}, NULL)
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, payload = excluded.payload, parts = excluded.parts,
-        seq = excluded.seq
+        seq = excluded.seq, uncertain = excluded.uncertain
       WHERE channels_outbox.state = 'draft'`
     return { ...statement, written }
   }
   drafted(id: string, platformId: string): Statement {
     return this.#db.sql`UPDATE channels_outbox SET platform_id = ${platformId} WHERE id = ${id} AND state = 'draft'`
   }
-  /** Drafts of a result that will never be complete in more messages than it has. */
-  dropDrafts(messageId: string): Statement {
-    return this.#db.sql`DELETE FROM channels_outbox WHERE message_id = ${messageId} AND state = 'draft'`
+  /** The platform did not take it. */
+  dropDraft(id: string): Statement {
+    return this.#db.sql`DELETE FROM channels_outbox WHERE id = ${id} AND state = 'draft' AND platform_id IS NULL`
   }
-  sending({ id, attempts }: OutboxRow): Statement {
-    return this.#db.sql`UPDATE channels_outbox SET state = 'sending', attempts = ${attempts} WHERE id = ${id}`
+  /** Whether it still waits: another daemon on the database may have sent it meanwhile. */
+  async beginSend({ id, attempts, uncertain }: OutboxRow): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE channels_outbox
+      SET state = 'sending', attempts = ${attempts}, uncertain = ${uncertain}
+      WHERE id = ${id} AND state IN ('pending', 'sending')`
+    return changes > 0
   }
   sent({ id, attempts }: OutboxRow, platformId: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_outbox SET state = 'sent', platform_id = ${platformId}, attempts = ${attempts},
@@ -52,12 +57,12 @@ export class OutboxStore {
     return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = ${row.attempts},
         uncertain = ${row.uncertain}, next_at = ${row.next_at}, error = ${row.error},
         platform_id = ${row.platform_id}
-      WHERE id = ${row.id}`
+      WHERE id = ${row.id} AND state IN ('pending', 'sending')`
   }
-  dead({ id, attempts, error }: OutboxRow, at: string): Statement {
-    return this.#db.sql`UPDATE channels_outbox SET state = 'dead', attempts = ${attempts}, error = ${error},
-        next_at = NULL, settled_at = ${at}
-      WHERE id = ${id}`
+  dead({ id, attempts, uncertain, error }: OutboxRow, at: string): Statement {
+    return this.#db.sql`UPDATE channels_outbox SET state = 'dead', attempts = ${attempts}, uncertain = ${uncertain},
+        error = ${error}, next_at = NULL, settled_at = ${at}
+      WHERE id = ${id} AND state IN ('pending', 'sending')`
   }
   revive(id: string): Statement {
     return this.#db.sql`UPDATE channels_outbox SET state = 'pending', attempts = 0, next_at = NULL, settled_at = NULL,
@@ -67,11 +72,6 @@ export class OutboxStore {
   discard(id: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_outbox SET state = 'discarded', settled_at = ${at}
       WHERE id = ${id} AND state = 'dead'`
-  }
-  /** The outcome of sends that a dead process had begun is unknown. */
-  async releaseSending(): Promise<void> {
-    await this.#db.run`UPDATE channels_outbox SET state = 'pending', uncertain = uncertain + 1
-      WHERE state = 'sending'`
   }
 
   async find(id: string): Promise<OutboxRow | undefined> {
@@ -103,9 +103,10 @@ export class OutboxStore {
       undefined
     )
   }
-  async count(channel: string, account: string, state: OutboxState): Promise<number> {
+  async count(channel: string, account: string, of: 'waiting' | 'dead'): Promise<number> {
+    const [state, other] = of === 'dead' ? ['dead', 'dead'] : ['pending', 'sending']
     const row = await this.#db.one`SELECT count(*) AS n FROM channels_outbox
-      WHERE channel = ${channel} AND account = ${account} AND state = ${state}`
+      WHERE channel = ${channel} AND account = ${account} AND state IN (${state}, ${other})`
     return v.parse(Count, row).n
   }
   deleteSettled(sentBefore: string, deadBefore: string): readonly Statement[] {

@@ -1,0 +1,152 @@
+import { UpstreamFailure } from 'svc/sdk'
+import type { SentMessage } from 'svc/channels'
+import type { Clock } from '../clock.ts'
+import { toIso } from '../clock.ts'
+import type { OpenConnection } from '../connections/connections.ts'
+import { classifyFailure, backOffMs } from './retry.ts'
+import type { BackOff, SendFailure } from './retry.ts'
+import type { OutboxRow } from './schema.ts'
+
+/** A send without an answer for so long has an unknown outcome. */
+const SEND_TIMEOUT_MS = 120_000
+/** What the platform rejects with `auth` is tried again so often, should the account stay connected. */
+const AUTH_PAUSE_MS = 60_000
+
+export interface RowSenderDeps {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly maxAttempts: number
+  /** The age at which a message is given up that the platform could not take so far. */
+  readonly giveUpMs: number
+  readonly backOff: BackOff
+  /** Aborts when the plugin unloads. */
+  readonly signal: AbortSignal
+  /**
+   * Durable before it settles: an attempt begins whose outcome a crash would hide. `false` when the row was settled by
+   * another daemon meanwhile.
+   */
+  readonly sending: (row: OutboxRow) => Promise<boolean>
+  readonly sent: (row: OutboxRow, platformId: string) => Promise<void>
+  readonly deferred: (row: OutboxRow) => Promise<void>
+  readonly dead: (row: OutboxRow) => Promise<void>
+  readonly transmit: (open: OpenConnection, row: OutboxRow) => Promise<SentMessage>
+}
+/** `gone`: it is a dead letter now, or was settled elsewhere. */
+export type Attempt =
+  | { readonly outcome: 'sent' | 'gone' }
+  | { readonly outcome: 'deferred'; readonly pauseMs: number }
+  /** The connection or the plugin ended before the attempt began. */
+  | { readonly outcome: 'skipped' }
+export interface AttemptOptions {
+  /** For the limits of rate of the platform. */
+  readonly waitMs: number
+  /** Told of a failure; whether the row is given up for it. */
+  readonly failed: (failure: SendFailure) => boolean
+}
+
+/** Tries to send one row, and records what came of it. */
+export class RowSender {
+  readonly #deps: RowSenderDeps
+  constructor(deps: RowSenderDeps) {
+    this.#deps = deps
+  }
+
+  async attempt(row: OutboxRow, open: OpenConnection, { waitMs, failed }: AttemptOptions): Promise<Attempt> {
+    const { signal, sending, sent } = this.#deps
+    if (waitMs > 0) await this.#sleep(waitMs, AbortSignal.any([open.signal, signal]))
+    if (open.signal.aborted || signal.aborted) return { outcome: 'skipped' }
+    row.attempts++
+    let platformId = ''
+    try {
+      if (!open.adapter.capabilities.idempotentSend && !(await sending(row))) return { outcome: 'gone' }
+      platformId = (await this.#transmit(open, row)).id
+    } catch (error) {
+      return this.#failed(row, open, error, failed)
+    }
+    await this.#record(() => sent(row, platformId))
+    return { outcome: 'sent' }
+  }
+  async giveUp(row: OutboxRow, error: string): Promise<void> {
+    row.error = error
+    await this.#record(() => this.#deps.dead(row))
+  }
+
+  /** What the platform answered is known here only: a database that fails for a while must not lead to another send. */
+  async #record(work: () => Promise<void>): Promise<void> {
+    const { signal, random, backOff } = this.#deps
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (signal.aborted) throw error
+        await this.#sleep(backOffMs(attempts, random(), backOff), signal)
+      }
+    }
+  }
+  async #failed(
+    row: OutboxRow,
+    open: OpenConnection,
+    error: unknown,
+    isGivenUp: (failure: SendFailure) => boolean,
+  ): Promise<Attempt> {
+    const { deferred } = this.#deps
+    const failure = classifyFailure(error)
+    if (failure.isUncertain && !open.adapter.capabilities.idempotentSend) row.uncertain++
+    row.error = failure.error
+    open.failed(error)
+    // An attempt that the end of the connection cut short is no fault of the message.
+    const isCut = open.signal.aborted
+    const isRejected = !isCut && isGivenUp(failure)
+    if (failure.outcome === 'dead' && row.platform_id !== null && row.payload.isWithdrawn !== true) {
+      // What was shown so far cannot be edited any more: the answer becomes a message of its own.
+      row.platform_id = null
+      await this.#record(() => deferred(row))
+      return { outcome: 'deferred', pauseMs: 0 }
+    }
+    if (failure.outcome === 'dead' || isRejected || (failure.outcome === 'retry' && this.#isSpent(row, failure))) {
+      await this.#record(() => this.#deps.dead(row))
+      return { outcome: 'gone' }
+    }
+    if (isCut || failure.outcome === 'auth') row.attempts--
+    const pauseMs = isCut ? 0 : this.#pauseMs(row, failure)
+    row.next_at = pauseMs === 0 ? null : toIso(this.#deps.clock.now() + pauseMs)
+    await this.#record(() => deferred(row))
+    return { outcome: 'deferred', pauseMs }
+  }
+  #pauseMs({ attempts }: OutboxRow, { outcome, pauseMs = 0 }: SendFailure): number {
+    if (outcome === 'auth') return AUTH_PAUSE_MS
+    return Math.max(pauseMs, backOffMs(attempts, this.#deps.random(), this.#deps.backOff))
+  }
+
+  /** A platform that is busy or away is waited for. Each attempt of unknown outcome may show the message once more. */
+  #isSpent(row: OutboxRow, { isAway, isUncertain }: SendFailure): boolean {
+    const { clock, maxAttempts, giveUpMs } = this.#deps
+    if (isUncertain && row.uncertain >= maxAttempts) return true
+    if (row.attempts < maxAttempts) return false
+    return !isAway || clock.now() - Date.parse(row.created_at) >= giveUpMs
+  }
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#deps.clock.after(ms, end)
+      function end(): void {
+        cancel()
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      signal.addEventListener('abort', end, { once: true })
+    })
+  }
+  async #transmit(open: OpenConnection, row: OutboxRow): Promise<SentMessage> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const cancel = this.#deps.clock.after(SEND_TIMEOUT_MS, () =>
+      reject(
+        new UpstreamFailure(row.channel, 'The platform did not answer in time', { reason: 'timeout', retry: 'later' }),
+      ),
+    )
+    try {
+      return await Promise.race([this.#deps.transmit(open, row), promise])
+    } finally {
+      cancel()
+    }
+  }
+}
