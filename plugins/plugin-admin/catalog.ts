@@ -49,7 +49,7 @@ export class PluginCatalog {
     const { self, daemon, audit, log } = this.#deps
     this.#find(name)
     await audit.write({ event: 'plugin_changed', details: `plugin "${name}": reload requested` })
-    const done = daemon.reload(name)
+    const done = daemon.reload(name).then(() => log.info(`plugin "${name}" reloaded, as the API asked`))
     if (name === self || upstream(daemon.plugins(), self).has(name)) {
       // The host waits for this very answer. When the unload fails later, the status of the plugin has the reason.
       done.catch((error: unknown) => log.warn(`plugin "${name}" was not reloaded`, error))

@@ -23,7 +23,7 @@ export default definePlugin({
       path: 'plugins',
       title: 'Plugins',
       file: 'pages/plugins.html',
-      assets: ['plugins.css', 'plugins.js', 'api.js', 'elements.js', 'install.js', 'plugin-card.js'],
+      assets: ['plugins.css', 'plugins.js', 'install.js', 'plugin-card.js', 'plugin-dialogs.js'],
     },
   ],
   setup({ config: settings, db, fetch, hooks, log, routes, run, services }) {

@@ -11,7 +11,20 @@ const PageList = v.object({
   pages: v.array(v.object({ plugin: v.string(), title: v.string(), url: v.string() })),
 })
 
-/** The pages that plugins declare: a list for the navigation, and their files. */
+/** What pages share, in `pages/kit`. */
+const KIT: ReadonlySet<string> = new Set([
+  'api.js',
+  'colors.css',
+  'dialogs.js',
+  'elements.js',
+  'key-entry.js',
+  'kit.css',
+  'kit.js',
+  'live.js',
+  'navigation.js',
+])
+
+/** The pages that plugins declare: a list for the navigation, their files, and what they share. */
 export function pluginPageRoutes(daemon: Pick<Daemon, 'plugins'>): readonly AnyRoute[] {
   const list = defineRoute({
     method: 'GET',
@@ -54,7 +67,28 @@ export function pluginPageRoutes(daemon: Pick<Daemon, 'plugins'>): readonly AnyR
       return serve(plugin.folder, page.file.slice(0, -fileName(page).length) + params.file)
     },
   })
-  return [list, file]
+  return [list, kitRoute(daemon), file]
+}
+
+function kitRoute(daemon: Pick<Daemon, 'plugins'>): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/pages/kit/:file',
+    summary: 'A file that the pages of plugins share',
+    auth: 'public',
+    effect: 'read',
+    cost: 1,
+    params: v.object({ file: v.string() }),
+    returns: v.unknown(),
+    produces: '*/*',
+    errors: ['not_found'],
+    async handle({ params: { file } }) {
+      const own = daemon.plugins().find(({ name }) => name === 'webchat')
+      if (!own || !KIT.has(file))
+        throw new Refusal('not_found', `Pages share no file ${file}: there are ${[...KIT].join(', ')}`)
+      return serve(own.folder, `pages/kit/${file}`)
+    },
+  })
 }
 
 function fileName({ file }: PageDeclaration): string {

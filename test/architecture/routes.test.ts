@@ -13,6 +13,7 @@ const open = [
   'GET /assets/**:file',
   'GET /favicon.svg',
   'GET /pages/:plugin/:page/**:file',
+  'GET /pages/kit/:file',
   'POST /api/channels/:name/webhook',
   'POST /api/channels/:name/webhook/:account',
 ]

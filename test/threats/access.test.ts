@@ -69,6 +69,7 @@ describe('threats: who may call', () => {
       'GET /api/health',
       'GET /assets/x',
       'GET /favicon.svg',
+      'GET /pages/kit/x',
       'GET /pages/x/x/x',
       'POST /api/channels/x/webhook',
       'POST /api/channels/x/webhook/x',

@@ -1,12 +1,13 @@
-import { call } from './api.js'
-import { byId, element, facts, show, whileBusy } from './elements.js'
+import { byId, call, element, facts, show, whileBusy } from '../../kit/kit.js'
 
 /** What was checked and may be installed. */
 let pending
 
 /** Wires the form that installs. `onInstalled` gets the answer of the daemon. */
 export function prepareInstall(onInstalled) {
-  byId('add').addEventListener('click', open)
+  byId('add').addEventListener('click', () => openInstall())
+  for (const button of document.querySelectorAll('#install button[value=cancel]'))
+    button.addEventListener('click', () => byId('install').close())
   byId('source-form').addEventListener('submit', (event) => {
     event.preventDefault()
     void whileBusy(byId('check'), 'Checking …', check)
@@ -17,8 +18,12 @@ export function prepareInstall(onInstalled) {
   })
 }
 
-function open() {
+/** Opens the form; to update a plugin, with the source it came from. */
+export function openInstall({ name, source } = {}) {
   pending = undefined
+  byId('install-title').textContent = name === undefined ? 'Install a plugin' : `Update ${name}`
+  byId('source').value = source ?? ''
+  byId('update').checked = name !== undefined
   showStep('source')
   show('source-problem')
   byId('install').showModal()

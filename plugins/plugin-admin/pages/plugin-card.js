@@ -1,4 +1,4 @@
-import { element, facts } from './elements.js'
+import { element, facts } from '../../kit/kit.js'
 
 const KINDS = ['routes', 'sockets', 'tools', 'hooks', 'jobs', 'pages', 'metrics']
 const ACCESS = {
@@ -6,37 +6,52 @@ const ACCESS = {
   declared: ['declared permissions', 'It may use what it declares, and nothing else'],
 }
 
-/** A plugin with everything that is known of it. `onReload` is called when its button is clicked. */
-export function pluginCard(plugin, isOpen, onReload) {
-  const reload = element('button', { type: 'button', 'aria-label': `Reload ${plugin.name}` }, 'Reload')
-  reload.addEventListener('click', onReload)
+/** A plugin with everything that is known of it. `actions` has what its buttons do, by their labels. */
+export function pluginCard(plugin, actions) {
+  const buttons = Object.entries(actions).map(([label, onclick]) =>
+    element(
+      'button',
+      { type: 'button', 'aria-label': `${label} ${plugin.name}`, 'data-focus': `${label} ${plugin.name}`, onclick },
+      label,
+    ),
+  )
   const title = element('h3', {}, plugin.name, ' ', element('span', { className: 'version' }, plugin.version))
-  const card = element(
+  return element(
     'article',
     { className: 'card', 'data-plugin': plugin.name },
-    element('div', { className: 'card-top' }, title, badges(plugin), reload),
+    element('div', { className: 'card-top' }, title, badges(plugin), element('div', { className: 'buttons' }, buttons)),
+    plugin.error && element('p', { className: 'problem' }, plugin.error),
+    details(plugin),
   )
-  if (plugin.error) card.append(element('p', { className: 'problem' }, plugin.error))
-  card.append(details(plugin, isOpen))
-  return card
 }
 
+const STATES = { loaded: 'good', failed: 'bad', loading: 'warn', unloading: 'warn' }
+
 function badges({ state, version, access, isolation }) {
-  const list = element('span', { className: 'badges' }, element('span', { className: `badge ${state}` }, state))
+  const list = element(
+    'span',
+    { className: 'badges' },
+    element('span', { className: `badge ${STATES[state] ?? ''}` }, state),
+  )
   const [label, title] = ACCESS[access] ?? []
   // Without a version its definition was never read.
-  if (label && version) list.append(element('span', { className: `badge ${access}`, title }, label))
+  if (label && version)
+    list.append(element('span', { className: `badge ${access === 'unrestricted' ? 'warn' : ''}`, title }, label))
   if (isolation === 'worker') list.append(element('span', { className: 'badge' }, 'own process'))
   return list
 }
 
-function details({ name, path, reloads, requires, provides, permissions, access, isolation, registered }, isOpen) {
+function details({ name, path, reloads, requires, provides, permissions, access, isolation, registered }) {
   const counts = KINDS.filter((kind) => kind !== 'metrics' && registered[kind].length > 0).map((kind) =>
     registered[kind].length === 1 ? `1 ${kind.slice(0, -1)}` : `${registered[kind].length} ${kind}`,
   )
   const times = reloads === 0 ? '' : `, reloaded ${reloads === 1 ? 'once' : `${reloads} times`}`
-  const box = element('details', {}, element('summary', {}, `${counts.join(', ') || 'nothing registered'}${times}`))
-  box.open = isOpen
+  const summary = element(
+    'summary',
+    { 'data-focus': `about ${name}` },
+    `${counts.join(', ') || 'nothing registered'}${times}`,
+  )
+  const box = element('details', { 'data-open': name }, summary)
   const rows = [
     ['folder', path ?? 'built in'],
     ['access', access],

@@ -1,103 +1,71 @@
-import { call, useKey } from './api.js'
-import { byId, element, show, whileBusy } from './elements.js'
-import { prepareInstall } from './install.js'
+import { byId, call, element, followChanges, replace, show, showNavigation, withKey } from '../../kit/kit.js'
+import { openInstall, prepareInstall } from './install.js'
 import { pluginCard } from './plugin-card.js'
+import { askToReload, askToRemove } from './plugin-dialogs.js'
+
+/** What is not logged, such as a counter, is seen after this time. */
+const POLL_MS = 10_000
 
 let plugins = []
-/** The plugin that the user is asked about. */
-let reloading = ''
+let isFollowing = false
 
 const isOwn = ({ source }) => source !== 'built-in'
 
 /** Reads the list again. The daemon asks for the key when it has one that this page does not know. */
-async function refresh() {
-  show('problem')
-  try {
+const refresh = withKey({
+  content: [byId('plugins'), byId('add'), byId('live')],
+  submit: 'Show the plugins',
+  async load() {
     const answer = await call('GET', '/api/plugins')
+    const before = JSON.stringify(plugins)
     plugins = answer.plugins.toSorted((one, other) => one.name.localeCompare(other.name))
-  } catch (error) {
-    if (error.status === 401) askForKey()
-    else show('problem', error.message)
-    return
-  }
-  byId('key-form').hidden = true
-  byId('plugins').hidden = false
-  byId('add').hidden = false
-  render()
-}
-
-function askForKey() {
-  const form = byId('key-form')
-  // The second time it was refused.
-  if (!form.hidden) show('problem', 'The daemon does not accept this key.')
-  byId('plugins').hidden = true
-  byId('add').hidden = true
-  form.hidden = false
-  byId('key').focus()
-}
+    if (JSON.stringify(plugins) !== before) render()
+    if (isFollowing) return
+    isFollowing = true
+    void showNavigation()
+    followChanges({ words: ['plugin'], everyMs: POLL_MS, refresh, indicator: byId('live') })
+  },
+})
 
 function render() {
   const filter = byId('filter').value.trim().toLowerCase()
   const shown = plugins.filter((plugin) => matches(plugin, filter))
   const failed = plugins.filter(({ error }) => error).length
   byId('count').textContent = `${shown.length} of ${plugins.length}${failed > 0 ? `, ${failed} with an error` : ''}`
-  const open = new Set([...document.querySelectorAll('details[open]')].map((box) => box.parentElement.dataset.plugin))
   const group = (title, members) =>
-    members.length === 0
-      ? []
-      : [
-          element('h2', {}, title),
-          ...members.map((one) => pluginCard(one, open.has(one.name), () => askToReload(one.name))),
-        ]
-  byId('groups').replaceChildren(
-    ...group('Your plugins', shown.filter(isOwn)),
-    ...group(
-      'Built in',
-      shown.filter((plugin) => !isOwn(plugin)),
-    ),
-  )
+    members.length === 0 ? [] : [element('h2', {}, title), ...members.map((one) => pluginCard(one, actionsOf(one)))]
+  const own = shown.filter(isOwn)
+  const builtIn = shown.filter((plugin) => !isOwn(plugin))
+  replace(byId('groups'), group('Your plugins', own), group('Built in', builtIn))
 }
 
 function matches({ name, registered }, filter) {
   return [name, ...registered.tools, ...registered.routes].some((text) => text.toLowerCase().includes(filter))
 }
 
-function askToReload(name) {
-  reloading = name
-  byId('reload-title').textContent = `Reload ${name}?`
-  show('reload-problem')
-  byId('reload').showModal()
-  byId('reload-now').focus()
+function actionsOf(plugin) {
+  const { name } = plugin
+  const Reload = () => askToReload(name, { onDone: finish, onFailed: refresh })
+  if (!isOwn(plugin)) return { Reload }
+  return { Reload, Update: () => void update(name), Remove: () => askToRemove(plugin, { onDone: finish }) }
 }
 
-async function reload() {
-  const name = reloading
+/** From where it was installed; a plugin that was written in place came from nowhere. */
+async function update(name) {
+  show('notice')
   try {
-    const { status } = await call('POST', `/api/plugins/${encodeURIComponent(name)}/reload`)
-    byId('reload').close()
-    await refresh()
-    show('notice', status === 'reloaded' ? `${name} is reloaded.` : `${name} is being reloaded.`)
+    const { installed } = await call('GET', `/api/plugins/${encodeURIComponent(name)}`)
+    openInstall({ name, source: installed?.source.slice(installed.source.indexOf(':') + 1) })
   } catch (error) {
-    show('reload-problem', error.message)
-    await refresh()
+    show('problem', error.message)
   }
 }
 
-byId('key-form').addEventListener('submit', (event) => {
-  event.preventDefault()
-  useKey(byId('key').value.trim())
-  byId('key').value = ''
-  void refresh()
-})
-byId('filter').addEventListener('input', render)
-byId('reload-form').addEventListener('submit', (event) => {
-  event.preventDefault()
-  void whileBusy(byId('reload-now'), 'Reloading …', reload)
-})
-for (const button of document.querySelectorAll('dialog button[value=cancel]'))
-  button.addEventListener('click', () => button.closest('dialog').close())
-prepareInstall(async ({ name, version, status }) => {
+async function finish(text) {
   await refresh()
-  show('notice', `${name} ${version} is ${status}.`)
-})
+  show('notice', text)
+}
+
+byId('filter').addEventListener('input', render)
+prepareInstall(({ name, version, status }) => finish(`${name} ${version} is ${status}.`))
 void refresh()

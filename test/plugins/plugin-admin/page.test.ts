@@ -17,7 +17,7 @@ let folder: string
 beforeAll(async () => {
   browser = await launchBrowser()
   host = await startHost({
-    plugins: ['audit', 'webchat', 'plugin-admin'],
+    plugins: ['audit', 'webchat', 'system', 'plugin-admin'],
     memory: true,
     config: { api_key: KEY, plugins: { watch: false } },
   })
@@ -78,6 +78,41 @@ it('asks for the key, and installs and reloads what is accepted', async () => {
   expect(tab.complaints.filter((text) => !text.startsWith(REFUSED))).toEqual([])
 })
 
+it('follows what happens to plugins, updates and removes them', async () => {
+  await using tab = await openTab(browser, host.url, {
+    path: PAGE,
+    before: async (page) => {
+      await page.addInitScript((key) => localStorage.setItem('svc.remembered', JSON.stringify({ key })), KEY)
+    },
+  })
+  const { page } = tab
+  const card = page.locator('[data-plugin=greeter]')
+  await page.getByText('Live', { exact: true }).waitFor()
+  const { reloads = 0 } = host.app.daemon.plugins().find(({ name }) => name === 'greeter') ?? {}
+  await card.locator('summary').click()
+  await host.json('POST', '/api/plugins/greeter/reload', undefined, { authorization: `Bearer ${KEY}` })
+  await card.getByText(`reloaded ${reloads + 1} times`).waitFor()
+  expect(await card.locator('details').evaluate((box) => (box as HTMLDetailsElement).open)).toBe(true)
+
+  await write('2.0.0')
+  await card.getByRole('button', { name: 'Update greeter' }).click()
+  await page.getByRole('dialog', { name: 'Update greeter' }).waitFor()
+  expect(await page.getByRole('dialog').getByRole('textbox').inputValue()).toBe(folder)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Accept and install' }).click()
+  await page.getByText('greeter 2.0.0 is updated.').waitFor()
+
+  const remove = card.getByRole('button', { name: 'Remove greeter' })
+  await remove.click()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => remove.evaluate((button) => button === document.activeElement)).toBe(true)
+  await remove.click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('greeter is removed.').waitFor()
+  expect(await card.count()).toBe(0)
+  expect(tab.complaints).toEqual([])
+})
+
 it('uses the key that the chat page remembers, and fits a phone', async () => {
   await using tab = await openTab(browser, host.url, {
     path: PAGE,
@@ -88,7 +123,7 @@ it('uses the key that the chat page remembers, and fits a phone', async () => {
     },
   })
   const { page } = tab
-  await page.getByPlaceholder('Filter').fill('/api/greeter')
+  await page.getByPlaceholder('Filter').fill('/api/plugins/install')
   await page.getByText(/^1 of \d+$/).waitFor()
   await page.locator('summary').click()
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)

@@ -1,0 +1,56 @@
+import { element, focusOn, show, whileBusy } from './elements.js'
+
+/**
+ * Opens a modal form. `submit` does its work and then the form closes, unless it returns `false`; what it throws is shown
+ * in the form, or by `onError` if that returns true. Without `submit` there is only a button that closes. Returns the
+ * dialog.
+ */
+export function openDialog({
+  title,
+  content = [],
+  confirm,
+  busy = 'Working …',
+  isDangerous,
+  submit,
+  onError,
+  onClose,
+  cancel,
+}) {
+  const problem = element('p', { role: 'alert', className: 'problem', hidden: true })
+  const accept = submit && element('button', { className: isDangerous ? 'danger' : 'primary' }, confirm)
+  const leave = element('button', { type: 'button', value: 'cancel' }, cancel ?? (submit ? 'Cancel' : 'Close'))
+  const heading = element('h2', { id: 'dialog-title', tabindex: '-1' }, title)
+  const form = element('form', { novalidate: true }, heading, content, problem)
+  form.append(element('div', { className: 'actions' }, leave, accept))
+  const dialog = element('dialog', { 'aria-labelledby': 'dialog-title' }, form)
+  const opener = document.activeElement
+  leave.addEventListener('click', () => dialog.close())
+  dialog.addEventListener('close', () => {
+    dialog.remove()
+    // The page may have been drawn anew meanwhile.
+    if (opener?.isConnected) opener.focus()
+    else if (opener?.dataset.focus) focusOn(opener.dataset.focus)
+    onClose?.()
+  })
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    if (accept && !accept.disabled) void whileBusy(accept, busy, () => run(submit, { dialog, problem, onError }))
+  })
+  document.body.append(dialog)
+  dialog.showModal()
+  const field = form.querySelector('input:not([type=hidden]), select, textarea')
+  // Not a dangerous button: Enter must not remove what the user only looks at.
+  if (field) field.focus()
+  else if (accept && !isDangerous) accept.focus()
+  else heading.focus()
+  return dialog
+}
+
+async function run(submit, { dialog, problem, onError }) {
+  show(problem)
+  try {
+    if ((await submit()) !== false) dialog.close()
+  } catch (error) {
+    if (onError?.(error) !== true) show(problem, error.message)
+  }
+}

@@ -1,0 +1,7 @@
+// What the pages of plugins share, for `import { call, element } from '../../kit/kit.js'`.
+export { ApiError, call, follow, useKey } from './api.js'
+export { openDialog } from './dialogs.js'
+export { byId, element, facts, focusOn, replace, show, time, whileBusy } from './elements.js'
+export { withKey } from './key-entry.js'
+export { followChanges } from './live.js'
+export { showNavigation } from './navigation.js'

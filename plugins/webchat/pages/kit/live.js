@@ -1,0 +1,71 @@
+import { follow } from './api.js'
+
+const MIN_PAUSE_MS = 1000
+const RETRY_MS = 3000
+
+/**
+ * Calls `refresh` when a line with one of these words is written to the log, and every `everyMs` for what is not logged.
+ * Nothing is asked while the page is hidden. `indicator` is an element that says whether the page is live.
+ */
+export function followChanges({ words, everyMs, refresh, indicator }) {
+  let ending
+  const run = throttle(async () => {
+    if (!document.hidden) await refresh()
+  })
+  const state = (name, text) => {
+    indicator.dataset.state = name
+    indicator.textContent = text
+  }
+  const start = () => {
+    ending = new AbortController()
+    const { signal } = ending
+    const timer = setInterval(run, everyMs)
+    signal.addEventListener('abort', () => clearInterval(timer))
+    for (const word of words) void listen(word, { signal, run, state })
+  }
+  document.addEventListener('visibilitychange', () => {
+    ending.abort()
+    if (document.hidden) return state('paused', 'Paused')
+    run()
+    start()
+  })
+  start()
+}
+
+async function listen(word, { signal, run, state }) {
+  while (!signal.aborted) {
+    try {
+      await readLog(word, { signal, run, onOpen: () => state('live', 'Live') })
+    } catch (error) {
+      if (!signal.aborted) state('lost', error.status === 0 ? 'No connection' : 'Updated every few seconds')
+    }
+    if (signal.aborted) return
+    await pause(RETRY_MS)
+    // What happened meanwhile was missed.
+    run()
+  }
+}
+
+async function readLog(word, { signal, run, onOpen }) {
+  const path = `/api/logs/stream?tail=0&filter=${encodeURIComponent(word)}`
+  for await (const line of follow(path, signal, onOpen)) if (line) run()
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** At once, then at most once in each pause; never two at the same time. */
+function throttle(work) {
+  let isRunning = false
+  let isDue = false
+  return async function run() {
+    isDue = true
+    if (isRunning) return
+    isRunning = true
+    while (isDue) {
+      isDue = false
+      await work()
+      await pause(MIN_PAUSE_MS)
+    }
+    isRunning = false
+  }
+}
