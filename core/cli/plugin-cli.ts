@@ -23,10 +23,12 @@ export interface CheckContext {
 /** A check of `svc doctor`; what it throws is shown as a warning. */
 export type Check = (context: CheckContext) => Promise<CheckResult>
 
-/** Names and values for `svc status`, from the daemon's answer to `GET /api/status`. */
+type StatusLine = readonly [name: string, value: string]
+/** Names and values for `svc status`, from the daemon's answer to `GET /api/status`, or from what it is asked besides. */
 export type StatusLines = (
   status: Readonly<Record<string, unknown>>,
-) => readonly (readonly [name: string, value: string])[]
+  daemon: DaemonClient,
+) => readonly StatusLine[] | Promise<readonly StatusLine[]>
 
 /** What a plugin adds to the command line. */
 export interface PluginCli {

@@ -51,7 +51,10 @@ export default defineCommand({
 })
 
 /** What plugins say of the answer; a plugin that fails costs only its own lines. */
-async function readPluginFacts({ location }: Connection, status: v.InferOutput<typeof Status>): Promise<Fact[]> {
+async function readPluginFacts(
+  { location, client }: Connection,
+  status: v.InferOutput<typeof Status>,
+): Promise<Fact[]> {
   const { loadRegistry } = await import('./command-registry.ts')
   const { plugins, problems } = await loadRegistry(location)
   for (const problem of problems) note(`svc: warning: ${problem}`)
@@ -59,7 +62,7 @@ async function readPluginFacts({ location }: Connection, status: v.InferOutput<t
   for (const { name, status: part } of plugins) {
     if (!part) continue
     try {
-      facts.push(...(await part.load()).default(status))
+      facts.push(...(await (await part.load()).default(status, client)))
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       note(`svc: warning: the status of plugin "${name}" is left out: ${reason}`)

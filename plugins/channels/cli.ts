@@ -29,5 +29,6 @@ export default defineCli({
       },
     },
   },
+  status: { load: () => import('./cli/status-lines.ts') },
   checks: { channels: { load: () => import('./cli/check.ts') } },
 })

@@ -47,6 +47,26 @@ export default definePlugin({
   outbound: 'both',
   hooks: [ChannelConnected, ChannelDisconnected, MessageReceived, MessageSent, ReplyFormatted],
   migrations,
+  pages: [
+    {
+      path: 'channels',
+      title: 'Channels',
+      file: 'pages/channels.html',
+      assets: [
+        'account-dialogs.js',
+        'channel-list.js',
+        'channels.css',
+        'channels.js',
+        'form-field.js',
+        'form.js',
+        'messages.js',
+        'pairing.js',
+        'panel.js',
+        'sign-in.js',
+        'state.js',
+      ],
+    },
+  ],
   setup(ctx) {
     const { config, db, log } = ctx
     const counters = createCounters(ctx.metrics)

@@ -4,7 +4,7 @@ import { reply } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { AccountQuery, ChannelParams, TestRequest } from './schema.ts'
-import { allChannels, chooseAccount, requireChannel, toRow, toView } from './views.ts'
+import { allChannels, chooseAccount, requireChannel, toRows, toView } from './views.ts'
 
 type Params = v.InferOutput<typeof ChannelParams>
 interface TestInput {
@@ -19,7 +19,7 @@ export function channelHandlers(deps: HandlerDeps) {
   return {
     async listChannels() {
       const entries = await accounts.list()
-      const channels = allChannels(registry).map((channel) => toRow(deps, channel, entries))
+      const channels = await toRows(deps, entries)
       return {
         channels,
         total: channels.length,

@@ -11,6 +11,7 @@ import type { AccountConnections } from '../connections/account-connections.ts'
 import type { AdapterRegistry } from '../connections/registry.ts'
 import { canonicalName, knownChannels, retirementOf } from '../names.ts'
 import type { ChannelName } from '../names.ts'
+import type { SetupGuide } from '../setup-guides.ts'
 import type { ChannelList, ChannelView, Status } from './schema.ts'
 
 /** What of an account waits to be sent, and what the policies warn of. */
@@ -46,11 +47,21 @@ export function chooseAccount(entries: readonly AccountEntry[], channel: string,
   return id ?? (own.length === 1 ? own[0]?.id : undefined) ?? DEFAULT_ACCOUNT
 }
 
-export function toRow(
+/** Every channel, with how it is set up. */
+export async function toRows(
+  deps: Pick<ViewDeps, 'connections' | 'registry'>,
+  entries: readonly AccountEntry[],
+): Promise<Row[]> {
+  // Texts that only this list needs.
+  const { setupGuide } = await import('../setup-guides.ts')
+  return allChannels(deps.registry).map((channel) => ({ ...toRow(deps, channel, entries), ...setupGuide(channel) }))
+}
+
+function toRow(
   { connections, registry }: Pick<ViewDeps, 'connections' | 'registry'>,
   { name, title, category, description }: ChannelName,
   entries: readonly AccountEntry[],
-): Row {
+): Omit<Row, keyof SetupGuide> {
   const own = entries.filter(({ channel }) => channel === name)
   const states = own.map((entry) => connections.status(entry).state)
   return {
@@ -114,6 +125,7 @@ export async function toView(
 ): Promise<v.InferOutput<typeof ChannelView>> {
   const { accounts, registry } = deps
   const { name } = channel
+  const { setupGuide } = await import('../setup-guides.ts')
   const adapter = registry.find(name) ? await registry.load(name) : undefined
   const entries = await accounts.list()
   const own = entries.filter((entry) => entry.channel === name)
@@ -126,6 +138,7 @@ export async function toView(
       source: entry.source,
       enabled: entry.enabled,
       has_token: hasCredentials(deps.connections, entry),
+      sign_in: adapter !== undefined && signsIn(adapter, entry.config),
       config: redactConfig(entry, adapter),
       status: await statusOf(deps, entry),
     })),
@@ -133,6 +146,7 @@ export async function toView(
   const chosen = list.find(({ account_id: one }) => one === id)
   return {
     ...toRow(deps, channel, entries),
+    ...setupGuide(channel),
     config: chosen?.config ?? {},
     status: chosen?.status ?? unconfigured(name),
     account_list: list,
@@ -158,7 +172,9 @@ function fieldList(adapter: ChannelAdapter | undefined, config: Readonly<Record<
   return fields.map(({ options, ...field }) => {
     const value = config[field.key]
     const hasValue = value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
-    return { ...field, has_value: hasValue, ...(options && { options: [...options] }) }
+    // Variables are named in the file only, and freely: `token_env = "NAME"`.
+    const forClients = { placeholder: field.type === 'list' ? 'one, two' : '', env_var: null }
+    return { ...field, ...forClients, has_value: hasValue, ...(options && { options: [...options] }) }
   })
 }
 

@@ -18,7 +18,7 @@ beforeAll(async () => {
   platform.install({ signIn: (link) => platform.signIn(link) })
   host = await startHost({
     home,
-    plugins: [...turnPlugins, 'channels', fileURLToPath(new URL('./test-channel', import.meta.url))],
+    plugins: [...turnPlugins, 'system', 'channels', fileURLToPath(new URL('./test-channel', import.meta.url))],
   })
 })
 afterAll(async () => {
@@ -50,6 +50,13 @@ it('shows states, tests, switches and removes an account', async () => {
   expect((await svc('disable', 'test_chat')).stdout).toBe('test_chat is disabled.\n')
   expect((await svc('status', 'test_chat')).stdout).toMatch(/state +disabled/)
   expect((await svc('enable', 'test_chat')).stdout).toBe('test_chat is enabled and connects.\n')
+  await configure('support', 'wrong-token')
+  await expect
+    .poll(async () => (await runHere(['status', '--home', home])).stdout)
+    .toMatch(
+      /channel +test_chat connected\n(.*\n)*channel +test_chat \(support\) needs login: the token \*\*\* was refused/,
+    )
+  await svc('remove', 'test_chat', '--account', 'support')
   expect((await svc('outbox', 'test_chat')).stdout).toBe('test_chat has no such messages.\n')
   expect((await svc('outbox', 'test_chat', '--state', 'sent')).stdout).toContain('This is a test message')
   expect((await svc('remove', 'test_chat')).stdout).toContain('test_chat (default) is removed.')

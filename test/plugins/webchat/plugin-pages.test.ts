@@ -53,6 +53,7 @@ describe('the page of a plugin', () => {
   it('is listed by the API and served with the strict policy', async () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
       pages: [
+        { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
       ],
@@ -72,6 +73,8 @@ describe('the page of a plugin', () => {
     ['a declared name without a file', 'weather/today/missing.js', 404],
     ['another page', 'weather/tomorrow/today.html', 404],
     ['another plugin', 'webchat/today/today.html', 404],
+    ['a file beside those that pages share', 'kit/..%2f..%2findex.ts', 404],
+    ['what pages do not share', 'kit/secret.js', 404],
   ])('does not serve %s', async (_what, path, status) => {
     expect((await host.fetch(`/pages/${path}`)).status).toBe(status)
   })

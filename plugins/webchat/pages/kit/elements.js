@@ -14,7 +14,7 @@ export function element(tag, properties = {}, ...children) {
     else if (value !== undefined && value !== null && value !== false)
       made.setAttribute(name, value === true ? '' : value)
   }
-  made.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false))
+  made.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false))
   return made
 }
 
@@ -52,7 +52,7 @@ export async function whileBusy(button, label, work) {
 export function replace(place, ...children) {
   const focused = place.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined
   const known = new Map([...place.querySelectorAll('details[data-open]')].map((one) => [one.dataset.open, one.open]))
-  place.replaceChildren(...children.flat().filter(Boolean))
+  place.replaceChildren(...children.flat(Infinity).filter(Boolean))
   for (const one of place.querySelectorAll('details[data-open]')) one.open = known.get(one.dataset.open) ?? one.open
   if (focused !== undefined) focusOn(focused, place)
 }
