@@ -35,6 +35,8 @@ export interface ChannelMessages {
   check(target: ChannelTarget): Promise<void>
   /** Settles when the message is on disk; it is sent in its turn, and tried again as every other. Throws as `check`. */
   send(message: ChannelMessage): Promise<void>
+  /** The chat in which an agent answered last, as long as that message is kept. */
+  lastChat(agentId: string): Promise<ChannelTarget | undefined>
 }
 export const ChannelMessages = defineService<ChannelMessages>()('channel-messages')
 

@@ -90,6 +90,7 @@ export default definePlugin({
     const messages: ChannelMessages = {
       check: async (target) => (await host.load()).messages.check(target),
       send: async (message) => (await host.load()).messages.send(message),
+      lastChat: async (agentId) => (await host.loadIfUsed())?.messages.lastChat(agentId),
     }
     return { channels: registry, accounts: { configured }, messages }
   },

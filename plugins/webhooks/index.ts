@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import type { PluginContext } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { ChannelMessages } from '../channels/contract.ts'
@@ -11,7 +12,8 @@ import { migrations } from './migrations.ts'
 import { addInbound } from './inbound/index.ts'
 import { webhookRoutes } from './routes.ts'
 import { Settings, Triggers } from './schema.ts'
-import { HookReceived } from './contract.ts'
+import { HookReceived, WebhookSender } from './contract.ts'
+import type { WebhookEvent } from './contract.ts'
 
 const DAY_MS = 86_400_000
 const ANSWERS_MS = 30_000
@@ -24,6 +26,7 @@ export default definePlugin({
   hooks: [HookReceived],
   requires: { audit: Audit, feed: AuditFeed, agents: Agents, chat: Chat, turns: Turns },
   optional: { inference: Inference, channels: ChannelMessages },
+  provides: { sender: WebhookSender },
   migrations,
   setup(ctx) {
     const { config, hooks, jobs, log, routes, run, services } = ctx
@@ -53,6 +56,18 @@ export default definePlugin({
       await inbound.commit([inbound.deleteSeen(before(2)), inbound.deleteWakes(before(7))])
       if (triggers.enabled) await (await answers()).deleteOld(before(7))
     })
-    return {}
+    return { sender: createSender(ctx) }
   },
 })
+
+function createSender({ admit, config, fetch }: Pick<PluginContext<Settings, {}, {}>, 'admit' | 'config' | 'fetch'>) {
+  return {
+    admit,
+    async post(url: string, { id, ...event }: WebhookEvent, signal: AbortSignal) {
+      const { send } = await import('./send.ts')
+      const body = JSON.stringify({ id, ...event })
+      const seconds = Math.floor(Date.parse(event.timestamp) / 1000)
+      return send(fetch, { url }, { id, body }, { secret: undefined, timeoutMs: config.timeout_ms, seconds, signal })
+    },
+  }
+}

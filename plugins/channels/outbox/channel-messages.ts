@@ -11,7 +11,7 @@ import type { Outbox } from './outbox.ts'
 export interface ChannelMessagesDeps {
   readonly agents: Pick<Agents, 'require'>
   readonly accounts: Pick<Accounts, 'list'>
-  readonly outbox: Pick<Outbox, 'send'>
+  readonly outbox: Pick<Outbox, 'send' | 'lastAnswer'>
   readonly adapter: (channel: string) => Promise<ChannelAdapter | undefined>
   /** The name under which a channel is known. Throws `channel_not_found`. */
   readonly channelName: (given: string) => string
@@ -22,6 +22,12 @@ export function createChannelMessages(deps: ChannelMessagesDeps): ChannelMessage
   return {
     async check(target) {
       await findTarget(deps, target)
+    },
+    async lastChat(agentId) {
+      const row = await deps.outbox.lastAnswer(agentId)
+      if (!row) return undefined
+      const { channel, account, chat: to, thread } = row
+      return { channel, account, to, ...(thread !== '' && { thread }) }
     },
     async send(message) {
       const { account, adapter } = await findTarget(deps, message)

@@ -33,4 +33,5 @@ export const outboxMigrations: readonly Migration[] = [
       CREATE INDEX channels_outbox_settled ON channels_outbox (state, settled_at);
     `,
   },
+  { id: '201-outbox-agent', sql: 'CREATE INDEX channels_outbox_agent ON channels_outbox (agent_id, created_at)' },
 ]

@@ -61,6 +61,10 @@ export class Outbox {
       ...this.#intend(row),
     ])
   }
+  /** The newest answer of an agent to a chat. */
+  lastAnswer(agentId: string): Promise<OutboxRow | undefined> {
+    return this.#deps.store.lastAnswer(agentId)
+  }
   async send(message: OutgoingMessage): Promise<void> {
     const statements = await this.add(message)
     if (statements.length > 0) await this.#deps.store.commit(statements)

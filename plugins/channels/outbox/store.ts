@@ -97,6 +97,12 @@ export class OutboxStore {
       ORDER BY seq DESC, part DESC LIMIT ${limit}`
     return v.parse(Rows, rows)
   }
+  /** The newest answer of an agent. */
+  async lastAnswer(agentId: string): Promise<OutboxRow | undefined> {
+    const row = await this.#db.one`SELECT * FROM channels_outbox
+      WHERE agent_id = ${agentId} AND kind = 'answer' ORDER BY created_at DESC, seq DESC LIMIT 1`
+    return v.parse(v.optional(OutboxRow), row)
+  }
   async hasOfTurn(turnId: string): Promise<boolean> {
     return (
       (await this.#db.one`SELECT id FROM channels_outbox WHERE turn_id = ${turnId} AND state <> 'draft' LIMIT 1`) !==
