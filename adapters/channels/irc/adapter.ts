@@ -10,6 +10,8 @@ export default defineAdapter({
     dialect: 'irc',
     maxLength: MAX_TEXT_BYTES,
     lengthUnit: 'bytes',
+    // Where the server passes tags on.
+    typing: { repeatMs: 4000 },
     idempotentSend: false,
     rate: { overall: { perSecond: 1000 / INTERVAL_MS, burst: BURST } },
   },

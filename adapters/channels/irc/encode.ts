@@ -5,13 +5,15 @@ export const MAX_TEXT_BYTES = 400
 /** Of a line with its prefix and without its end. */
 const MAX_LINE_BYTES = 510
 
+/** Says that the bot is writing, which clients show for six seconds. Source: https://ircv3.net/specs/client-tags/typing */
+export function encodeTyping(target: string): string {
+  checkTarget(target)
+  return `@+typing=active TAGMSG ${target}`
+}
+
 /** The commands that send a text, one for each of its lines. */
 export function encodeText(target: string, text: string, prefix: string): readonly string[] {
-  if (!/^[^\s,:\0][^\s,\0]*$/.test(target))
-    throw new UpstreamFailure('irc', `"${target}" is not a channel or nickname`, {
-      reason: 'invalid_request',
-      retry: 'never',
-    })
+  checkTarget(target)
   const command = `PRIVMSG ${target} :`
   const room = Math.min(MAX_TEXT_BYTES, MAX_LINE_BYTES - Buffer.byteLength(`:${prefix} ${command}`))
   return text
@@ -19,6 +21,14 @@ export function encodeText(target: string, text: string, prefix: string): readon
     .filter((line) => line.trim() !== '')
     .flatMap((line) => cutText(line, room))
     .map((line) => command + line)
+}
+
+function checkTarget(target: string): void {
+  if (/^[^\s,:\0][^\s,\0]*$/.test(target)) return
+  throw new UpstreamFailure('irc', `"${target}" is not a channel or nickname`, {
+    reason: 'invalid_request',
+    retry: 'never',
+  })
 }
 
 /** Cuts a line into pieces of so many bytes, at spaces where there are some, and never inside a character. */

@@ -14,6 +14,16 @@ export class FloodControl {
     this.#link = link
   }
 
+  /** Whether a line that matters little can go without delaying those that follow. */
+  tryTake(): boolean {
+    const now = this.#link.now()
+    const paidUntil = Math.max(this.#paidUntil, now) + INTERVAL_MS
+    // Keeps room for a message.
+    if (paidUntil - now > (BURST - 1) * INTERVAL_MS) return false
+    this.#paidUntil = paidUntil
+    return true
+  }
+
   async take(): Promise<void> {
     const now = this.#link.now()
     this.#paidUntil = Math.max(this.#paidUntil, now) + INTERVAL_MS

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { SerialQueue } from 'svc/sdk'
 import type { Connection, UpstreamFailure } from 'svc/sdk'
 import { runInBackground, toTlsOptions } from 'svc/channels'
-import type { Background, ChannelConnection, OutboundMessage, SentMessage } from 'svc/channels'
+import type { Background, ChannelConnection, Destination, OutboundMessage, SentMessage } from 'svc/channels'
 import type { Link } from './config.ts'
 import { decodeMessage } from './decode.ts'
-import { encodeText } from './encode.ts'
+import { encodeText, encodeTyping } from './encode.ts'
 import { failureOf, ircFailure } from './errors.ts'
 import { FloodControl } from './flood.ts'
 import { Registration } from './registration.ts'
@@ -35,6 +35,8 @@ interface Unconfirmed {
   readonly token: string
   readonly target: string
   readonly settled: PromiseWithResolvers<void>
+  /** The server's id of its first line, where the server shows the bot its own messages. */
+  id: string
 }
 
 class IrcSession implements ChannelConnection {
@@ -95,13 +97,22 @@ class IrcSession implements ChannelConnection {
   async send(message: OutboundMessage): Promise<SentMessage> {
     return await this.#queue.run(async () => {
       const { chatId: target } = message.to
-      for (const line of encodeText(target, message.text, this.#prefix)) {
+      const lines = encodeText(target, message.text, this.#prefix)
+      const unconfirmed = { token: randomUUID(), target, settled: Promise.withResolvers<void>(), id: '' }
+      // Who waits for the confirmation learns of a refusal that comes before.
+      unconfirmed.settled.promise.catch(() => undefined)
+      this.#unconfirmed = unconfirmed
+      for (const line of lines) {
         await this.#flood.take()
         this.#write(line)
       }
-      await this.#confirm(target)
-      return { id: '' }
+      return { id: await this.#confirm(unconfirmed) }
     })
+  }
+
+  async typing({ chatId }: Destination): Promise<void> {
+    const line = encodeTyping(chatId)
+    if (this.#registration.capabilities.has('message-tags') && this.#flood.tryTake()) this.#write(line)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -176,7 +187,7 @@ class IrcSession implements ChannelConnection {
     if (line.command === 'PRIVMSG' && !this.#isOwn(line.from)) return await this.#receive(line)
     if (line.command === 'PONG' && line.params.at(-1) === this.#unconfirmed?.token)
       return this.#unconfirmed?.settled.resolve()
-    if (this.#isOwn(line.from)) return this.#takeOwn(line)
+    if (this.#isOwn(line.from)) return this.#takeOwn(line, line.params[0] ?? '')
     this.#takeRefusal(line)
   }
 
@@ -196,10 +207,13 @@ class IrcSession implements ChannelConnection {
     }
   }
 
-  #takeOwn(line: IrcLine): void {
-    const [name = ''] = line.params
-    if (line.command === 'JOIN') this.#prefix = line.prefix
+  #takeOwn(line: IrcLine, name: string): void {
+    // Its length decides how much of a text fits into a line.
+    if (line.command === 'JOIN' || line.command === 'PRIVMSG') this.#prefix = line.prefix
     if (line.command === 'NICK') this.#registration.nick = name
+    const sent = this.#unconfirmed
+    if (line.command === 'PRIVMSG' && sent?.target.toLowerCase() === name.toLowerCase())
+      sent.id ||= line.tags.get('msgid') ?? ''
   }
 
   #takeRefusal(line: IrcLine): void {
@@ -219,9 +233,7 @@ class IrcSession implements ChannelConnection {
   }
 
   /** Servers do not acknowledge messages, but they answer a ping after what came before it. */
-  async #confirm(target: string): Promise<void> {
-    const unconfirmed = { token: randomUUID(), target, settled: Promise.withResolvers<void>() }
-    this.#unconfirmed = unconfirmed
+  async #confirm(unconfirmed: Unconfirmed): Promise<string> {
     const late = setTimeout(
       () => unconfirmed.settled.reject(ircFailure(`${this.#server} did not confirm in time`, 'timeout', 'later')),
       CONFIRM_MS,
@@ -229,6 +241,7 @@ class IrcSession implements ChannelConnection {
     try {
       this.#write(`PING ${unconfirmed.token}`)
       await unconfirmed.settled.promise
+      return unconfirmed.id
     } finally {
       clearTimeout(late)
       this.#unconfirmed = undefined

@@ -3,8 +3,8 @@ import { encodePlain } from './encode.ts'
 import { failureOf, ircFailure } from './errors.ts'
 import type { IrcLine } from './wire.ts'
 
-/** What the adapter can use. `echo-message` and the others are asked for where the server has them. */
-const WANTED = ['message-tags', 'server-time', 'account-tag', 'sasl']
+/** What the adapter can use. Each is asked for where the server has it. */
+const WANTED = ['message-tags', 'server-time', 'account-tag', 'echo-message', 'sasl']
 const MAX_NICK_TRIES = 5
 
 /** What happened to the registration with this line. */

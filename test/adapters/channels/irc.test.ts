@@ -30,7 +30,7 @@ const saslScript =
   (verdict: string) =>
   (line: string): readonly string[] => {
     if (line === 'CAP LS 302')
-      return [':s CAP * LS * :server-time batch', ':s CAP * LS :sasl=PLAIN account-tag message-tags']
+      return [':s CAP * LS * :server-time batch', ':s CAP * LS :sasl=PLAIN account-tag message-tags echo-message']
     if (line.startsWith('CAP REQ')) return [`:s CAP * ACK :${line.slice(9)}`]
     if (line === 'AUTHENTICATE PLAIN') return ['AUTHENTICATE +']
     if (line.startsWith('AUTHENTICATE')) return [verdict]
@@ -44,7 +44,7 @@ it('signs in with SASL, and tells accounts from nicknames', async () => {
   await using test = new TestLink(irc, { ...sasl, base_url: server.url, nickserv_password: 'nick-pass' })
   await using connection = await irc.open(test.link)
   const sent = server.lines.items
-  expect(sent).toContain('CAP REQ :message-tags server-time account-tag sasl')
+  expect(sent).toContain('CAP REQ :message-tags server-time account-tag echo-message sasl')
   expect(sent).toContain(`AUTHENTICATE ${Buffer.from('bot\0bot\0sasl-password').toString('base64')}`)
   expect(sent.some((line) => line.startsWith('PASS'))).toBe(false)
   server.write(
@@ -69,6 +69,22 @@ it('signs in with SASL, and tells accounts from nicknames', async () => {
     'PRIVMSG #room : two',
   ])
   await expect(connection.send(message('#a,#b', 'x'))).rejects.toMatchObject({ retry: 'never' })
+})
+
+it('says that it writes without using up its lines, and learns the ids of its messages', async () => {
+  const answer = saslScript(':s 903 bot :ok')
+  await using server = await IrcLineServer.start((line) =>
+    line.startsWith('PRIVMSG') ? [`@msgid=own-${line.length} :bot!bot@host ${line}`] : answer(line),
+  )
+  await using test = new TestLink(irc, { ...sasl, base_url: server.url }, () => 1000)
+  await using connection = await irc.open(test.link)
+  for (let n = 0; n < 10; n++) await connection.typing!({ chatId: '#room' })
+  await expect(connection.typing!({ chatId: '#room QUIT' })).rejects.toMatchObject({ retry: 'never' })
+  expect(await connection.send(message('#room', 'one'))).toEqual({ id: 'own-18' })
+  expect(server.lines.items.filter((line) => line.includes('TAGMSG'))).toEqual(
+    Array.from({ length: 4 }, () => '@+typing=active TAGMSG #room'),
+  )
+  expect(test.received).toEqual([])
 })
 
 it.each([

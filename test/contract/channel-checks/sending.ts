@@ -107,7 +107,7 @@ export const sending: readonly ChannelCheck[] = [
   {
     id: 'typing',
     title: 'the typing indicator is shown in the chat',
-    applies: ({ adapter }) => adapter.capabilities.typing !== undefined,
+    applies: ({ adapter, platform }) => adapter.capabilities.typing !== undefined && !platform.hidesTyping,
     async run(stage) {
       await stage.open()
       await stage.platform.deliver({ text: 'a question' })

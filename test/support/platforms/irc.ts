@@ -20,6 +20,7 @@ export class NgircdPlatform implements FakePlatform {
   readonly chats = { direct: 'ada', group: ROOM }
   readonly person = 'ada'
   readonly faults: ReadonlySet<PlatformFault['kind']> = new Set()
+  readonly hidesTyping = true
   readonly typing: readonly string[] = []
   readonly reactions = []
   readonly violations: readonly string[] = []
