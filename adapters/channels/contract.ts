@@ -45,5 +45,6 @@ export { signContent, verifySecret, verifySignature, verifyTimestamp } from './w
 export type { SignatureScheme } from './webhook-signature.ts'
 export { JsonSocket, keepAlive, pause, within } from './json-socket.ts'
 export type { FrameHandler, FrameWork, SocketEnd } from './json-socket.ts'
+export { readUntil } from './read-until.ts'
 export { RecentMap } from './recent-map.ts'
 export { SavedPosition } from './saved-position.ts'

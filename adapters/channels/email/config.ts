@@ -8,8 +8,8 @@ export const ADDRESS = /^[^\s@<>,;:"()[\]\\]+@[^\s@<>,;:"()[\]\\]+$/
 export const config = v.object({
   base_url: v.pipe(
     v.string(),
-    v.regex(/^imaps:\/\/[^/?#@\s]+\/?$/i, 'an address such as imaps://imap.example.org'),
-    v.description('The IMAP server, with TLS: `imaps://` and port 993 if there is no other.'),
+    v.regex(/^imaps?:\/\/[^/?#@\s]+\/?$/i, 'an address such as imaps://imap.example.org'),
+    v.description('The IMAP server: `imaps://` (TLS, port 993) or `imap://` (STARTTLS, port 143).'),
   ),
   smtp_url: v.pipe(
     v.string(),

@@ -7,6 +7,7 @@ import type { Link } from './config.ts'
 import { decodeMail } from './decode.ts'
 import type { Position } from './decode.ts'
 import { imapFailure } from './errors.ts'
+import { requestTls } from './start-tls.ts'
 
 const CONNECT_MS = 30_000
 /** Servers end IDLE after half an hour at the latest. */
@@ -28,10 +29,13 @@ export class Mailbox implements AsyncDisposable {
   #arrived = Promise.withResolvers<void>()
 
   static async open(link: Link): Promise<Mailbox> {
-    const { hostname: host, port: given } = new URL(link.config.base_url)
-    const port = Number(given) || 993
-    const mailbox = new Mailbox(link, await link.connect({ host, port }), host, port)
-    await mailbox.#connect()
+    const { hostname: host, port: given, protocol } = new URL(link.config.base_url)
+    const isSecure = protocol === 'imaps:'
+    const port = Number(given) || (isSecure ? 993 : 143)
+    const socket = await link.connect({ host, port })
+    if (!isSecure) await requestTls(link, socket, host)
+    const mailbox = new Mailbox(link, socket, host, port)
+    await mailbox.#connect(isSecure)
     return mailbox
   }
 
@@ -109,10 +113,12 @@ export class Mailbox implements AsyncDisposable {
     this.end()
   }
 
-  async #connect(): Promise<void> {
+  async #connect(greets: boolean): Promise<void> {
     try {
       await this.#guard(async () => {
-        await this.#client.connect()
+        const connected = this.#client.connect()
+        if (!greets) this.#greetItself()
+        await connected
         await this.#client.mailboxOpen(this.#link.config.folder)
         await this.#position()
       })
@@ -120,6 +126,12 @@ export class Mailbox implements AsyncDisposable {
       this.end()
       throw error
     }
+  }
+
+  /** After STARTTLS the server waits for a command, and the library for the greeting that came before. */
+  #greetItself(): void {
+    const { socket } = this.#client as unknown as { readonly socket: Socket }
+    socket.once('secureConnect', () => socket.unshift(Buffer.from('* OK ready\r\n')))
   }
 
   async #take({ uid, size = 0, internalDate }: FetchMessageObject, uidValidity: string): Promise<void> {
@@ -132,7 +144,8 @@ export class Mailbox implements AsyncDisposable {
     if ('message' in outcome) await this.#link.receive(outcome.message)
     else log.info(`mail ${uid} is not answered: ${outcome.dropped}`)
     if ('isBroken' in outcome) flags.push(FAILED)
-    await this.#link.state.write(POSITION, JSON.stringify({ uidValidity, uid }))
+    const at = internalDate === undefined ? this.#link.now() : new Date(internalDate).getTime()
+    await this.#link.state.write(POSITION, JSON.stringify({ uidValidity, uid, at }))
     await this.#client.messageFlagsAdd(String(uid), flags, { uid: true })
     this.#link.heard()
   }
@@ -152,16 +165,29 @@ export class Mailbox implements AsyncDisposable {
     }
   }
 
-  /** Of the last mail that was handed over. What is there at first, or after the folder was made anew, is history. */
+  /** Of the last mail that was handed over. What is there at first is history. */
   async #position(): Promise<Position> {
     const stored: unknown = readJson((await this.#link.state.read(POSITION)) ?? 'null')
     const uidValidity = this.#uidValidity
     if (isObject(stored) && stored['uidValidity'] === uidValidity && typeof stored['uid'] === 'number')
       return { uidValidity, uid: stored['uid'] }
-    const mailbox = this.#client.mailbox
-    const position = { uidValidity, uid: mailbox === false ? 0 : mailbox.uidNext - 1 }
-    await this.#link.state.write(POSITION, JSON.stringify(position))
+    const at = isObject(stored) && typeof stored['at'] === 'number' ? stored['at'] : undefined
+    const position = { uidValidity, uid: at === undefined ? this.#lastUid : await this.#lastBefore(at) }
+    await this.#link.state.write(POSITION, JSON.stringify({ ...position, at: at ?? this.#link.now() }))
     return position
+  }
+
+  /** The server numbered the folder anew: before the first mail that came since and that nobody read. */
+  async #lastBefore(at: number): Promise<number> {
+    this.#link.log.info('the mail server numbered the folder anew; what came since the last mail is read')
+    const unread = await this.#client.search({ seen: false, since: new Date(at) }, { uid: true })
+    if (!unread || unread.length === 0) return this.#lastUid
+    const mails = await this.#client.fetchAll(unread.join(','), { uid: true, internalDate: true }, { uid: true })
+    const fresh = mails.filter(({ internalDate }) => new Date(internalDate ?? 0).getTime() >= at)
+    return Math.min(this.#lastUid, ...fresh.map(({ uid }) => uid - 1))
+  }
+  get #lastUid(): number {
+    return this.#client.mailbox === false ? 0 : this.#client.mailbox.uidNext - 1
   }
   get #uidValidity(): string {
     return this.#client.mailbox === false ? '' : String(this.#client.mailbox.uidValidity)

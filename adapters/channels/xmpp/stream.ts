@@ -1,11 +1,9 @@
-import { EventEmitter, once } from 'node:events'
-import type { Socket } from 'node:net'
+import { EventEmitter } from 'node:events'
 import { UpstreamFailure } from 'svc/sdk'
 import type { Connection } from 'svc/sdk'
-import { toTlsOptions } from 'svc/channels'
+import { readUntil, toTlsOptions } from 'svc/channels'
 import type { Link } from './config.ts'
 
-const MAX_GREETING_CHARS = 65_536
 const TLS = 'urn:ietf:params:xml:ns:xmpp-tls'
 
 /** An encrypted connection to the server. Without encryption no password is sent. */
@@ -16,14 +14,15 @@ export async function connectTo(link: Link, domain: string): Promise<Connection>
   if (protocol === 'xmpps:')
     return await link.connect({ host, port: Number(port) || 5223, tls: { ...tls, alpn: ['xmpp-client'] } })
   const plain = await link.connect({ host, port: Number(port) || 5222 })
+  const within = { system: 'xmpp', signal: link.signal }
   try {
     plain.write(
       `<?xml version='1.0'?><stream:stream to='${domain}' version='1.0' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>`,
     )
-    const features = await readUntil(plain as Socket, '</stream:features>', link.signal)
+    const features = await readUntil(plain, (text) => text.includes('</stream:features>'), within)
     if (!features.includes(TLS)) throw failed(`${host} does not offer STARTTLS`)
     plain.write(`<starttls xmlns='${TLS}'/>`)
-    const answer = await readUntil(plain as Socket, '>', link.signal)
+    const answer = await readUntil(plain, (text) => text.includes('>'), within)
     if (!/^\s*<proceed\b/.test(answer)) throw failed(`${host} refused STARTTLS`)
     return await link.startTls(plain, tls)
   } catch (error) {
@@ -32,20 +31,8 @@ export async function connectTo(link: Link, domain: string): Promise<Connection>
   }
 }
 
-async function readUntil(socket: Socket, end: string, signal: AbortSignal): Promise<string> {
-  let text = ''
-  while (!text.includes(end)) {
-    const chunk: unknown = socket.read()
-    if (chunk instanceof Uint8Array) text += Buffer.from(chunk).toString('utf8')
-    else if (socket.readableEnded || socket.destroyed) throw failed('the server closed the connection', 'later')
-    else await Promise.race([once(socket, 'readable', { signal }), once(socket, 'end', { signal })])
-    if (text.length > MAX_GREETING_CHARS) throw failed('the server sent too much before the encryption')
-  }
-  return text
-}
-
-function failed(message: string, retry: 'never' | 'later' = 'never'): UpstreamFailure {
-  return new UpstreamFailure('xmpp', message, { reason: 'network', retry })
+function failed(message: string): UpstreamFailure {
+  return new UpstreamFailure('xmpp', message, { reason: 'network', retry: 'never' })
 }
 
 /** The connection in the form in which the library makes its own. */

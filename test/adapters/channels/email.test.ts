@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { v7 as uuid } from 'uuid'
 import { afterAll, describe, expect, it } from 'vitest'
 import email from '../../../adapters/channels/email/adapter.ts'
@@ -83,6 +86,49 @@ it('answers in the thread, over STARTTLS, and says that it is an answer', async 
       connection.send({ id, to: { chatId }, text: 'x', plainText: 'x', attachments: [] }),
     ).rejects.toMatchObject({ retry: 'never' })
   await expect.poll(() => test.connections).toBe(1)
+})
+
+it('reads what came meanwhile when the server numbered the folder anew', async () => {
+  await using platform = await MailPlatform.start(await dovecot.get())
+  await platform.deliver({ text: 'history' })
+  // A second before what comes next: mail servers count in seconds.
+  await using test = new TestLink(email, platform.config, () => Date.now() - 1000)
+  const first = await email.open(test.link)
+  await platform.deliver({ text: 'read' })
+  await test.waitForReceived(1)
+  await expect.poll(() => JSON.parse(test.state.get('position') ?? '{}').uid).toBe(2)
+  await first[Symbol.asyncDispose]()
+  await platform.deliver({ text: 'meanwhile' })
+  const { at } = JSON.parse(test.state.get('position') ?? '{}')
+  test.state.set('position', JSON.stringify({ uidValidity: '1', uid: 900, at }))
+  await using _second = await email.open(test.renew())
+  expect((await test.waitForReceived(2)).map(({ text }) => text)).toEqual(['read', 'meanwhile'])
+})
+
+it.each([
+  ['does not offer STARTTLS', '* OK hello\r\n', 'svc1 BAD what\r\n'],
+  ['does not begin with a sign-in', '* PREAUTH hello\r\n', ''],
+  ['sent more than its answer', '* OK hello\r\n', 'svc1 OK go\r\n* OK injected\r\n'],
+])('sends no password to a server that %s', async (reason, greeting, answer) => {
+  const heard: string[] = []
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', (data) => {
+      heard.push(String(data))
+      socket.write(answer)
+    })
+    socket.write(greeting)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const config = { address: 'bot@svc.test', token: 'password', smtp_url: 'smtp://127.0.0.1' }
+  await using test = new TestLink(email, { ...config, base_url: `imap://127.0.0.1:${port}` })
+  await expect(email.open(test.link)).rejects.toMatchObject({
+    message: expect.stringContaining(reason),
+    retry: 'never',
+  })
+  expect(heard.join('')).not.toMatch(/LOGIN|AUTH/)
+  server.close()
 })
 
 describe('Authentication-Results', () => {

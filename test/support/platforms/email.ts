@@ -18,10 +18,12 @@ const NOBODY = 65_534
 
 export interface Dovecot extends AsyncDisposable {
   readonly port: number
+  /** Encrypted after STARTTLS. */
+  readonly startTlsPort: number
   readonly folder: string
 }
 export async function startDovecot(): Promise<Dovecot> {
-  const [port = 0] = await freePorts(1)
+  const [port = 0, startTlsPort = 0] = await freePorts(2)
   const server = await startServer('dovecot-imapd', async (folder) => {
     const file = (name: string): string => join(folder, name)
     const { key, cert } = localCertificate()
@@ -55,7 +57,7 @@ service anvil {
 }
 service imap-login {
   inet_listener imap {
-    port = 0
+    port = ${startTlsPort}
   }
   inet_listener imaps {
     port = ${port}
@@ -66,7 +68,7 @@ service imap-login {
     )
     return { command: '/usr/sbin/dovecot', args: ['-F', '-c', file('dovecot.conf')], port }
   })
-  return { port, folder: server.folder, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  return { port, startTlsPort, folder: server.folder, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
 /** Dovecot with a mailbox of its own, an SMTP server, and a line between the adapter and Dovecot that can be cut. */
@@ -102,7 +104,7 @@ export class MailPlatform implements FakePlatform {
       await mkdir(join(folder, name), { recursive: true })
       await chown(join(folder, name), NOBODY, NOBODY)
     }
-    const line = await CutLine.start(dovecot.port)
+    const line = await CutLine.start(options.startTls ? dovecot.startTlsPort : dovecot.port)
     const platform = new MailPlatform(user, folder, line, options.startTls ?? false)
     await platform.#listen()
     const { port } = platform.#smtp.server.address() as AddressInfo
@@ -114,7 +116,11 @@ export class MailPlatform implements FakePlatform {
   private constructor(user: string, folder: string, line: CutLine, startTls: boolean) {
     this.#folder = folder
     this.#line = line
-    const base = { base_url: `imaps://127.0.0.1:${line.port}`, address: user, ca: localCertificate().cert }
+    const base = {
+      base_url: `${startTls ? 'imap' : 'imaps'}://127.0.0.1:${line.port}`,
+      address: user,
+      ca: localCertificate().cert,
+    }
     this.config = { ...base, token: PASSWORD }
     this.wrongConfig = { ...base, token: 'wrong-password' }
     this.#smtp = new SMTPServer({
