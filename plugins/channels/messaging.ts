@@ -40,6 +40,7 @@ import { Bindings } from './routing/bindings.ts'
 import { Conversations } from './routing/conversations.ts'
 import { Router } from './routing/router.ts'
 import { RoutingStore } from './routing/store.ts'
+import { ThreadOwners } from './routing/thread-owners.ts'
 
 export interface MessagingDeps extends Pick<
   PluginContext<Settings, Tokens, Tokens>,
@@ -75,6 +76,8 @@ export class Messaging {
   readonly router: Router
   readonly #deps: MessagingDeps
   readonly #notices: Notices
+  readonly #owners: ThreadOwners
+  readonly #routingStore: RoutingStore
   /** By account: a chat that no agent answers. */
   readonly #unanswered = new Map<string, string>()
 
@@ -95,7 +98,10 @@ export class Messaging {
     this.pairing = new Pairing({ audit, vault, clock, settings: config, store: new PairingStore(db) })
     const routing = new RoutingStore(db)
     this.bindings = new Bindings({ store: routing, audit, maxBindings: config.max_bindings, now: nowIso })
-    this.conversations = new Conversations({ store: routing, now: nowIso })
+    this.#routingStore = routing
+    this.#owners = new ThreadOwners({ store: routing, now })
+    const forgotten = (): void => this.#owners.forgetAll()
+    this.conversations = new Conversations({ store: routing, now: nowIso, forgotten })
     this.router = new Router({ ...deps, ...this.#routing(), defaultAgent: config.default_agent })
     const store = new InboxStore(db)
     this.#notices = new Notices({ ...common, outbox: this.outbox, inbox: store })
@@ -105,7 +111,7 @@ export class Messaging {
       store,
       owners: new OwnerStore(db),
       home: leaseHolder(deps.daemon.config()),
-      admission: new AdmissionControl({ pairing: this.pairing, now, settings: config }),
+      admission: new AdmissionControl({ pairing: this.pairing, router: this.router, now, settings: config }),
       messages: counters.received,
       isUrgent: (account, message) => isUrgentCommand(account, message.text),
       handle: (row) => handler.handle(row),
@@ -116,7 +122,7 @@ export class Messaging {
   }
   #routing() {
     const { bindings, conversations } = this
-    return { bindings, conversations }
+    return { bindings, conversations, owners: this.#owners }
   }
   #createHandler(
     common: MessagingDeps & {
@@ -150,6 +156,8 @@ export class Messaging {
     const { retention_days: days } = this.#deps.config
     await this.inbox.deleteOld(days)
     await this.outbox.deleteOld(days)
+    const now = toIso((this.#deps.clock ?? systemClock).now())
+    await this.#routingStore.commit([this.#routingStore.deleteThreadOwners(now)])
   }
   /** Lets another daemon on the database go on with what is left. */
   async close(): Promise<void> {

@@ -50,6 +50,10 @@ export const AccountSettings = v.object({
   rate_limit_per_user: count('Messages a person may send in a minute; 0 for no limit.', 10_000),
   rate_limit_per_minute: count('Messages of everybody together in a minute; 0 for no limit.', 100_000),
   threading: v.exactOptional(v.pipe(v.boolean(), v.description('Answers in a thread where the platform has them.'))),
+  thread_follow_secs: count(
+    'Seconds for which an agent goes on answering in a thread without being mentioned again; 0: mention it each time.',
+    86_400,
+  ),
   output_format: choice('Markup of the answers, instead of that of the platform.', ['native', 'markdown', 'plain']),
   streaming: v.exactOptional(
     v.pipe(v.boolean(), v.description('Shows answers while they are written, where messages can be edited.')),

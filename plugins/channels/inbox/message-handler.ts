@@ -78,6 +78,7 @@ export class MessageHandler {
     if (!agent) return this.#sayNobodyAnswers(received, missing)
     unanswered(account, undefined)
     await this.#sayMissing(received, agent, missing)
+    await router.follow(account, row.message, row.standing, agent)
     const attachments = await this.#readAttachments(received, agent)
     if ('outcome' in attachments) return attachments
     return this.#orLater(async () => {

@@ -1,6 +1,7 @@
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Account } from '../accounts/account.ts'
 import { isCommandText } from '../commands/text.ts'
+import type { Router } from '../routing/router.ts'
 import { readCode } from './pairing.ts'
 import type { Pairing } from './pairing.ts'
 import { withDefaults } from './defaults.ts'
@@ -11,6 +12,7 @@ import { SlidingWindow } from './sliding-window.ts'
 
 export interface AdmissionDeps {
   readonly pairing: Pick<Pairing, 'find' | 'redeem'>
+  readonly router: Pick<Router, 'isFollowed'>
   readonly now: () => number
   readonly settings: { readonly message_chars: number; readonly notices_per_minute: number }
 }
@@ -53,7 +55,7 @@ export class AdmissionControl {
     const pairing = await this.#pair(account, message, standing)
     if (pairing) return pairing
     if (standing === 'nobody') return refused('stranger', this.#introduce(account, message))
-    const policy = this.#checkPolicy(account, message, standing)
+    const policy = await this.#checkPolicy(account, message, standing)
     if (policy) return policy
     return this.#checkLimits(account, message) ?? { verdict: 'accepted', standing }
   }
@@ -88,7 +90,7 @@ export class AdmissionControl {
     return this.#rates.take(`notices\u0000${placeOf(account)}`, limit) ? notice : undefined
   }
 
-  #checkPolicy(account: Account, message: InboundMessage, standing: Standing): Admission | undefined {
+  async #checkPolicy(account: Account, message: InboundMessage, standing: Standing): Promise<Admission | undefined> {
     const { dm_policy: dm, group_policy: group, allowed_chats: chats } = withDefaults(account.settings)
     if (message.chat.kind === 'direct') {
       if (dm === 'ignore' || (dm === 'allowed_only' && standing === 'anybody')) return refused('policy')
@@ -97,8 +99,11 @@ export class AdmissionControl {
     if (chats.length > 0 && !chats.includes('*') && !chats.includes(message.chat.id)) return refused('chat')
     if (group === 'ignore') return refused('policy')
     if (group === 'commands_only' && !isCommandText(message.text)) return refused('policy')
-    if (group === 'mention_only' && !this.#isMentioned(account, message)) return refused('policy')
+    if (group === 'mention_only' && !(await this.#isMeant(account, message, standing))) return refused('policy')
     return undefined
+  }
+  async #isMeant(account: Account, message: InboundMessage, standing: Standing): Promise<boolean> {
+    return this.#isMentioned(account, message) || this.#deps.router.isFollowed(account, message, standing)
   }
   #isMentioned({ settings }: Account, { mentionsBot, text }: InboundMessage): boolean {
     if (mentionsBot) return true

@@ -17,6 +17,8 @@ export interface Conversation {
 export interface ConversationsDeps {
   readonly store: RoutingStore
   readonly now: () => string
+  /** Told that an agent was removed. */
+  readonly forgotten?: () => void
 }
 
 const MAX_CACHED = 10_000
@@ -89,6 +91,7 @@ export class Conversations {
     const written = (): void => {
       this.#sessions.clear()
       this.#chosen.clear()
+      this.#deps.forgotten?.()
     }
     return this.#deps.store.forgetAgent(agentId).map((statement) => ({ ...statement, written }))
   }

@@ -33,4 +33,16 @@ export const routingMigrations: readonly Migration[] = [
       );
     `,
   },
+  {
+    id: '311-thread-owner',
+    sql: `CREATE TABLE channels_thread_owner (
+      channel TEXT NOT NULL,
+      account TEXT NOT NULL,
+      chat TEXT NOT NULL,
+      thread TEXT NOT NULL,
+      agent_id TEXT NOT NULL,
+      until TEXT NOT NULL,
+      PRIMARY KEY (channel, account, chat, thread)
+    )`,
+  },
 ]

@@ -3,15 +3,19 @@ import type { InboundMessage } from 'svc/channels'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Account } from '../accounts/account.ts'
 import type { Standing } from '../policies/people.ts'
+import { withDefaults } from '../policies/defaults.ts'
 import { placeOf } from './bindings.ts'
 import type { Bindings } from './bindings.ts'
 import { toConversation } from './conversations.ts'
 import type { Conversations } from './conversations.ts'
+import { firstName, isAddressed } from './thread-owners.ts'
+import type { ThreadOwners } from './thread-owners.ts'
 
 export interface RouterDeps {
   readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
   readonly bindings: Bindings
   readonly conversations: Conversations
+  readonly owners: ThreadOwners
   /** Name or id of the agent that answers where nothing else says so. */
   readonly defaultAgent: string | undefined
 }
@@ -24,7 +28,7 @@ export class Router {
   }
 
   /**
-   * The agent that somebody chose in the chat, that of the most specific binding, that of the account, the one that the
+   * The agent that the message begins with, the one that somebody chose in the chat, the one that answers in the thread, that of the most specific binding, that of the account, the one that the
    * message names, the default one: the first of these that exists and takes this channel.
    */
   async route(
@@ -44,6 +48,34 @@ export class Router {
     const agent = await this.#find(account, message, standing, (name) => missing.push(name))
     return { agent, missing }
   }
+  /** The agent that a message begins with, as in `@researcher look`: it answers this message only. */
+  async addressed(account: Account, message: InboundMessage, standing: Standing): Promise<Agent | undefined> {
+    const name = firstName(message.text)
+    return name === undefined ? undefined : this.choosable(account, message, standing, name)
+  }
+  /** Whether a message in a thread is for the agent that answers there, although it does not mention the bot. */
+  async isFollowed(account: Account, message: InboundMessage, standing: Standing): Promise<boolean> {
+    if (withDefaults(account.settings).thread_follow_secs === 0) return false
+    const owner = await this.#deps.owners.find(toConversation(account, message))
+    if (owner === undefined) return false
+    return !isAddressed(message.text) || (await this.addressed(account, message, standing)) !== undefined
+  }
+  /** The agent that answers in a thread goes on answering there. Another one that was addressed does not take it over. */
+  async follow(
+    account: Account,
+    message: InboundMessage,
+    standing: Exclude<Standing, 'nobody'>,
+    agent: Agent,
+  ): Promise<void> {
+    const { thread_follow_secs: seconds } = withDefaults(account.settings)
+    if (message.chat.kind !== 'group' || message.threadId === undefined || seconds === 0) return
+    const { owners } = this.#deps
+    const conversation = toConversation(account, message)
+    const owner = await owners.find(conversation)
+    const isGuest = owner !== undefined && owner !== agent.id && firstName(message.text) !== undefined
+    const isOneTime = isGuest && (await this.addressed(account, message, standing))?.id === agent.id
+    if (!isOneTime) await owners.claim(conversation, agent.id, seconds)
+  }
   /** Names that bindings and the account give, of agents that do not exist. */
   async missingOf(account: Account): Promise<readonly string[]> {
     const bound = (await this.#deps.bindings.list()).filter(
@@ -62,10 +94,14 @@ export class Router {
     standing: Exclude<Standing, 'nobody'>,
     missing: (name: string) => void,
   ): Promise<Agent | undefined> {
-    const { conversations } = this.#deps
-    const chosen = await conversations.chosen(toConversation(account, message))
-    const found = chosen === undefined ? undefined : await this.#usable(chosen, account.channel)
-    if (found) return found
+    const addressed = await this.addressed(account, message, standing)
+    if (addressed) return addressed
+    const { conversations, owners } = this.#deps
+    const conversation = toConversation(account, message)
+    for (const id of [await conversations.chosen(conversation), await owners.find(conversation)]) {
+      const found = await this.#usable(id, account.channel)
+      if (found) return found
+    }
     for (const name of await this.#candidates(account, message)) {
       const agent = await this.#named(name)
       if (!agent) missing(name)

@@ -5,6 +5,7 @@ import type { Conversation } from './conversations.ts'
 
 const Session = v.object({ session_id: v.string() })
 const Chosen = v.object({ agent_id: v.string() })
+const Owner = v.object({ agent_id: v.string(), until: v.string() })
 const Chat = v.object({ chat: v.string(), thread: v.string(), kind: v.string(), title: v.string() })
 export type KnownChat = v.InferOutput<typeof Chat>
 
@@ -65,6 +66,19 @@ export class RoutingStore {
       VALUES (${channel}, ${account}, ${chat}, ${thread}, ${agentId})
       ON CONFLICT (channel, account, chat, thread) DO UPDATE SET agent_id = excluded.agent_id`
   }
+  async threadOwner({ channel, account, chat, thread }: Conversation) {
+    const row = await this.#db.one`SELECT agent_id, until FROM channels_thread_owner
+      WHERE channel = ${channel} AND account = ${account} AND chat = ${chat} AND thread = ${thread}`
+    return v.parse(v.optional(Owner), row)
+  }
+  claimThread({ channel, account, chat, thread }: Conversation, agentId: string, until: string): Statement {
+    return this.#db.sql`INSERT INTO channels_thread_owner (channel, account, chat, thread, agent_id, until)
+      VALUES (${channel}, ${account}, ${chat}, ${thread}, ${agentId}, ${until})
+      ON CONFLICT (channel, account, chat, thread) DO UPDATE SET agent_id = excluded.agent_id, until = excluded.until`
+  }
+  deleteThreadOwners(before: string): Statement {
+    return this.#db.sql`DELETE FROM channels_thread_owner WHERE until < ${before}`
+  }
   /** Newest first. */
   async chatsOf(agentId: string, channel: string, account: string): Promise<readonly KnownChat[]> {
     const rows = await this.#db.all`SELECT chat, thread, kind, title FROM channels_conversation
@@ -76,6 +90,7 @@ export class RoutingStore {
     return [
       this.#db.sql`DELETE FROM channels_conversation WHERE agent_id = ${agentId}`,
       this.#db.sql`DELETE FROM channels_chosen_agent WHERE agent_id = ${agentId}`,
+      this.#db.sql`DELETE FROM channels_thread_owner WHERE agent_id = ${agentId}`,
     ]
   }
   async commit(statements: readonly Statement[]): Promise<void> {

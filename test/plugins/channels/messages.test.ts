@@ -306,6 +306,31 @@ describe('bindings', () => {
   })
 })
 
+describe('a thread', () => {
+  it('goes on with the agent that was addressed there; another one answers only the message that names it', async () => {
+    const { write, chat, texts } = newChat('group')
+    await test.spawn('guest', 'channels = ["test_*"]')
+    const inThread = { chat, threadId: 't-7' }
+    test.model.answer('one', 'two', 'by the guest', 'three')
+    await write('not for the bot', inThread)
+    await write('first', { ...inThread, mentionsBot: true })
+    await texts(1)
+    await write('second', inThread)
+    await write('@bob what do you think?', inThread)
+    await write('in another thread', { chat, threadId: 't-8' })
+    await write('outside', { chat })
+    await write('@guest your turn', inThread)
+    await write('third', inThread)
+    expect(await texts(4)).toEqual(['one', 'two', 'by the guest', 'three'])
+    const asked = test.model.requests.slice(-4).map(({ turns }) => JSON.stringify(turns))
+    expect(asked[2]).not.toContain('second')
+    expect(asked[3]).toContain('second')
+    expect(asked.join()).not.toMatch(/not for the bot|what do you think|another thread|outside/)
+    await write('/status', { ...inThread, mentionsBot: true })
+    expect((await texts(5))[4]).toContain('Agent: helper')
+  })
+})
+
 describe('the outbox', () => {
   const never = () =>
     new UpstreamFailure('test_chat', 'blocked by the user', { reason: 'invalid_request', retry: 'never' })
