@@ -6,7 +6,7 @@ import type { AcceptedTurn, TurnRequest, TurnResult } from '../../chat/contract.
 import type { DeliveryView } from './answers/delivery.ts'
 import type { AdmittedRequest } from './gate.ts'
 import type { InboundDeps } from './routes.ts'
-import { readAgentName } from './schema.ts'
+import { readAgentName } from './agent-name.ts'
 import type { AgentCall, AgentCallResult } from './schema.ts'
 
 type Call = v.InferOutput<typeof AgentCall>

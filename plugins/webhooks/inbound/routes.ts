@@ -5,9 +5,8 @@ import type { AnyRoute, Hooks } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, Turns } from '../../chat/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
-import { HookReceived } from '../contract.ts'
 import type { InboundGate } from './gate.ts'
-import { AgentCall, AgentCallResult, readAgentName, Wake, WakeResult } from './schema.ts'
+import { AgentCall, AgentCallResult, Wake, WakeResult } from './schema.ts'
 import type { AnswerDelivery } from './answers/delivery.ts'
 import type { WakeHandler } from './wake-handler.ts'
 
@@ -41,7 +40,8 @@ export function inboundRoutes(deps: InboundDeps): readonly AnyRoute[] {
   return [wakeRoute(deps), agentRoute(deps)]
 }
 
-function wakeRoute({ gate, wakes, hooks, maxBytes, background }: InboundDeps): AnyRoute {
+function wakeRoute(deps: InboundDeps): AnyRoute {
+  const { gate, maxBytes } = deps
   return defineRoute({
     method: 'POST',
     path: '/api/hooks/wake',
@@ -64,17 +64,8 @@ function wakeRoute({ gate, wakes, hooks, maxBytes, background }: InboundDeps): A
     },
     async handle(input) {
       const admitted = await gate.admit(input.body, input, input.effectId ?? randomUUID(), 'wake')
-      const body = parse(Wake, readJsonBody(input.body), 'body')
-      const { text, mode } = body
-      const id = admitted.effectId
-      const handler = await wakes()
-      const outcome = await handler.receive(admitted, { agent: readAgentName(body), mode, text })
-      if (outcome === 'duplicate') return { status: 'accepted' as const, mode, id, duplicate: true as const }
-      background(async () => {
-        await hooks.emit(HookReceived, { id, mode, text })
-        if (mode === 'now') await handler.flush(false)
-      })
-      return { status: 'accepted' as const, mode, id }
+      const { takeWake } = await import('./wake-call.ts')
+      return takeWake(deps, admitted, parse(Wake, readJsonBody(input.body), 'body'))
     },
   })
 }

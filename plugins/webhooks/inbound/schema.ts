@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { Refusal } from 'svc/sdk'
 
 const agentName = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256)))
 /**
@@ -7,16 +6,6 @@ const agentName = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empt
  * here.
  */
 const agentFields = { agent: agentName, agent_id: agentName, agent_name: agentName }
-/** The agent a request names. Throws `invalid_request` when it names two. */
-export function readAgentName(body: { readonly [K in keyof typeof agentFields]?: string | undefined }):
-  | string
-  | undefined {
-  const given = [body.agent, body.agent_id, body.agent_name].filter((name) => name !== undefined)
-  if (new Set(given).size > 1)
-    throw new Refusal('invalid_request', 'agent: agent, agent_id and agent_name differ; give one of them')
-  return given[0]
-}
-
 export const Wake = v.object({
   text: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4_096)),
   mode: v.optional(v.picklist(['now', 'next_heartbeat']), 'now'),
