@@ -118,7 +118,9 @@ function statusRows(status, source, { has_token: hasSecrets }) {
 
 function buttons(view, account, finish) {
   const { name, available } = view
-  const { account_id: id, enabled, source, sign_in: hasSignIn } = account
+  const { account_id: id, enabled, source, status } = account
+  // Without its package there is nothing to sign in with: the error says so.
+  const hasSignIn = account.sign_in && status.state !== 'missing_dependency'
   const target = { name, title: view.display_name, id }
   const isFile = source === 'file'
   const actions = [

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { UpstreamFailure } from 'svc/sdk'
-import type { QrStep } from 'svc/channels'
+import type { ConnectionEnd, QrStep } from 'svc/channels'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
@@ -27,10 +27,15 @@ beforeAll(async () => {
     usesSignIn: ({ depth }) => depth === 7,
     async open(link) {
       const connection = await open(link)
+      const disposed = Promise.withResolvers<ConnectionEnd>()
       return {
         ...connection,
+        closed: Promise.race([connection.closed, disposed.promise]),
         send: (message) => (refusal ? Promise.reject(refusal) : connection.send(message)),
-        [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+        async [Symbol.asyncDispose]() {
+          disposed.resolve({ retry: 'later', reason: 'disposed' })
+          await connection[Symbol.asyncDispose]()
+        },
       }
     },
   })
@@ -38,7 +43,11 @@ beforeAll(async () => {
   host = await startHost({
     plugins: [...turnPlugins, 'webchat', 'system', 'channels', fileURLToPath(new URL('test-channel', import.meta.url))],
     memory: true,
-    config: { api_key: KEY, plugins: { watch: false }, channels: { signal: { enabled: false, agent_name: 'ada' } } },
+    config: {
+      api_key: KEY,
+      plugins: { watch: false, drain_ms: 200 },
+      channels: { signal: { enabled: false, agent_name: 'ada' } },
+    },
   })
 })
 afterAll(async () => {
@@ -140,13 +149,13 @@ it('tests it, shows what could not be sent, and sends it again', async () => {
   expect(tab.complaints).toEqual([])
 })
 
-it('follows a lost connection and a reload of the plugin, without being asked', async () => {
+it('follows a lost connection and a reload of its plugin, without being asked', async () => {
   await using tab = await openChannel()
   const { page } = tab
   const account = page.getByRole('region', { name: 'Account' })
   await page.getByText('Live', { exact: true }).waitFor()
   const opened = platform.nextOpen()
-  await host.app.daemon.reload('channels')
+  await host.app.daemon.reload('channel-test-chat')
   await opened
   await account.getByText('connected', { exact: true }).waitFor()
   platform.close({ retry: 'never', reason: 'the account was closed' })

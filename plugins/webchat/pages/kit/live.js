@@ -1,6 +1,6 @@
 import { follow } from './api.js'
 
-const MIN_PAUSE_MS = 1000
+const MIN_PAUSE_MS = 400
 const RETRY_MS = 3000
 
 /**
