@@ -9,7 +9,7 @@ import type { Clock } from '../clock.ts'
 import type { AdmissionControl, RefusalReason } from '../policies/admission.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import type { Standing } from '../policies/people.ts'
-import { InboxLanes } from './lanes.ts'
+import { ConversationQueues } from './conversation-queues.ts'
 import { OwnerLease } from './owners/lease.ts'
 import type { OwnerStore } from './owners/store.ts'
 import type { InboxRow } from './schema.ts'
@@ -18,7 +18,7 @@ import type { InboxFilter, InboxStore } from './store.ts'
 const HOUR_MS = 3_600_000
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
-/** The end of the lane of commands that are answered at once. */
+/** The end of the queue of commands that are answered at once. */
 const URGENT = '\u0000command'
 
 /** What became of a message that somebody worked on. */
@@ -66,8 +66,8 @@ export class Inbox {
   readonly #deps: InboxDeps
   /** Marks the rows that this instance works on. */
   readonly #owner: OwnerLease
-  readonly #lanes: InboxLanes
-  /** Rows of earlier processes are in their lanes: nothing new overtakes them. */
+  readonly #queues: ConversationQueues
+  /** Rows of earlier processes are in their queues: nothing new overtakes them. */
   #recovered: Promise<void> | undefined
   constructor(deps: InboxDeps) {
     this.#deps = deps
@@ -76,15 +76,15 @@ export class Inbox {
       ...deps,
       store: deps.owners,
       leaseMs: settings.lease_secs * 1000,
-      takenOver: () => this.#startLanes(),
+      takenOver: () => this.#startQueues(),
     })
-    this.#lanes = new InboxLanes({
+    this.#queues = new ConversationQueues({
       clock,
       signal,
       background,
-      maxLanes: settings.max_conversations,
-      isUrgent: (lane) => lane.endsWith(URGENT),
-      head: (lane) => store.head(lane, this.#owner.id),
+      maxRunning: settings.max_conversations,
+      isUrgent: (queue) => queue.endsWith(URGENT),
+      head: (queue) => store.head(queue, this.#owner.id),
       claim: (id) => store.claim(id, this.#owner.id),
       process: (row) => this.#process(row),
     })
@@ -104,7 +104,7 @@ export class Inbox {
       return
     }
     const row = this.#toRow(account, message, decided.standing)
-    const isNew = await this.#lanes.add(row, () => store.insert(row))
+    const isNew = await this.#queues.add(row, () => store.insert(row))
     admission.remember(account, message)
     messages.add(1, { channel: account.channel, outcome: isNew ? 'accepted' : 'duplicate' })
     if (isNew) this.#deps.received(row)
@@ -131,7 +131,7 @@ export class Inbox {
       account: account.id,
       message_id: message.id,
       conversation,
-      lane: isUrgent ? `${conversation}${URGENT}` : conversation,
+      queue: isUrgent ? `${conversation}${URGENT}` : conversation,
       standing: standing === 'nobody' ? 'anybody' : standing,
       message,
       state: 'pending',
@@ -150,19 +150,19 @@ export class Inbox {
     // A daemon without messages registers with the first one.
     if (!this.#recovered && !(await this.#deps.store.hasOpen())) return
     await (this.#recovered ??= this.#recover())
-    await this.#startLanes()
+    await this.#startQueues()
   }
   async #recover(): Promise<void> {
     try {
       await this.#owner.begin()
-      await this.#startLanes()
+      await this.#startQueues()
     } catch (error) {
       this.#recovered = undefined
       throw error
     }
   }
-  async #startLanes(): Promise<void> {
-    for (const { lane } of await this.#deps.store.lanes(this.#owner.id)) this.#lanes.start(lane)
+  async #startQueues(): Promise<void> {
+    for (const { queue } of await this.#deps.store.queues(this.#owner.id)) this.#queues.start(queue)
   }
   /** Lets another daemon on the database go on with what is left. */
   async close(): Promise<void> {
@@ -216,7 +216,7 @@ export class Inbox {
     const { store } = this.#deps
     const row = await this.#requireParked(channel, id)
     await store.commit([store.revive(id, this.#owner.id), this.#entry(row, 'is to be answered again')])
-    this.#lanes.start(row.lane)
+    this.#queues.start(row.queue)
   }
   /** As `retry`. */
   async discard(channel: string, id: string): Promise<void> {

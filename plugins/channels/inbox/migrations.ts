@@ -38,4 +38,12 @@ export const inboxMigrations: readonly Migration[] = [
       );
     `,
   },
+  {
+    id: '102-queue',
+    sql: `
+      DROP INDEX channels_inbox_lane;
+      ALTER TABLE channels_inbox RENAME COLUMN lane TO queue;
+      CREATE INDEX channels_inbox_queue ON channels_inbox (queue, state, id);
+    `,
+  },
 ]

@@ -14,8 +14,8 @@ export const InboxRow = v.object({
   account: v.string(),
   message_id: v.string(),
   conversation: v.string(),
-  /** Messages of one lane are answered one after the other. Commands have a lane beside that of the conversation. */
-  lane: v.string(),
+  /** Messages of one queue are answered one after the other. Commands have a queue beside that of the conversation. */
+  queue: v.string(),
   standing: v.picklist(['operator', 'user', 'anybody']),
   message: v.pipe(
     v.string(),

@@ -4,7 +4,7 @@ import type { InboundMessage } from 'svc/channels'
 import { InboxRow } from './schema.ts'
 import type { InboxState } from './schema.ts'
 
-const Lane = v.object({ lane: v.string(), next_at: v.nullable(v.string()) })
+const WaitingQueue = v.object({ queue: v.string(), next_at: v.nullable(v.string()) })
 const Count = v.object({ n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
 export interface InboxFilter {
   readonly channel: string
@@ -28,8 +28,8 @@ export class InboxStore {
   /** Whether the message is new. */
   async insert(row: InboxRow): Promise<boolean> {
     const { changes } = await this.#db.run`INSERT INTO channels_inbox (id, channel, account, message_id, conversation,
-        lane, standing, message, state, owner, attempts, next_at, reason, agent_id, received_at, settled_at)
-      VALUES (${row.id}, ${row.channel}, ${row.account}, ${row.message_id}, ${row.conversation}, ${row.lane},
+        queue, standing, message, state, owner, attempts, next_at, reason, agent_id, received_at, settled_at)
+      VALUES (${row.id}, ${row.channel}, ${row.account}, ${row.message_id}, ${row.conversation}, ${row.queue},
         ${row.standing}, ${JSON.stringify(row.message)}, ${row.state}, ${row.owner}, ${row.attempts}, NULL, NULL, '',
         ${row.received_at}, NULL)
       ON CONFLICT (channel, account, message_id) DO NOTHING`
@@ -49,10 +49,10 @@ export class InboxStore {
       WHERE id = ${row.id} AND state = 'pending'`
     return changes > 0
   }
-  /** The oldest waiting message of a lane. */
-  async head(lane: string, owner: string): Promise<InboxRow | undefined> {
+  /** The oldest waiting message of a queue. */
+  async head(queue: string, owner: string): Promise<InboxRow | undefined> {
     const row = await this.#db.one`SELECT * FROM channels_inbox
-      WHERE lane = ${lane} AND state = 'pending' AND owner = ${owner}
+      WHERE queue = ${queue} AND state = 'pending' AND owner = ${owner}
       ORDER BY id LIMIT 1`
     return v.parse(v.optional(InboxRow), row)
   }
@@ -71,10 +71,10 @@ export class InboxStore {
     const row = await this.#db.one`SELECT id FROM channels_inbox WHERE state IN ('pending', 'processing') LIMIT 1`
     return row !== undefined
   }
-  async lanes(owner: string): Promise<readonly v.InferOutput<typeof Lane>[]> {
-    const rows = await this.#db.all`SELECT lane, min(next_at) AS next_at FROM channels_inbox
-      WHERE state = 'pending' AND owner = ${owner} GROUP BY lane ORDER BY min(id)`
-    return v.parse(v.array(Lane), rows)
+  async queues(owner: string): Promise<readonly v.InferOutput<typeof WaitingQueue>[]> {
+    const rows = await this.#db.all`SELECT queue, min(next_at) AS next_at FROM channels_inbox
+      WHERE state = 'pending' AND owner = ${owner} GROUP BY queue ORDER BY min(id)`
+    return v.parse(v.array(WaitingQueue), rows)
   }
   /** The text is in the session of the agent; the row stays for the redeliveries. */
   done(id: string, agentId: string, at: string): Statement {

@@ -1,0 +1,152 @@
+import type { Clock } from '../clock.ts'
+import type { InboxRow } from './schema.ts'
+
+const RETRY_MS = 5_000
+
+export interface ConversationQueuesDeps {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly background: (work: () => Promise<void>) => void
+  /** Queues that are worked on side by side, beside those that may not wait. */
+  readonly maxRunning: number
+  /** Whether a queue waits for no other: `/stop` and approvals end what the others wait for. */
+  readonly isUrgent: (queue: string) => boolean
+  /** The oldest waiting row of a queue. */
+  readonly head: (queue: string) => Promise<InboxRow | undefined>
+  /** The row as it is from now on, unless somebody else has it. */
+  readonly claim: (id: string) => Promise<InboxRow | undefined>
+  /** Ends with the row in another state than `pending`, or with a later `next_at`. */
+  readonly process: (row: InboxRow) => Promise<void>
+}
+interface ConversationQueue {
+  readonly name: string
+  /** There may be rows on disk that nobody has looked at. */
+  hasMore: boolean
+  /** The first row, which this process stored as its own. */
+  first: InboxRow | undefined
+  isRunning: boolean
+  cancelTimer: (() => void) | undefined
+}
+
+/** Works on rows queue by queue: one row of a queue at a time, in the order they came. */
+export class ConversationQueues {
+  readonly #deps: ConversationQueuesDeps
+  readonly #queues = new Map<string, ConversationQueue>()
+  readonly #ready: ConversationQueue[] = []
+  #running = 0
+  constructor(deps: ConversationQueuesDeps) {
+    this.#deps = deps
+  }
+
+  /** Stores a row and has it worked on. Whether it was new. `insert` stores the row as it is then. */
+  async add(row: InboxRow, insert: () => Promise<boolean>): Promise<boolean> {
+    if (this.#queues.has(row.queue)) {
+      const isNew = await insert()
+      if (isNew) this.start(row.queue)
+      return isNew
+    }
+    // Nobody waits before it, so it is claimed as it is stored.
+    const queue = this.#open(row.queue)
+    queue.isRunning = true
+    row.state = 'processing'
+    row.attempts = 1
+    try {
+      const isNew = await insert()
+      if (isNew) queue.first = row
+      return isNew
+    } finally {
+      queue.isRunning = false
+      this.#enqueue(queue)
+    }
+  }
+  /** There may be something to do in a queue. */
+  start(name: string): void {
+    const queue = this.#queues.get(name) ?? this.#open(name)
+    queue.hasMore = true
+    this.#enqueue(queue)
+  }
+
+  #open(name: string): ConversationQueue {
+    const queue: ConversationQueue = {
+      name,
+      hasMore: false,
+      first: undefined,
+      isRunning: false,
+      cancelTimer: undefined,
+    }
+    this.#queues.set(name, queue)
+    return queue
+  }
+  #enqueue(queue: ConversationQueue): void {
+    if (queue.isRunning || this.#deps.signal.aborted) return
+    queue.cancelTimer?.()
+    queue.cancelTimer = undefined
+    queue.isRunning = true
+    if (this.#deps.isUrgent(queue.name)) return this.#deps.background(() => this.#run(queue))
+    this.#ready.push(queue)
+    this.#next()
+  }
+  #next(): void {
+    while (this.#running < this.#deps.maxRunning) {
+      const queue = this.#ready.shift()
+      if (!queue) return
+      this.#running++
+      this.#deps.background(async () => {
+        try {
+          await this.#run(queue)
+        } finally {
+          this.#running--
+          this.#next()
+        }
+      })
+    }
+  }
+
+  async #run(queue: ConversationQueue): Promise<void> {
+    let pauseMs: number | undefined
+    try {
+      pauseMs = await this.#workOff(queue)
+    } catch (error) {
+      pauseMs = RETRY_MS
+      queue.hasMore = true
+      if (!this.#deps.signal.aborted) throw error
+    } finally {
+      queue.isRunning = false
+      if (pauseMs !== undefined) this.#pause(queue, pauseMs)
+      else if (queue.hasMore) this.#enqueue(queue)
+      else this.#queues.delete(queue.name)
+    }
+  }
+  /** The milliseconds until the next row is due, if there is one. */
+  async #workOff(queue: ConversationQueue): Promise<number | undefined> {
+    const { clock, signal, head, claim, process } = this.#deps
+    const { first } = queue
+    queue.first = undefined
+    if (first) {
+      await process(first)
+      // It may have been postponed.
+      queue.hasMore ||= first.state !== 'done'
+    }
+    while (!signal.aborted) {
+      if (!queue.hasMore) return undefined
+      queue.hasMore = false
+      const next = await head(queue.name)
+      if (!next) continue
+      queue.hasMore = true
+      const waitMs = next.next_at === null ? 0 : Date.parse(next.next_at) - clock.now()
+      if (waitMs > 0) return waitMs
+      // It may have been edited since it was read.
+      const row = await claim(next.id)
+      if (row) await process(row)
+    }
+    return undefined
+  }
+  #pause(queue: ConversationQueue, ms: number): void {
+    if (this.#deps.signal.aborted) return
+    queue.cancelTimer = this.#deps.clock.after(ms, () => {
+      queue.cancelTimer = undefined
+      queue.hasMore = true
+      this.#enqueue(queue)
+    })
+  }
+}
