@@ -52,20 +52,21 @@ export function waitForEnd(link: Pick<ChannelLink<unknown>, 'signal'>): Backgrou
   })
 }
 
-/** Sleeps until the time is over or the signal aborts. Rejects when the link ends. */
-export async function sleepUntil(
+/** Waits. Settles with `false`, at once, when the signal aborts or the link ends. */
+export async function pause(
   link: Pick<ChannelLink<unknown>, 'sleep'>,
   ms: number,
   signal: AbortSignal,
-): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const end = (): void => resolve()
-  if (signal.aborted) return
-  signal.addEventListener('abort', end)
+): Promise<boolean> {
+  if (signal.aborted) return false
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const stop = (): void => resolve(false)
+  signal.addEventListener('abort', stop, { once: true })
+  link.sleep(ms).then(() => resolve(true), stop)
   try {
-    await Promise.race([link.sleep(ms), promise])
+    return await promise
   } finally {
-    signal.removeEventListener('abort', end)
+    signal.removeEventListener('abort', stop)
   }
 }
 

@@ -1,5 +1,6 @@
 import { readJson, SerialQueue, UpstreamFailure } from 'svc/sdk'
 import type { WebSocketClose, WebSocketConnection } from 'svc/sdk'
+import { pause } from './background.ts'
 import type { ChannelLink } from './channel.ts'
 
 /** What a frame asks for: it runs after that of earlier frames. */
@@ -100,24 +101,6 @@ export async function keepAlive(
   signal: AbortSignal,
 ): Promise<void> {
   while (await pause(link, intervalMs, signal)) socket.ping()
-}
-
-/** Waits. Settles with `false`, at once, when the signal aborts. */
-export async function pause(
-  link: Pick<ChannelLink<unknown>, 'sleep'>,
-  ms: number,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (signal.aborted) return false
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const stop = (): void => resolve(false)
-  signal.addEventListener('abort', stop, { once: true })
-  link.sleep(ms).then(() => resolve(true), stop)
-  try {
-    return await promise
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
 }
 
 /** As the promise, unless it takes longer: then an `UpstreamFailure` says that the platform did not answer in time. */

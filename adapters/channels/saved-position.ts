@@ -1,6 +1,6 @@
 import { SerialQueue } from 'svc/sdk'
 import type { ChannelLink } from './channel.ts'
-import { pause } from './json-socket.ts'
+import { pause } from './background.ts'
 
 /**
  * A position in the feed of a platform that may be behind: what comes after it is delivered again and dropped as a

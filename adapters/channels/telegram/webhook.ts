@@ -1,5 +1,5 @@
 import { Refusal, readJson, UpstreamFailure } from 'svc/sdk'
-import { runInBackground, sleepUntil, verifySecret } from 'svc/channels'
+import { pause, runInBackground, verifySecret } from 'svc/channels'
 import type { Background, WebhookAnswer, WebhookRequest } from 'svc/channels'
 import type { BotApi, Link } from './api.ts'
 import type { Bot } from './decode.ts'
@@ -16,8 +16,7 @@ export async function startWebhook(link: Link, api: BotApi, url: string): Promis
   return runInBackground(link, async (signal) => {
     while (!signal.aborted) {
       link.heard()
-      await sleepUntil(link, CHECK_MS, signal)
-      if (signal.aborted) return
+      if (!(await pause(link, CHECK_MS, signal))) return
       const { result } = await api.call('getWebhookInfo', { signal }, WebhookInfo)
       if (result.url !== url)
         throw new UpstreamFailure('telegram', 'telegram: another program took the updates of this bot', {
