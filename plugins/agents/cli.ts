@@ -15,7 +15,7 @@ export default defineCli({
     manifest: {
       summary: 'Sign manifests of agents and check signatures',
       commands: {
-        keygen: { summary: 'Make a key that signs', load: () => import('./cli/manifest-keygen.ts') },
+        keygen: { summary: 'Create a signing key', load: () => import('./cli/manifest-keygen.ts') },
         sign: { summary: 'Sign a manifest', load: () => import('./cli/manifest-sign.ts') },
         verify: { summary: 'Check a signed manifest', load: () => import('./cli/manifest-verify.ts') },
       },

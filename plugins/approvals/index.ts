@@ -26,7 +26,7 @@ export default definePlugin({
     const failed = (error: unknown): void => {
       log.error('an approval could not be processed', error)
     }
-    const passed = metrics.counter('svc_approvals_granted_calls_total', 'Calls that a standing approval let pass')
+    const passed = metrics.counter('svc_approvals_granted_calls_total', 'Calls that a standing approval let pass.')
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
     }

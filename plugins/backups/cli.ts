@@ -5,7 +5,7 @@ export default defineCli({
   commands: {
     backup: { summary: 'Make a backup of everything', load: () => import('./cli/backup.ts') },
     restore: {
-      summary: 'Replace the data of the home by a backup, or the database by a copy',
+      summary: 'Restore a backup, or a copy of the database',
       load: () => import('./cli/restore.ts'),
     },
   },

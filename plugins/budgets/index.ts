@@ -28,7 +28,7 @@ export default definePlugin({
   setup({ config: { budget, ...works }, db, hooks, jobs, log, metrics, own, routes, run, services }) {
     const { agents, audit, spending } = services
     const store = new BudgetStore(db)
-    const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused')
+    const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused.')
     const notifier = new BudgetNotifier({
       store,
       audit,

@@ -163,7 +163,7 @@ function createRecorders({ config, db, hooks, log, usage, budgets, services }: C
 function withheldCounter(metrics: Metrics): (agent: Agent, label: string, tool: string) => void {
   const counter = metrics.counter(
     'svc_chat_withheld_total',
-    'Calls of tools that were refused for what their arguments may carry, by agent',
+    'Calls of tools that were refused for what their arguments may carry, by agent.',
   )
   const known = new Set<string>()
   return ({ id }, label, tool) => {

@@ -4,7 +4,7 @@ export default defineCli({
   name: 'pairing',
   commands: {
     device: {
-      summary: 'List, pair and remove devices with a key of their own',
+      summary: 'List, pair and remove devices, each with a key of its own',
       commands: {
         list: { summary: 'List the paired devices', load: () => import('./cli/list.ts') },
         pair: { summary: 'Make a code for one more device', load: () => import('./cli/pair.ts') },

@@ -4,7 +4,7 @@ export default defineCli({
   name: 'providers',
   commands: {
     providers: {
-      summary: 'List the providers of models, give them keys, try them',
+      summary: 'List model providers, set their keys, test them',
       load: () => import('./cli/list.ts'),
       commands: {
         'set-key': { summary: 'Store the key of a provider', load: () => import('./cli/set-key.ts') },

@@ -28,7 +28,7 @@ export default defineCommand({
   },
   examples: [
     ['svc service install', 'start it now and at every login'],
-    ['svc service install --print', 'only look at the unit'],
+    ['svc service install --print', 'print the unit and change nothing'],
     ['svc service install --name svc-test --home ~/.svc-test', 'a second daemon, with a port of its own in its home'],
   ],
   async run(args) {

@@ -14,7 +14,7 @@ import { ApprovalList } from './approval.ts'
 
 export default defineCommand({
   description: 'List the approvals: pending ones first, then those answered last.',
-  args: { ...clientArgs, pending: { type: 'boolean', description: 'Only those that wait' } },
+  args: { ...clientArgs, pending: { type: 'boolean', description: 'Only pending approvals' } },
   examples: [
     ['svc approval list --pending', 'the pending approvals'],
     ['svc approval list --json | jq \'.approvals[] | select(.status == "pending") | .id\'', 'ids for a script'],

@@ -13,10 +13,10 @@ import {
 import { listDevices } from './client.ts'
 
 export default defineCommand({
-  description: 'List the devices that are paired, the oldest first.',
+  description: 'List the paired devices, oldest first.',
   args: clientArgs,
   examples: [
-    ['svc device list', 'what is paired, and when it was last seen'],
+    ['svc device list', 'the paired devices, and when each was last used'],
     ["svc device list --json | jq -r '.devices[].device_id'", 'ids for a script'],
   ],
   async run(args) {

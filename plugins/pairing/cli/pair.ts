@@ -26,7 +26,7 @@ const Requested = v.looseObject({
 const POLL_INTERVAL_MS = 1000
 
 export default defineCommand({
-  description: 'Make a code that one device gets a key of its own with.',
+  description: 'Create a pairing code. The device that redeems it gets a key of its own.',
   args: { ...clientArgs, wait: { type: 'boolean', description: 'Wait until a device is paired, or the code expires' } },
   examples: [
     ['svc device pair --wait', 'shows the code, and then which device it was'],

@@ -3,7 +3,7 @@ import { callDaemon, clientArgs, defineCommand, connect, escapeControls, exits, 
 import { requireDevice } from './client.ts'
 
 export default defineCommand({
-  description: 'Remove a device: its key opens nothing from then on, and its open connections end.',
+  description: 'Remove a device. Its key stops working at once, and its open connections are closed.',
   args: {
     device: { type: 'positional', required: true, description: 'Name or id of the device, or the beginning of its id' },
     ...clientArgs,

@@ -26,7 +26,7 @@ export const sessionArgs = {
   agent: {
     type: 'string',
     valueHint: 'agent',
-    description: 'Whose session it is, by name or id (default: assistant)',
+    description: 'Agent of the conversation, by name or id (default: assistant)',
   },
 } as const
 

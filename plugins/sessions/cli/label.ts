@@ -5,12 +5,12 @@ import { requireSession, sessionArgs } from './client.ts'
 const Labelled = v.looseObject({ session_id: v.string(), label: v.nullable(v.string()) })
 
 export default defineCommand({
-  description: 'Give a conversation a label, by which it can be named, or take it away.',
+  description: 'Label a conversation, so that commands can name it by the label, or remove the label.',
   args: {
     session: sessionArgs.session,
     label: { type: 'positional', required: false, description: 'Letters, digits, spaces, hyphens and underscores' },
     agent: sessionArgs.agent,
-    remove: { type: 'boolean', description: 'Take the label away' },
+    remove: { type: 'boolean', description: 'Remove the label' },
     ...clientArgs,
   },
   examples: [
