@@ -18,7 +18,7 @@ export function hardenProcess(execArgv: readonly string[], nodeOptions: string |
   if (found !== undefined) {
     throw new Failure(
       exits.refused,
-      `Node was started with ${found.split('=')[0]}: whoever reaches it reads every key of this daemon`,
+      `Node was started with ${found.split('=')[0]}: whoever can connect to it can read every key of this daemon`,
       `start without it; ${commandLine('dev')} takes it`,
     )
   }

@@ -69,7 +69,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       log.info(`stopped: ${stop.reason}`)
       return exits.ok
     }
-    log.info(`starting anew: ${stop.reason}`)
+    log.info(`restarting: ${stop.reason}`)
     settings = await reread(options, settings, app.host.known(), log)
   }
 }

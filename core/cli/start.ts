@@ -49,7 +49,7 @@ export function toFlags(args: StartArgs): Readonly<Record<string, unknown>> {
 export default defineCommand({
   description:
     'Start the daemon and serve until it is stopped. Log lines go to standard error. ' +
-    'SIGHUP starts it anew with its configuration read again.',
+    'SIGHUP restarts it and reads the configuration again.',
   args: startArgs,
   examples: [
     ['svc start', 'serve on http://127.0.0.1:4545'],

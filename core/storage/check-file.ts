@@ -28,7 +28,7 @@ export async function checkFile(file: string): Promise<string | undefined> {
       })
       worker.once('error', reject)
       worker.once('exit', (code) => {
-        reject(new Error(`the check of ${file} ended with ${code} and said nothing`))
+        reject(new Error(`the check of ${file} ended with ${code} without an answer`))
       })
     })
     return found === 'ok' ? undefined : found

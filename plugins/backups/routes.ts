@@ -99,10 +99,10 @@ function restoreRoute(backups: () => Promise<Backups>): AnyRoute {
     path: '/api/restore',
     summary: 'Restore a backup over all present data',
     description:
-      'The archive is checked as a whole first: whose it is, every file, nothing else. Then what is there is ' +
-      'kept as another backup, and the daemon starts anew on what was restored. ' +
-      'Whatever is written between this answer and the restart is in what was set aside, not in what was ' +
-      'restored. The configuration stays as it is.',
+      'The archive is checked as a whole first: its origin, every file, and that there is nothing else. Then the ' +
+      'present data is kept as another backup, and the daemon restarts with the restored data. ' +
+      'Whatever is written between this answer and the restart is in that backup, not in the restored ' +
+      'data. The configuration stays as it is.',
     auth: 'bearer',
     effect: 'lasting',
     cost: 100,

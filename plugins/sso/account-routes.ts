@@ -44,7 +44,7 @@ function userInfoRoute({ sessionOf }: AccountContext): AnyRoute {
     path: '/api/auth/userinfo',
     summary: 'Who the caller is',
     description:
-      'For somebody who signed in: what the provider told at that time (its ID token and its userinfo endpoint). ' +
+      'For a person who signed in: what the provider reported at that time (its ID token and its userinfo endpoint). ' +
       'Nothing about anybody else.',
     auth: 'bearer',
     effect: 'read',

@@ -114,8 +114,8 @@ function readAllowed(
   const allowedEmails = lower(section.allowed_emails, above.allowed_emails)
   if (allowedDomains.length + allowedEmails.length === 0)
     return (
-      'nobody may sign in: name the allowed_domains of e-mail addresses, or allowed_emails; ' +
-      'allowed_domains = ["*"] lets in everybody the provider knows'
+      'nobody can sign in: set allowed_domains or allowed_emails; ' +
+      'allowed_domains = ["*"] admits everybody the provider knows'
     )
   const wrong =
     allowedDomains.find((domain) => domain !== '*' && !/^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) ??

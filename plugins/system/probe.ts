@@ -48,7 +48,7 @@ export async function probe(daemon: Daemon): Promise<Finding> {
     cases,
     evidence: apiKeySet
       ? 'the detail answers 401 without the key'
-      : 'no key is set: the detail is open to whoever reaches the port',
+      : 'no key is set: the details are open to everybody who can reach the port',
   }
 }
 

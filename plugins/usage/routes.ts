@@ -35,8 +35,8 @@ function totalRoute({ sums, now }: UsageRouteDeps): AnyRoute {
     path: '/api/usage',
     summary: 'Tokens and cost of a period',
     description:
-      'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price nobody ' +
-      'knows; `estimated_requests` were counted here because the provider did not.',
+      'The period reaches back from now. `total_cost_usd` leaves out the `unpriced_requests`, whose price is ' +
+      'unknown; `estimated_requests` were counted here because the provider did not count them.',
     auth: 'bearer',
     effect: 'read',
     cost: 3,

@@ -326,7 +326,7 @@ describe('threats: OIDC pitfalls', () => {
     const { status, body } = await host.json('GET', '/api/auth/login', undefined, operator)
     expect([status, body.error.message]).toEqual([
       503,
-      expect.stringContaining('nobody may sign in: name the allowed_domains'),
+      expect.stringContaining('nobody can sign in: set allowed_domains'),
     ])
     expect(forger.asked).toEqual([])
   })

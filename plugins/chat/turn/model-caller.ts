@@ -180,7 +180,7 @@ export class ModelCaller {
     try {
       const { model, index } = await chooseModel(inference, this.#turn.agent, this.#choice + 1)
       const name = `${model.provider}/${model.model}`
-      log.warn(`turn ${this.#turn.live.id} goes on with ${name}: ${failure.message}`)
+      log.warn(`turn ${this.#turn.live.id} continues with ${name}: ${failure.message}`)
       this.#turn.live.enter({ phase: 'switching_model', detail: `${name} answers instead: ${failure.message}` })
       this.#choice = index
       this.#turn.progress.model = model
