@@ -149,6 +149,11 @@ export class Host {
     )
   }
 
+  /** The fingerprint of the folder of a plugin when its code was read. */
+  stamp(folder: string): Promise<string | undefined> {
+    return this.#deps.loader.stamp(folder)
+  }
+
   plugins(): readonly PluginStatus[] {
     return this.#slots.all().map((slot) => statusOf(slot, this.#sourceOf(slot), this.#retired?.count(slot.name) ?? 0))
   }

@@ -24,6 +24,8 @@ export interface Loader {
    * The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known.
    */
   load(folder: string, fresh: boolean): Promise<AnyPlugin>
+  /** The fingerprint of a folder when its code was last evaluated. */
+  stamp(folder: string): Promise<string | undefined>
 }
 
 type BuiltInFile = Promise<Readonly<Record<string, unknown>> | undefined>
@@ -58,6 +60,10 @@ class PluginLoader implements Loader {
     return !fresh && ready ? ready : this.#read(folder, fresh)
   }
 
+  async stamp(folder: string): Promise<string | undefined> {
+    return await (await this.#transpiler)?.stamp(folder)
+  }
+
   async #read(folder: string, fresh: boolean): Promise<AnyPlugin> {
     const isBuiltIn = this.#options.builtIns.has(folder)
     // A plugin from the common file needs no access to its folder.
@@ -75,7 +81,7 @@ class PluginLoader implements Loader {
         : await this.#transpile(folder, entry)
       return checkDefinition(exported, entry)
     } catch (error) {
-      throw error instanceof PluginProblem ? error : new PluginProblem(describe(error, folder), { cause: error })
+      throw error instanceof PluginProblem ? error : await toProblem(error, folder)
     }
   }
 
@@ -110,7 +116,7 @@ class PluginLoader implements Loader {
       if (definition !== undefined) this.#noteImport(folder, at)
       return definition
     } catch (error) {
-      throw new PluginProblem(describe(error, dirname(file)), { cause: error })
+      throw await toProblem(error, dirname(file))
     }
   }
 
@@ -129,18 +135,6 @@ export function toName(folder: string): string {
   return `plugin_${folder.replaceAll('-', '_')}`
 }
 
-/** The message with a place in the author's code: from the parser, else from the first stack line in the folder. */
-function describe(error: unknown, folder: string): string {
-  if (!(error instanceof Error)) return `importing ${folder} failed: ${String(error)}`
-  const message = error.message.replaceAll(/\s+/g, ' ').trim()
-  if (/:\d+(:\d+)?$/.test(message)) return message
-  const place = error.stack
-    ?.split('\n')
-    .map((line) => /(?:file:\/\/)?(\/[^()]+:\d+:\d+)/.exec(line)?.[1])
-    .find((found) => found?.startsWith(folder))
-  return place ? `${message} (${place})` : `${message} (in ${folder})`
-}
-
 /** The code is evaluated in a process of its own. */
 async function readIsolated(folder: string, entry: string, deps: IsolationDeps): Promise<AnyPlugin> {
   const isolated = await import('./isolation/isolated-plugin.ts')
@@ -150,4 +144,8 @@ async function readIsolated(folder: string, entry: string, deps: IsolationDeps):
 async function startTranspiler(cacheDir: string | undefined): Promise<Transpiler> {
   const { openTranspiler } = await import('./transpiler.ts')
   return openTranspiler(cacheDir)
+}
+async function toProblem(error: unknown, folder: string): Promise<PluginProblem> {
+  const { importProblem } = await import('./import-problem.ts')
+  return importProblem(error, folder)
 }

@@ -22,7 +22,8 @@ export function toPlugin(status: PluginStatus): Plugin {
     registered: registeredBy(status),
     reloads,
     isolation,
-    access,
+    // What was never read has declared nothing.
+    access: version === '' ? null : access,
     permissions: [...status.permissions],
     error: error ?? null,
   }
@@ -41,6 +42,9 @@ function registeredBy({ name, ledger, pages }: PluginStatus): Registered {
       .filter((entry) => entry.kind === kind)
       .map(({ label }) => label)
       .sort()
+  // They are registered with a service of another plugin, and owned under this label.
+  const namesOf = (what: string): string[] =>
+    labelsOf('own').flatMap((label) => (label.startsWith(`${what} `) ? label.slice(what.length + 1) : []))
   const routes = labelsOf('route')
   return {
     routes: routes.filter((label) => !label.startsWith(SOCKET)),
@@ -48,6 +52,8 @@ function registeredBy({ name, ledger, pages }: PluginStatus): Registered {
     tools: labelsOf('tool'),
     hooks: labelsOf('hook'),
     jobs: labelsOf('job'),
+    channels: namesOf('channel'),
+    providers: namesOf('provider'),
     metrics: labelsOf('metric'),
     pages: pages.map(({ path, file }) => `/pages/${name}/${path}/${file.slice(file.lastIndexOf('/') + 1)}`),
   }

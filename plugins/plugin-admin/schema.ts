@@ -11,6 +11,8 @@ export const Registered = v.object({
   tools: names,
   hooks: names,
   jobs: names,
+  channels: names,
+  providers: names,
   metrics: names,
   pages: names,
 })
@@ -31,7 +33,8 @@ export const Plugin = v.object({
   reloads: v.number(),
   /** `worker`: its code runs in a process of its own. */
   isolation: v.picklist(['none', 'worker']),
-  access: v.picklist(['built-in', 'unrestricted', 'declared']),
+  /** `null`: its code could not be read. */
+  access: v.nullable(v.picklist(['built-in', 'unrestricted', 'declared'])),
   permissions: names,
   error: v.nullable(v.string()),
 })

@@ -7,6 +7,8 @@ const Registered = v.looseObject({
   tools: names,
   hooks: names,
   jobs: names,
+  channels: names,
+  providers: names,
   metrics: names,
   pages: names,
 })
@@ -27,7 +29,7 @@ export const Plugin = v.looseObject({
   registered: v.optional(Registered, {}),
   reloads: v.optional(v.number(), 0),
   isolation: v.optional(v.string(), ''),
-  access: v.optional(v.string(), ''),
+  access: v.nullish(v.string()),
   permissions: names,
   error: v.nullish(v.string()),
 })
@@ -47,6 +49,8 @@ export function registeredLines(registered: Registered): readonly (readonly [kin
     ['tool', registered.tools],
     ['hook', registered.hooks],
     ['job', registered.jobs],
+    ['channel', registered.channels],
+    ['provider', registered.providers],
     ['metric', registered.metrics],
     ['page', registered.pages],
   ] as const
@@ -55,12 +59,14 @@ export function registeredLines(registered: Registered): readonly (readonly [kin
 
 /** How many of each kind, such as `3 routes, 1 tool`. */
 export function countRegistered(registered: Registered): string {
-  const { routes, sockets, tools, hooks, jobs, pages } = registered
+  const { routes, sockets, tools, hooks, jobs, channels, providers, pages } = registered
   const counts = [
     [routes.length + sockets.length, 'route'],
     [tools.length, 'tool'],
     [hooks.length, 'hook'],
     [jobs.length, 'job'],
+    [channels.length, 'channel'],
+    [providers.length, 'provider'],
     [pages.length, 'page'],
   ] as const
   const shown = counts.filter(([count]) => count > 0).map(([count, kind]) => `${count} ${kind}${count > 1 ? 's' : ''}`)

@@ -22,7 +22,7 @@ export default defineCommand({
         ['folder', plugin.path ?? plugin.source],
         ['reloads', String(plugin.reloads)],
         ['error', plugin.error ?? '-'],
-        ['access', plugin.access || '-'],
+        ['access', plugin.access ?? '-'],
         ['isolation', plugin.isolation || '-'],
         ['permissions', plugin.permissions.join(', ') || '-'],
         ['requires', plugin.requires.join(', ') || '-'],

@@ -43,7 +43,7 @@ function renderPlugins(plugins: readonly Plugin[]): string {
       plugin.name,
       plugin.version,
       plugin.state,
-      plugin.access || '-',
+      plugin.access ?? '-',
       plugin.isolation || '-',
       countRegistered(plugin.registered),
       String(plugin.reloads),
