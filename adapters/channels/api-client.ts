@@ -38,6 +38,7 @@ export interface ApiClientOptions {
 type ClientLink = Pick<ChannelLink<unknown>, 'fetch' | 'signal' | 'now'>
 
 const DEFAULT_TIMEOUT_MS = 30_000
+const MAX_CAUSES = 5
 
 /**
  * Sends requests to the API of one platform. Throws `UpstreamFailure` for every error, those that come with status 200
@@ -141,8 +142,19 @@ export class ApiClient {
     let { message } = error
     for (const secret of this.#options.secrets ?? []) if (secret !== '') message = message.replaceAll(secret, '***')
     const { reason, retry, retryAfterSecs } = error
-    return new UpstreamFailure(this.#options.system, message, omitUndefined({ reason, retry, retryAfterSecs }))
+    const cause = codeOf(error)
+    return new UpstreamFailure(this.#options.system, message, omitUndefined({ reason, retry, retryAfterSecs, cause }))
   }
+}
+
+/** The code of the system alone, such as ECONNREFUSED: the texts of causes may contain addresses with secrets. */
+function codeOf(error: Error): Error | undefined {
+  let at: unknown = error.cause
+  for (let depth = 0; depth < MAX_CAUSES && at instanceof Error; depth++) {
+    if ('code' in at && typeof at.code === 'string') return Object.assign(new Error(at.code), { code: at.code })
+    at = at.cause
+  }
+  return undefined
 }
 
 function answerOf(response: OutboundResponse, body: unknown) {

@@ -94,10 +94,17 @@ export interface OutboundMessage {
   readonly replyTo?: string
   /** Choices to show as buttons; only if the adapter has the capability. A press arrives as a message with the value. */
   readonly buttons?: readonly { readonly label: string; readonly value: string }[]
+  /**
+   * An earlier attempt ended without an answer, as with a crash: the platform may have the message. Where it has no
+   * idempotency key but can be searched, the adapter looks for the message before it sends it again.
+   */
+  readonly mayBeSent?: boolean
 }
 
 /** A message that the platform accepted. */
 export interface SentMessage {
   /** The platform's id of the message; empty where it tells none. */
   readonly id: string
+  /** An earlier attempt had sent it, and it was not sent again. */
+  readonly wasSentBefore?: boolean
 }

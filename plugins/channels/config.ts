@@ -38,6 +38,11 @@ export const Settings = fileOnly(
       1,
       100,
     ),
+    resend_uncertain: fields.flag(
+      'Whether a message that may have arrived is sent again, where the platform shows it twice then. Else it is a dead letter.',
+      {},
+      true,
+    ),
     give_up_hours: integer(
       'Hours for which a message waits until it can be answered, or until the platform takes it.',
       24,

@@ -1,13 +1,17 @@
-import type * as v from 'valibot'
+import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
 import { ApiClient, trimSlashes } from 'svc/channels'
 import type { ChannelLink, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import type { SlackConfig } from './config.ts'
 import { emojiName } from './emoji.ts'
-import { encodeEdit, encodeMessage, encodeUpload } from './encode.ts'
+import { encodeEdit, encodeMessage, encodeUpload, METADATA_TYPE, threadOf } from './encode.ts'
 import { findError, hasCode } from './errors.ts'
 import { messageId, timestampOf } from './message-id.ts'
-import { Connection, Done, FileInfo, Identity, Posted, Upload, UserInfo } from './wire.ts'
+import { Connection, Done, FileInfo, History, Identity, OwnMessage, Posted, Upload, UserInfo } from './wire.ts'
+
+/** How far back a message is looked for whose answer was lost. */
+const SEARCH_MS = 86_400_000
+const NO_METADATA = { event_type: '', event_payload: { id: '' } }
 
 /** The Web API for one app. */
 export class SlackApi {
@@ -38,6 +42,8 @@ export class SlackApi {
 
   async send(message: OutboundMessage): Promise<SentMessage> {
     if (message.attachments.length > 0) return this.#sendFiles(message)
+    const earlier = message.mayBeSent ? await this.#findSent(message) : undefined
+    if (earlier) return { id: earlier, wasSentBefore: true }
     const body = encodeMessage(message, this.#link.config.unfurl)
     const { ts } = await this.#call('chat.postMessage', body, Posted, 'the sent message')
     return { id: messageId(message.to.chatId, ts) }
@@ -71,6 +77,33 @@ export class SlackApi {
     if (response.header('content-type')?.startsWith('text/html') && file.mimetype !== 'text/html')
       throw unreadable('slack does not give the file to the app: it needs the scope files:read')
     return response.chunks()
+  }
+
+  /** Slack has no idempotency key: what was sent is found in the chat by what is kept with it. */
+  async #findSent(message: OutboundMessage): Promise<string | undefined> {
+    const thread = threadOf(message)
+    const method = thread === undefined ? 'conversations.history' : 'conversations.replies'
+    const fields = {
+      channel: message.to.chatId,
+      ...(thread !== undefined && { ts: thread }),
+      oldest: String(Math.floor((this.#link.now() - SEARCH_MS) / 1000)),
+      limit: '200',
+      include_all_metadata: 'true',
+    }
+    try {
+      const { messages } = await this.#form(method, fields, History, 'the messages of a chat')
+      for (const raw of messages ?? []) {
+        const own = v.safeParse(OwnMessage, raw)
+        const { event_type: type, event_payload: payload } = own.success ? own.output.metadata : NO_METADATA
+        if (own.success && type === METADATA_TYPE && payload.id === message.id)
+          return messageId(message.to.chatId, own.output.ts)
+      }
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || error.retry === 'later') throw error
+      // Without the scope for the history the message is sent again.
+      this.#link.log.debug('Slack does not tell whether a message was sent', { error })
+    }
+    return undefined
   }
 
   async #sendFiles(message: OutboundMessage): Promise<SentMessage> {

@@ -7,6 +7,9 @@ const MAX_BUTTONS = 25
 const MAX_LABEL = 75
 const MAX_VALUE = 2000
 
+/** Names what the adapter keeps with its messages. */
+export const METADATA_TYPE = 'svc_message'
+
 /** The body of `chat.postMessage`. */
 export function encodeMessage(message: OutboundMessage, unfurl: boolean): Record<string, unknown> {
   return omitUndefined({
@@ -14,6 +17,8 @@ export function encodeMessage(message: OutboundMessage, unfurl: boolean): Record
     text: message.text,
     thread_ts: threadOf(message),
     blocks: blocksOf(message),
+    // An attempt that follows one without an answer finds the message by it.
+    metadata: { event_type: METADATA_TYPE, event_payload: { id: message.id } },
     mrkdwn: true,
     unfurl_links: unfurl,
     unfurl_media: unfurl,
@@ -44,7 +49,7 @@ export function encodeUpload(
 }
 
 /** Slack has no replies but threads: a reply goes to the thread of the message, which it may begin. */
-function threadOf({ to, replyTo }: OutboundMessage): string | undefined {
+export function threadOf({ to, replyTo }: OutboundMessage): string | undefined {
   return to.threadId ?? (replyTo === undefined ? undefined : timestampOf(replyTo))
 }
 

@@ -84,6 +84,12 @@ export const Connection = v.object({ url: v.string() })
 export const Posted = v.object({ ts: v.string() })
 export const Upload = v.object({ upload_url: v.string(), file_id: v.string() })
 export const Done = v.object({ ok: v.boolean() })
+/** Messages with what apps keep with them. Source: https://docs.slack.dev/messaging/message-metadata */
+export const History = v.object({ messages: v.nullish(v.array(v.unknown()), []) })
+export const OwnMessage = v.object({
+  ts: v.string(),
+  metadata: v.object({ event_type: v.string(), event_payload: v.object({ id: v.string() }) }),
+})
 export const UserInfo = v.object({
   user: v.object({
     name: Text,

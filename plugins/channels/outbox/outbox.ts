@@ -24,6 +24,7 @@ export interface OutboxDeps {
   readonly random?: () => number
   readonly settings: {
     readonly max_attempts: number
+    readonly resend_uncertain: boolean
     readonly give_up_hours: number
     readonly max_concurrent_sends: number
     readonly max_rejections: number
@@ -168,6 +169,7 @@ export class Outbox {
       signal,
       background,
       maxAttempts: settings.max_attempts,
+      resendUncertain: settings.resend_uncertain,
       giveUpMs: settings.give_up_hours * HOUR_MS,
       backOff: { minMs: settings.send_retry_min_ms, maxMs: settings.send_retry_max_ms },
       maxConcurrent: settings.max_concurrent_sends,
@@ -203,7 +205,10 @@ export class Outbox {
       else await connection.edit?.(shown, message)
       if (connection.edit) return shown
     }
-    const sent = await connection.send(message)
+    const mayBeSent = row.uncertain > 0
+    const sent = await connection.send({ ...message, ...(mayBeSent && { mayBeSent }) })
+    // The platform told that it had the message: nothing is uncertain any more.
+    if (sent.wasSentBefore === true) row.uncertain = 0
     // Under this id the platform may have shown a draft before, which it did not replace.
     if (adapter.capabilities.idempotentSend && row.uncertain > 0) {
       await connection.edit?.(sent, message)

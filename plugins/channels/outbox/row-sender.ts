@@ -12,6 +12,8 @@ const SEND_TIMEOUT_MS = 120_000
 /** What the platform rejects with `auth` is tried again so often, should the account stay connected. */
 const AUTH_PAUSE_MS = 60_000
 
+const MAY_HAVE_ARRIVED = 'it may have arrived, and resend_uncertain is off: see whether the chat has it before a retry'
+
 export interface RowSenderDeps {
   readonly clock: Clock
   readonly random: () => number
@@ -19,6 +21,8 @@ export interface RowSenderDeps {
   /** The age at which a message is given up that the platform could not take so far. */
   readonly giveUpMs: number
   readonly backOff: BackOff
+  /** Whether a message that the platform may have is sent again, although that may show it twice. */
+  readonly resendUncertain: boolean
   /** Aborts when the plugin unloads. */
   readonly signal: AbortSignal
   /**
@@ -55,6 +59,11 @@ export class RowSender {
     const { signal, sending, sent } = this.#deps
     if (waitMs > 0) await this.#sleep(waitMs, AbortSignal.any([open.signal, signal]))
     if (open.signal.aborted || signal.aborted) return { outcome: 'skipped' }
+    // Somebody who revived the row wants it sent: its attempts were counted anew.
+    if (row.attempts > 0 && row.uncertain > 0 && this.#isHeldBack(open)) {
+      await this.giveUp(row, MAY_HAVE_ARRIVED)
+      return { outcome: 'gone' }
+    }
     row.attempts++
     let platformId = ''
     try {
@@ -96,7 +105,9 @@ export class RowSender {
     open.failed(error)
     // An attempt that the end of the connection cut short is no fault of the message.
     const isCut = open.signal.aborted
-    const isRejected = !isCut && isGivenUp(failure)
+    const isUnknown = failure.isUncertain && this.#isHeldBack(open)
+    if (isUnknown) row.error = `${MAY_HAVE_ARRIVED} (${failure.error})`
+    const isRejected = isUnknown || (!isCut && isGivenUp(failure))
     if (failure.outcome === 'dead' && row.platform_id !== null && row.payload.isWithdrawn !== true) {
       // What was shown so far cannot be edited any more: the answer becomes a message of its own.
       row.platform_id = null
@@ -112,6 +123,9 @@ export class RowSender {
     row.next_at = pauseMs === 0 ? null : toIso(this.#deps.clock.now() + pauseMs)
     await this.#record(() => deferred(row))
     return { outcome: 'deferred', pauseMs }
+  }
+  #isHeldBack({ adapter }: OpenConnection): boolean {
+    return !this.#deps.resendUncertain && !adapter.capabilities.idempotentSend
   }
   #pauseMs({ attempts }: OutboxRow, { outcome, pauseMs = 0 }: SendFailure): number {
     if (outcome === 'auth') return AUTH_PAUSE_MS

@@ -38,6 +38,8 @@ async function openClient(answer: (call: PlatformCall) => PlatformAnswer) {
     client,
     origin: server.origin,
     controller,
+    server,
+    outbound,
     async [Symbol.asyncDispose]() {
       await outbound[Symbol.asyncDispose]()
       await server[Symbol.asyncDispose]()
@@ -46,6 +48,15 @@ async function openClient(answer: (call: PlatformCall) => PlatformAnswer) {
 }
 
 describe('ApiClient', () => {
+  it('tells a server that was not reached from one that may have taken the request, without its address', async () => {
+    const stage = await openClient(() => ({ status: 200, body: { ok: true } }))
+    const { origin } = stage
+    await stage.server[Symbol.asyncDispose]()
+    const error = await stage.client.json(`${origin}/s3cret`, {}, answerSchema, 'a reply').catch((thrown) => thrown)
+    expect(error).toMatchObject({ retry: 'later', cause: { code: 'ECONNREFUSED', message: 'ECONNREFUSED' } })
+    await stage.outbound[Symbol.asyncDispose]()
+  })
+
   const failures: readonly (readonly [string, PlatformAnswer, Partial<UpstreamFailure>])[] = [
     ['401', { status: 401, body: {} }, { reason: 'auth', retry: 'never' }],
     ['403, which closes one chat only', { status: 403, body: {} }, { reason: 'invalid_request', retry: 'never' }],

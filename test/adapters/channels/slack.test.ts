@@ -62,6 +62,25 @@ describe('Socket Mode', () => {
     expect(isClosed).toBe(false)
   })
 
+  it.each([
+    ['finds', true, {}],
+    ['finds in a thread', true, { to: { chatId: 'C0001', threadId: '1760000000.000001' } }],
+    ['sends again without the scope for it', false, {}],
+  ])('%s what it may have sent before', async (_, hasHistoryScope, more) => {
+    await using stage = await connect()
+    const { fake, link, connection } = stage
+    fake.hasHistoryScope = hasHistoryScope
+    fake.fail({ kind: 'lost_answer' })
+    await expect(connection.send(outbound('hello', more))).rejects.toMatchObject({ retry: 'later' })
+    await connection.send(outbound('another', { ...more, id: '01890f3e-7b1c-7cc2-98c4-dc0c0c073990' }))
+    const again = await adapter.open(link.renew())
+    const sent = await again.send(outbound('hello', { ...more, mayBeSent: true }))
+    expect(fake.sent.filter(({ text }) => text === 'hello')).toHaveLength(hasHistoryScope ? 1 : 2)
+    expect(sent.wasSentBefore).toBe(hasHistoryScope || undefined)
+    expect(sent.id).toBe(fake.sent.find(({ text }, index) => text === 'hello' && (hasHistoryScope || index > 0))?.id)
+    await again[Symbol.asyncDispose]()
+  })
+
   it('ends for good when Socket Mode is switched off', async () => {
     await using stage = await connect()
     stage.fake.announceEnd('link_disabled')

@@ -51,9 +51,13 @@ function createRow(at: string): OutboxRow {
   }
 }
 /** An account with one message, which is sent whenever the time has come; ten attempts, 24 hours. */
-function createSender(idempotentSend: boolean, outcome: (attempt: number) => Error | undefined) {
+function createSender(
+  idempotentSend: boolean,
+  outcome: (attempt: number) => Error | undefined,
+  { resendUncertain = true, ...earlier }: Partial<OutboxRow> & { readonly resendUncertain?: boolean } = {},
+) {
   const clock = new ManualClock()
-  const row = createRow(toIso(clock.now()))
+  const row = { ...createRow(toIso(clock.now())), ...earlier }
   const works: Promise<void>[] = []
   const platform = new ChatPlatform()
   const adapter = platform.adapter({
@@ -69,6 +73,7 @@ function createSender(idempotentSend: boolean, outcome: (attempt: number) => Err
     clock,
     random: () => 1,
     maxAttempts: 10,
+    resendUncertain,
     giveUpMs: 24 * HOUR_MS,
     maxConcurrent: 1,
     backOff: { minMs: 1000, maxMs: LONGEST_PAUSE_MS },
@@ -107,6 +112,30 @@ const failure = (reason: 'rate_limit' | 'overloaded' | 'network' | 'timeout', co
     retry: 'later',
     ...(code !== undefined && { cause: Object.assign(new Error(code), { code }) }),
   })
+
+it.each([
+  ['fails without an answer', {}, failure('timeout'), 'dead', 1],
+  ['was being sent when the daemon died', { attempts: 1, uncertain: 1 }, undefined, 'dead', 0],
+  ['somebody wants sent again', { attempts: 0, uncertain: 1 }, undefined, 'sent', 1],
+] as const)('without resend_uncertain, what %s', async (_name, earlier, error, state, sends) => {
+  const { row, settle, attempts } = createSender(false, () => error, { ...earlier, resendUncertain: false })
+  await settle()
+  expect([row.state, attempts()]).toEqual([state, sends])
+  if (state === 'dead') expect(row.error).toContain('it may have arrived')
+})
+
+it('without resend_uncertain, what the platform did not get or recognizes is sent again', async () => {
+  for (const [isIdempotent, error] of [
+    [false, failure('network', 'ECONNREFUSED')],
+    [true, failure('timeout')],
+  ] as const) {
+    const once = (attempt: number) => (attempt === 1 ? error : undefined)
+    const { row, pass, settle } = createSender(isIdempotent, once, { resendUncertain: false })
+    await settle()
+    await pass(HOUR_MS)
+    expect(row.state).toBe('sent')
+  }
+})
 
 it.each([
   ['busy', false, failure('rate_limit')],

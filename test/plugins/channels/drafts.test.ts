@@ -66,6 +66,7 @@ async function stage({ idempotentSend = false, canDelete = false } = {}) {
     clock: new ManualClock(),
     settings: {
       max_attempts: 10,
+      resend_uncertain: true,
       give_up_hours: 24,
       max_concurrent_sends: 4,
       max_rejections: 8,

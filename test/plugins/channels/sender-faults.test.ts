@@ -85,6 +85,7 @@ function stage({ idempotentSend = true, random = 1, perSecond = 1000 } = {}) {
     clock,
     random: () => random,
     maxAttempts: 10,
+    resendUncertain: true,
     giveUpMs: 24 * HOUR_MS,
     maxConcurrent: 4,
     maxRejections: MAX_REJECTIONS,

@@ -40,6 +40,7 @@ interface Body {
   files?: { id: string; title?: string }[]
   channel_id?: string
   initial_comment?: string
+  metadata?: unknown
 }
 
 export interface FakeSlack extends FakePlatform {
@@ -47,6 +48,8 @@ export interface FakeSlack extends FakePlatform {
   readonly acknowledged: readonly string[]
   /** Sockets that were opened. */
   readonly opened: number
+  /** Whether the app may read what is in chats. */
+  hasHistoryScope: boolean
   /** Sockets that are open. */
   readonly open: number
   /** Tells the adapter that the socket will be closed. */
@@ -82,10 +85,12 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
   readonly forgeries?: () => readonly PlatformRequest[]
   origin = ''
   opened = 0
+  hasHistoryScope = true
   readonly #isWebhook: boolean
   readonly #shown = new Shown()
   readonly #events = new Map<string, unknown[]>()
   readonly #files = new Map<string, PlatformFile>()
+  readonly #metadata = new Map<string, unknown>()
   readonly #uploads = new Map<string, PlatformFile>()
   readonly #tickets = new Set<string>()
   readonly #waiting: Envelope[] = []
@@ -295,6 +300,9 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
       case 'chat.postMessage':
       case 'files.completeUploadExternal':
         return this.#send(method, body, response)
+      case 'conversations.history':
+      case 'conversations.replies':
+        return isForm ? this.#history(fields) : this.#refuse('JSON for a method that takes none')
       case 'chat.update':
         return this.#update(body)
       case 'reactions.add':
@@ -333,7 +341,7 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
     return fault ? resetConnection(response) : answer
   }
 
-  #show({ channel = '', text = '', thread_ts: threadId, blocks = [] }: Body): PlatformAnswer {
+  #show({ channel = '', text = '', thread_ts: threadId, blocks = [], metadata }: Body): PlatformAnswer {
     if (channel !== DIRECT && channel !== GROUP) return failed('channel_not_found')
     if (text === '' && blocks.length === 0) return this.#refuse('a message without a text', 'no_text')
     if (text.length > 40_000) return this.#refuse('a text that is too long', 'msg_too_long')
@@ -346,7 +354,22 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
     )
     const ts = this.#ts()
     this.#shown.show({ id: `${channel}/${ts}`, chatId: channel, threadId, text, files: [], buttons })
+    this.#metadata.set(`${channel}/${ts}`, metadata)
     return done({ channel, ts, message: { text, ts } })
+  }
+
+  /** The newest first, without what apps keep with messages unless they ask for it. */
+  #history(fields: URLSearchParams): PlatformAnswer {
+    if (!this.hasHistoryScope) return { status: 200, body: { ok: false, error: 'missing_scope', needed: 'im:history' } }
+    const [channel, thread] = [fields.get('channel'), fields.get('ts') ?? undefined]
+    const messages = this.#shown.sent
+      .filter(({ chatId, threadId }) => chatId === channel && threadId === thread)
+      .map(({ id, text }) => ({
+        ts: id.split('/')[1],
+        text,
+        ...(fields.get('include_all_metadata') === 'true' && { metadata: this.#metadata.get(id) }),
+      }))
+    return done({ messages: messages.toReversed() })
   }
 
   #complete({ files = [], channel_id: channel = '', thread_ts: threadId, initial_comment: text = '' }: Body) {
