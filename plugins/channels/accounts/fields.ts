@@ -72,13 +72,18 @@ function toField(key: string, entry: Schema, isCommon: boolean): Field {
   const options = optionsOf(unwrap(entry))
   return {
     key,
-    label: `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll('_', ' ')}`,
+    label: labelOf(key),
     type: typeOf(entry),
     description: descriptionOf(entry),
     required: !isOptional,
     advanced: isCommon ? key !== 'agent_name' && key !== 'allowed_users' : isOptional,
     ...(options && { options }),
   }
+}
+/** `base_url` is shown as "Base URL". */
+function labelOf(key: string): string {
+  const words = `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll('_', ' ')}`
+  return words.replaceAll(/\b(api|ca|dm|id|imap|jid|sasl|smtp|url)\b/gi, (word) => word.toUpperCase())
 }
 function typeOf(entry: Schema): FieldType {
   if (metadataOf(entry)['secret'] === true) return 'secret'

@@ -100,6 +100,8 @@ describe('an account that is configured over the API', () => {
       type: 'secret',
       required: true,
       has_value: true,
+      placeholder: '',
+      env_var: null,
     })
     const removed = await request('DELETE', '/test_chat/configure?account_id=default')
     expect(removed.body).toMatchObject({ status: 'removed', channel: 'test_chat' })

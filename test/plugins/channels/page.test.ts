@@ -64,6 +64,12 @@ const button = (place: Page | Locator, name: string): Locator => place.getByRole
 const api = (method: string, path: string, body?: unknown) =>
   host.json(method, `/api/channels${path}`, body, { authorization: `Bearer ${KEY}` })
 
+const setHidden = (page: Page, isHidden: boolean): Promise<void> =>
+  page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+
 it('asks for the key, lists every channel, and finds one by the keyboard', async () => {
   await using tab = await openTab(browser, host.url, { path: PAGE })
   const { page } = tab
@@ -117,6 +123,7 @@ it('sets an account up: what the daemon refuses is beside its field, and a store
     'Stored. Leave it empty to keep it.',
   ])
   await dialog.getByText(/^More settings/).click()
+  expect(await dialog.getByLabel('Base URL').inputValue()).toBe('')
   await dialog.getByLabel('Depth').fill('7')
   await dialog.getByLabel('Allowed users').fill('@ada\n@bob')
   await button(dialog, 'Save').click()
@@ -158,7 +165,14 @@ it('follows a lost connection and a reload of its plugin, without being asked', 
   await host.app.daemon.reload('channel-test-chat')
   await opened
   await account.getByText('connected', { exact: true }).waitFor()
+
+  // A page that nobody looks at asks nothing; it is up to date again when somebody does.
+  await setHidden(page, true)
+  await page.getByText('Paused', { exact: true }).waitFor()
   platform.close({ retry: 'never', reason: 'the account was closed' })
+  await expect.poll(async () => (await api('GET', '/test_chat')).body.status.last_error).toContain('was closed')
+  expect(await account.getByText('the account was closed').count()).toBe(0)
+  await setHidden(page, false)
   await account.getByText('the account was closed').waitFor()
   await button(account, 'Reconnect').click()
   await account.getByText('connected', { exact: true }).waitFor()
