@@ -49,6 +49,12 @@ export const Settings = fileOnly(
       1,
       720,
     ),
+    format_chars: integer(
+      'Characters up to which an answer is formatted; a longer one is shown as it was written.',
+      16_000,
+      1_000,
+      64_000,
+    ),
     max_rejections: integer(
       'Attempts that fail for one message while the platform takes others, before it is a dead letter.',
       8,

@@ -21,6 +21,7 @@ export interface AnswerStreamOptions {
   readonly turnId: string
   readonly to: Destination
   readonly replyTo: string | undefined
+  readonly maxFormattedChars: number
   readonly failed: (error: unknown) => void
 }
 
@@ -28,22 +29,20 @@ export interface AnswerStreamOptions {
  * Shows an answer while it is written. Each message that it sends is a draft in the outbox, which the final text
  * replaces by an edit: whatever happens in between, the answer is shown once. Returns the drafts.
  */
-export async function streamAnswer(
-  events: AsyncIterable<TurnEvent>,
-  { outbox, clock, open, account, messageId, agentId, turnId, to, replyTo, failed }: AnswerStreamOptions,
-): Promise<Drafts> {
+export async function streamAnswer(events: AsyncIterable<TurnEvent>, options: AnswerStreamOptions): Promise<Drafts> {
+  const { outbox, clock, open, account, messageId, to, maxFormattedChars, failed } = options
   const { connection, adapter, signal } = open
   const { capabilities } = adapter
   const drafts = new Map<number, string | null>()
   const shown = new StreamedMessage({
     minIntervalMs: capabilities.edit?.minIntervalMs ?? 1_000,
-    render: (markdown) => renderMessages(markdown, capabilities, account.settings),
+    render: (markdown) => renderMessages(markdown, capabilities, account.settings, maxFormattedChars),
     async send(message, part): Promise<SentMessage> {
       const id = partId(messageId, part)
-      const draft = { id, messageId, part, account, to, agentId, turnId }
+      const draft = { ...options, id, part }
       await outbox.draft(draft)
       drafts.set(part, null)
-      const first = part === 0 && capabilities.replies === true ? replyTo : undefined
+      const first = part === 0 && capabilities.replies === true ? options.replyTo : undefined
       try {
         const sent = await connection.send({
           id,

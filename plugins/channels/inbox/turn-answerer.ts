@@ -22,6 +22,7 @@ export interface TurnAnswererDeps {
   readonly hooks: Pick<Hooks, 'apply'>
   readonly clock: Clock
   readonly log: Pick<Logger, 'debug'>
+  readonly settings: { readonly format_chars: number }
   readonly background: (work: () => Promise<void>) => void
   /** Aborts when the plugin begins to unload. */
   readonly signal: AbortSignal
@@ -112,6 +113,7 @@ export class TurnAnswerer {
       turnId: row.id,
       to,
       replyTo: replyTo(received),
+      maxFormattedChars: this.#deps.settings.format_chars,
       failed: (error) => this.#debug('an answer cannot be shown while it is written', error),
     })
   }

@@ -28,6 +28,7 @@ export interface OutboxDeps {
     readonly give_up_hours: number
     readonly max_concurrent_sends: number
     readonly max_rejections: number
+    readonly format_chars: number
     readonly max_failed_chats: number
     readonly send_retry_min_ms: number
     readonly send_retry_max_ms: number
@@ -54,7 +55,8 @@ export class Outbox {
    * text, nor for what must not be shown on a public platform.
    */
   async add(message: OutgoingMessage): Promise<readonly Statement[]> {
-    const rows = await toRows(message, toIso(this.#deps.clock.now()))
+    const { clock, settings } = this.#deps
+    const rows = await toRows(message, toIso(clock.now()), settings.format_chars)
     return rows.flatMap((row) => [
       this.#deps.store.insert(row, (changes) => {
         if (changes > 0) this.#sender(row.channel, row.account).add(row)

@@ -10,6 +10,10 @@ export function renderMessages(
   markdown: string,
   capabilities: ChannelCapabilities,
   { output_format: format }: Account['settings'],
+  maxFormattedChars: number,
 ): readonly RenderedMessage[] {
-  return render(markdown, capabilities, { format: format === undefined ? undefined : FORMATS[format] })
+  return render(markdown, capabilities, {
+    format: format === undefined ? undefined : FORMATS[format],
+    maxFormattedChars,
+  })
 }

@@ -35,7 +35,11 @@ export function emptyRow(account: OutgoingMessage['account'], to: OutgoingMessag
 }
 
 /** The rows of a result, one for each message of the platform. */
-export async function toRows(message: OutgoingMessage, at: string): Promise<readonly OutboxRow[]> {
+export async function toRows(
+  message: OutgoingMessage,
+  at: string,
+  maxFormattedChars: number,
+): Promise<readonly OutboxRow[]> {
   const { id, kind, account, capabilities, to, replyTo, buttons, attachments = [], drafts } = message
   if (capabilities.isPublic && ['notice', 'error', 'approval'].includes(kind)) return []
   const takesFiles = capabilities.attachments?.outbound === true
@@ -43,7 +47,7 @@ export async function toRows(message: OutgoingMessage, at: string): Promise<read
   const text = [message.text, ...missing].filter((each) => each !== '').join('\n\n')
   // Reading Markdown is the largest part of this plugin, and most daemons have no channel.
   const { renderMessages } = await import('./render.ts')
-  const rendered = renderMessages(text, capabilities, account.settings)
+  const rendered = renderMessages(text, capabilities, account.settings, maxFormattedChars)
   const files = takesFiles ? attachments : []
   const messages = rendered.length === 0 && files.length > 0 ? [{ text: '', plainText: '' }] : rendered
   const common = emptyRow(account, to, at)

@@ -30,18 +30,19 @@ const MAX_DEPTH = 32
  * square of its length, and nothing else runs meanwhile.
  */
 const MAX_PARAGRAPH_CHARS = 2500
-/** Longer than this, a text is shown as it was written, for the same reason. */
-const MAX_TEXT_CHARS = 64_000
 /** More columns than this are no table for a chat. */
 const MAX_COLUMNS = 50
 const options = { gfm: true, breaks: true } as const
 
-/** The text and structure of a Markdown text, in order. Thoughts of a model (`<think>`) are left out. */
-export function readMarkdown(markdown: string): readonly Run[] {
+/**
+ * The text and structure of a Markdown text, in order. Thoughts of a model (`<think>`) are left out. A text of more than
+ * `maxChars` is shown as it was written: nothing else runs while it is read.
+ */
+export function readMarkdown(markdown: string, maxChars: number): readonly Run[] {
   const text = withoutThoughts(markdown.replaceAll('\r\n', '\n'))
   const runs: Run[] = []
   const asWritten: readonly Run[] = [{ text, marks: [{ kind: 'paragraph' }] }]
-  if (text.length > MAX_TEXT_CHARS || isTooDeep(text)) return asWritten
+  if (text.length > maxChars || isTooDeep(text)) return asWritten
   try {
     new Reader(runs).blocks(lex(text), [])
   } catch (error) {

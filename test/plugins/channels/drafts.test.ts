@@ -70,6 +70,7 @@ async function stage({ idempotentSend = false, canDelete = false } = {}) {
       give_up_hours: 24,
       max_concurrent_sends: 4,
       max_rejections: 8,
+      format_chars: 16_000,
       max_failed_chats: 3,
       send_retry_min_ms: 1,
       send_retry_max_ms: 10,

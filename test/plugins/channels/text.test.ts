@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Dialect } from '../../../adapters/channels/contract.ts'
 import { renderMessages } from '../../../plugins/channels/text/index.ts'
 import { lengthOf } from '../../../plugins/channels/text/length.ts'
@@ -113,6 +113,29 @@ describe('a Markdown text in each dialect', () => {
     expect(one('1. '.repeat(10_000) + 'a', 'plain')).toMatch(/^1\. 1\. /)
     expect(one('*'.repeat(8_000) + 'a' + '*'.repeat(8_000), 'plain')).toContain('a')
   })
+})
+
+/** How often an expression is matched while a text is rendered: what reading it costs, whatever the machine. */
+function countMatches(text: string, maxFormattedChars: number): number {
+  const exec = vi.spyOn(RegExp.prototype, 'exec')
+  renderMessages(text, { dialect: 'plain', maxLength: 4000, lengthUnit: 'utf16' }, { maxFormattedChars })
+  const { length } = exec.mock.calls
+  exec.mockRestore()
+  return length
+}
+
+describe('the work for a hostile text', () => {
+  it.each(['- a\n', '> a\n\n', '1. a\n   1. b\n', '[*a](b **c `d ', '* * ', '|a|b|\n', '[a]: b\n', '`a``b'])(
+    'grows with its length up to format_chars, and not beyond: %j',
+    (piece) => {
+      const fill = (length: number): string => piece.repeat(length / piece.length)
+      const matches = countMatches(fill(4_000), 4_000)
+      expect(matches).toBeLessThan(4_000 * 40)
+      expect(matches).toBeLessThan(3 * countMatches(fill(2_000), 4_000) + 1_000)
+      // Beyond it only words are counted, for the limit of a message.
+      expect(countMatches(fill(8_000), 4_000)).toBeLessThan(8_000 * 1.6)
+    },
+  )
 })
 
 describe('a text beyond the limit', () => {
