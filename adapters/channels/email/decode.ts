@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime'
 import type { Email } from 'postal-mime'
-import { isoTime } from 'svc/channels'
+import { attachmentKind, isoTime } from 'svc/channels'
 import type { InboundAttachment, InboundMessage, JsonObject } from 'svc/channels'
 import { isAuthentic } from './authentication.ts'
 import type { EmailConfig } from './config.ts'
@@ -90,16 +90,12 @@ function textOf(mail: Email, isNew: boolean): string {
 
 function attachmentsOf({ attachments }: Email, { uidValidity, uid }: Position): readonly InboundAttachment[] {
   return attachments.map(({ filename, mimeType, content }, index) => ({
-    kind: kindOf(mimeType),
+    kind: attachmentKind(mimeType),
     name: filename?.replaceAll(/[/\\\p{Cc}]/gu, '_') || `file-${index + 1}`,
     mime: mimeType,
     size: sizeOf(content),
     reference: { uidValidity, uid, index },
   }))
-}
-function kindOf(mime: string): InboundAttachment['kind'] {
-  const [type = ''] = mime.split('/', 1)
-  return type === 'image' || type === 'audio' || type === 'video' ? type : 'file'
 }
 function sizeOf(content: ArrayBuffer | Uint8Array | string): number {
   return typeof content === 'string' ? Buffer.byteLength(content) : content.byteLength

@@ -77,6 +77,7 @@ async function receiveValue(link: Link, value: ChangeValue): Promise<void> {
     if (status === 'failed') link.log.warn('whatsapp: a message was not delivered', { errors })
   for (const raw of value.messages) {
     const parsed = v.safeParse(Message, raw)
+    if (!parsed.success) link.log.warn('whatsapp: a message in an unknown form was left out')
     const message = parsed.success ? decodeMessage(parsed.output, value.contacts) : undefined
     if (message) await link.receive(message)
   }

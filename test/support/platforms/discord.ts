@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { allFaults, answerFault, fileOf } from './faults.ts'
 import { resetConnection, Shown } from './http.ts'
 import type { PlatformAnswer, PlatformCall } from './http.ts'
 import type { FakePlatform, PlatformFault, PlatformFile, PlatformInput } from './platform.ts'
@@ -72,14 +73,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   readonly chats = { direct: DIRECT, group: GROUP, thread: THREAD }
   readonly person = ADA.id
   readonly redelivers = true
-  readonly faults: ReadonlySet<PlatformFault['kind']> = new Set([
-    'rate_limit',
-    'server_error',
-    'reset',
-    'lost_answer',
-    'permanent',
-    'auth',
-  ])
+  readonly faults = allFaults
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -350,7 +344,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
       return { status: 429, body, headers: { 'x-ratelimit-global': 'true' } }
     }
     const fault = this.#shown.takeFault()
-    if (fault && fault.kind !== 'lost_answer') return answerFault(fault, response)
+    if (fault && fault.kind !== 'lost_answer') return answerFault(fault, response, FAULT_ANSWERS)
     const form = call.json === undefined ? await call.form() : undefined
     const body = (form ? JSON.parse(String(form.get('payload_json'))) : call.json) as Body
     const wrong = refuse(body, form)
@@ -439,30 +433,21 @@ function refuseButtons(rows: NonNullable<Body['components']>): string | undefine
 }
 
 async function filesOf(form: FormData | undefined): Promise<readonly PlatformFile[]> {
-  const files = [...(form?.values() ?? [])].filter((value) => value instanceof File)
-  return Promise.all(
-    files.map(async (file) => {
-      const [type] = file.type.split('/', 1)
-      const kind = type === 'image' || type === 'audio' || type === 'video' ? type : 'file'
-      return { kind, name: file.name, mime: file.type, bytes: await file.bytes() } as const
-    }),
-  )
+  return Promise.all([...(form?.values() ?? [])].filter((value) => value instanceof File).map(fileOf))
 }
 
-function answerFault(fault: PlatformFault, response: ServerResponse): PlatformAnswer | undefined {
-  switch (fault.kind) {
-    case 'rate_limit': {
-      if (fault.retryAfterSecs === undefined) return { status: 429 }
-      const body = { message: 'You are being rate limited.', retry_after: fault.retryAfterSecs, global: false }
-      return { status: 429, body, headers: { 'retry-after': String(Math.ceil(fault.retryAfterSecs)) } }
-    }
-    case 'server_error':
-      return { status: 502 }
-    case 'permanent':
-      return { status: 403, body: { message: 'Cannot send messages to this user', code: 50007 } }
-    case 'auth':
-      return { status: 401, body: { message: '401: Unauthorized', code: 0 } }
-    default:
-      return resetConnection(response)
-  }
+const rateLimited = (seconds: number | undefined): PlatformAnswer =>
+  seconds === undefined
+    ? { status: 429 }
+    : {
+        status: 429,
+        body: { message: 'You are being rate limited.', retry_after: seconds, global: false },
+        headers: { 'retry-after': String(Math.ceil(seconds)) },
+      }
+/** How Discord says what went wrong. */
+const FAULT_ANSWERS = {
+  rate_limit: rateLimited,
+  server_error: { status: 502 },
+  permanent: { status: 403, body: { message: 'Cannot send messages to this user', code: 50007 } },
+  auth: { status: 401, body: { message: '401: Unauthorized', code: 0 } },
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { allFaults } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import type { FakePlatform, PlatformFault, PlatformFile, PlatformInput } from './platform.ts'
@@ -33,14 +34,7 @@ export class FakeNtfy implements FakePlatform {
   readonly chats = { direct: TOPIC }
   readonly person = TOPIC
   readonly redelivers = true
-  readonly faults: ReadonlySet<PlatformFault['kind']> = new Set([
-    'rate_limit',
-    'server_error',
-    'reset',
-    'lost_answer',
-    'permanent',
-    'auth',
-  ])
+  readonly faults = allFaults
   readonly typing: string[] = []
   readonly reactions = []
   readonly violations: string[] = []

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { allFaults } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import { parseTelegramHtml } from './telegram-html.ts'
@@ -46,14 +47,7 @@ export class FakeTelegram implements FakePlatform {
   readonly chats = { direct: '1111', group: '-1001234', thread: '77' }
   readonly person = '1111'
   readonly redelivers = true
-  readonly faults: ReadonlySet<PlatformFault['kind']> = new Set([
-    'rate_limit',
-    'server_error',
-    'reset',
-    'lost_answer',
-    'permanent',
-    'auth',
-  ])
+  readonly faults = allFaults
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

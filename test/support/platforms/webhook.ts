@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { allFaults } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import type { FakePlatform, PlatformFault, PlatformInput, PlatformRequest, WebhookTarget } from './platform.ts'
@@ -15,14 +16,7 @@ export class FakeWebhook implements FakePlatform {
   readonly chats = { direct: 'ada', group: 'team', thread: 't-1' }
   readonly person = 'ada'
   readonly redelivers = true
-  readonly faults: ReadonlySet<PlatformFault['kind']> = new Set([
-    'rate_limit',
-    'server_error',
-    'reset',
-    'lost_answer',
-    'permanent',
-    'auth',
-  ])
+  readonly faults = allFaults
   readonly typing: string[] = []
   readonly reactions = []
   readonly violations: string[] = []

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import { allFaults } from './faults.ts'
 import { resetConnection, Shown, startPlatformServer } from './http.ts'
 import type { PlatformAnswer, PlatformCall, PlatformServer } from './http.ts'
 import type {
@@ -49,14 +50,7 @@ export class FakeWhatsApp implements FakePlatform {
   readonly chats = { direct: PERSON }
   readonly person = PERSON
   readonly redelivers = true
-  readonly faults: ReadonlySet<PlatformFault['kind']> = new Set([
-    'rate_limit',
-    'server_error',
-    'reset',
-    'lost_answer',
-    'permanent',
-    'auth',
-  ])
+  readonly faults = allFaults
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
