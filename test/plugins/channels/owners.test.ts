@@ -41,7 +41,7 @@ const message = (id: string): InboundMessage => ({
   mentionsBot: false,
   sentAt: '2026-01-01T00:00:00.000Z',
 })
-const noStatements = { audit: { entry: () => ({ sql: '', values: [] }) }, giveUp: async () => [] }
+const noStatements = { audit: { entry: () => ({ sql: 'SELECT 1', values: [] }) }, giveUp: async () => [] }
 
 async function openTables(): Promise<PluginDatabase> {
   const { database } = await open('sqlite')
@@ -193,4 +193,23 @@ it('a daemon that stood still for longer than its lease works on new messages on
   expect(answered.filter((each) => each.endsWith('second'))).toEqual(['two second'])
   expect(answered.at(-1)).toBe('one third')
   expect(await states(db)).toEqual(['done', 'done', 'done'])
+})
+
+it('a message whose attempts were all cut short is put aside, and those behind it are answered', async () => {
+  const db = await openTables()
+  const answered: string[] = []
+  const one = startInbox(db, 'one', answered)
+  one.hold()
+  for (const id of ['first', 'second']) await one.receive(id)
+  await one.kill()
+  await db.run`UPDATE channels_inbox SET attempts = 10 WHERE message_id = 'first'`
+  const again = startInbox(db, 'one', answered)
+  await again.inbox.resume()
+  await again.settle()
+  expect(answered).toEqual(['one second'])
+  const rows = await db.all`SELECT state, reason FROM channels_inbox ORDER BY id`
+  expect(rows).toMatchObject([
+    { state: 'parked', reason: 'the attempts to answer it were not ended' },
+    { state: 'done' },
+  ])
 })
