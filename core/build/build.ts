@@ -10,6 +10,7 @@ import { build } from 'rolldown'
 import type { InputOptions, Plugin } from 'rolldown'
 import { buildPage } from '../../plugins/webchat/build.ts'
 import { toName } from '../host/loader.ts'
+import { escapeCharacters } from './ascii.ts'
 import { catalogText } from './catalog.ts'
 import { gitSha } from './git.ts'
 import { keepChunks } from './keep.ts'
@@ -260,6 +261,7 @@ async function buildCode(out: string): Promise<void> {
   for (const [name, source] of sources) await buildPlugin(source, join(out, 'plugins', name))
   await buildTogether(sources, out)
   await buildConfig(out)
+  await escapeCharacters(out)
   await buildPage({ outDir: join(out, 'webchat') })
   await mkdir(join(out, 'catalog'))
   await writeFile(join(out, 'catalog', 'models.json'), await catalogText())
