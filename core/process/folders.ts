@@ -114,6 +114,7 @@ const isName = /^(?!\.{1,2}$)[^/\\]+$/
 function linksTo(path: string, left = 40): readonly string[] {
   let at = '/'
   for (const [index, part] of path.split(sep).entries()) {
+    if (part === '') continue
     // Normalizing every path makes `join` hot enough for the optimizing compiler, which costs 5 MB.
     const next = isName.test(part) ? `${at === sep ? '' : at}${sep}${part}` : join(at, part)
     if (lstatSync(next, { throwIfNoEntry: false })?.isSymbolicLink() === true && left > 0) {

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { defineRoute, line } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { inboxStates } from '../inbox/schema.ts'
-import { outboxStates } from '../outbox/schema.ts'
+import { inboxStates } from '../inbox/states.ts'
+import { outboxStates } from '../outbox/states.ts'
 import type { RouteDeps } from './routes.ts'
 
 const MAX_LISTED = 500

@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import { isObject } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
+import { inboxStates } from './states.ts'
 
-/** `parked`: nobody works on it any more; `reason` says why. */
-export const inboxStates = ['pending', 'processing', 'done', 'parked'] as const
 export type InboxState = (typeof inboxStates)[number]
 const Integer = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
 

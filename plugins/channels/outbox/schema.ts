@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import { isObject } from 'svc/sdk'
 import type { Payload } from './message.ts'
+import { outboxStates } from './states.ts'
 
-/** A row that shows a streamed answer is a `draft` until the whole answer is there. */
-export const outboxStates = ['draft', 'pending', 'sending', 'sent', 'dead', 'discarded'] as const
 export type OutboxState = (typeof outboxStates)[number]
 
 const Integer = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))

@@ -1,0 +1,2 @@
+/** `parked`: nobody works on it any more; `reason` says why. */
+export const inboxStates = ['pending', 'processing', 'done', 'parked'] as const

@@ -1,0 +1,49 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { expect, it } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
+
+/** Notes each file that the loader of Node reads. */
+const recorder = (log: string): string => `
+  import { registerHooks } from 'node:module'
+  import { appendFileSync } from 'node:fs'
+  registerHooks({
+    load(url, context, next) {
+      appendFileSync(${JSON.stringify(log)}, url + '\\n')
+      return next(url, context)
+    },
+  })`
+
+it('adapters that are not enabled are not read, and the host of channels is read by the first request', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-start-files-'))
+  const log = join(home, 'files.log')
+  const hook = join(home, 'recorder.mjs')
+  await writeFile(hook, recorder(log))
+  /** Names of the modules behind the files that were read, without the hash of their content. */
+  const modules = async (): Promise<readonly string[]> =>
+    (await readFile(log, 'utf8')).split('\n').map((url) => basename(url).replace(/(?:-[\w-]{8})?\.m?js$/, ''))
+  try {
+    await using daemon = await startDaemon({ home, env: { NODE_OPTIONS: `--import=${hook}` } })
+    const ask = async (path: string, init: RequestInit = {}): Promise<unknown> => {
+      const answer = await fetch(`${daemon.url}${path}`, init)
+      return answer.json()
+    }
+    expect(await ask('/api/health')).toMatchObject({ status: 'ok' })
+    const atStart = await modules()
+    expect(atStart).toContain('svc')
+    expect(atStart.filter((name) => name === 'host' || name === 'adapter' || name === 'mqtt')).toEqual([])
+
+    const { channels } = (await ask('/api/channels')) as { channels: { name: string; available: boolean }[] }
+    expect(channels.filter(({ available }) => available).length).toBeGreaterThanOrEqual(12)
+    const listed = await modules()
+    expect(listed).toContain('host')
+    expect(listed).not.toContain('adapter')
+
+    // The fields of a channel are those of its adapter: this one is read, and no other.
+    expect(await ask('/api/channels/irc')).toMatchObject({ name: 'irc', available: true })
+    expect((await modules()).filter((name) => name === 'adapter')).toHaveLength(1)
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+})
