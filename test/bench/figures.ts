@@ -1,6 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 import { auditVerify } from './audit-verify.ts'
+import { channelIdle } from './channel-idle.ts'
 import { channelMessages } from './channel-messages.ts'
 import { hostile } from './hostile.ts'
 import { sessionLength } from './session-length.ts'
@@ -302,6 +303,7 @@ export const figures: readonly Figure[] = [
   { name: 'hostile', measure: hostile },
   { name: 'audit-verify', measure: auditVerify },
   { name: 'channel-messages', measure: channelMessages },
+  { name: 'channel-idle', measure: channelIdle },
   { name: 'agents', measure: agents },
   { name: 'streams', measure: streamsAtOnce },
   { name: 'soak', measure: soak },

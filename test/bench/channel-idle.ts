@@ -1,0 +1,142 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startFakeDiscord } from '../support/platforms/discord.ts'
+import { NgircdPlatform, startNgircd } from '../support/platforms/irc.ts'
+import { startFakeMattermost } from '../support/platforms/mattermost.ts'
+import { MosquittoPlatform, startMosquitto } from '../support/platforms/mqtt.ts'
+import type { Result } from './figures.ts'
+import { Home, startSvc } from './processes.ts'
+
+const ACCOUNTS = 20
+const LIMIT_MB = 3
+const MAX_WAIT_MS = 60_000
+const SETTLE_MS = 2000
+const POLL_MS = 100
+type Fields = Readonly<Record<string, unknown>>
+interface Kind extends AsyncDisposable {
+  readonly channel: string
+  /** The fields of one of several accounts. */
+  fields(index: number): Fields
+}
+interface Memory {
+  readonly rss: number
+  /** What lives in the heap, and outside of it. */
+  readonly live: number
+}
+
+/** Collects garbage and writes what is left, when it is asked by a signal. */
+const RECORDER = `
+  import { writeFileSync } from 'node:fs'
+  process.on('SIGUSR2', async () => {
+    for (let n = 0; n < 4; n++) {
+      globalThis.gc()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    const { rss, heapUsed, external } = process.memoryUsage()
+    writeFileSync(process.env.MEMORY_FILE, JSON.stringify({ rss, live: heapUsed + external }))
+  })`
+
+/**
+ * What connected channels cost that nobody writes to: accounts of the real adapters, connected to real servers of
+ * their protocol or to fakes.
+ */
+export async function channelIdle(): Promise<readonly Result[]> {
+  const none = await measure(undefined, 0)
+  const results: Result[] = []
+  for (const start of [webhook, irc, mqtt, mattermost, discord]) {
+    await using kind = await start()
+    const [one, many] = [await measure(kind, 1), await measure(kind, 1 + ACCOUNTS)]
+    const mb = (from: Memory, to: Memory, of: keyof Memory, by = 1): number => (to[of] - from[of]) / by / 1024 / 1024
+    const [live, rss] = [mb(one, many, 'live', ACCOUNTS), mb(one, many, 'rss', ACCOUNTS)]
+    results.push({
+      label: `an idle ${kind.channel} account, of ${ACCOUNTS}; RSS`,
+      value: `${live.toFixed(2)} MB; ${rss.toFixed(2)} MB`,
+      floor: `first account with all code: ${mb(none, one, 'live').toFixed(1)} MB; ${mb(none, one, 'rss').toFixed(1)} MB`,
+      ratio: '-',
+      goal: `<= ${LIMIT_MB} MB`,
+      reached: live <= LIMIT_MB && rss <= LIMIT_MB,
+    })
+  }
+  return results
+}
+
+async function measure(kind: Kind | undefined, count: number): Promise<Memory> {
+  using home = new Home(kind ? toToml(kind, count) : '')
+  const [recorder, file] = [join(home.path, 'recorder.mjs'), join(home.path, 'memory.json')]
+  await writeFile(recorder, RECORDER)
+  await using svc = await startSvc(home, { MEMORY_FILE: file }, ['--expose-gc', `--import=${recorder}`])
+  if (kind) await waitForConnections(svc.port, kind.channel, count)
+  await delay(SETTLE_MS)
+  process.kill(svc.pid, 'SIGUSR2')
+  for (const until = performance.now() + MAX_WAIT_MS; performance.now() < until; await delay(POLL_MS)) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    if (text.endsWith('}')) return JSON.parse(text) as Memory
+  }
+  throw new Error('the daemon did not write what it uses')
+}
+
+async function waitForConnections(port: number, channel: string, count: number): Promise<void> {
+  let states: readonly string[] = []
+  for (const until = performance.now() + MAX_WAIT_MS; performance.now() < until; await delay(POLL_MS)) {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/channels/${channel}`)
+    const { account_list: accounts } = (await answer.json()) as {
+      account_list: { status: { state: string; last_error: string | null } }[]
+    }
+    if (accounts.filter(({ status }) => status.state === 'connected').length === count) return
+    states = accounts.map(({ status }) => `${status.state} ${status.last_error ?? ''}`)
+  }
+  throw new Error(`${channel}: not every account is connected: ${[...new Set(states)].join(', ')}`)
+}
+
+function toToml(kind: Kind, count: number): string {
+  return Array.from({ length: count }, (_, index) => {
+    const lines = Object.entries(kind.fields(index)).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+    return [`[[channels.${kind.channel}]]`, `account_id = "bench${index}"`, ...lines, ''].join('\n')
+  }).join('\n')
+}
+
+async function webhook(): Promise<Kind> {
+  const fields = { token: 'the-secret-of-the-idle-figure', callback_url: 'http://127.0.0.1:9/' }
+  return { channel: 'webhook', fields: () => fields, async [Symbol.asyncDispose]() {} }
+}
+async function irc(): Promise<Kind> {
+  const server = await startNgircd()
+  const platform = await NgircdPlatform.start(server)
+  return {
+    channel: 'irc',
+    fields: (index) => ({ ...platform.config, nick: `bench${index}` }),
+    async [Symbol.asyncDispose]() {
+      await platform[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+async function mqtt(): Promise<Kind> {
+  const server = await startMosquitto()
+  const platform = await MosquittoPlatform.start(server, 'v5')
+  return {
+    channel: 'mqtt',
+    fields: (index) => ({ ...platform.config, client_id: `bench-${index}` }),
+    async [Symbol.asyncDispose]() {
+      await platform[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+    },
+  }
+}
+async function mattermost(): Promise<Kind> {
+  const platform = await startFakeMattermost()
+  return {
+    channel: 'mattermost',
+    fields: () => platform.config,
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
+  }
+}
+async function discord(): Promise<Kind> {
+  const platform = await startFakeDiscord()
+  return {
+    channel: 'discord',
+    fields: () => platform.config,
+    [Symbol.asyncDispose]: () => platform[Symbol.asyncDispose](),
+  }
+}
