@@ -18,6 +18,7 @@ export type {
   ServiceToken,
   Tokens,
 } from './host/define.ts'
+export type { RemoteEnd, RemoteMethods, RemoteService, RemoteServiceDeps } from './host/remote-service.ts'
 export type { PluginUses } from './host/plugin-uses.ts'
 export type { PluginContext } from './host/context.ts'
 export type { Dispose } from './scope/scope.ts'

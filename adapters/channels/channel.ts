@@ -194,7 +194,9 @@ export interface ChannelRegistry {
   add(channel: ChannelDeclaration, network: ChannelNetwork): () => Promise<void>
 }
 /** The service that adapters register with. */
-export const Channels = defineService<ChannelRegistry>()('channels')
+export const Channels = defineService<ChannelRegistry>()('channels', {
+  remote: () => import('./remote.ts'),
+})
 
 /** Checks the types of an adapter, the default export of the module that `load` imports. */
 export function defineAdapter<C extends ConfigSchema>(adapter: ChannelAdapter<C>): ChannelAdapter {

@@ -144,7 +144,9 @@ export interface ProviderRegistry {
   /** The disposer stops new calls. Running calls finish with the code they started with. */
   add(driver: ProviderDriver): () => Promise<void>
 }
-export const Providers = defineService<ProviderRegistry>()('providers')
+export const Providers = defineService<ProviderRegistry>()('providers', {
+  remote: () => import('./remote.ts'),
+})
 
 /** Turns one driver into a plugin. */
 export function defineProvider<C extends ConfigSchema>(version: string, driver: ProviderDriver<C>) {

@@ -29,6 +29,8 @@ export interface BuiltInCode {
   readonly folders: readonly string[]
   readonly isIsolated: (folder: string) => boolean
   readonly accepted: AcceptedPermissionsFile
+  /** Set with the host. */
+  known?: IsolationDeps['known']
 }
 
 /** The sidecar files of the database that built-in plugins declare. */
@@ -53,9 +55,11 @@ export async function preloadBuiltIns(
     const name = basename(folder).replace(/\.m?[jt]s$/, '')
     return isolated.includes(name) || (isolation === 'worker' && accepted.isInstalled(folder))
   }
+  const code: Pick<BuiltInCode, 'known'> = {}
   const isolation: IsolationDeps = {
     settings: () => isolationSettings(live.current),
     workFolder: join(config.data_dir, 'plugin-processes'),
+    known: () => code.known?.() ?? [],
   }
   const loader = createLoader({
     builtIns: new Set(folders),
@@ -63,7 +67,7 @@ export async function preloadBuiltIns(
     isolation: (folder) => (isIsolated(folder) ? isolation : undefined),
   })
   loader.preload(folders.filter((folder) => !config.plugins.disabled.includes(basename(folder))))
-  return { loader, folders, isIsolated, accepted }
+  return Object.assign(code, { loader, folders, isIsolated, accepted })
 }
 
 export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInCode, home: Home, kernel: Kernel): Host {
@@ -79,6 +83,7 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       ({ Restrictions }) => new Restrictions(log, database.sql, names),
     ))
   const known = (): ReturnType<Host['known']> => host.known()
+  code.known = known
   const deprecated = new DeprecationWarnings(log)
   const host: Host = new Host({
     loader: code.loader,

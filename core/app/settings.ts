@@ -99,6 +99,8 @@ export function isolationSettings({ plugins }: Config): IsolationSettings {
     memoryMb: plugins.worker_memory_mb,
     hangMs: plugins.worker_hang_ms,
     maxRestartMs: plugins.worker_restart_ms,
+    maxMessageBytes: plugins.worker_message_bytes,
+    hookMs: plugins.worker_hook_ms,
   }
 }
 

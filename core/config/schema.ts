@@ -161,6 +161,14 @@ const pluginKeys = {
     day,
     inFile(whatRuns),
   ),
+  worker_message_bytes: integer(
+    'Bytes of a message of a plugin process.',
+    16_777_216,
+    65_536,
+    268_435_456,
+    inFile(whatRuns),
+  ),
+  worker_hook_ms: integer('Time for a plugin process to answer a gate.', 5_000, 100, day, inFile(whatRuns)),
   worker_restart_ms: integer(
     'Longest pause before the process of a plugin that ended is started again.',
     60_000,

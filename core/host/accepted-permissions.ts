@@ -6,34 +6,16 @@ import { readOwnJson } from '../schema/nesting.ts'
 import { SerialQueue } from '../scope/queue.ts'
 import type { KeyValueStorage } from '../storage/key-value.ts'
 import { defineService } from './define.ts'
+import type { EntriesByFolder, PermissionRecord, ReadEntries } from './permission-record.ts'
 
-/**
- * What the operator accepted for installed plugins, by folder. An installed plugin loads only if everything it declares
- * is accepted, and what it does not declare is refused.
- */
-export interface AcceptedPermissions {
-  /** `undefined` for a folder that was not installed, and where nothing is known to be accepted. */
-  of(folder: string): readonly string[] | undefined
-  /** Whether the plugin in the folder was installed, also if what was accepted for it is lost. */
-  isInstalled(folder: string): boolean
-  /** Why the plugin in the folder may not be loaded: it was installed, and what was accepted for it is lost. */
-  problem(folder: string): string | undefined
-  /** Durable before it settles. The plugin in the folder is loaded with these from now on. */
-  accept(folder: string, permissions: readonly string[]): Promise<void>
-  /** Durable before it settles. For a plugin that was removed. */
-  forget(folder: string): Promise<void>
-}
+export type AcceptedPermissions = PermissionRecord
 export const AcceptedPermissions = defineService<AcceptedPermissions>()('accepted-permissions')
 
 const FILE = 'accepted-permissions.json'
 const INSTALLED = 'installed_plugins'
 const Entries = v.record(v.string(), v.array(v.string()))
-export type EntriesByFolder = Readonly<Record<string, readonly string[]>>
 
-/**
- * Keeps them in a file of the home, and in the database which folders were installed: a file that is lost or damaged
- * must not turn an installed plugin into one that the operator wrote.
- */
+/** The database keeps which folders were installed: a lost file must not turn them into plugins of the operator. */
 export class AcceptedPermissionsFile implements AcceptedPermissions {
   readonly #home: string
   readonly #path: string
@@ -46,12 +28,11 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     this.#path = join(home, FILE)
   }
 
-  /** Reads which folders were installed. Before, only the file tells. */
   async open(storage: KeyValueStorage): Promise<void> {
     const found = v.safeParse(v.array(v.string()), await storage.getItem(INSTALLED))
     const known = found.success ? found.output : null
     const { entries, problem } = readEntries(this.#path)
-    // A home without the list, whose file cannot be read: any plugin may be an installed one.
+    // Any plugin may be an installed one.
     if (known === null && problem !== undefined) return
     this.#storage = storage
     const all = new Set([...(known ?? []), ...Object.keys(entries)])
@@ -70,7 +51,7 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     const key = this.#keyOf(folder)
     if (entries[key] !== undefined || this.#installed?.has(key) === false) return undefined
     if (this.#installed === undefined) return problem && `${problem}: ${advice()}`
-    return `it was installed, and what was accepted for it is unknown: ${problem ?? `${this.#path} lacks it`}; ${advice()}`
+    return `what it may use is unknown: ${problem ?? `${this.#path} lacks it`}; ${advice()}`
   }
 
   accept(folder: string, permissions: readonly string[]): Promise<void> {
@@ -80,7 +61,7 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     return this.#write(folder, undefined)
   }
 
-  /** Relative to the home, so that they hold where the home is moved or restored to. */
+  /** The home may be moved. */
   #keyOf(folder: string): string {
     return relative(this.#home, resolve(folder))
   }
@@ -101,11 +82,6 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
 }
 const advice = (): string => `restore it, or run ${commandLine('plugin add <source> --update')}`
 
-export interface ReadEntries {
-  readonly entries: EntriesByFolder
-  readonly problem?: string
-}
-/** With the reason if the file is there and cannot be used: then nothing is known to be accepted. */
 function readEntries(path: string): ReadEntries {
   let text: string
   try {
@@ -114,7 +90,7 @@ function readEntries(path: string): ReadEntries {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { entries: toEntries({}) }
     return {
       entries: toEntries({}),
-      problem: `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      problem: `${path} cannot be read: ${String(error)}`,
     }
   }
   const found = parseEntries(text)
@@ -122,7 +98,6 @@ function readEntries(path: string): ReadEntries {
   if (!parsed.success || Array.isArray(found)) return { entries: toEntries({}), problem: `${path} is damaged` }
   return { entries: toEntries(parsed.output) }
 }
-/** Without a prototype, so that no folder has the name of one of its members. */
 function toEntries(entries: EntriesByFolder): EntriesByFolder {
   return Object.assign(Object.create(null) as Record<string, readonly string[]>, entries)
 }

@@ -10,6 +10,8 @@ import type { PluginUses } from './plugin-uses.ts'
 export interface ServiceToken<T, Id extends string = string> {
   /** Unique in the daemon. Identifies the token across reloads. */
   readonly id: Id
+  /** Loads its `RemoteService`. Absent: it does not cross to plugins in processes of their own. */
+  readonly remote?: () => Promise<unknown>
   readonly '~type'?: T
 }
 /** Tokens of services by the name a plugin uses for them. */
@@ -144,7 +146,10 @@ export type AnyPlugin = PluginDefinition<ConfigSchema, Tokens, Tokens, Tokens, S
  * the daemon.
  */
 export function defineService<T>() {
-  return <Id extends string>(id: Id): ServiceToken<T, Id> => ({ id })
+  return <Id extends string>(id: Id, options: Pick<ServiceToken<T>, 'remote'> = {}): ServiceToken<T, Id> => ({
+    id,
+    ...options,
+  })
 }
 /** Returns the definition; the compiler checks it. A plugin exports the result as default. */
 export function definePlugin<

@@ -1,7 +1,7 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceConfined } from '../files/replace.ts'
-import type { ReadEntries } from './accepted-permissions.ts'
+import type { ReadEntries } from './permission-record.ts'
 
 /** Writes the entry of a folder, or removes it; a damaged file is kept beside the new one. */
 export async function writeEntries(

@@ -1,12 +1,13 @@
 import type ChildProcess from 'node:child_process'
 import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type { Readable, Writable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { END_FD, FILTER_FD, INFO_FD } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { safePath } from './environment.ts'
 import type { OwnProcess } from './fork.ts'
+import { MessagePipe } from './message-pipe.ts'
 import { killOrphanProcesses, MARK } from './orphan-processes.ts'
 import { works } from './spawn.ts'
 
@@ -16,6 +17,8 @@ export interface PluginProcessOptions {
   /** The folder it starts in, which it may read; it is made. */
   readonly folder: string
   readonly memoryMb: number
+  /** Bytes of one message of the process; a longer one ends it. */
+  readonly maxMessageBytes: number
   onMessage(message: unknown): void
   /** Called once, also after `kill`, with the last lines of what it wrote. */
   onExit(reason: string): void
@@ -32,6 +35,7 @@ let launcher: Promise<Launcher> | undefined
 const UNLIMITED_MS = 2 ** 31 - 1
 const MAX_OUTPUT = 2_000
 const NAMESPACE_END_MS = 1000
+const MAX_UNREAD_BYTES = 67_108_864
 
 /**
  * A process for the code of one plugin, which is not trusted. Node denies it files beside its own, other programs,
@@ -43,7 +47,7 @@ export async function startPluginProcess(options: PluginProcessOptions): Promise
   const mark = crypto.randomUUID()
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const entry = entryFile()
-  const node = nodeCommand(entry, options)
+  const node = [...nodeCommand(entry, options), entry, String(pipes ? FILTER_FD + 1 : INFO_FD)]
   const [file = process.execPath, ...args] =
     isolation.level === 'none'
       ? node
@@ -59,14 +63,12 @@ export async function startPluginProcess(options: PluginProcessOptions): Promise
           code: [],
           proxy: undefined,
         })
-  const { fork } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
-  const child = fork(entry, [], {
+  const { spawn } = createRequire(import.meta.url)('node:child_process') as typeof ChildProcess
+  const child = spawn(file, args, {
     cwd: options.folder,
     env: { PATH: safePath.join(':'), [MARK]: mark },
-    execPath: file,
-    execArgv: args,
-    serialization: 'json',
-    stdio: ['ignore', 'ignore', 'pipe', ...(pipes ? (['pipe', 'pipe', 'pipe'] as const) : []), 'ipc'],
+    // Not the channel of Node, which keeps whatever the other side sends.
+    stdio: ['ignore', 'ignore', 'pipe', ...(pipes ? (['pipe', 'pipe', 'pipe'] as const) : []), 'pipe'],
   })
   const started = new StartedProcess(child, mark, isolation.level !== 'none')
   if (pipes) started.watchNamespace(filter)
@@ -77,13 +79,14 @@ export async function startPluginProcess(options: PluginProcessOptions): Promise
 class StartedProcess implements PluginProcess {
   readonly ended: Promise<void>
   readonly #child: ChildProcess.ChildProcess
+  #messages: MessagePipe | undefined
+  #problem: string | undefined
   /** Whether it named the first process of its namespace, which ends with it from then on. */
   #isNamed = false
 
   constructor(child: ChildProcess.ChildProcess, mark: string, hasLauncher: boolean) {
     this.#child = child
     child.unref()
-    child.channel?.unref()
     for (const pipe of this.#pipes) {
       pipe?.on('error', () => undefined /* it ends with the process, which `onExit` reports */)
       if (pipe && 'unref' in pipe && typeof pipe.unref === 'function') pipe.unref()
@@ -94,6 +97,10 @@ class StartedProcess implements PluginProcess {
     }).then(async () => {
       // A launcher that ends before it has named the first process may leave that one behind.
       if (hasLauncher && !(this.#isNamed && (await this.#hasNamespaceEnded()))) await killOrphanProcesses(mark)
+      // Its handle is closed in the next turn.
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
     })
   }
 
@@ -127,7 +134,15 @@ class StartedProcess implements PluginProcess {
     ;(this.#pipes[FILTER_FD] as Writable).end(filter)
   }
 
-  report({ onMessage, onExit }: PluginProcessOptions): void {
+  report({ maxMessageBytes, onMessage, onExit }: PluginProcessOptions): void {
+    this.#messages = new MessagePipe(this.#pipes.at(-1) as Duplex, {
+      maxBytes: maxMessageBytes,
+      onMessage,
+      onProblem: (reason) => {
+        this.#problem = reason
+        this.kill()
+      },
+    })
     let output = ''
     this.#child.stderr?.on('data', (bytes: Buffer) => {
       output = (output + bytes.toString()).slice(-MAX_OUTPUT)
@@ -138,13 +153,17 @@ class StartedProcess implements PluginProcess {
       hasEnded = true
       onExit(reason)
     }
-    this.#child.on('message', onMessage)
     this.#child.once('error', (error) => end(error.message))
-    this.#child.once('exit', (code, signal) => end(reasonOf(code, signal, output)))
+    this.#child.once('exit', (code, signal) => end(this.#problem ?? reasonOf(code, signal, output)))
   }
 
+  /** Ends a process that does not read what it is sent. */
   send(message: object): void {
-    if (this.#child.connected) this.#child.send(message, () => undefined /* it has ended, which `onExit` reports */)
+    const { unread = 0 } = this.#messages ?? {}
+    if (unread > MAX_UNREAD_BYTES) {
+      this.#problem = 'it did not read what the daemon sent'
+      this.kill()
+    } else this.#messages?.send(message)
   }
   kill(): void {
     // The daemon does not end before what it started has.

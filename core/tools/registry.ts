@@ -216,7 +216,8 @@ async function invoke<T>(work: () => Promise<T>): Promise<T> {
   return work()
 }
 
-function describeIssues(name: string, issues: readonly v.BaseIssue<unknown>[]): string {
+/** Why a schema refuses arguments, a line each. */
+export function describeIssues(name: string, issues: readonly v.BaseIssue<unknown>[]): string {
   const lines = issues.slice(0, 10).map((issue) => `- ${v.getDotPath(issue) ?? 'arguments'}: ${issue.message}`)
   return `The arguments of "${name}" are not valid:\n${lines.join('\n')}`
 }

@@ -1,12 +1,13 @@
 import * as v from 'valibot'
 import { Refusal } from '../../errors/error.ts'
-import { notify } from '../../hooks/hook.ts'
+import { gate, notify, transform } from '../../hooks/hook.ts'
 import { rawBody } from '../../http/route.ts'
 import type { AnyRoute } from '../../http/route.ts'
 import type { Counter, Gauge, Histogram, Labels } from '../../metrics/metric.ts'
-import { omitUndefined } from '../../schema/object.ts'
+import { isObject, omitUndefined } from '../../schema/object.ts'
 import type { Value } from '../../storage/database.ts'
 import { describeInput } from '../../tools/input-schema.ts'
+import type { ToolCallContext } from '../../tools/tool.ts'
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
 import { Registration } from './shapes.ts'
@@ -14,6 +15,11 @@ import { Registration } from './shapes.ts'
 export type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
 /** Calls the process of the plugin. */
 export type CallProcess = (method: string, input: unknown, signal?: AbortSignal) => Promise<unknown>
+export interface BridgeOptions {
+  readonly call: CallProcess
+  /** Milliseconds that a gate or a transform may take. */
+  readonly hookMs: () => number
+}
 
 /** Headers of a request that cross to the process. */
 const HEADERS = ['accept', 'accept-language', 'content-type', 'last-event-id', 'user-agent']
@@ -26,34 +32,25 @@ const Query = v.object({
   values: v.array(SqlValue),
 })
 const Batch = v.object({ statements: v.array(v.object({ sql: v.string(), values: v.array(SqlValue) })) })
+const HookCall = v.object({ id: v.string(), payload: v.unknown() })
+const ToolCall = v.object({ name: v.string(), args: v.unknown(), call: v.looseObject({ callId: v.string() }) })
 const MethodCall = v.object({ method: v.string(), args: v.array(v.unknown()) })
 const Measure = v.object({
   key: v.string(),
   value: v.number(),
   labels: v.optional(v.record(v.string(), v.string())),
 })
-const Request = v.object({
-  url: v.string(),
-  request: v.object({
-    method: v.optional(v.string()),
-    headers: v.optional(v.record(v.string(), v.string())),
-    body: v.optional(v.union([v.string(), v.instance(Uint8Array)])),
-    headersTimeoutMs: v.optional(v.number()),
-    idleTimeoutMs: v.optional(v.number()),
-    totalTimeoutMs: v.optional(v.number()),
-    maxBytes: v.optional(v.number()),
-  }),
-})
-
 /** Does for the process of a plugin what it asks for, with the context of the plugin: permissions are checked there. */
 export class Bridge {
   readonly #ctx: Context
   readonly #call: CallProcess
+  readonly #hookMs: () => number
   readonly #registered = new Map<string, ((value: number, labels?: Labels) => void) | true>()
 
-  constructor(ctx: Context, call: CallProcess) {
+  constructor(ctx: Context, { call, hookMs }: BridgeOptions) {
     this.#ctx = ctx
     this.#call = call
+    this.#hookMs = hookMs
   }
 
   async handle(method: string, input: unknown, signal: AbortSignal): Promise<unknown> {
@@ -61,13 +58,13 @@ export class Bridge {
     switch (method) {
       case 'register':
         return this.#register(v.parse(Registration, input))
-      case 'fetch':
-        return await this.#fetch(v.parse(Request, input), signal)
-      case 'admit':
-        return await ctx.admit(v.parse(v.string(), input))
-      case 'emit': {
-        const { id, payload } = v.parse(v.object({ id: v.string(), payload: v.unknown() }), input)
-        return await ctx.hooks.emit(notify(id), payload)
+      case 'emit':
+      case 'check':
+      case 'apply':
+        return await callHook(ctx, method, v.parse(HookCall, input))
+      case 'tool': {
+        const { name, args, call } = v.parse(ToolCall, input)
+        return await ctx.tools.call(name, args, { ...call, signal } as unknown as ToolCallContext)
       }
       case 'db': {
         const query = v.parse(Query, input)
@@ -98,7 +95,7 @@ export class Bridge {
 
   #add(registration: Registration): ((value: number, labels?: Labels) => void) | void {
     const { key } = registration
-    const { tools, hooks, jobs } = this.#ctx
+    const { tools, jobs } = this.#ctx
     switch (registration.kind) {
       case 'route':
         return this.#ctx.routes.add(this.#toRoute(registration))
@@ -112,8 +109,7 @@ export class Bridge {
         })
       }
       case 'hook':
-        // Whoever emits does not wait for the process.
-        return hooks.on(notify(registration.id), (payload) => this.#notify(key, payload))
+        return this.#listen(registration)
       case 'job': {
         const { label, cron, ms } = registration
         const run = async (signal: AbortSignal): Promise<void> => void (await this.#call('job', { key }, signal))
@@ -124,8 +120,27 @@ export class Bridge {
     }
   }
 
-  #notify(key: string, payload: unknown): void {
-    this.#call('hook', { key, payload }).catch((error: unknown) => this.#ctx.log.error(`${key} failed`, error))
+  #listen({ key, id, hook }: Extract<Registration, { kind: 'hook' }>): void {
+    const { hooks, log } = this.#ctx
+    if (hook === 'notify')
+      // Whoever emits does not wait for the process.
+      return hooks.on(notify(id), (payload) => {
+        this.#call('hook', { key, payload }).catch((error: unknown) => log.error(`${key} failed`, error))
+      })
+    if (hook === 'gate') return hooks.on(gate(id), async (payload) => void (await this.#ask(key, id, payload)))
+    hooks.on(transform(id), (value) => this.#ask(key, id, value))
+  }
+
+  /** No answer is a refusal: what a gate does not permit does not happen. */
+  async #ask(key: string, id: string, payload: unknown): Promise<unknown> {
+    const ms = this.#hookMs()
+    const late = AbortSignal.timeout(ms)
+    try {
+      return await this.#call('hook', { key, payload }, late)
+    } catch (error) {
+      if (!late.aborted) throw error
+      throw new Refusal('service_unavailable', `A plugin did not answer hook "${id}" within ${ms} ms`, { cause: error })
+    }
   }
 
   #toRoute(route: Extract<Registration, { kind: 'route' }>): AnyRoute {
@@ -139,14 +154,10 @@ export class Bridge {
       returns: v.any(),
       handle: async (input: Parameters<AnyRoute['handle']>[0]) => {
         const { params, query, requestId, principal, clientAddress, effectId, signal } = input
-        const headers = Object.fromEntries(
-          HEADERS.flatMap((name) => {
-            const value = input.header(name)
-            return value === undefined ? [] : [[name, value] as const]
-          }),
-        )
+        const headers = readHeaders(input)
         const facts = { params, query, body: input.body, requestId, principal, clientAddress, effectId, headers }
-        return await this.#call('route', { key, input: facts }, signal)
+        const answer = await this.#call('route', { key, input: facts }, signal)
+        return isStream(answer) ? checkedEvents(answer) : answer
       },
     }
     return defined as unknown as AnyRoute
@@ -170,17 +181,37 @@ export class Bridge {
     const histogram: Histogram = metrics.histogram(name as `svc_${string}`, help, bounds)
     return (value, labels) => histogram.observe(value, labels)
   }
+}
 
-  async #fetch({ url, request }: v.InferOutput<typeof Request>, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.#ctx.fetch(url, { ...omitUndefined(request), signal })
-    const response = answer.toResponse()
-    return {
-      status: answer.status,
-      url: answer.url,
-      headers: [...response.headers],
-      body: new Uint8Array(await response.arrayBuffer()),
-    }
-  }
+async function callHook(
+  { hooks }: Context,
+  method: 'emit' | 'check' | 'apply',
+  { id, payload }: v.InferOutput<typeof HookCall>,
+): Promise<unknown> {
+  if (method === 'apply') return await hooks.apply(transform(id), payload)
+  return await (method === 'emit' ? hooks.emit(notify(id), payload) : hooks.check(gate(id), payload))
+}
+
+const ServerSentEvent = v.object({
+  event: v.optional(v.string()),
+  data: v.string(),
+  id: v.optional(v.string()),
+  provisional: v.optional(v.literal(true)),
+})
+function isStream(answer: unknown): answer is AsyncIterable<unknown> {
+  return isObject(answer) && Symbol.asyncIterator in answer
+}
+async function* checkedEvents(events: AsyncIterable<unknown>): AsyncGenerator<object> {
+  for await (const event of events) yield omitUndefined(v.parse(ServerSentEvent, event))
+}
+
+function readHeaders(input: Parameters<AnyRoute['handle']>[0]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    HEADERS.flatMap((name) => {
+      const value = input.header(name)
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
 }
 
 const METHODS: Readonly<Record<string, readonly string[]>> = {

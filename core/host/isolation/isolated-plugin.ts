@@ -4,13 +4,17 @@ import * as v from 'valibot'
 import { Refusal } from '../../errors/error.ts'
 import { startPluginProcess } from '../../process/plugin-process.ts'
 import type { PluginProcess } from '../../process/plugin-process.ts'
-import type { AnyPlugin } from '../define.ts'
+import type { Dispose } from '../../scope/scope.ts'
+import type { AnyPlugin, ServiceToken, Tokens } from '../define.ts'
 import { PluginProblem } from '../definition.ts'
 import { readableByLoader } from '../read-definition.ts'
 import { Bridge } from './bridge.ts'
 import type { Context } from './bridge.ts'
+import type { RemoteContract } from '../remote-service.ts'
+import { readSchema } from './config-schema.ts'
 import { Peer } from './peer.ts'
 import type { Handle } from './peer.ts'
+import { RemoteObjects } from './remote-objects.ts'
 import { Description } from './shapes.ts'
 
 export interface IsolationSettings {
@@ -19,11 +23,17 @@ export interface IsolationSettings {
   readonly hangMs: number
   /** The longest pause before it is started again. */
   readonly maxRestartMs: number
+  /** Bytes of one message. */
+  readonly maxMessageBytes: number
+  /** Milliseconds that a gate or a transform may take. */
+  readonly hookMs: number
 }
 export interface IsolationDeps {
   readonly settings: () => IsolationSettings
   /** Folder for the working folders of the processes. */
   readonly workFolder: string
+  /** Definitions of all plugins, whose tokens say how a service crosses. */
+  readonly known: () => readonly AnyPlugin[]
 }
 /** A definition whose code runs elsewhere. `state`: what is wrong with its process. */
 export type IsolatedDefinition = AnyPlugin & { readonly isolated: { state(): string | undefined } }
@@ -35,7 +45,7 @@ const DESCRIBE_MS = 30_000
 
 /** The definition of a plugin whose code is never evaluated in this process. Throws `PluginProblem`. */
 export async function readIsolated(folder: string, deps: IsolationDeps): Promise<IsolatedDefinition> {
-  const { unsupported, ...description } = await describe(folder, deps)
+  const { unsupported, config, ...description } = await describe(folder, deps)
   if (unsupported.length > 0)
     throw new PluginProblem(
       `${folder} uses ${unsupported.join(', ')}, which is not available with isolation = "worker": ` +
@@ -44,9 +54,9 @@ export async function readIsolated(folder: string, deps: IsolationDeps): Promise
   let state: string | undefined
   const definition = {
     ...description,
-    config: v.looseObject({}),
+    config: readSchema(config),
     async setup(ctx: Context) {
-      const plugin = new IsolatedPlugin(folder, deps, ctx, (now) => {
+      const plugin = new IsolatedPlugin({ folder, deps, ctx, requires: description.requires ?? {} }, (now) => {
         state = now
       })
       await plugin.start()
@@ -74,6 +84,7 @@ async function openChannel(
     readable: [...readableByLoader(), folder, work],
     folder: work,
     memoryMb: settings().memoryMb,
+    maxMessageBytes: settings().maxMessageBytes,
     onMessage: (message) => peer?.receive(message),
     onExit(reason) {
       peer?.close(
@@ -112,6 +123,16 @@ async function keepAlive<T>(work: Promise<T>): Promise<T> {
   }
 }
 
+function findToken(definitions: readonly AnyPlugin[], id: string): ServiceToken<unknown> | undefined {
+  return definitions.flatMap(({ provides }) => Object.values(provides ?? {})).find((one) => one.id === id)
+}
+
+interface IsolatedPluginOptions {
+  readonly folder: string
+  readonly deps: IsolationDeps
+  readonly ctx: Context
+  readonly requires: Tokens
+}
 /** One running copy: its process, started again whenever it ends. */
 class IsolatedPlugin {
   readonly #folder: string
@@ -119,6 +140,9 @@ class IsolatedPlugin {
   readonly #ctx: Context
   readonly #setState: (state: string | undefined) => void
   readonly #bridge: Bridge
+  readonly #requires: Tokens
+  /** Ends what the process before registered with services. */
+  readonly #disposals: Dispose[] = []
   #channel: Channel | undefined
   /** Its process or the one before: also one that has just ended may have left something. */
   #last: PluginProcess | undefined
@@ -129,16 +153,22 @@ class IsolatedPlugin {
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
 
-  constructor(folder: string, deps: IsolationDeps, ctx: Context, setState: (state: string | undefined) => void) {
+  constructor({ folder, deps, ctx, requires }: IsolatedPluginOptions, setState: (state: string | undefined) => void) {
     this.#folder = folder
     this.#deps = deps
     this.#ctx = ctx
     this.#setState = setState
-    this.#bridge = new Bridge(ctx, (method, input, signal) => this.#call(method, input, signal))
+    this.#requires = requires
+    this.#bridge = new Bridge(ctx, {
+      call: (method, input, signal) => this.#call(method, input, signal),
+      hookMs: () => deps.settings().hookMs,
+    })
   }
 
   async start(): Promise<void> {
     this.#ctx.own('process', () => this.#stop())
+    for (const { id } of Object.values(this.#requires))
+      this.#ctx.own(`registrations with ${id}`, () => this.#disposeServices())
     this.#ctx.leaving.addEventListener('abort', () => void this.#tryCall('leave'), { once: true })
     await this.#open()
   }
@@ -146,15 +176,41 @@ class IsolatedPlugin {
   async #open(): Promise<void> {
     this.#isReady = false
     this.#startedAt = performance.now()
-    const handle: Handle = (method, input, signal) => this.#bridge.handle(method, input, signal)
-    const channel = await openChannel(this.#folder, this.#deps, handle, (reason) => this.#ended(channel, reason))
+    const objects: RemoteObjects = new RemoteObjects(() => channel.peer)
+    const handle: Handle = (method, input, signal) =>
+      method === 'object' ? objects.handle(input, signal) : this.#bridge.handle(method, input, signal)
+    const channel: Channel = await openChannel(this.#folder, this.#deps, handle, (reason) =>
+      this.#ended(channel, reason),
+    )
     this.#channel = channel
     this.#last = channel.process
     if (this.#isStopped) return channel.process.kill()
-    await keepAlive(channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config }))
+    await this.#disposeServices()
+    const access = await this.#expose(objects)
+    await keepAlive(channel.peer.call('setup', { folder: this.#folder, config: this.#ctx.config, access }))
     this.#isReady = true
     this.#setState(undefined)
     this.#watch(channel)
+  }
+
+  async #expose(remote: RemoteObjects): Promise<object> {
+    const { operator, services } = this.#ctx
+    const entries = Object.entries(this.#requires).map(async ([key, { id }]) => {
+      const contract = (await findToken(this.#deps.known(), id)?.remote?.()) as RemoteContract | undefined
+      if (!contract) throw new PluginProblem(`service "${id}" does not cross to a process of its own`)
+      const own = (_: string, dispose: Dispose): void => void this.#disposals.push(dispose)
+      const service = (services as Readonly<Record<string, unknown>>)[key]
+      return [key, remote.expose(contract.default.serve(service, { remote, network: this.#ctx, own }))] as const
+    })
+    return {
+      network: remote.exposeNetwork(this.#ctx),
+      ...(operator && { operator: remote.exposeNetwork(operator) }),
+      services: Object.fromEntries(await Promise.all(entries)),
+    }
+  }
+  /** What a process registered with services is replaced by what the next one registers. */
+  async #disposeServices(): Promise<void> {
+    for (const dispose of this.#disposals.splice(0)) await dispose()
   }
 
   async #call(method: string, input: unknown, signal?: AbortSignal): Promise<unknown> {

@@ -1,23 +1,34 @@
-import { Refusal, UpstreamFailure } from '../../errors/error.ts'
-import type { ErrorCode } from '../../errors/error.ts'
+import { Refusal } from '../../errors/error.ts'
 import { isObject } from '../../schema/object.ts'
+import { decode, decodeError, encode, encodeError } from './wire.ts'
 
 /** Handles a call of the other side. What it returns is sent back. */
 export type Handle = (method: string, input: unknown, signal: AbortSignal) => unknown
 
 /** Calls of the other side that may run at once: it may not fill the memory of this one. */
 const MAX_CALLS = 1024
+/** Streams of this side that the other one has not read to their end. */
+const MAX_STREAMS = 256
+const NEXT = '~next'
+const RETURN = '~return'
+
+interface OpenStream {
+  readonly iterator: AsyncIterator<unknown>
+  readonly onEnd: () => void
+}
 
 /**
- * Both ends of the channel between the daemon and the process of a plugin: calls and their answers, as JSON. What
- * arrives is not trusted.
+ * Both ends of the channel between the daemon and the process of a plugin: calls, their answers and streams in them.
+ * What arrives is not trusted.
  */
 export class Peer {
   readonly #send: (message: object) => void
   readonly #handle: Handle
   readonly #calls = new Map<number, PromiseWithResolvers<unknown>>()
   readonly #running = new Map<number, AbortController>()
+  readonly #streams = new Map<number, OpenStream>()
   #lastId = 0
+  #lastStream = 0
   #closed: Error | undefined
 
   constructor(send: (message: object) => void, handle: Handle) {
@@ -25,7 +36,10 @@ export class Peer {
     this.#handle = handle
   }
 
-  /** Rejects with the error of the other side, with the reason of the signal, and when the channel closes. */
+  /**
+   * Rejects with the error of the other side, with the reason of the signal, and when the channel closes. The signal
+   * holds for the streams of the answer too.
+   */
   async call(method: string, input: unknown, signal?: AbortSignal): Promise<unknown> {
     if (this.#closed) throw this.#closed
     signal?.throwIfAborted()
@@ -36,104 +50,127 @@ export class Peer {
       this.#send({ abort: id })
       call.reject(signal?.reason)
     }
+    let streams = 0
+    const release = (): void => {
+      if (--streams < 0) signal?.removeEventListener('abort', abort)
+    }
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      this.#send({ id, method, input: encode(input) })
-      return await call.promise
+      this.#send({ id, method, input: encode(input, (stream) => this.#open(stream, () => undefined)) })
+      const toStream = (stream: number): AsyncIterable<unknown> => {
+        streams++
+        return this.#read(stream, signal, release)
+      }
+      return decode(await call.promise, toStream)
     } finally {
       this.#calls.delete(id)
-      signal?.removeEventListener('abort', abort)
+      release()
     }
   }
 
   /** A message of the other side. One that makes no sense is dropped. */
   receive(message: unknown): void {
-    if (!isObject(message)) return
-    if (typeof message['abort'] === 'number') this.#running.get(message['abort'])?.abort()
-    if (typeof message['id'] === 'number' && typeof message['method'] === 'string')
-      void this.#run(message['id'], message['method'], decode(message['input']))
-    if (typeof message['answer'] !== 'number') return
-    const call = this.#calls.get(message['answer'])
-    if ('error' in message) call?.reject(toError(message['error']))
-    else call?.resolve(decode(message['value']))
+    if (!isObject(message) || this.#closed) return
+    const { abort, id, method, input, answer } = message
+    if (typeof abort === 'number') this.#running.get(abort)?.abort()
+    if (typeof id === 'number' && typeof method === 'string') void this.#run(id, method, input)
+    if (typeof answer !== 'number') return
+    const call = this.#calls.get(answer)
+    if ('error' in message) call?.reject(decodeError(message['error']))
+    else call?.resolve(message['value'])
   }
 
   close(reason: Error): void {
     this.#closed = reason
     for (const call of this.#calls.values()) call.reject(reason)
     for (const running of this.#running.values()) running.abort(reason)
+    for (const id of this.#streams.keys()) this.#end(id)
   }
 
-  async #run(id: number, method: string, input: unknown): Promise<void> {
+  async #run(id: number, method: string, encoded: unknown): Promise<void> {
     const controller = new AbortController()
+    let streams = 0
+    const release = (): void => {
+      if (--streams < 0) this.#running.delete(id)
+    }
+    const open = (stream: AsyncIterable<unknown>): number => {
+      streams++
+      return this.#open(stream, release)
+    }
     try {
       if (this.#running.size >= MAX_CALLS)
         throw new Refusal('rate_limit', `More than ${MAX_CALLS} calls at once are not taken`)
       this.#running.set(id, controller)
-      this.#send({ answer: id, value: encode(await this.#handle(method, input, controller.signal)) })
+      const input = decode(encoded, (stream) => this.#read(stream, controller.signal, () => undefined))
+      const value = await this.#answer(method, input, controller.signal)
+      this.#send({ answer: id, value: encode(value, open) })
     } catch (error) {
-      this.#send({ answer: id, error: fromError(error) })
+      this.#send({ answer: id, error: encodeError(error) })
     } finally {
-      this.#running.delete(id)
+      release()
     }
   }
-}
 
-const TAG = '~type'
-/** JSON has no bytes, no large integers and no `undefined`. */
-function encode(value: unknown): unknown {
-  if (value === undefined) return { [TAG]: 'undefined' }
-  if (typeof value === 'bigint') return { [TAG]: 'bigint', value: String(value) }
-  if (value instanceof Uint8Array) return { [TAG]: 'bytes', value: Buffer.from(value).toString('base64') }
-  if (value instanceof Date) return value.toISOString()
-  if (Array.isArray(value)) return value.map(encode)
-  if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? null : value
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]) =>
-      one === undefined || typeof one === 'function' ? [] : [[key, encode(one)]],
-    ),
-  )
-}
-function decode(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(decode)
-  if (!isObject(value)) return value
-  const text = value['value']
-  if (value[TAG] === 'undefined') return undefined
-  if (value[TAG] === 'bigint' && typeof text === 'string' && /^-?\d{1,40}$/.test(text)) return BigInt(text)
-  if (value[TAG] === 'bytes' && typeof text === 'string') return new Uint8Array(Buffer.from(text, 'base64'))
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, decode(one)]))
-}
-
-function fromError(error: unknown): object {
-  if (error instanceof Refusal)
-    return {
-      kind: 'refusal',
-      code: error.code,
-      message: error.message,
-      details: encode(error.details),
-      retryAfterSecs: error.retryAfterSecs,
+  async #answer(method: string, input: unknown, signal: AbortSignal): Promise<unknown> {
+    if (method === RETURN) return this.#end(Number(input))
+    if (method !== NEXT) return await this.#handle(method, input, signal)
+    const stream = this.#streams.get(Number(input))
+    if (!stream) return { done: true }
+    try {
+      const { done, value } = await stream.iterator.next()
+      if (done === true) this.#forget(Number(input))
+      return { done: done === true, value }
+    } catch (error) {
+      this.#forget(Number(input))
+      throw error
     }
-  if (error instanceof UpstreamFailure) return { ...error, kind: 'upstream', message: error.message, cause: undefined }
-  return { kind: 'error', message: error instanceof Error ? error.message : String(error) }
-}
-const CODES = /^(invalid_request|unauthorized|forbidden|rate_limit|conflict|payload_too_large|service_unavailable)$/
-const REASONS = /^(rate_limit|auth|overloaded|server_error|network|timeout|cut|malformed|invalid_request|not_found)$/
-function toError(error: unknown): Error {
-  const { kind, message, code, details, retryAfterSecs, system, reason, retry } = isObject(error) ? error : {}
-  const text = typeof message === 'string' ? message : 'it failed without a message'
-  const after = typeof retryAfterSecs === 'number' ? { retryAfterSecs } : {}
-  if (kind === 'refusal') {
-    const known = typeof code === 'string' && (CODES.test(code) || /^[a-z_]{0,60}not_found$/.test(code))
-    // A code that the plugin defined itself is known in its process only.
-    return new Refusal(known ? (code as ErrorCode) : 'conflict', text, {
-      ...after,
-      ...(isObject(details) ? { details } : {}),
-    })
   }
-  if (kind !== 'upstream') return new Error(text)
-  return new UpstreamFailure(typeof system === 'string' ? system : 'another system', text, {
-    ...after,
-    reason: typeof reason === 'string' && REASONS.test(reason) ? (reason as UpstreamFailure['reason']) : 'network',
-    retry: retry === 'never' ? 'never' : 'later',
-  })
+
+  /** A stream of this side, which the other one reads piece by piece. */
+  #open(stream: AsyncIterable<unknown>, onEnd: () => void): number {
+    if (this.#streams.size >= MAX_STREAMS)
+      throw new Refusal('rate_limit', `More than ${MAX_STREAMS} streams at once: read each to its end, or leave it`)
+    const id = ++this.#lastStream
+    this.#streams.set(id, { iterator: stream[Symbol.asyncIterator](), onEnd })
+    return id
+  }
+  #forget(id: number): void {
+    const stream = this.#streams.get(id)
+    this.#streams.delete(id)
+    stream?.onEnd()
+  }
+  /** The other side left it. */
+  #end(id: number): void {
+    const stream = this.#streams.get(id)
+    this.#forget(id)
+    // Nobody reads on, so nobody is told of an error either.
+    void Promise.resolve(stream?.iterator.return?.()).catch(() => undefined)
+  }
+
+  /** A stream of the other side. */
+  #read(id: number, signal: AbortSignal | undefined, onEnd: () => void): AsyncIterable<unknown> {
+    let hasEnded = false
+    const end = (): void => {
+      if (!hasEnded) onEnd()
+      hasEnded = true
+    }
+    const next = async (): Promise<IteratorResult<unknown>> => {
+      if (hasEnded) return { done: true, value: undefined }
+      try {
+        const piece = await this.call(NEXT, id, signal)
+        if (isObject(piece) && piece['done'] === false) return { done: false, value: piece['value'] }
+        end()
+        return { done: true, value: undefined }
+      } catch (error) {
+        end()
+        throw error
+      }
+    }
+    const leave = async (): Promise<IteratorResult<unknown>> => {
+      if (!hasEnded) await this.call(RETURN, id).catch(() => undefined /* the other side has ended */)
+      end()
+      return { done: true, value: undefined }
+    }
+    return { [Symbol.asyncIterator]: () => ({ next, return: leave }) }
+  }
 }

@@ -1,49 +1,46 @@
-import type { Fetch, OutboundResponse } from '../../net/fetch.ts'
 import { PluginProblem } from '../definition.ts'
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
 import type { Statement, Value } from '../../storage/database.ts'
-import { readJson } from '../../schema/nesting.ts'
 import type { Peer } from './peer.ts'
 import type { Registration } from './shapes.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
-type Remote = Pick<
-  Context,
-  'storage' | 'vault' | 'db' | 'metrics' | 'fetch' | 'admit' | 'log' | 'credentials' | 'spawn' | keyof Sockets
->
-type Sockets = Pick<Context, 'connect' | 'startTls' | 'webSocket'>
+type Remote = Pick<Context, 'storage' | 'vault' | 'db' | 'metrics' | 'log' | 'credentials' | 'spawn'>
+
+/** Refuses a member, with its name and what to do. */
+export function notAvailable(member: string): never {
+  throw new PluginProblem(
+    `ctx.${member} is not available with isolation = "worker": leave it out, or set plugins.isolation to "none"`,
+  )
+}
 
 /** Members of the context whose work the daemon does. */
 export function remoteMembers(peer: Peer, register: (registration: Registration) => void): Remote {
-  const unsupported = (): never => {
-    throw new PluginProblem('this is not available to a plugin in a process of its own')
-  }
-  const refused = async (): Promise<never> => unsupported()
+  const unsupported = (member: string) => (): never => notAvailable(member)
+  const refused = (member: string) => async (): Promise<never> => notAvailable(member)
   return {
     storage: remoteObject(peer, 'storage', ['getItem', 'setItem', 'hasItem', 'removeItem', 'getKeys', 'clear']),
     vault: remoteObject(peer, 'vault', ['read', 'write', 'remove', 'names']),
     db: remoteDatabase(peer),
-    metrics: remoteMetrics(peer, register, unsupported),
-    fetch: remoteFetch(peer),
-    admit: async (url) => {
-      await peer.call('admit', String(url))
-    },
+    metrics: remoteMetrics(peer, register),
     log: remoteObject(peer, 'log', ['error', 'warn', 'info', 'debug']),
-    credentials: { accept: unsupported, holds: unsupported, checkAttempts: unsupported, failed: unsupported },
-    spawn: {
-      find: refused,
-      has: () => false,
-      start: refused,
-      isolation: refused,
-      checkFolders: unsupported,
-      checkWorkspace: unsupported,
-      protectedFolders: unsupported,
-      exposed: unsupported,
+    credentials: {
+      accept: unsupported('credentials.accept'),
+      holds: unsupported('credentials.holds'),
+      checkAttempts: unsupported('credentials.checkAttempts'),
+      failed: unsupported('credentials.failed'),
     },
-    connect: refused,
-    startTls: refused,
-    webSocket: refused,
+    spawn: {
+      find: refused('spawn.find'),
+      has: unsupported('spawn.has'),
+      start: refused('spawn.start'),
+      isolation: refused('spawn.isolation'),
+      checkFolders: unsupported('spawn.checkFolders'),
+      checkWorkspace: unsupported('spawn.checkWorkspace'),
+      protectedFolders: unsupported('spawn.protectedFolders'),
+      exposed: unsupported('spawn.exposed'),
+    },
   }
 }
 
@@ -75,11 +72,7 @@ function remoteDatabase(peer: Peer): Context['db'] {
   }
 }
 
-function remoteMetrics(
-  peer: Peer,
-  register: (registration: Registration) => void,
-  unsupported: () => never,
-): Context['metrics'] {
+function remoteMetrics(peer: Peer, register: (registration: Registration) => void): Context['metrics'] {
   const tell = (key: string, value: number, labels: unknown): void => {
     peer.call('measure', { key, value, labels }).catch(() => undefined /* the daemon has logged it */)
   }
@@ -96,40 +89,6 @@ function remoteMetrics(
       register({ kind: 'metric', key: `metric ${name}`, type: 'histogram', name, help, bounds: [...bounds] })
       return { observe: (value, labels) => tell(`metric ${name}`, value, labels) }
     },
-    observed: unsupported,
-  }
-}
-
-interface RemoteResponse {
-  readonly status: number
-  readonly url: string
-  readonly headers: readonly (readonly [string, string])[]
-  readonly body: Uint8Array
-}
-/** The whole answer is read before it crosses. */
-function remoteFetch(peer: Peer): Fetch {
-  return async (url, request = {}) => {
-    const { signal, check: _, owner: __, ...rest } = request
-    return toResponse((await peer.call('fetch', { url: String(url), request: rest }, signal)) as RemoteResponse)
-  }
-}
-function toResponse({ status, url, headers, body }: RemoteResponse): OutboundResponse {
-  const text = (): string => new TextDecoder().decode(body)
-  return {
-    status,
-    ok: status >= 200 && status < 300,
-    url,
-    header: (name) => headers.find(([one]) => one === name.toLowerCase())?.[1],
-    async *chunks() {
-      yield body
-    },
-    text: async () => text(),
-    json: async () => readJson(text()),
-    bytes: async () => body,
-    toResponse: () =>
-      new Response(status === 204 || status === 304 ? null : Buffer.from(body), {
-        status,
-        headers: headers.map(([name, value]) => [name, value] as [string, string]),
-      }),
+    observed: () => notAvailable('metrics.observed'),
   }
 }

@@ -1,16 +1,23 @@
 import * as v from 'valibot'
 import type { Hook } from '../../hooks/hook.ts'
 import type { AnyRoute, RouteInput } from '../../http/route.ts'
+import { openInherited } from '../../net/inherited-socket.ts'
 import { forgetVariable } from '../../process/inherited.ts'
+import { MessagePipe } from '../../process/message-pipe.ts'
 import { MARK } from '../../process/orphan-processes.ts'
 import { parse } from '../../schema/parse.ts'
+import { Refusal } from '../../errors/error.ts'
+import { describeIssues } from '../../tools/registry.ts'
 import { toInputSchema } from '../../tools/input-schema.ts'
-import type { ToolCallContext } from '../../tools/tool.ts'
+import type { ToolCallContext, ToolResult } from '../../tools/tool.ts'
 import type { PluginContext } from '../context.ts'
 import type { AnyPlugin, Tokens } from '../define.ts'
 import { PluginProblem } from '../definition.ts'
 import { readDefinition } from '../read-definition.ts'
-import { remoteMembers } from './remote-members.ts'
+import type { RemoteContract } from '../remote-service.ts'
+import { describeSchema } from './config-schema.ts'
+import { notAvailable, remoteMembers } from './remote-members.ts'
+import { RemoteObjects } from './remote-objects.ts'
 import { Peer } from './peer.ts'
 import type { Description, Registration } from './shapes.ts'
 import { unsupportedParts } from './unsupported.ts'
@@ -22,16 +29,39 @@ type Run = (input: never, signal: AbortSignal) => unknown
 export function serve(): void {
   // Only for the daemon, which reads it in /proc.
   forgetVariable(MARK)
-  const served = new ServedPlugin((message) => process.send?.(message))
-  process.on('message', (message) => served.peer.receive(message))
-  process.on('disconnect', () => process.exit())
+  const socket = openInherited(Number(process.argv[2]))
+  // The daemon has ended.
+  socket.on('close', () => process.exit())
+  const pipe = new MessagePipe(socket, {
+    maxBytes: Number.MAX_SAFE_INTEGER,
+    onMessage: (message) => served.peer.receive(message),
+    onProblem: (reason) => {
+      throw new Error(reason)
+    },
+  })
+  const served = new ServedPlugin((message) => pipe.send(message))
+}
+
+interface Call {
+  readonly folder: string
+  readonly config: unknown
+  readonly key: string
+  readonly access: Exposed
+}
+/** Ids of what the daemon exposes. */
+interface Exposed {
+  readonly network: number
+  readonly operator?: number
+  readonly services: Readonly<Record<string, number>>
 }
 
 class ServedPlugin {
   readonly peer: Peer
+  readonly #objects = new RemoteObjects(() => this.peer)
   readonly #runs = new Map<string, Run>()
   readonly #leaving = new AbortController()
   readonly #end = new AbortController()
+  #listeners = 0
   /** Registrations the daemon has not answered yet: setup fails with the first that is refused. */
   readonly #pending: Promise<unknown>[] = []
 
@@ -39,21 +69,18 @@ class ServedPlugin {
     this.peer = new Peer(send, (method, input, signal) => this.#handle(method, input as never, signal))
   }
 
-  async #handle(
-    method: string,
-    input: { readonly folder: string; readonly config: unknown; readonly key: string },
-    signal: AbortSignal,
-  ): Promise<unknown> {
+  async #handle(method: string, input: Call, signal: AbortSignal): Promise<unknown> {
     if (method === 'ping') return 'pong'
+    if (method === 'object') return await this.#objects.handle(input, signal)
     if (method === 'describe') return describe(await readDefinition(input.folder))
-    if (method === 'setup') return await this.#setUp(await readDefinition(input.folder), input.config)
+    if (method === 'setup') return await this.#setUp(await readDefinition(input.folder), input)
     if (method === 'leave') return this.#leaving.abort(new Error('the plugin is being unloaded'))
     const run = this.#runs.get(input.key)
     if (!run) throw new Error(`there is no ${method} "${input.key}"`)
     return await run(input as never, signal)
   }
 
-  async #setUp(definition: AnyPlugin, written: unknown): Promise<void> {
+  async #setUp(definition: AnyPlugin, { config: written, access }: Call): Promise<void> {
     const config = v.safeParse(definition.config, written)
     if (!config.success)
       throw new PluginProblem(
@@ -61,33 +88,54 @@ class ServedPlugin {
           .map((issue) => `plugins.${definition.name}.${v.getDotPath(issue) ?? ''}: ${issue.message}`)
           .join('; '),
       )
-    await definition.setup(this.#createContext(config.output))
+    await definition.setup(await this.#createContext(definition, config.output, access))
     await Promise.all(this.#pending)
   }
 
   #register(registration: Registration, run?: Run): void {
     if (run) this.#runs.set(registration.key, run)
-    const answer = this.peer.call('register', registration)
+    this.#await(this.peer.call('register', registration))
+  }
+
+  #await(answer: Promise<unknown>): void {
     // A rejection is seen by setup; one that comes later is in the log of the daemon.
     answer.catch(() => undefined)
     this.#pending.push(answer)
   }
 
-  #createContext(config: Readonly<Record<string, unknown>>): Context {
-    const unsupported = (): never => {
-      throw new PluginProblem('this is not available to a plugin in a process of its own')
-    }
+  async #services({ requires = {} }: AnyPlugin, { services }: Exposed): Promise<Readonly<Record<string, unknown>>> {
+    const found = Object.entries(requires).map(async ([key, { id, remote }]) => {
+      const contract = (await remote?.()) as RemoteContract | undefined
+      const object = services[key]
+      if (!contract || object === undefined) throw new PluginProblem(`service "${id}" does not cross`)
+      const register = (method: string, ...args: readonly unknown[]): void =>
+        this.#await(this.#objects.call(object, method, args))
+      return [key, contract.default.client(this.#objects, register)] as const
+    })
+    return Object.fromEntries(await Promise.all(found))
+  }
+
+  async #createContext(
+    definition: AnyPlugin,
+    config: Readonly<Record<string, unknown>>,
+    access: Exposed,
+  ): Promise<Context> {
     return {
       ...remoteMembers(this.peer, (registration) => this.#register(registration)),
+      ...this.#objects.network(access.network),
+      ...(access.operator !== undefined && { operator: this.#objects.network(access.operator) }),
       config,
-      services: {},
-      optional: () => undefined,
-      routes: { add: (...routes) => routes.forEach((route) => this.#addRoute(route)), addSocket: unsupported },
+      services: await this.#services(definition, access),
+      optional: () => notAvailable('optional'),
+      routes: {
+        add: (...routes) => routes.forEach((route) => this.#addRoute(route)),
+        addSocket: () => notAvailable('routes.addSocket'),
+      },
       hooks: {
         on: (hook, listener) => this.#listen(hook, listener as (value: never) => unknown),
-        ...this.#emitting(unsupported),
+        ...this.#calling(),
       },
-      tools: this.#tools(unsupported),
+      tools: this.#tools(),
       jobs: {
         cron: (label, cron, run) =>
           this.#register({ kind: 'job', key: `job ${label}`, label, cron }, (_: never, signal) => run(signal)),
@@ -103,7 +151,7 @@ class ServedPlugin {
   }
 
   #addRoute(route: AnyRoute): void {
-    const { method, path, summary, auth, effect, cost, status, body } = route
+    const { method, path, summary, auth, effect, cost, status, body, feed } = route
     if (auth === 'signed') throw new PluginProblem(`route ${path}: "signed" is not available in a process of its own`)
     const raw = body !== undefined && '~body' in body ? body.maxBytes : undefined
     this.#register(
@@ -117,12 +165,13 @@ class ServedPlugin {
         effect,
         cost,
         status,
+        feed,
         hasBody: body !== undefined,
         rawBytes: raw,
       },
       async ({ input }: { readonly input: RemoteInput }, signal) => {
         const { headers, ...rest } = input
-        const answer: unknown = await route.handle({
+        return await route.handle({
           ...rest,
           params: route.params ? parse(route.params, rest.params, 'path') : rest.params,
           query: route.query ? parse(route.query, rest.query, 'query') : undefined,
@@ -130,30 +179,30 @@ class ServedPlugin {
           signal,
           header: (name: string) => headers[name],
         } as never)
-        return answer
       },
     )
   }
 
   #listen(hook: Hook<unknown>, listener: (value: never) => unknown): void {
-    if (hook.kind !== 'notify')
-      throw new PluginProblem(`hook "${hook.id}" is a ${hook.kind}: a process of its own can only listen to notify`)
-    this.#register({ kind: 'hook', key: `hook ${hook.id}`, id: hook.id }, ({ payload }: { readonly payload: never }) =>
-      listener(payload),
+    const { id, kind } = hook
+    const number = ++this.#listeners
+    this.#register(
+      { kind: 'hook', key: `hook ${id} ${number}`, id, hook: kind },
+      ({ payload }: { readonly payload: never }) => listener(payload),
     )
   }
 
-  #emitting(unsupported: () => never): Omit<Context['hooks'], 'on'> {
+  #calling(): Omit<Context['hooks'], 'on'> {
+    const call = (method: string, id: string, payload: unknown): Promise<unknown> =>
+      this.peer.call(method, { id, payload })
     return {
-      emit: async (hook, payload) => {
-        await this.peer.call('emit', { id: hook.id, payload })
-      },
-      check: unsupported,
-      apply: unsupported,
+      emit: async ({ id }, payload) => void (await call('emit', id, payload)),
+      check: async ({ id }, payload) => void (await call('check', id, payload)),
+      apply: async ({ id }, value) => (await call('apply', id, value)) as typeof value,
     }
   }
 
-  #tools(unsupported: () => never): Context['tools'] {
+  #tools(): Context['tools'] {
     return {
       add: (...tools) => {
         for (const tool of tools) {
@@ -170,16 +219,20 @@ class ServedPlugin {
               refuses: refuses && [...refuses],
               input: toInputSchema(tool.input) as Record<string, unknown>,
             },
-            async ({ input, call }: { readonly input: unknown; readonly call: ToolCallContext }, signal) =>
-              await tool.run(parse(tool.input, input, 'body'), { ...call, signal }),
+            async ({ input, call }: { readonly input: unknown; readonly call: ToolCallContext }, signal) => {
+              const args = v.safeParse(tool.input, input)
+              if (!args.success) throw new Refusal('invalid_request', describeIssues(name, args.issues))
+              return await tool.run(args.output, { ...call, signal })
+            },
           )
         }
       },
-      list: unsupported,
-      find: unsupported,
-      call: unsupported,
-      protectSecret: unsupported,
-      containsSecret: unsupported,
+      list: () => notAvailable('tools.list'),
+      find: () => notAvailable('tools.find'),
+      call: async (name, args, { signal, ...call }) =>
+        (await this.peer.call('tool', { name, args, call }, signal)) as ToolResult,
+      protectSecret: () => notAvailable('tools.protectSecret'),
+      containsSecret: () => notAvailable('tools.containsSecret'),
     }
   }
 }
@@ -189,7 +242,7 @@ type RemoteInput = Omit<RouteInput<unknown, unknown, unknown>, 'signal' | 'heade
 }
 
 function describe(definition: AnyPlugin): Description {
-  const { name, version, apiVersion, uses, migrations, pages, reload } = definition
+  const { name, version, apiVersion, uses, migrations, pages, reload, outbound, hooks, requires, config } = definition
   return {
     name,
     version,
@@ -198,6 +251,10 @@ function describe(definition: AnyPlugin): Description {
     migrations: migrations?.map(({ id, sql }) => ({ id, sql })),
     pages: pages?.map((page) => ({ ...page, assets: page.assets && [...page.assets] })),
     reload,
+    outbound,
+    hooks: hooks?.map(({ id, kind }) => ({ id, kind })),
+    requires: requires && Object.fromEntries(Object.entries(requires).map(([key, { id }]) => [key, { id }] as const)),
+    config: describeSchema(config),
     unsupported: [...unsupportedParts(definition)],
   }
 }

@@ -11,6 +11,12 @@ export const Description = v.object({
   migrations: v.optional(v.array(v.object({ id: v.string(), sql: v.string() }))),
   pages: v.optional(v.array(v.object({ path: v.string(), title: v.string(), file: v.string(), assets: strings }))),
   reload: v.optional(v.picklist(['overlap', 'exclusive'])),
+  outbound: v.optional(v.picklist(['operator', 'both'])),
+  hooks: v.optional(v.array(v.object({ id: v.string(), kind: v.picklist(['notify', 'gate', 'transform']) }))),
+  /** Services by the name the plugin uses for them; only those whose contract can cross. */
+  requires: v.optional(v.record(v.string(), v.object({ id: v.string() }))),
+  /** As `describeSchema` says it: which keys there are, and which are secret. */
+  config: v.unknown(),
   /** What the plugin needs and a process of its own cannot have. */
   unsupported: v.array(v.string()),
 })
@@ -29,6 +35,7 @@ export const Registration = v.variant('kind', [
     cost: v.number(),
     status: v.optional(v.picklist([200, 201, 202, 204, 302])),
     hasBody: v.boolean(),
+    feed: v.optional(v.literal(true)),
     /** Bytes of a raw body. */
     rawBytes: v.optional(v.number()),
   }),
@@ -43,7 +50,12 @@ export const Registration = v.variant('kind', [
     refuses: strings,
     input: v.record(v.string(), v.unknown()),
   }),
-  v.object({ kind: v.literal('hook'), key: Key, id: v.string() }),
+  v.object({
+    kind: v.literal('hook'),
+    key: Key,
+    id: v.string(),
+    hook: v.picklist(['notify', 'gate', 'transform']),
+  }),
   v.object({
     kind: v.literal('job'),
     key: Key,

@@ -178,9 +178,9 @@ describe('a plugin in a process of its own', () => {
   it('is not loaded where it needs what does not cross, and gets nothing without uses', async () => {
     const load = async (name: string, text: string) =>
       host.app.host.load(await writePlugin(join(host.home, 'plugins', name), text)).then(() => 'loaded', cause)
-    expect(await load('needy', pluginText('needy', { members: `outbound: 'operator',` }))).toContain(
-      'uses outbound, which is not available with isolation = "worker"',
-    )
+    expect(
+      await load('needy', pluginText('needy', { members: `sections: { needy: v.optional(v.string()) },` })),
+    ).toContain('uses sections, which is not available with isolation = "worker"')
     expect(await load('loose', pluginText('loose', { setup: `${routeText('/api/loose', 'x')}; return {}` }))).toContain(
       'may not use "route:/api/loose"',
     )

@@ -21,6 +21,7 @@ it.runIf(process.platform === 'linux')('a process that is ended while it starts 
       readable: readableByLoader(),
       folder,
       memoryMb: 64,
+      maxMessageBytes: 65_536,
       onMessage: () => undefined,
       onExit: () => undefined,
     })
