@@ -95,7 +95,14 @@ export class Messaging {
       readFile: (file) => readFile(deps.workspaces(), file.agentId, file.path),
       settled: (row) => this.#settled(row),
     })
-    this.pairing = new Pairing({ audit, vault, clock, settings: config, store: new PairingStore(db) })
+    this.pairing = new Pairing({
+      audit,
+      vault,
+      guesses: counters.guesses,
+      clock,
+      settings: config,
+      store: new PairingStore(db),
+    })
     const routing = new RoutingStore(db)
     this.bindings = new Bindings({ store: routing, audit, maxBindings: config.max_bindings, now: nowIso })
     this.#routingStore = routing

@@ -14,11 +14,13 @@ const RETENTION_MS = 3_600_000
 export interface MessageCounters {
   readonly received: Counter
   readonly sent: Counter
+  readonly guesses: Counter
 }
 export function createCounters(metrics: Metrics): MessageCounters {
   return {
     received: metrics.counter('svc_channel_messages_received_total', 'Messages of chat platforms, by outcome'),
     sent: metrics.counter('svc_channel_messages_sent_total', 'Messages to chat platforms, by outcome'),
+    guesses: metrics.counter('svc_channel_pairing_codes_total', 'Pairing codes that people sent, by outcome'),
   }
 }
 

@@ -37,7 +37,10 @@ export function createMessaging(
   const channelName = (given: string): string => requireChannel(registry, given).name
   const target = (to: ChannelTarget) => findTarget({ ...parts, accounts, channelName, agents: ctx.services.agents }, to)
   const messaging = new Messaging({ ...ctx, ...ctx.services, ...parts, counters, target })
-  return { messaging, toolDeps: { ...parts, ...messaging, agents: ctx.services.agents } }
+  return {
+    messaging,
+    toolDeps: { ...parts, ...messaging, fetch: ctx.fetch, agents: ctx.services.agents, audit: ctx.services.audit },
+  }
 }
 
 /** What the status of an account says of its messages. */

@@ -7,6 +7,7 @@ import { toIso } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Connections, OpenConnection } from '../connections/connections.ts'
 import { AccountSender } from './account-sender.ts'
+import { partId } from './message.ts'
 import type { Drafts, OutgoingMessage, StoredAttachment } from './message.ts'
 import { emptyRow, toRows } from './rows.ts'
 import type { OutboxRow } from './schema.ts'
@@ -102,6 +103,10 @@ export class Outbox {
   async drafts(messageId: string): Promise<Drafts> {
     const rows = await this.#deps.store.drafts(messageId)
     return new Map(rows.map(({ part, platform_id: id }) => [part, id]))
+  }
+  /** The state of the first message of a result. */
+  async state(messageId: string): Promise<OutboxRow['state'] | undefined> {
+    return (await this.#deps.store.find(partId(messageId, 0)))?.state
   }
   /** Whether a turn has a message here. */
   hasSent(turnId: string): Promise<boolean> {

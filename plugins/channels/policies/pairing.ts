@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CodeHasher, createLimiter, makeCode } from 'svc/internal'
 import type { Limiter } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
-import type { Statement, Vault } from 'svc/sdk'
+import type { Counter, Statement, Vault } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Audit } from '../../audit/contract.ts'
 import type { Account } from '../accounts/account.ts'
@@ -16,6 +16,7 @@ export interface PairingDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly vault: Pick<Vault, 'read' | 'write'>
   readonly clock: Clock
+  readonly guesses: Counter
   readonly settings: { readonly pairing_code_secs: number; readonly pairing_guesses_per_hour: number }
 }
 type Place = Pick<Account, 'channel' | 'id'>
@@ -91,8 +92,11 @@ export class Pairing {
   }
 
   /** `limited`: too many wrong codes, so this one was not even compared. */
-  redeem(place: Place, sender: InboundMessage['sender'], code: string): Promise<Paired | 'wrong' | 'limited'> {
-    return this.#queue.run(() => this.#redeem(place, sender, code))
+  async redeem(place: Place, sender: InboundMessage['sender'], code: string): Promise<Paired | 'wrong' | 'limited'> {
+    const outcome = await this.#queue.run(() => this.#redeem(place, sender, code))
+    const label = typeof outcome === 'string' ? outcome : 'paired'
+    this.#deps.guesses.add(1, { channel: place.channel, outcome: label })
+    return outcome
   }
   async #redeem({ channel, id: account }: Place, sender: InboundMessage['sender'], code: string) {
     const { store, audit } = this.#deps
@@ -103,6 +107,7 @@ export class Pairing {
     if (!found) {
       this.#personal.take(person, 1)
       this.#overall.take(place, 1)
+      await this.#noteLock({ channel, id: account }, sender)
       return 'wrong'
     }
     const paired: Paired = {
@@ -123,6 +128,19 @@ export class Pairing {
       }),
     ])
     return paired
+  }
+
+  /** The code that ended the allowance of a person or of an account is on record: somebody may be guessing. */
+  async #noteLock({ channel, id: account }: Place, { id, name }: InboundMessage['sender']): Promise<void> {
+    const isPersonal = !this.#personal.allows(keyOf(channel, account, id), 1)
+    if (!isPersonal && this.#overall.allows(`${channel}\u0000${account}`, 1)) return
+    const who = isPersonal ? describe({ name, sender_id: id }) : 'everybody'
+    await this.#deps.store.commit([
+      this.#deps.audit.entry({
+        event: 'pairing_changed',
+        details: `too many wrong pairing codes on ${channel} account ${account}: locked for ${who} for up to an hour`,
+      }),
+    ])
   }
 
   /** Throws `pairing_not_found`. */
@@ -164,6 +182,6 @@ export class Pairing {
 function keyOf(channel: string, account: string, senderId: string): string {
   return `${channel}\u0000${account}\u0000${senderId}`
 }
-function describe({ name, sender_id: id }: Paired): string {
+function describe({ name, sender_id: id }: Pick<Paired, 'name' | 'sender_id'>): string {
   return `${JSON.stringify(name)} (${id})`
 }

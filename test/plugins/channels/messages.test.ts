@@ -12,10 +12,19 @@ let platform: ChatPlatform
 let helper: string
 beforeAll(async () => {
   platform = new ChatPlatform()
-  platform.install({ buttons: true, typing: { repeatMs: 4000 }, replies: true, edit: { minIntervalMs: 1 } })
+  const attachments = { inbound: true, outbound: true, maxBytes: 10_000_000 }
+  platform.install({
+    buttons: true,
+    typing: { repeatMs: 4000 },
+    replies: true,
+    edit: { minIntervalMs: 1 },
+    attachments,
+  })
   test = await startPlugin({
     plugin: new URL('./test-channel', import.meta.url),
     builtIns: [...turnPlugins, 'settings', 'approvals', 'files', 'kv', 'activity', 'channels'],
+    fetch: async ({ pathname }) =>
+      pathname === '/gone' ? new Response('', { status: 404 }) : new Response('text of the web'),
     config: {
       channels: {
         test_chat: {
@@ -32,7 +41,7 @@ beforeAll(async () => {
       },
     },
   })
-  helper = await test.spawn('helper')
+  helper = await test.spawn('helper', '[capabilities]\ntools = ["*"]\nnetwork = ["files.example"]')
   await test.request('POST', '/api/channels/reload')
   await platform.connected()
 })
@@ -174,6 +183,7 @@ describe('who may talk to the bot', () => {
     for (const guess of ['AAA-AAA', 'BBB-BBB']) await write(guess, from('trudy'))
     await write(code, from('trudy'))
     expect((await texts(3))[2]).toContain('Too many wrong codes')
+    expect(await auditDetails(test, 'pairing_changed')).toContainEqual(expect.stringMatching(/locked for everybody/))
     expect((await api('GET', '/api/channels/test_chat/pairing')).people).toEqual([])
   })
 
@@ -405,6 +415,22 @@ describe('channel_send', () => {
     expect((await there.texts(2))[1]).toContain('news')
     expect(await run(newChat(), { recipient: 'somewhere', message: 'spam' })).toContain('you cannot write there')
     expect(await run(newChat(), { recipient: there.id })).toContain('Give a message or a file_path')
+  })
+
+  it('attaches a file of the web that the manifest lets the agent reach, and no other', async () => {
+    const there = newChat()
+    test.model.answer('hi')
+    await there.write('hello')
+    await there.texts(1)
+    const send = (more: object) => run(newChat(), { recipient: there.id, message: 'see', ...more })
+    expect(await send({ file_url: 'https://other.example/a.txt' })).toContain('does not let you reach other.example')
+    expect(await send({ file_url: 'https://files.example/gone' })).toContain('answered 404')
+    expect(await send({ image_url: 'https://files.example/a.txt' })).toContain('not a picture')
+    expect(await send({ file_url: 'https://files.example/a.txt', file_path: 'a' })).toContain('Give one of')
+    expect(await send({ file_url: 'https://files.example/a%20b.txt' })).toMatch(/Message [0-9a-f-]{36} to .*status: /)
+    const sent = (await there.texts(2)) && platform.shown.find(({ text }) => text.startsWith('see'))
+    const [file] = sent?.message.attachments ?? []
+    expect([file?.name, Buffer.from((await file?.bytes()) ?? []).toString()]).toEqual(['a_20b.txt', 'text of the web'])
   })
 })
 
