@@ -33,8 +33,7 @@ const DESCRIPTION =
   '`Idempotency-Key` is honoured too.'
 const MODEL_DESCRIPTION =
   "With `model` another model answers this one turn: an alias, `provider/model`, or a model of the agent's provider. " +
-  'With `deliver` the answer is also sent to `recipient` on `channel`, once, however often the request is repeated ' +
-  'under its id; a chat it could not be sent to is refused before the agent is asked.'
+  'With `deliver` the answer is also sent to `recipient` on `channel`, once.'
 
 export function inboundRoutes(deps: InboundDeps): readonly AnyRoute[] {
   return [wakeRoute(deps), agentRoute(deps)]

@@ -21,11 +21,11 @@ export const WakeResult = v.object({
 export const AgentCall = v.object({
   message: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(16_384)),
   ...agentFields,
-  deliver: v.optional(v.pipe(v.boolean(), v.description('Send the answer to a chat, too.')), false),
+  deliver: v.optional(v.boolean(), false),
   channel: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Of the chat, such as telegram'))),
   recipient: v.optional(v.pipe(v.string(), v.maxLength(512), v.description('Id of the chat on its platform'))),
-  account_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('One of several accounts of the channel'))),
-  thread_id: v.optional(v.pipe(v.string(), v.maxLength(512), v.description('Thread of the chat'))),
+  account_id: v.optional(v.pipe(v.string(), v.maxLength(64))),
+  thread_id: v.optional(v.pipe(v.string(), v.maxLength(512))),
   model: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256))),
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(600)), 120),
 })
@@ -37,15 +37,7 @@ export const AgentCallResult = v.object({
   turn_id: v.string(),
   session_id: v.string(),
   delivery: v.optional(
-    v.object({
-      status: v.pipe(
-        v.picklist(['pending', 'queued', 'skipped', 'failed']),
-        v.description('`queued`: in the outbox of the channel. `skipped`: there was no text to deliver.'),
-      ),
-      channel: v.string(),
-      recipient: v.string(),
-      error: v.optional(v.string()),
-    }),
+    v.object({ status: v.string(), channel: v.string(), recipient: v.string(), error: v.optional(v.string()) }),
   ),
   duplicate: v.optional(v.literal(true)),
 })
