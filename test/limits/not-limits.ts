@@ -77,6 +77,11 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.security.probe_timeout_ms': when,
   'plugins.security.stale_ms': kept,
   'plugins.security.first_probe_ms': pause,
+  'plugins.queue.retry_min_ms': pause,
+  'plugins.queue.retry_max_ms': pause,
+  'plugins.queue.lease_secs': when,
+  'plugins.queue.poll_interval_ms': pause,
+  'plugins.queue.retention_hours': kept,
   'plugins.tasks.claim_ttl_secs': when,
   'plugins.tasks.retention_days': kept,
   'plugins.tasks.sweep_interval_secs': pause,
@@ -135,6 +140,18 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.channels.attachment_max_bytes': [
     'test/plugins/channels/limits.test.ts',
     'files beyond max_attachments and attachment_max_bytes are named, and not read',
+  ],
+  'plugins.channels.format_chars': [
+    'test/plugins/channels/text.test.ts',
+    'grows with its length up to format_chars, and not beyond: %j',
+  ],
+  'plugins.channels.max_rejections': [
+    'test/plugins/channels/sender-faults.test.ts',
+    'a message for which the platform always fails is a dead letter while it takes those of other chats',
+  ],
+  'plugins.channels.max_failed_chats': [
+    'test/plugins/channels/sender-faults.test.ts',
+    'a platform that fails in several chats gets one message at a time, and everything in order when it is back',
   ],
   'plugins.channels.max_attempts': [
     'test/plugins/channels/limits.test.ts',
@@ -218,6 +235,27 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/shell/shell.test.ts',
     'ends when nobody asks for it any more, and with the plugin',
   ],
+  'plugins.queue.concurrency.*': [
+    'test/plugins/queue/queue.test.ts',
+    'runs as many side by side as the lane may, and one of a group',
+  ],
+  'plugins.queue.default_concurrency': [
+    'test/plugins/queue/queue.test.ts',
+    'runs each job once, however often it is added, in the order in which they are due',
+  ],
+  'plugins.queue.max_depth': [
+    'test/plugins/queue/queue.test.ts',
+    'says when it is full, and forgets what ended long ago',
+  ],
+  'plugins.queue.max_depth_per_agent': [
+    'test/plugins/queue/queue.test.ts',
+    'says when it is full, and forgets what ended long ago',
+  ],
+  'plugins.queue.max_failures': [
+    'test/plugins/queue/queue.test.ts',
+    'tries what failed again after a pause, as often as it may, and tells its plugin of the end',
+  ],
+  'plugins.queue.max_losses': ['test/plugins/queue/queue.test.ts', 'gives up a job that ends its daemon each time'],
   'plugins.tasks.max_attempts': [
     'test/plugins/tasks/tasks.test.ts',
     'ends with its time: another agent gets the task, and after some attempts it has failed',
