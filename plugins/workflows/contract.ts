@@ -1,0 +1,99 @@
+import { defineService, notify } from 'svc/sdk'
+import type { Dispose } from 'svc/sdk'
+import type { RunState } from './definition.ts'
+
+/** One attempt of a step. */
+export interface StepCall {
+  readonly runId: string
+  readonly step: string
+  /**
+   * A UUID that is the same whenever this attempt is made again, such as after a crash: use it as the idempotency key of
+   * what has an effect.
+   */
+  readonly key: string
+  /** From 1. An attempt that failed is another attempt; one that was cut off is the same. */
+  readonly attempt: number
+  /** As the definition has it, with all placeholders replaced. */
+  readonly with: Readonly<Record<string, unknown>>
+  readonly input: string
+  readonly variables: Readonly<Record<string, string>>
+  /** The agent that the step names, or that made the workflow. */
+  readonly agentId: string | undefined
+  /** What an earlier call of this attempt returned as `state`; `undefined` at first. JSON. */
+  readonly state: unknown
+  /** Aborts when the run is cancelled, the time is over or the daemon stops. */
+  readonly signal: AbortSignal
+}
+/**
+ * - `done`: the output goes to the next step.
+ * - `waiting`: the step is called again with `state` after a time, or when `WorkflowRuns.wake` names its key. The run
+ *   waits without holding anything.
+ */
+export type StepResult =
+  | {
+      readonly outcome: 'done'
+      readonly output: string
+      readonly inputTokens?: number
+      readonly outputTokens?: number
+      /** `null` when it is not known. */
+      readonly costUsd?: number | null
+    }
+  | { readonly outcome: 'waiting'; readonly state: unknown; readonly untilMs?: number }
+
+/** A kind of step. */
+export interface StepType {
+  /** Lower case; that of a plugin outside of svc begins with the name of the plugin and a slash. */
+  readonly name: string
+  /** One line for people who write workflows. */
+  readonly description: string
+  /** Throws a `Refusal` that names the field when `with` of a definition cannot be right. Placeholders are still in it. */
+  check(definition: Readonly<Record<string, unknown>>): void | Promise<void>
+  /** A rejection is a failure of the attempt. */
+  run(call: StepCall): Promise<StepResult>
+  /** For a rehearsal: what the step would do, in one line, and whether a person would be asked first. */
+  describe?(definition: Readonly<Record<string, unknown>>): { readonly text: string; readonly needsApproval: boolean }
+}
+
+/** Kinds of steps that plugins add. */
+export interface WorkflowSteps {
+  /** Until it is disposed. Throws when the name is taken. */
+  add(type: StepType): Dispose
+}
+export const WorkflowSteps = defineService<WorkflowSteps>()('workflow-steps')
+
+export interface RunSummary {
+  readonly id: string
+  readonly workflowId: string
+  readonly state: RunState
+  readonly output: string | undefined
+  readonly error: string | undefined
+}
+export interface WorkflowRuns {
+  /**
+   * Begins a run; `id` is a UUID that is the same whenever the same run is asked for. Settles when it is on disk. Throws
+   * `workflow_not_found` and `rate_limit`.
+   */
+  start(run: {
+    readonly id: string
+    readonly workflowId: string
+    readonly input: string
+    /** Who asked, for the record: `api`, `schedule <id>`, `agent <id>`. */
+    readonly cause: string
+  }): Promise<void>
+  find(id: string): Promise<RunSummary | undefined>
+  /** Settles when the run has ended or is paused. Rejects when the signal aborts, which does not stop the run. */
+  settled(id: string, signal: AbortSignal): Promise<RunSummary>
+  cancel(id: string, reason: string): Promise<boolean>
+  /** Calls a waiting step again, such as when its approval was answered. */
+  wake(stepKey: string): Promise<void>
+}
+export const WorkflowRuns = defineService<WorkflowRuns>()('workflow-runs')
+
+/** A run changed its state. It is on disk. */
+export const WorkflowRunChanged = notify<RunSummary & { readonly workflowName: string }>('workflows:run-changed')
+/** A step of a run ended. It is on disk. */
+export const WorkflowStepEnded = notify<{
+  readonly runId: string
+  readonly step: string
+  readonly state: 'completed' | 'failed' | 'skipped'
+}>('workflows:step-ended')

@@ -1,0 +1,54 @@
+/** How a step follows those before it (Interface 2.3). */
+export const MODES = ['sequential', 'fan_out', 'collect', 'conditional', 'loop'] as const
+export type Mode = (typeof MODES)[number]
+/** What a failure of a step means: the run fails, the input goes on unchanged, or the step is tried again. */
+export const ERROR_MODES = ['fail', 'skip', 'retry'] as const
+export type ErrorMode = (typeof ERROR_MODES)[number]
+
+/** A step, checked and with its defaults. */
+export interface Step {
+  /** Unique in its workflow. */
+  readonly name: string
+  /** What it does: `agent`, `tool`, `workflow`, `approval`, `wait`, `http`, or the step type of a plugin. */
+  readonly type: string
+  /** Who does it; of an agent step always there. A name is looked up when the step runs. */
+  readonly agent: { readonly id: string } | { readonly name: string } | undefined
+  /** What an agent is asked: `{{input}}` and `{{<variable>}}` are replaced in one pass. */
+  readonly prompt: string
+  /** What the other types need, such as the tool and its arguments; placeholders in texts are replaced. */
+  readonly with: Readonly<Record<string, unknown>>
+  readonly mode: Mode
+  /** Of each attempt. */
+  readonly timeoutSecs: number
+  readonly errorMode: ErrorMode
+  readonly maxRetries: number
+  /** Before the first retry; doubled for each further one. */
+  readonly retryDelaySecs: number
+  /** The variable that gets the output. */
+  readonly outputVar: string | undefined
+  /** Of a conditional step: a text that the input must contain, or an expression in `{{ }}`. */
+  readonly condition: string
+  readonly maxIterations: number
+  /** Of a loop: a text that ends it, or an expression in `{{ }}`. */
+  readonly until: string
+}
+
+export interface Workflow {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly steps: readonly Step[]
+  /** Seconds that a whole run may work; waiting is not counted. */
+  readonly totalTimeoutSecs: number
+  /** The file in `<home>/workflows` that it comes from; such a workflow is changed there only. */
+  readonly file: string | undefined
+  /** The agent that made it, which may then use only what it may use itself. */
+  readonly madeBy: string | undefined
+  /** ISO 8601 UTC. */
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** Interface 2.3 and API facts 2.3; list and run answers write them as they are here. */
+export const RUN_STATES = ['Pending', 'Running', 'Completed', 'Failed', 'Paused', 'Cancelled'] as const
+export type RunState = (typeof RUN_STATES)[number]
