@@ -1,6 +1,5 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Dispose } from 'svc/sdk'
-import type { RunState } from './definition.ts'
 
 /** One attempt of a step. */
 export interface StepCall {
@@ -61,6 +60,9 @@ export interface WorkflowSteps {
 }
 export const WorkflowSteps = defineService<WorkflowSteps>()('workflow-steps')
 
+/** Interface 2.3 and API facts 2.3; list and run answers write them as they are here. */
+export const RUN_STATES = ['Pending', 'Running', 'Completed', 'Failed', 'Paused', 'Cancelled'] as const
+export type RunState = (typeof RUN_STATES)[number]
 export interface RunSummary {
   readonly id: string
   readonly workflowId: string
@@ -89,6 +91,12 @@ export interface WorkflowRuns {
 }
 export const WorkflowRuns = defineService<WorkflowRuns>()('workflow-runs')
 
+/** A definition was created, changed or deleted. It is on disk. */
+export const WorkflowChanged = notify<{
+  readonly workflowId: string
+  readonly name: string
+  readonly change: 'created' | 'updated' | 'deleted'
+}>('workflows:changed')
 /** A run changed its state. It is on disk. */
 export const WorkflowRunChanged = notify<RunSummary & { readonly workflowName: string }>('workflows:run-changed')
 /** A step of a run ended. It is on disk. */

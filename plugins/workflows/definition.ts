@@ -1,3 +1,6 @@
+export { RUN_STATES } from './contract.ts'
+export type { RunState } from './contract.ts'
+
 /** How a step follows those before it (Interface 2.3). */
 export const MODES = ['sequential', 'fan_out', 'collect', 'conditional', 'loop'] as const
 export type Mode = (typeof MODES)[number]
@@ -11,7 +14,7 @@ export interface Step {
   readonly name: string
   /** What it does: `agent`, `tool`, `workflow`, `approval`, `wait`, `http`, or the step type of a plugin. */
   readonly type: string
-  /** Who does it; of an agent step always there. A name is looked up when the step runs. */
+  /** Who does it; of an agent step always there, unless its mode is `collect`. A name is looked up when the step runs. */
   readonly agent: { readonly id: string } | { readonly name: string } | undefined
   /** What an agent is asked: `{{input}}` and `{{<variable>}}` are replaced in one pass. */
   readonly prompt: string
@@ -33,8 +36,21 @@ export interface Step {
   readonly until: string
 }
 
+/**
+ * What placeholders and expressions can read besides the variables of earlier steps: the current input, the input of the
+ * run, its id, the name of the workflow, and in a loop the number of the iteration, from 1.
+ */
+export const BUILT_IN_VARIABLES = ['input', 'run_input', 'run_id', 'workflow_name', 'iteration'] as const
+/**
+ * What expressions can read in addition: for `until` the output of the iteration, for `condition` that of the step
+ * before, which is the current input.
+ */
+export const OUTPUT_VARIABLE = 'output'
+
 export interface Workflow {
   readonly id: string
+  /** From 1; every change makes a new one. */
+  readonly revision: number
   readonly name: string
   readonly description: string
   readonly steps: readonly Step[]
@@ -49,6 +65,11 @@ export interface Workflow {
   readonly updatedAt: string
 }
 
-/** Interface 2.3 and API facts 2.3; list and run answers write them as they are here. */
-export const RUN_STATES = ['Pending', 'Running', 'Completed', 'Failed', 'Paused', 'Cancelled'] as const
-export type RunState = (typeof RUN_STATES)[number]
+/** Where the engine reads definitions. */
+export interface Definitions {
+  find(id: string): Promise<Workflow | undefined>
+  /** The only workflow of this name. Throws `conflict` when there are several. */
+  findByName(name: string): Promise<Workflow | undefined>
+  /** As it was when a run began, also after the workflow was changed or deleted. */
+  findRevision(id: string, revision: number): Promise<Workflow | undefined>
+}

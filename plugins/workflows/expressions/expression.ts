@@ -1,4 +1,4 @@
-import { isObject } from 'svc/sdk'
+import { isObject, readJson } from 'svc/sdk'
 import { parseNode } from './parse.ts'
 import type { Comparison, Node } from './parse.ts'
 import { ExpressionError } from './tokens.ts'
@@ -103,7 +103,8 @@ function isTrue(value: unknown): boolean {
   return Boolean(value)
 }
 
-function readPath(root: unknown, keys: readonly (string | number)[]): unknown {
+/** What a path leads to; `null` where it leads nowhere. A text is read as JSON. */
+export function readPath(root: unknown, keys: readonly (string | number)[]): unknown {
   let value = keys.length > 0 && typeof root === 'string' ? parseText(root) : (root ?? null)
   for (const key of keys) {
     if (Array.isArray(value) && typeof key === 'number') value = value[key] ?? null
@@ -114,7 +115,7 @@ function readPath(root: unknown, keys: readonly (string | number)[]): unknown {
 }
 function parseText(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return null // The output of a model that was to be JSON and is not.
   }

@@ -1,0 +1,179 @@
+import { Refusal, SerialQueue } from 'svc/sdk'
+import type { Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { v7 } from 'uuid'
+import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Settings } from '../config.ts'
+import { WorkflowChanged } from '../contract.ts'
+import type { Definitions, Workflow } from '../definition.ts'
+import type { StepTypes } from '../steps/registry.ts'
+import { checkSteps } from './check-steps.ts'
+import { readSteps } from './read-steps.ts'
+import type { NewWorkflow, StoredItem, WorkflowChange } from './schema.ts'
+import { DefinitionStore } from './store.ts'
+import { toView } from './view.ts'
+
+export interface DefinitionsDeps {
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly config: Settings
+  readonly db: PluginDatabase
+  readonly hooks: Pick<Hooks, 'emit'>
+  readonly log: Logger
+  readonly steps: StepTypes
+}
+/** Where a workflow comes from other than a request. */
+export interface Origin {
+  readonly id?: string | undefined
+  readonly file?: string | undefined
+  readonly madeBy?: string | undefined
+}
+
+export const openDefinitions = (deps: DefinitionsDeps): WorkflowDefinitions => new WorkflowDefinitions(deps)
+
+export class WorkflowDefinitions implements Definitions {
+  readonly #deps: DefinitionsDeps
+  readonly #store: DefinitionStore
+  /** Each change builds on the one before. */
+  readonly #changes = new SerialQueue()
+  constructor(deps: DefinitionsDeps) {
+    this.#deps = deps
+    this.#store = new DefinitionStore(deps.db)
+  }
+
+  find(id: string): Promise<Workflow | undefined> {
+    return this.#store.find(id)
+  }
+  async findByName(name: string): Promise<Workflow | undefined> {
+    const [id, other] = await this.#store.findByName(name)
+    if (other !== undefined)
+      throw new Refusal('conflict', `Several workflows have the name "${name}": use the id of one`)
+    return id === undefined ? undefined : this.#store.find(id)
+  }
+  findRevision(id: string, revision: number): Promise<Workflow | undefined> {
+    return this.#store.findRevision(id, revision)
+  }
+  /** Throws `workflow_not_found`. */
+  async require(id: string): Promise<Workflow> {
+    const found = await this.#store.find(id)
+    if (!found) throw new Refusal('workflow_not_found', `There is no workflow ${id}`)
+    return found
+  }
+  list(): Promise<readonly StoredItem[]> {
+    return this.#store.list()
+  }
+
+  /** Throws `invalid_request` that names step and field, and `conflict` when there are too many. */
+  async create(body: NewWorkflow, origin: Origin = {}): Promise<Workflow> {
+    const steps = readSteps(body.steps)
+    await this.check(body)
+    return this.#changes.run(async () => {
+      const { max_workflows: max, total_timeout_secs: totalTimeoutSecs } = this.#deps.config
+      if ((await this.#store.count()) >= max)
+        throw new Refusal('conflict', `There are ${max} workflows already, which is plugins.workflows.max_workflows`)
+      const id = origin.id ?? v7()
+      const now = new Date().toISOString()
+      const workflow: Workflow = {
+        id,
+        revision: (await this.#store.lastRevision(id)) + 1,
+        name: body.name ?? 'unnamed',
+        description: body.description ?? '',
+        steps,
+        totalTimeoutSecs: body.total_timeout_secs ?? totalTimeoutSecs,
+        file: origin.file,
+        madeBy: origin.madeBy,
+        createdAt: now,
+        updatedAt: now,
+      }
+      await this.#write(workflow, 'created')
+      return workflow
+    })
+  }
+  /** Throws as `create`, without storing anything. */
+  async check(body: NewWorkflow): Promise<void> {
+    const { agents, config, steps } = this.#deps
+    await checkSteps(readSteps(body.steps), { agents, steps, settings: config })
+  }
+
+  /** Throws as `create`, `workflow_not_found`, and `conflict` for a workflow of a file. */
+  change(id: string, change: WorkflowChange): Promise<Workflow> {
+    return this.#changes.run(async () => {
+      const before = await this.require(id)
+      refuseFile(before)
+      return this.#replace(before, change)
+    })
+  }
+  /** The file of the workflow changed. */
+  replaceFromFile(before: Workflow, body: NewWorkflow): Promise<Workflow> {
+    const { total_timeout_secs: total } = this.#deps.config
+    return this.#changes.run(() =>
+      this.#replace(before, { name: 'unnamed', description: '', total_timeout_secs: total, ...body }),
+    )
+  }
+  async #replace(before: Workflow, change: WorkflowChange): Promise<Workflow> {
+    const { agents, config, steps: types } = this.#deps
+    const steps = change.steps && readSteps(change.steps)
+    if (steps) await checkSteps(steps, { agents, steps: types, settings: config })
+    const workflow: Workflow = {
+      ...before,
+      revision: before.revision + 1,
+      name: change.name ?? before.name,
+      description: change.description ?? before.description,
+      steps: steps ?? before.steps,
+      totalTimeoutSecs: change.total_timeout_secs ?? before.totalTimeoutSecs,
+      updatedAt: new Date().toISOString(),
+    }
+    await this.#write(workflow, 'updated', before)
+    return workflow
+  }
+
+  /** Throws `workflow_not_found`, and `conflict` for a workflow of a file. Runs that began go on. */
+  remove(id: string): Promise<void> {
+    return this.#changes.run(async () => {
+      const workflow = await this.require(id)
+      refuseFile(workflow)
+      await this.#remove(workflow)
+    })
+  }
+  /** The file of the workflow is gone. */
+  removeOfFile(workflow: Workflow): Promise<void> {
+    return this.#changes.run(() => this.#remove(workflow))
+  }
+  async #remove({ id, name }: Workflow): Promise<void> {
+    await this.#commit([this.#store.remove(id)], { id, name, change: 'deleted' }, `workflow ${id} "${name}" deleted`)
+  }
+
+  async #write(workflow: Workflow, change: 'created' | 'updated', before?: Workflow): Promise<void> {
+    const { id, name, steps } = workflow
+    const details = `workflow ${id} "${name}" ${change}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`
+    const audited = before && { before: toAuditFields(before), after: toAuditFields(workflow) }
+    await this.#commit(this.#store.write(workflow), { id, name, change }, details, audited)
+  }
+  async #commit(
+    statements: readonly Statement[],
+    {
+      id,
+      name,
+      change,
+    }: { readonly id: string; readonly name: string; readonly change: 'created' | 'updated' | 'deleted' },
+    details: string,
+    audited?: { readonly before: Readonly<Record<string, unknown>>; readonly after: Readonly<Record<string, unknown>> },
+  ): Promise<void> {
+    const { audit, hooks, log } = this.#deps
+    await this.#store.commit([
+      ...statements,
+      audit.entry({ event: 'workflow_changed', details, ...(audited && { change: audited }) }),
+    ])
+    log.info(`workflow ${change}`, { id, name })
+    await hooks.emit(WorkflowChanged, { workflowId: id, name, change })
+  }
+}
+
+function refuseFile({ file }: Workflow): void {
+  if (file !== undefined)
+    throw new Refusal('conflict', `The workflow is defined in workflows/${file}: change that file of the home`)
+}
+function toAuditFields(workflow: Workflow): Readonly<Record<string, unknown>> {
+  const { name, description, steps, total_timeout_secs: total } = toView(workflow)
+  return { name, description, steps, total_timeout_secs: total }
+}

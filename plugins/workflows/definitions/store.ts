@@ -1,0 +1,74 @@
+import * as v from 'valibot'
+import { readOwnJson } from 'svc/internal'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Workflow } from '../definition.ts'
+import { Count, StoredItem, StoredRevision } from './schema.ts'
+
+export class DefinitionStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async find(id: string): Promise<Workflow | undefined> {
+    return toWorkflow(
+      await this.#db.one`SELECT r.workflow FROM workflows_definition d
+        JOIN workflows_revision r ON r.workflow_id = d.id AND r.revision = d.revision WHERE d.id = ${id}`,
+    )
+  }
+  /** Two at most, the oldest first. */
+  async findByName(name: string): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, created_at, updated_at
+      FROM workflows_definition WHERE name = ${name} ORDER BY created_at, id LIMIT 2`
+    return v.parse(v.array(StoredItem), rows).map(({ id }) => id)
+  }
+  async findRevision(id: string, revision: number): Promise<Workflow | undefined> {
+    return toWorkflow(
+      await this.#db.one`SELECT workflow FROM workflows_revision WHERE workflow_id = ${id} AND revision = ${revision}`,
+    )
+  }
+  /** The highest number that was ever used, also by a workflow that is gone. */
+  async lastRevision(id: string): Promise<number> {
+    const row = await this.#db.one`SELECT COALESCE(MAX(revision), 0) AS n FROM workflows_revision
+      WHERE workflow_id = ${id}`
+    return v.parse(Count, row).n
+  }
+  /** Oldest first. */
+  async list(): Promise<readonly StoredItem[]> {
+    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, created_at, updated_at
+      FROM workflows_definition ORDER BY created_at, id`
+    return v.parse(v.array(StoredItem), rows)
+  }
+  async count(): Promise<number> {
+    return v.parse(Count, await this.#db.one`SELECT COUNT(*) AS n FROM workflows_definition`).n
+  }
+
+  /** Fails when this revision exists: somebody else changed the workflow. */
+  write(workflow: Workflow): readonly Statement[] {
+    const { id, revision, name, description, file = null, madeBy = null, createdAt, updatedAt } = workflow
+    return [
+      this.#db.sql`INSERT INTO workflows_revision (workflow_id, revision, workflow, created_at)
+        VALUES (${id}, ${revision}, ${JSON.stringify(workflow)}, ${updatedAt})`,
+      this.#db.sql`INSERT INTO workflows_definition
+          (id, name, description, step_count, revision, file, made_by, created_at, updated_at)
+        VALUES (${id}, ${name}, ${description}, ${workflow.steps.length}, ${revision}, ${file}, ${madeBy},
+          ${createdAt}, ${updatedAt})
+        ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description,
+          step_count = excluded.step_count, revision = excluded.revision, file = excluded.file,
+          updated_at = excluded.updated_at`,
+    ]
+  }
+  /** Its revisions stay: a run may go on. */
+  remove(id: string): Statement {
+    return this.#db.sql`DELETE FROM workflows_definition WHERE id = ${id}`
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
+
+/** Written by this class, so its shape is known. */
+function toWorkflow(row: unknown): Workflow | undefined {
+  const stored = v.parse(v.optional(StoredRevision), row)
+  return stored && (readOwnJson(stored.workflow) as Workflow)
+}

@@ -1,0 +1,29 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-definitions',
+    sql: `CREATE TABLE workflows_definition (
+      id TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      description TEXT NOT NULL,
+      step_count INTEGER NOT NULL,
+      -- The current one.
+      revision INTEGER NOT NULL,
+      -- In the folder of workflows; such a workflow is changed there only.
+      file TEXT,
+      made_by TEXT,
+      created_at TEXT NOT NULL,
+      updated_at TEXT NOT NULL
+    );
+    CREATE INDEX workflows_definition_name ON workflows_definition (name);
+    CREATE TABLE workflows_revision (
+      workflow_id TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      -- The whole workflow, JSON.
+      workflow TEXT NOT NULL,
+      created_at TEXT NOT NULL,
+      PRIMARY KEY (workflow_id, revision)
+    )`,
+  },
+]
