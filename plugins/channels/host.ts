@@ -76,7 +76,7 @@ export function createHost(ctx: HostContext, { registry, counters }: HostParts):
   const link = createLinkDeps(ctx, registry)
   const { messaging, toolDeps } = createMessaging(ctx, { registry, accounts, counters, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
-  connections.onChange((channel, accountId) => messaging.outbox.wake(channel, accountId))
+  connections.onChange((channel, accountId) => messaging.wake(channel, accountId))
   const signIns = new SignIns({
     link,
     background,

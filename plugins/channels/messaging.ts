@@ -154,6 +154,12 @@ export class Messaging {
     })
   }
 
+  /** Goes on with what waits for an account, once that is connected. */
+  wake(channel: string, accountId: string): void {
+    this.outbox.wake(channel, accountId)
+    if (this.#deps.connections.find(channel, accountId))
+      this.#background(() => this.inbox.connected(channel, accountId))
+  }
   /** Goes on with messages that nobody works on, such as those of an earlier process. */
   async resume(): Promise<void> {
     await this.inbox.resume()

@@ -32,7 +32,7 @@ export function createMessaging(
     connections: { find: (channel: string, id: string) => connections().find(channel, id) },
     account: async (channel: string, id: string) =>
       connections().find(channel, id)?.account ?? accounts.find(channel, id),
-    adapter: (channel: string) => registry.load(channel),
+    adapter: (channel: string) => registry.loadIfAdded(channel),
   }
   const channelName = (given: string): string => requireChannel(registry, given).name
   const target = (to: ChannelTarget) => findTarget({ ...parts, accounts, channelName, agents: ctx.services.agents }, to)
@@ -54,7 +54,7 @@ export function trafficInfo(messaging: Messaging): TrafficInfo {
 /** Puts a text of the operator into the outbox. */
 export function sendText(messaging: Messaging, registry: AdapterRegistry) {
   return async (account: Account, chatId: string, text: string, id: string): Promise<void> => {
-    const adapter = await registry.load(account.channel)
+    const adapter = await registry.loadIfAdded(account.channel)
     if (!adapter) throw new Error(`there is no adapter for ${accountKey(account.channel, account.id)}`)
     await messaging.outbox.send({
       id: stableId('operator', id),
@@ -76,7 +76,7 @@ export function resultSender(
     agents,
     accounts,
     outbox: messaging.outbox,
-    adapter: (channel) => registry.load(channel),
+    adapter: (channel) => registry.loadIfAdded(channel),
     channelName: (given) => requireChannel(registry, given).name,
   })
 }

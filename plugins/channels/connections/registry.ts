@@ -46,6 +46,10 @@ export class AdapterRegistry implements ChannelRegistry {
   loaded(name: string): ChannelAdapter | undefined {
     return this.#channels.get(name)?.loaded
   }
+  /** As `load`; `undefined` while no plugin has the channel. */
+  async loadIfAdded(name: string): Promise<ChannelAdapter | undefined> {
+    return this.#channels.has(name) ? this.load(name) : undefined
+  }
   /** Imports the code of an adapter once. Rejects when it fails to load; the next call tries again. */
   async load(name: string): Promise<ChannelAdapter> {
     const entry = this.#channels.get(name)

@@ -15,7 +15,7 @@ export function qrHandlers({ accounts, registry, signIns }: Pick<HandlerDeps, 'a
   return {
     async startSignIn({ params, query }: Input<v.InferOutput<typeof AccountQuery>>): Promise<Step> {
       const { name } = requireChannel(registry, params.name)
-      const adapter = registry.find(name) ? await registry.load(name) : undefined
+      const adapter = await registry.loadIfAdded(name)
       if (!adapter?.signIn) return unavailable(`${name} has no sign-in with a QR code`, `configure its credentials`)
       const entries = await accounts.list()
       const id = chooseAccount(entries, name, query.account_id)

@@ -126,7 +126,7 @@ export async function toView(
   const { accounts, registry } = deps
   const { name } = channel
   const { setupGuide } = await import('../setup-guides.ts')
-  const adapter = registry.find(name) ? await registry.load(name) : undefined
+  const adapter = await registry.loadIfAdded(name)
   const entries = await accounts.list()
   const own = entries.filter((entry) => entry.channel === name)
   const id = chooseAccount(entries, name, accountId)

@@ -108,12 +108,13 @@ export class ConversationQueues {
       pauseMs = await this.#workOff(queue)
     } catch (error) {
       pauseMs = RETRY_MS
-      queue.hasMore = true
+      queue.hasMore = false
       if (!this.#deps.signal.aborted) throw error
     } finally {
       queue.isRunning = false
-      if (pauseMs !== undefined) this.#pause(queue, pauseMs)
-      else if (queue.hasMore) this.#enqueue(queue)
+      // What was started meanwhile does not wait.
+      if (queue.hasMore) this.#enqueue(queue)
+      else if (pauseMs !== undefined) this.#pause(queue, pauseMs)
       else this.#queues.delete(queue.name)
     }
   }
@@ -132,9 +133,13 @@ export class ConversationQueues {
       queue.hasMore = false
       const next = await head(queue.name)
       if (!next) continue
-      queue.hasMore = true
       const waitMs = next.next_at === null ? 0 : Date.parse(next.next_at) - clock.now()
-      if (waitMs > 0) return waitMs
+      if (waitMs > 0) {
+        // It may be due since it was read.
+        if (queue.hasMore) continue
+        return waitMs
+      }
+      queue.hasMore = true
       // It may have been edited since it was read.
       const row = await claim(next.id)
       if (row) await process(row)

@@ -9,6 +9,8 @@ import type { Clock } from '../clock.ts'
 import type { AdmissionControl, RefusalReason } from '../policies/admission.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import type { Standing } from '../policies/people.ts'
+import { ConnectionWaits } from './connection-waits.ts'
+import type { AwaitedAccount } from './connection-waits.ts'
 import { ConversationQueues } from './conversation-queues.ts'
 import { OwnerLease } from './owners/lease.ts'
 import type { OwnerStore } from './owners/store.ts'
@@ -24,8 +26,13 @@ const URGENT = '\u0000command'
 /** What became of a message that somebody worked on. */
 export type Handled =
   | { readonly outcome: 'answered'; readonly agentId: string; readonly statements: readonly Statement[] }
-  /** It is tried again later, which does not count as a failed attempt. */
-  | { readonly outcome: 'postponed'; readonly reason: string; readonly afterMs: number }
+  /** It is tried again later, or as soon as the account is connected, which does not count as a failed attempt. */
+  | {
+      readonly outcome: 'postponed'
+      readonly reason: string
+      readonly afterMs: number
+      readonly waitsFor?: AwaitedAccount
+    }
   | { readonly outcome: 'parked'; readonly reason: string; readonly statements: readonly Statement[] }
   /** This process ends; the next one goes on. */
   | { readonly outcome: 'released' }
@@ -38,7 +45,7 @@ export interface InboxDeps {
   readonly admission: AdmissionControl
   readonly clock: Clock
   readonly audit: Pick<Audit, 'entry'>
-  readonly log: Pick<Logger, 'warn' | 'error'>
+  readonly log: Pick<Logger, 'debug' | 'warn' | 'error'>
   readonly messages: Counter
   readonly settings: {
     readonly max_attempts: number
@@ -67,6 +74,9 @@ export class Inbox {
   /** Marks the rows that this instance works on. */
   readonly #owner: OwnerLease
   readonly #queues: ConversationQueues
+  readonly #waits = new ConnectionWaits()
+  /** How often an account was connected. */
+  #connections = 0
   /** Rows of earlier processes are in their queues: nothing new overtakes them. */
   #recovered: Promise<void> | undefined
   constructor(deps: InboxDeps) {
@@ -164,6 +174,14 @@ export class Inbox {
   async #startQueues(): Promise<void> {
     for (const { queue } of await this.#deps.store.queues(this.#owner.id)) this.#queues.start(queue)
   }
+  /** Goes on with the messages that wait for this account. */
+  async connected(channel: string, accountId: string): Promise<void> {
+    this.#connections++
+    const rows = this.#waits.take(channel, accountId)
+    if (rows.length === 0) return
+    await this.#deps.store.commit(rows.map(({ id }) => this.#deps.store.hasten(id)))
+    for (const { queue } of rows) this.#queues.start(queue)
+  }
   /** Lets another daemon on the database go on with what is left. */
   async close(): Promise<void> {
     await this.#owner.end()
@@ -172,6 +190,8 @@ export class Inbox {
   async #process(row: InboxRow): Promise<void> {
     const { store, settings, clock, signal, handle } = this.#deps
     if (row.attempts > settings.max_attempts) return this.#park(row, 'the attempts to answer it were not ended')
+    this.#waits.delete(row)
+    const connections = this.#connections
     let handled: Handled
     try {
       handled = await handle(row)
@@ -183,14 +203,23 @@ export class Inbox {
     if (handled.outcome === 'answered') {
       await store.commit([store.done(row.id, handled.agentId, at), ...handled.statements])
       row.state = 'done'
-    } else if (handled.outcome === 'postponed') await this.#postpone(row, handled)
+    } else if (handled.outcome === 'postponed') await this.#postpone(row, handled, connections)
     else if (handled.outcome === 'parked') await this.#park(row, handled.reason, handled.statements)
   }
-  async #postpone(row: InboxRow, { reason, afterMs }: { readonly reason: string; readonly afterMs: number }) {
-    const { store, settings, clock } = this.#deps
+  /** `connections`: how often an account had been connected when the work on the message began. */
+  async #postpone(
+    row: InboxRow,
+    { reason, afterMs, waitsFor }: Extract<Handled, { outcome: 'postponed' }>,
+    connections: number,
+  ): Promise<void> {
+    const { store, settings, clock, log } = this.#deps
     const now = clock.now()
     if (now - Date.parse(row.received_at) > settings.give_up_hours * HOUR_MS) return this.#park(row, reason)
+    log.debug('a message of a channel waits', { channel: row.channel, message: row.id, reason })
+    if (waitsFor) this.#waits.add(row, waitsFor)
     await store.postpone(row, { attempts: row.attempts - 1, nextAt: toIso(now + afterMs), reason })
+    // An account that connected meanwhile found nothing that waits.
+    if (waitsFor && this.#connections !== connections) await store.commit([store.hasten(row.id)])
   }
   async #failed(row: InboxRow, error: unknown): Promise<void> {
     const { store, settings, clock, log } = this.#deps

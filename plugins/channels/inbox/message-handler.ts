@@ -17,6 +17,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { toConversation } from '../routing/conversations.ts'
 import type { Conversations } from '../routing/conversations.ts'
 import type { Router } from '../routing/router.ts'
+import type { AwaitedAccount } from './connection-waits.ts'
 import { readAttachments } from './attachments.ts'
 import type { ReadAttachments } from './attachments.ts'
 import type { Handled } from './inbox.ts'
@@ -62,9 +63,9 @@ export class MessageHandler {
     const account = await this.#deps.account(row.channel, row.account)
     if (!account) return { outcome: 'parked', reason: 'the account was removed', statements: [] }
     const adapter = await this.#deps.adapter(row.channel)
-    if (!adapter) return { outcome: 'postponed', reason: 'the channel is not loaded', afterMs: WAIT_FOR_ADAPTER_MS }
+    if (!adapter) return postponed('the channel is not loaded', WAIT_FOR_ADAPTER_MS, account)
     const received: Received = { row, account, adapter, to: destinationOf(row.message) }
-    if (account.settings.deliver_only === true) return this.#orLater(() => this.#forward(received))
+    if (account.settings.deliver_only === true) return this.#orLater(account, () => this.#forward(received))
     return (await this.#deps.commands.run(received)) ?? this.#ask(received)
   }
 
@@ -73,7 +74,9 @@ export class MessageHandler {
     const { row, account } = received
     const begun = await answerer.begun(received)
     if (begun)
-      return this.#orLater(async () => answerer.resume(await this.#answerTo(received, begun.agentId), begun.agentId))
+      return this.#orLater(account, async () =>
+        answerer.resume(await this.#answerTo(received, begun.agentId), begun.agentId),
+      )
     const { agent, missing } = await router.resolve(account, row.message, row.standing)
     if (!agent) return this.#sayNobodyAnswers(received, missing)
     unanswered(account, undefined)
@@ -81,7 +84,7 @@ export class MessageHandler {
     await router.follow(account, row.message, row.standing, agent)
     const attachments = await this.#readAttachments(received, agent)
     if ('outcome' in attachments) return attachments
-    return this.#orLater(async () => {
+    return this.#orLater(account, async () => {
       const to = await this.#answerTo(received, agent.id)
       return answerer.answer(to, agent.id, () => this.#accept(received, agent, attachments))
     })
@@ -115,12 +118,13 @@ export class MessageHandler {
     return { ...received, account, adapter, to: { chatId: to }, isElsewhere: true }
   }
   /** The channel of `deliver_target` may be switched off for a while. */
-  async #orLater(work: () => Promise<Handled>): Promise<Handled> {
+  async #orLater({ settings }: Account, work: () => Promise<Handled>): Promise<Handled> {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      return { outcome: 'postponed', reason: `deliver_target: ${error.message}`, afterMs: WAIT_FOR_ADAPTER_MS }
+      const { channel, account: id } = readDeliverTarget(settings.deliver_target ?? '')
+      return postponed(`deliver_target: ${error.message}`, WAIT_FOR_ADAPTER_MS, { channel, id })
     }
   }
   /** Once in a chat for each agent that is gone, so that nobody wonders why another one answers. */
@@ -154,7 +158,7 @@ export class MessageHandler {
     const { attachments } = row.message
     if (attachments.length === 0) return { images: [], notes: [], unread: [] }
     const open = this.#deps.connections.find(account.channel, account.id)
-    if (!open) return { outcome: 'postponed', reason: 'not connected', afterMs: WAIT_FOR_CONNECTION_MS }
+    if (!open) return postponed('not connected', WAIT_FOR_CONNECTION_MS, account)
     const mayRetry = row.attempts < MAX_FILE_ATTEMPTS
     const read = await readAttachments(this.#deps, open, { attachments, agentId: agent.id, id: row.id, mayRetry })
     if (read.unread.length > 0) await this.#nameUnread(received, read.unread)
@@ -207,6 +211,9 @@ export class MessageHandler {
   }
 }
 
+function postponed(reason: string, afterMs: number, { channel, id }: AwaitedAccount): Handled {
+  return { outcome: 'postponed', reason, afterMs, waitsFor: { channel, id } }
+}
 export function destinationOf({ chat, threadId, replyContext }: InboundMessage) {
   return { chatId: chat.id, ...omitUndefined({ threadId, replyContext }) }
 }

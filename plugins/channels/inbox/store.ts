@@ -88,6 +88,10 @@ export class InboxStore {
         reason = ${reason}
       WHERE id = ${id} AND state = 'processing' AND owner = ${owner}`
   }
+  /** A postponed message is due now. */
+  hasten(id: string): Statement {
+    return this.#db.sql`UPDATE channels_inbox SET next_at = NULL WHERE id = ${id} AND state = 'pending'`
+  }
   park(id: string, reason: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_inbox SET state = 'parked', reason = ${reason}, settled_at = ${at}
       WHERE id = ${id} AND state IN ('pending', 'processing')`

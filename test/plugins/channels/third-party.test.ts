@@ -14,7 +14,7 @@ import { turnPlugins } from '../plugin-test.ts'
 
 const TOKEN = 'parley-token-0123456789'
 /** More than a step brings on a fast machine would only take time. */
-const MAX_MESSAGES = 60
+const MAX_MESSAGES = 30
 
 /** The files of the channel. `mark` stands before every answer, and tells the versions apart. */
 const files = (version: string, mark: string): Readonly<Record<string, string>> => ({
@@ -126,19 +126,19 @@ async function deliver(id: string): Promise<boolean> {
 }
 /** Sends messages, each until it is taken, while `work` goes on, and one after it unless the channel is gone then. */
 async function underTraffic(step: string, work: Promise<void>, isGone = false): Promise<readonly string[]> {
-  let isOver = false
+  const state = { isOver: false }
   const over = work.finally(() => {
-    isOver = true
+    state.isOver = true
   })
   const taken: string[] = []
   const send = async (id: string): Promise<void> => {
     while (!(await deliver(id))) {
-      if (isGone && isOver) return
+      if (isGone && state.isOver) return
       await setImmediate()
     }
     taken.push(id)
   }
-  for (let at = 0; at < MAX_MESSAGES && !isOver; at++) await send(`${step}-${at}`)
+  for (let at = 0; at < MAX_MESSAGES && !state.isOver; at++) await send(`${step}-${at}`)
   await over
   if (!isGone) await send(`${step}-last`)
   return taken
