@@ -364,7 +364,7 @@ function toConfig(
       watch: false,
       ...(hasProbes ? { security: { first_probe_ms: 3_600_000 } } : {}),
       ...config.plugins,
-      paths: builtIns.includes(plugin) ? [] : [plugin],
+      paths: [...(config.plugins?.paths ?? []), ...(builtIns.includes(plugin) ? [] : [plugin])],
     },
   }
 }

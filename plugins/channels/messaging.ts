@@ -120,7 +120,7 @@ export class Messaging {
       home: leaseHolder(deps.daemon.config()),
       admission: new AdmissionControl({ pairing: this.pairing, router: this.router, now, settings: config }),
       messages: counters.received,
-      isUrgent: (account, message) => isUrgentCommand(account, message.text),
+      isUrgent: (account, message) => isUrgentCommand(account, message.text, deps.slashCommands),
       handle: (row) => handler.handle(row),
       notify: (account, adapter, message, text) => this.#notices.tell(account, adapter, message, text),
       giveUp: (row) => this.#notices.giveUp(row),

@@ -1,5 +1,5 @@
 import { defineService, gate, notify, transform } from 'svc/sdk'
-import type { Principal, Statement } from 'svc/sdk'
+import type { Dispose, Effect, Principal, Statement } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
@@ -144,20 +144,40 @@ export interface Chat {
 }
 export const Chat = defineService<Chat>()('chat')
 
-/** The slash commands of a conversation, for other ways to talk to an agent. */
+/** One call of a slash command. */
+export interface SlashCommandCall {
+  readonly agentId: string
+  /** The session of the conversation; the active one of the agent when it is undefined. */
+  readonly sessionId: string | undefined
+  readonly principal: Principal
+  /** What follows the name; empty when nothing does. */
+  readonly argument: string
+}
+/** A slash command of a plugin, for every way to talk to an agent. */
+export interface SlashCommand {
+  /** Without the slash: lower case letters, digits and `-`. */
+  readonly name: string
+  readonly aliases?: readonly string[]
+  /** What may follow the name, such as `<id>` or `[name]`. */
+  readonly takes?: string
+  /** A few words, without a period. */
+  readonly description: string
+  /** What it leaves behind, as of a route: who may only talk is refused what lasts. */
+  effectOf(argument: string): Effect
+  /** The answer, as Markdown. A `Refusal` is shown to whoever sent the command. */
+  run(call: SlashCommandCall): Promise<string> | string
+}
+/** The slash commands of a conversation, for other ways to talk to an agent, and for plugins that have some. */
 export interface SlashCommands {
   /**
    * The answer to a command that asks for no turn. Of the agent's active session when none is named. Throws what the
    * service behind it throws.
    */
-  run(
-    conversation: {
-      readonly agentId: string
-      readonly sessionId: string | undefined
-      readonly principal: Principal
-    },
-    text: string,
-  ): Promise<string>
+  run(conversation: Omit<SlashCommandCall, 'argument'>, text: string): Promise<string>
+  /** Until it is disposed. Throws when a name is taken. */
+  add(command: SlashCommand): Dispose
+  /** Those that plugins added. */
+  added(): readonly SlashCommand[]
 }
 export const SlashCommands = defineService<SlashCommands>()('slash-commands')
 

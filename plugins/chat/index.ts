@@ -28,6 +28,7 @@ import {
   Turns,
   TurnStarting,
 } from './contract.ts'
+import { CommandRegistry } from './entry/command-registry.ts'
 import { commandRoutes, slashCommands } from './entry/command-routes.ts'
 import { compactRoutes } from './entry/compact-routes.ts'
 import { messageRoutes } from './entry/message-routes.ts'
@@ -76,6 +77,7 @@ export default definePlugin({
       ...composed,
       turns,
       approvalFeed,
+      commands: new CommandRegistry(),
       attachmentRules: {
         screening: { policy: config.screening, service: services.screening },
         maxChars: config.attachment_chars,

@@ -1,6 +1,6 @@
 import { describeActor, runAs } from 'svc/internal'
 import type { Actor } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Approval, Approvals } from '../../approvals/contract.ts'
@@ -113,19 +113,27 @@ const commands: Readonly<Record<string, Command>> = {
 }
 const aliases: Readonly<Record<string, string>> = { start: 'help', reset: 'new' }
 
-function findCommand({ settings }: Account, text: string) {
+type Added = Pick<SlashCommands, 'added'>
+
+/** The command of another plugin, which only operators may use when it leaves something behind. */
+function findAdded(slashCommands: Added, name: string): Command | undefined {
+  const found = slashCommands.added().find((each) => each.name === name || each.aliases?.includes(name))
+  return found && shared(found.description, omitUndefined({ takes: found.takes }))
+}
+
+function findCommand({ settings }: Account, text: string, slashCommands: Added) {
   const read = readCommand(text)
   if (!read) return undefined
   const { commands: enabled } = withDefaults(settings)
   const name = aliases[read.name] ?? read.name
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  const command = Object.hasOwn(commands, name) ? commands[name] : findAdded(slashCommands, name)
   const isOn = enabled === 'all' || (enabled !== 'off' && enabled.includes(name))
   return command && isOn ? { name, command, argument: read.argument } : undefined
 }
 
 /** Whether a text is a command that is answered beside the conversation. */
-export function isUrgentCommand(account: Account, text: string): boolean {
-  return findCommand(account, text)?.command.isUrgent === true
+export function isUrgentCommand(account: Account, text: string, slashCommands: Added): boolean {
+  return findCommand(account, text, slashCommands)?.command.isUrgent === true
 }
 
 /** Commands that people send in a chat. What is not a command goes to the agent. */
@@ -138,7 +146,7 @@ export class ChatCommands {
   /** `undefined` when the message is no command. */
   async run(received: Received): Promise<Handled | undefined> {
     const { row, account } = received
-    const found = findCommand(account, row.message.text)
+    const found = findCommand(account, row.message.text, this.#deps.slashCommands)
     if (!found) return undefined
     const answer = await this.#answer(received, found.command, found.argument)
     if (typeof answer !== 'string') return answer
@@ -164,8 +172,17 @@ export class ChatCommands {
   }
 
   help({ account, row }: Received): string {
-    const lines = Object.entries(commands).flatMap(([name, { takes, does, operators }]) => {
-      if (!findCommand(account, `/${name}`) || (operators === 'always' && row.standing !== 'operator')) return []
+    const { slashCommands } = this.#deps
+    const own = Object.entries(commands).map(([name, { takes, does, operators }]) => ({ name, takes, does, operators }))
+    const added = slashCommands.added().map(({ name, takes, description }) => ({
+      name,
+      takes,
+      does: description,
+      operators: undefined,
+    }))
+    const lines = [...own, ...added].flatMap(({ name, takes, does, operators }) => {
+      if (!findCommand(account, `/${name}`, slashCommands) || (operators === 'always' && row.standing !== 'operator'))
+        return []
       return [`/${name}${takes === undefined ? '' : ` ${takes}`} – ${does}`]
     })
     return ['Write a message to talk to the agent.', ...lines].join('\n\n')

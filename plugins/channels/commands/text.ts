@@ -2,7 +2,7 @@
 export function isCommandText(text: string): boolean {
   return COMMAND.test(text)
 }
-const COMMAND = /^\/([a-zA-Z]+)(?:@\w+)?(?:\s+([\s\S]*))?$/
+const COMMAND = /^\/([a-zA-Z][a-zA-Z0-9-]*)(?:@\w+)?(?:\s+([\s\S]*))?$/
 
 export interface CommandText {
   readonly name: string

@@ -64,7 +64,7 @@ export interface ConversationOptions {
 }
 
 /** A slash and a word; a path is not one, nor is a text of several lines. */
-const isCommand = (text: string): boolean => /^\/[a-zA-Z]+(?: |$)/.test(text) && !text.includes('\n')
+const isCommand = (text: string): boolean => /^\/[a-zA-Z][a-zA-Z0-9-]*(?: |$)/.test(text) && !text.includes('\n')
 
 /** A conversation with one agent: sends messages and commands, and shows the answers. */
 export class Conversation {

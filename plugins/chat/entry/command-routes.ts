@@ -45,45 +45,60 @@ export function slashCommands(deps: CommandDeps): SlashCommands {
       const answer = await runCommand(deps, new Conversation(agentId, principal, sessionId), text)
       return typeof answer === 'string' ? answer : `The message is asked again, as turn ${answer.id}.`
     },
+    add: (command) => deps.commands.add(command),
+    added: () => deps.commands.list(),
   }
 }
 
 /** Slash commands for clients that have no socket. */
 export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
-  return [listRoute, readRoute, runRoute(deps)]
+  return [listRoute(deps), readRoute(deps), runRoute(deps)]
 }
 
-const listRoute = defineRoute({
-  method: 'GET',
-  path: '/api/commands',
-  summary: 'List the slash commands of a conversation',
-  auth: 'bearer',
-  effect: 'read',
-  cost: 2,
-  returns: v.object({ commands: v.array(Item) }),
-  handle: async () => ({ commands: (await loadCommands()).listCommands() }),
-})
-const readRoute = defineRoute({
-  method: 'GET',
-  path: '/api/commands/:name',
-  summary: 'Read a slash command',
-  auth: 'bearer',
-  effect: 'read',
-  cost: 2,
-  params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
-  returns: Item,
-  errors: ['not_found'],
-  async handle({ params }) {
-    const { listCommands } = await loadCommands()
-    const name = params.name.replace(/^\//, '').toLowerCase()
-    const found = listCommands().find((each) => each.name === name || each.aliases.includes(name))
-    if (!found) {
-      const names = listCommands().map((each) => each.name)
-      throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
-    }
-    return found
-  },
-})
+/** In the forms that clients ask for. */
+async function listItems({ commands }: CommandDeps): Promise<v.InferOutput<typeof Item>[]> {
+  const { listCommands } = await loadCommands()
+  return listCommands(commands).map(({ name, takes, does, aliases }) => {
+    const description = takes === undefined ? does : `${takes}: ${does}`
+    return { cmd: `/${name}`, desc: description, name, aliases, description }
+  })
+}
+
+function listRoute(deps: CommandDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/commands',
+    summary: 'List the slash commands of a conversation',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    returns: v.object({ commands: v.array(Item) }),
+    handle: async () => ({ commands: await listItems(deps) }),
+  })
+}
+function readRoute(deps: CommandDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/commands/:name',
+    summary: 'Read a slash command',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    params: v.object({ name: v.pipe(v.string(), v.maxLength(50)) }),
+    returns: Item,
+    errors: ['not_found'],
+    async handle({ params }) {
+      const items = await listItems(deps)
+      const name = params.name.replace(/^\//, '').toLowerCase()
+      const found = items.find((each) => each.name === name || each.aliases.includes(name))
+      if (!found) {
+        const names = items.map((each) => each.name)
+        throw new Refusal('not_found', `No command /${name}${suggest(findNearest(name, names))}`)
+      }
+      return found
+    },
+  })
+}
 
 function runRoute(deps: CommandDeps): AnyRoute {
   return defineRoute({

@@ -2,6 +2,8 @@ import { checkAuthority, findNearest, suggest } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { Effect } from 'svc/sdk'
 import type { UsageTotals } from '../../usage/contract.ts'
+import { ALIASES, BUILT_IN } from './command-registry.ts'
+import type { BuiltIn, CommandRegistry } from './command-registry.ts'
 import { describe, describeUndo } from './compact-routes.ts'
 import type { CommandAnswer, CommandDeps, Conversation } from './conversation.ts'
 import { explain } from '../turn/failure.ts'
@@ -21,7 +23,7 @@ interface Entry {
   effectOf?(argument: string): Effect
 }
 const NOTHING_FAILED = 'No message of this session has failed.'
-const commands: Readonly<Record<string, Entry>> = {
+const commands: Readonly<Record<BuiltIn, Entry>> = {
   new: {
     does: 'a new, empty session',
     async run({ sessions }, conversation) {
@@ -146,14 +148,12 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   help: {
     does: 'this list',
-    run: () =>
-      Object.entries(commands)
-        .map(([name, { takes, does }]) => `/${name}${takes === undefined ? '' : ` ${takes}`}: ${does}`)
+    run: ({ commands: registry }) =>
+      listCommands(registry)
+        .map(({ name, takes, does }) => `/${name}${takes === undefined ? '' : ` ${takes}`}: ${does}`)
         .join('\n'),
   },
 }
-const aliases: Readonly<Record<string, string>> = { reset: 'new' }
-
 async function lastFailed({ agents, sessions }: CommandDeps, { agentId, sessionId }: Conversation) {
   return sessions.lastFailed(sessionId ?? (await agents.require(agentId)).sessionId)
 }
@@ -166,31 +166,39 @@ function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTo
   return `${calls} calls of a model, ${inputTokens} tokens in, ${outputTokens} tokens out, ${cost}.`
 }
 
-/** The commands in the forms that clients ask for. */
-export function listCommands() {
-  return Object.entries(commands).map(([name, { takes, does }]) => {
-    const description = takes === undefined ? does : `${takes}: ${does}`
-    return {
-      cmd: `/${name}`,
-      desc: description,
-      name,
-      aliases: Object.keys(aliases).filter((alias) => aliases[alias] === name),
-      description,
-    }
+/** Those of this plugin and those that others added. */
+export function listCommands(registry: CommandRegistry) {
+  const builtIn = BUILT_IN.map((name) => {
+    const { takes, does } = commands[name]
+    return { name, takes, does, aliases: Object.keys(ALIASES).filter((alias) => ALIASES[alias] === name) }
   })
+  const added = registry.list().map(({ name, takes, description: does, aliases = [] }) => ({
+    name,
+    takes,
+    does,
+    aliases: [...aliases],
+  }))
+  return [...builtIn, ...added]
 }
 
 /** The answer to a slash command. Throws what the service behind it throws. */
 export async function runCommand(deps: CommandDeps, conversation: Conversation, text: string): Promise<CommandAnswer> {
   const [word = '', ...rest] = text.slice(1).trim().split(/\s+/)
   const name = word.toLowerCase()
-  const known = aliases[name] ?? name
-  const command = Object.hasOwn(commands, known) ? commands[known] : undefined
-  if (!command) {
-    const nearest = suggest(findNearest(name, Object.keys(commands))) || '.'
+  const argument = rest.join(' ')
+  const { agentId, sessionId, principal } = conversation
+  const added = deps.commands.find(name)
+  if (added) {
+    checkAuthority(principal, added.effectOf(argument))
+    return added.run({ agentId, sessionId, principal, argument })
+  }
+  const known = BUILT_IN.find((each) => each === (ALIASES[name] ?? name))
+  if (!known) {
+    const names = listCommands(deps.commands).map((each) => each.name)
+    const nearest = suggest(findNearest(name, names)) || '.'
     return `Unknown command /${word.slice(0, 50)}${nearest} /help lists the commands.`
   }
-  const argument = rest.join(' ')
-  checkAuthority(conversation.principal, command.effectOf?.(argument) ?? 'conversation')
+  const command = commands[known]
+  checkAuthority(principal, command.effectOf?.(argument) ?? 'conversation')
   return command.run(deps, conversation, argument)
 }

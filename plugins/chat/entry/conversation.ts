@@ -7,6 +7,7 @@ import type { Inference } from '../../providers/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
 import type { AcceptedTurn, Chat } from '../contract.ts'
+import type { CommandRegistry } from './command-registry.ts'
 
 /** What one conversation over a socket has switched on. */
 export class Conversation {
@@ -39,11 +40,13 @@ export interface CommandDeps {
   readonly approvals: () => Approvals | undefined
   readonly usage: () => UsageLedger | undefined
   readonly catalog: () => Catalog | undefined
+  /** What other plugins added. */
+  readonly commands: CommandRegistry
 }
 /** What a command answers: a text, or a turn whose answer is delivered as that of a message. */
 export type CommandAnswer = string | AcceptedTurn
 
 /** Whether a message is a command: a slash and a word, so that a path is not taken for one. */
 export function isCommand(text: string): boolean {
-  return /^\/[a-zA-Z]+(\s|$)/.test(text)
+  return /^\/[a-zA-Z][a-zA-Z0-9-]*(\s|$)/.test(text)
 }

@@ -499,7 +499,7 @@ export class AgentChat {
 
   async #sendOverHttp(text: string): Promise<void> {
     // Sent as a message it would go to the model.
-    if (/^\/[a-z]+(\s|$)/i.test(text)) return this.#runCommand(text)
+    if (/^\/[a-z][a-z0-9-]*(\s|$)/i.test(text)) return this.#runCommand(text)
     const streaming = new AbortController()
     this.#streaming = streaming
     try {

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
@@ -36,6 +37,7 @@ beforeAll(async () => {
         },
       },
       plugins: {
+        paths: [fileURLToPath(new URL('./dice-commands', import.meta.url))],
         approvals: { policy: 'always' },
         channels: { message_chars: 2000, pairing_guesses_per_hour: 3, send_retry_min_ms: 1 },
       },
@@ -212,6 +214,31 @@ describe('commands', () => {
     expect(model).toContain('Only an operator')
     expect(approve).toContain('Only an operator')
     expect(test.model.requests).toHaveLength(before)
+  })
+
+  it('of other plugins work too, are listed, and what lasts is for operators', async () => {
+    const { write, texts } = newChat()
+    for (const command of ['/help', '/dice six', '/dice set']) await write(command)
+    await write('/dice set', { sender: { id: 'olga', name: 'Olga' } })
+    const [help, rolled, refused, set] = await texts(4)
+    expect(help).toContain('rolls the dice')
+    expect(rolled).toBe('It rolls: six')
+    expect(refused).toContain('cannot do this')
+    expect(set).toBe('It rolls: set')
+
+    const { commands } = await api('GET', '/api/commands')
+    expect(commands.at(-1)).toEqual({
+      cmd: '/dice',
+      desc: '[what]: rolls the dice',
+      name: 'dice',
+      aliases: ['roll-dice'],
+      description: '[what]: rolls the dice',
+    })
+    expect((await api('GET', '/api/commands/roll-dice')).name).toBe('dice')
+    const run = async (command: string) => (await api('POST', `/api/agents/${helper}/commands`, { command })).content
+    expect(await run('/roll-dice set')).toBe('It rolls: set')
+    expect(await run('/help')).toContain('/dice [what]: rolls the dice')
+    expect(await run('/dices')).toMatch(/^Unknown command \/dices; did you mean .*dice/)
   })
 
   it('/new begins a conversation without the old one', async () => {

@@ -62,13 +62,18 @@ it('loads every example', async () => {
   const { plugins } = (await host.json('GET', '/api/plugins')).body
   const own = plugins.filter(({ source }: { source: string }) => source !== 'built-in')
   const states = own.map(({ name, state, error }: Record<string, unknown>) => `${name} ${state}: ${error}`)
-  const names = ['board', 'channel-parley', 'dice', 'hello', 'notes', 'provider-echo', 'welcome']
+  const names = ['board', 'channel-parley', 'coin', 'dice', 'hello', 'notes', 'provider-echo', 'welcome']
   expect(states.toSorted()).toEqual(names.map((name) => `${name} loaded: null`))
 })
 
 it('answers a route with a value of the configuration, and a command calls it', async () => {
   expect((await host.json('GET', '/api/hello')).body).toEqual({ text: 'Welcome' })
   expect(await runHere(['hello', '--home', home])).toEqual({ code: 0, stdout: 'Welcome\n', stderr: '' })
+})
+
+it('has the slash command', async () => {
+  const { body } = await host.json('GET', '/api/commands/coin')
+  expect(body).toMatchObject({ cmd: '/coin', description: 'toss a coin' })
 })
 
 it('calls the tool', async () => {

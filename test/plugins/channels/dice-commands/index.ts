@@ -1,0 +1,25 @@
+import * as v from 'valibot'
+import { definePlugin, defineService } from 'svc/sdk'
+import type { SlashCommands } from '../../../../plugins/chat/contract.ts'
+
+/** Adds a slash command, as any plugin may. */
+export default definePlugin({
+  name: 'dice-commands',
+  version: '1.0.0',
+  config: v.object({}),
+  requires: { commands: defineService<SlashCommands>()('slash-commands') },
+  setup({ own, services: { commands } }) {
+    own(
+      'command',
+      commands.add({
+        name: 'dice',
+        aliases: ['roll-dice'],
+        takes: '[what]',
+        description: 'rolls the dice',
+        effectOf: (argument) => (argument === 'set' ? 'lasting' : 'conversation'),
+        run: ({ argument }) => `It rolls: ${argument}`,
+      }),
+    )
+    return {}
+  },
+})
