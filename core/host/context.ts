@@ -19,8 +19,14 @@ import type { Services, Tokens } from './define.ts'
  * "unregister".
  */
 export interface PluginContext<C, R extends Tokens, O extends Tokens> {
-  /** The validated configuration of the plugin. A change sets the plugin up again. */
+  /** The validated configuration of the plugin. A change sets the plugin up again, unless `onConfigChange` takes it. */
   readonly config: C
+  /**
+   * Takes a changed configuration while everything the plugin does goes on. Resolves to whether it could: with `false`
+   * or an error the plugin is set up again, as without this. Call it once, in `setup`. `ctx.config` keeps its values.
+   * With `isolation = "worker"` it is never asked.
+   */
+  onConfigChange(take: (config: C) => boolean | Promise<boolean>): void
   /** The services of `requires`, by name. They exist as long as the plugin runs. */
   readonly services: Services<R>
   /** The service, while its plugin is loaded. Call it each time; never keep the result. */

@@ -99,13 +99,14 @@ export const AuthenticationFailed = notify<{
 export const UnrecordedChange = notify<{ readonly method: string; readonly path: string }>('daemon:unrecorded-change')
 
 /**
- * A plugin was changed while the daemon runs, by a request, a file or by itself. `failed`: it is not loaded, or the
- * code before goes on. `reverted`: the code before is used again, because calls of the new code failed.
+ * A plugin was changed while the daemon runs, by a request, a file or by itself. `reconfigured`: it took a changed
+ * configuration and was not set up again. `failed`: it is not loaded, or the code before goes on. `reverted`: the code
+ * before is used again, because calls of the new code failed.
  */
 export const PluginChanged = notify<PluginChange>('daemon:plugin-changed')
 export interface PluginChange {
   readonly plugin: string
-  readonly change: 'loaded' | 'reloaded' | 'unloaded' | 'reverted' | 'failed'
+  readonly change: 'loaded' | 'reloaded' | 'reconfigured' | 'unloaded' | 'reverted' | 'failed'
   readonly version: string
   /** Folder it was loaded from, or `built-in`. */
   readonly source: string

@@ -27,11 +27,16 @@ export type Members = Pick<
   | 'spawn'
 >
 
+type Config = Readonly<Record<string, unknown>>
+type TakeConfig = (config: Config) => boolean | Promise<boolean>
+
 /** One running copy of a plugin. */
 export interface Instance {
   readonly scope: Scope
   /** Provided services, by id. */
   readonly services: ReadonlyMap<string, unknown>
+  /** Whether it took a changed configuration without a new setup. */
+  readonly takeConfig: (config: Config) => Promise<boolean>
   /** What it made without its context. */
   readonly leftovers: Leftovers | undefined
 }
@@ -49,27 +54,37 @@ export interface Mounting {
 }
 
 /** Sets a plugin up. If that fails, every registration is undone and the error is thrown. */
-export async function mount(
-  definition: AnyPlugin,
-  config: Readonly<Record<string, unknown>>,
-  mounting: Mounting,
-): Promise<Instance> {
+export async function mount(definition: AnyPlugin, config: Config, mounting: Mounting): Promise<Instance> {
   const scope = new Scope(definition.name)
+  const changes: { take?: TakeConfig } = {}
+  const takeConfig = async (next: Config): Promise<boolean> => {
+    const { take } = changes
+    return (
+      take !== undefined &&
+      (await withinTime(
+        scope.run(() => take(next)),
+        'taking its configuration',
+        mounting,
+      ))
+    )
+  }
   try {
     const context = createContext(definition, config, scope, {
       ...mounting,
       members: await membersOf(scope, definition, mounting),
+      changes,
     })
     const setup = (): Promise<unknown> =>
       withinTime(
         scope.run(() => definition.setup(context)),
-        mounting.setupMs,
+        'setup',
+        mounting,
       )
     if (mounting.access === 'built-in')
-      return { scope, services: collect(definition, await setup()), leftovers: undefined }
+      return { scope, takeConfig, services: collect(definition, await setup()), leftovers: undefined }
     const { watchSetup } = await import('./leftovers.ts')
     const { result, leftovers } = await watchSetup(setup)
-    return { scope, services: collect(definition, result), leftovers }
+    return { scope, takeConfig, services: collect(definition, result), leftovers }
   } catch (error) {
     await scope.close(mounting.drainMs).catch((closing: unknown) => {
       mounting.log.error(`plugin "${definition.name}" left something behind when its setup failed`, closing)
@@ -89,17 +104,26 @@ async function membersOf(
   return checkedMembers(access === 'declared' ? await restrict(all, definition) : all, scope.name)
 }
 
+interface ContextParts extends Pick<Mounting, 'log' | 'find'> {
+  readonly members: Members
+  /** Keeps what the plugin registers for a change of its configuration. */
+  readonly changes: { take?: TakeConfig }
+}
 function createContext(
   definition: AnyPlugin,
-  config: Readonly<Record<string, unknown>>,
+  config: Config,
   scope: Scope,
-  { log, members, find }: Pick<Mounting, 'log' | 'find'> & { readonly members: Members },
+  { log, members, find, changes }: ContextParts,
 ): PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens> {
   const optional: Tokens = definition.optional ?? {}
   const required: Tokens = definition.requires ?? {}
   return {
     ...members,
     config,
+    onConfigChange(take) {
+      if (changes.take) throw new PluginProblem('onConfigChange was called twice: call it once, in setup')
+      changes.take = take
+    },
     services: Object.fromEntries(Object.entries(required).map(([key, { id }]) => [key, find(id)])),
     optional: (name) => {
       const token = optional[name]
@@ -135,10 +159,10 @@ function collect(definition: AnyPlugin, provided: unknown): ReadonlyMap<string, 
   return new Map(Object.entries(tokens).map(([key, { id }]) => [id, given.get(key)]))
 }
 
-async function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
+async function withinTime<T>(work: Promise<T>, what: string, { setupMs: ms }: Pick<Mounting, 'setupMs'>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new PluginProblem(`setup did not end within ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new PluginProblem(`${what} did not end within ${ms} ms`)), ms)
   })
   try {
     return await Promise.race([work, late])

@@ -53,10 +53,25 @@ export class Replacements {
     watchReload(scope, before, this.#deps.watch(), (reason) => this.#revert(slot, scope, reason))
   }
 
-  /** Sets the same code up with its present configuration. */
+  /** Gives the running copy its present configuration; one that cannot take it is set up again with the same code. */
   async reconfigure(slot: Slot): Promise<void> {
-    await this.#exchange(slot, await this.#readReplacement(slot, slot.definition))
+    const next = await this.#readReplacement(slot, slot.definition)
+    if (next.access === slot.access && (await this.#takesConfig(slot, next))) {
+      Object.assign(slot, { config: next.config, error: undefined } satisfies Partial<Slot>)
+      this.#host.note(slot, 'reconfigured')
+      return
+    }
+    await this.#exchange(slot, next)
     this.#host.note(slot, 'reloaded')
+  }
+
+  async #takesConfig({ name, instance }: Slot, { config }: Ready): Promise<boolean> {
+    try {
+      return (await instance?.takeConfig(config)) === true
+    } catch (error) {
+      this.#deps.log.error(`plugin "${name}" failed to take its new configuration and is set up again`, error)
+      return false
+    }
   }
 
   /** Goes back to the code before, because calls of the new one fail. */

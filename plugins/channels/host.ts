@@ -12,7 +12,6 @@ import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import { accountKey } from './accounts/account.ts'
 import type { Account } from './accounts/account.ts'
-import { readFileAccounts } from './accounts/file-accounts.ts'
 import { Accounts } from './accounts/service.ts'
 import { AccountStore } from './accounts/store.ts'
 import { systemClock, toIso } from './clock.ts'
@@ -66,13 +65,15 @@ export interface ChannelHost {
 export interface HostParts {
   readonly registry: AdapterRegistry
   readonly counters: MessageCounters
+  /** `[channels]` of the file. */
+  readonly section: v.InferOutput<typeof Section>
 }
 
 /** Reads no platform and connects to nobody before `connections.begin()`. */
-export function createHost(ctx: HostContext, { registry, counters }: HostParts): ChannelHost {
+export function createHost(ctx: HostContext, { registry, counters, section }: HostParts): ChannelHost {
   const { config, log, services } = ctx
   const background = inBackground(ctx)
-  const accounts = createAccounts(ctx, registry)
+  const accounts = createAccounts(ctx, { registry, section })
   const link = createLinkDeps(ctx, registry)
   const { messaging, toolDeps } = createMessaging(ctx, { registry, accounts, counters, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
@@ -118,10 +119,13 @@ function inBackground({ run, signal, log }: HostContext): (work: () => Promise<u
   }
 }
 
-function createAccounts({ config, db, vault, services, admit }: HostContext, registry: AdapterRegistry): Accounts {
+function createAccounts(
+  { config, db, vault, services, admit }: HostContext,
+  { registry, section }: Pick<HostParts, 'registry' | 'section'>,
+): Accounts {
   const states = new ConnectionStore(db)
   return new Accounts({
-    file: readFileAccounts(config.channels),
+    section,
     store: new AccountStore(db),
     vault,
     audit: services.audit,

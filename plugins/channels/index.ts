@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Channels } from 'svc/channels'
 import { Configuration, Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
@@ -77,12 +78,22 @@ export default definePlugin({
         log.error(`the connections of ${name} could not be changed`, error)
       }
     })
+    let section = config.channels
     const host = new HostLoader({
-      create: async () => (await import('./host.ts')).createHost(ctx, { registry, counters }),
-      isUsed: async () => Object.keys(config.channels).length > 0 || (await isUsed(db)),
+      create: async () => (await import('./host.ts')).createHost(ctx, { registry, counters, section }),
+      isUsed: async () => Object.keys(section).length > 0 || (await isUsed(db)),
     })
     ctx.own('channels', () => host.close())
-    register(ctx, host)
+    const { connect } = register(ctx, host)
+    ctx.onConfigChange(async (next) => {
+      if (!isDeepStrictEqual({ ...next, channels: section }, { ...config, channels: section })) return false
+      section = next.channels
+      // Accounts that did not change keep their connections.
+      const created = await host.requested()
+      created?.accounts.replaceFile(section)
+      await connect()
+      return true
+    })
     const configured = async () => {
       const accounts = (await (await host.loadIfUsed())?.accounts.list()) ?? []
       return [...new Set(accounts.map(({ channel }) => channel))]

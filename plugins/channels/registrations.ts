@@ -24,8 +24,11 @@ export function createCounters(metrics: Metrics): MessageCounters {
   }
 }
 
-/** Registers all that the plugin has without reading the code of the host. */
-export function register(ctx: HostContext, host: HostLoader): void {
+/**
+ * Registers all that the plugin has without reading the code of the host. `connect` starts and ends connections as they
+ * are configured, once the daemon listens.
+ */
+export function register(ctx: HostContext, host: HostLoader): { readonly connect: () => Promise<void> } {
   const { config, db, hooks, jobs, metrics, routes, tools } = ctx
   routes.add(...channelRoutes({ host: () => host.load(), webhookMaxBytes: config.webhook_max_bytes }))
   tools.add(channelSendTool(async () => (await host.load()).toolDeps))
@@ -35,7 +38,7 @@ export function register(ctx: HostContext, host: HostLoader): void {
       labels: { channel, state },
     })),
   )
-  connectWhenListening(ctx, host)
+  const connect = connectWhenListening(ctx, host)
   jobs.every('messages', RESUME_MS, async () => host.loaded?.messaging.resume())
   jobs.every('messages-retention', RETENTION_MS, async () => host.loaded?.messaging.deleteOld())
   hooks.on(ApprovalRequested, async ({ approval }) => {
@@ -47,10 +50,11 @@ export function register(ctx: HostContext, host: HostLoader): void {
     const forgetting = used?.messaging.conversations ?? new RoutingStore(db)
     return { agent, statements: [...statements, ...forgetting.forgetAgent(agent.id)] }
   })
+  return { connect }
 }
 
 /** Answering requests comes before connecting to anybody. */
-function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, host: HostLoader): void {
+function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, host: HostLoader): () => Promise<void> {
   const begin = async (): Promise<void> => {
     const used = await host.loadIfUsed()
     if (!used) return
@@ -62,8 +66,12 @@ function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, 
       log.error('the channels could not be connected; another attempt follows', error),
     )
   }
+  const isListening = (): boolean => services.daemon.ownPort.host() !== undefined
   // A reloaded plugin is not told again that the daemon listens.
-  if (services.daemon.ownPort.host() !== undefined) start()
+  if (isListening()) start()
   else hooks.on(DaemonListening, start)
   jobs.every('connections', CONNECT_MS, begin)
+  return async () => {
+    if (isListening()) await begin()
+  }
 }

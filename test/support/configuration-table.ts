@@ -58,7 +58,8 @@ svc config schema                    # the JSON Schema of this page, including t
 With an invalid value the daemon does not start; the message has the file, the line, the key and the expected form. An
 unknown key is reported with the closest known key. A reload with an error changes nothing.
 
-A change of a plugin's section, by \`svc config set\` or \`svc config reload\`, replaces that plugin. What runs in a
+A change of a plugin's section, by \`svc config set\` or \`svc config reload\`, replaces that plugin, unless the plugin
+takes it while it runs: of \`[channels.<name>]\` only the accounts that changed are connected anew. What runs in a
 built-in one has \`plugins.drain_ms\` (5 seconds) to end; an answer that streams longer is interrupted ("the service is
 being replaced") and can be retried. See [Reloading](plugins.md#reloading) for other plugins.
 

@@ -125,6 +125,8 @@ class ServedPlugin {
       ...this.#objects.network(access.network),
       ...(access.operator !== undefined && { operator: this.#objects.network(access.operator) }),
       config,
+      // A change starts the process again.
+      onConfigChange: () => undefined,
       services: await this.#services(definition, access),
       optional: () => notAvailable('optional'),
       routes: {

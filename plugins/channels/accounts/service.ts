@@ -10,7 +10,7 @@ import { accountKey } from './account.ts'
 import type { Account } from './account.ts'
 import { mergeFields } from './changes.ts'
 import { fieldsOf, requiredSecrets, secretFields } from './fields.ts'
-import { splitFields } from './file-accounts.ts'
+import { readFileAccounts, splitFields } from './file-accounts.ts'
 import type { FileAccount } from './file-accounts.ts'
 import { AccountSettings } from './settings.ts'
 import type { AccountRow, AccountStore } from './store.ts'
@@ -26,7 +26,8 @@ export interface AccountEntry extends Account {
   readonly problem: string | undefined
 }
 export interface AccountsDeps {
-  readonly file: readonly FileAccount[]
+  /** `[channels]` of the file. */
+  readonly section: Table
   readonly store: AccountStore
   readonly vault: Vault
   readonly audit: Pick<Audit, 'entry'>
@@ -50,13 +51,20 @@ export interface ConfigureRequest {
 export class Accounts {
   readonly #deps: AccountsDeps
   readonly #queue = new KeyedQueue()
+  #file: readonly FileAccount[]
   constructor(deps: AccountsDeps) {
     this.#deps = deps
+    this.#file = readFileAccounts(deps.section)
+  }
+
+  /** The file has changed. */
+  replaceFile(section: Table): void {
+    this.#file = readFileAccounts(section)
   }
 
   async list(): Promise<readonly AccountEntry[]> {
     const rows = await this.#deps.store.list()
-    const ofFile = this.#deps.file.map((account) => this.#fileEntry(account, rows))
+    const ofFile = this.#file.map((account) => this.#fileEntry(account, rows))
     const known = new Set(ofFile.map(({ channel, id }) => accountKey(channel, id)))
     const ofApi = rows.flatMap((row) =>
       row.config === null || known.has(accountKey(row.channel, row.account_id)) ? [] : [toEntry(row)],
@@ -69,9 +77,14 @@ export class Accounts {
   /** With its secrets. */
   async resolve(entry: AccountEntry): Promise<Account> {
     const secrets = entry.secretNames.length === 0 ? {} : await this.#readSecrets(entry.channel, entry.id)
-    // What the file says holds.
+    const { channel, id, enabled, source, settings } = entry
+    // Only what a connection depends on: it is opened anew when that changes. What the file says holds.
     return {
-      ...entry,
+      channel,
+      id,
+      enabled,
+      source,
+      settings,
       config: entry.source === 'file' ? { ...secrets, ...entry.config } : { ...entry.config, ...secrets },
     }
   }
@@ -171,10 +184,10 @@ export class Accounts {
   }
 
   async #setEnabled(channel: string, id: string, enabled: boolean): Promise<void> {
-    const { store, file, commit, now } = this.#deps
+    const { store, commit, now } = this.#deps
     const known = await this.find(channel, id)
     if (!known) throw new Refusal('conflict', `${channel} is not configured: POST /api/channels/${channel}/configure`)
-    const isSwitchedByFile = file.some((one) => one.channel === channel && one.id === id && one.isSwitchedByFile)
+    const isSwitchedByFile = this.#file.some((one) => one.channel === channel && one.id === id && one.isSwitchedByFile)
     if (isSwitchedByFile && known.enabled !== enabled) throw fileWins(channel, 'enabled')
     if (known.enabled === enabled) return
     await commit([

@@ -1,4 +1,4 @@
-import { mkdir, rename } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PluginChange } from 'svc/internal'
 import { describe, expect, it } from 'vitest'
@@ -8,8 +8,8 @@ import { pluginText, routeText, writePlugin } from '../../support/plugin-folder.
 
 type Config = NonNullable<Parameters<typeof startHost>[0]>['config']
 /** A daemon, and every change of a plugin it announces. */
-async function open(config: Config = {}) {
-  const host = await startHost({ plugins: [], listen: false, memory: true, config })
+async function open(config: Config = {}, plugins: readonly string[] = []) {
+  const host = await startHost({ plugins, listen: false, memory: true, config })
   const changes: PluginChange[] = []
   const waiting: { change: string; resolve: (value: PluginChange) => void }[] = []
   Object.assign(globalThis, {
@@ -285,6 +285,34 @@ describe('every change of a plugin', () => {
       `${source} reloaded`,
       `${source} unloaded`,
     ])
+  })
+})
+
+describe('a plugin that registers onConfigChange', () => {
+  const taking = (take: string): string =>
+    pluginText('taking', {
+      members: `config: v.object({ word: v.optional(v.string(), 'first') }),`,
+      setup: `let word = ctx.config.word
+        ctx.routes.add(defineRoute({ method: 'GET', path: '/api/word', summary: 'The word', auth: 'public',
+          effect: 'read', cost: 0, returns: v.object({ text: v.string() }),
+          handle: async () => ({ text: word + ' since ' + ctx.config.word }) }))
+        ctx.onConfigChange(async (next) => { word = next.word; ${take} })
+        return {}`,
+    })
+
+  it.each([
+    ['takes the new values and goes on', 'return true', 'next since first', 'reconfigured', 0],
+    ['is set up again where it cannot take them', 'return false', 'next since next', 'reloaded', 1],
+    ['is set up again when it fails', `throw new Error('no')`, 'next since next', 'reloaded', 1],
+  ])('%s', async (_title, take, expected, change, reloads) => {
+    await using it = await open({}, ['settings', 'audit'])
+    await it.load('taking', taking(take))
+    await writeFile(join(it.host.home, 'config.toml'), '[plugins.taking]\nword = "next"\n')
+    const { body } = await it.host.json('POST', '/api/config/reload')
+    expect(body).toMatchObject({ status: 'applied', hot_actions_applied: ['taking'] })
+    expect(await text(it.host, '/api/word')).toBe(expected)
+    expect(it.changes.at(-1)).toMatchObject({ plugin: 'taking', change })
+    expect(it.status('taking')).toMatchObject({ state: 'loaded', reloads })
   })
 })
 

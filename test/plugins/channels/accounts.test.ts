@@ -16,7 +16,7 @@ const row = (id: string, settings: Record<string, unknown>): AccountRow => ({
 
 it('an account whose stored settings are not accepted any more is a problem of its own', async () => {
   const rows = [row('old', { dm_policy: 'gone' }), row('good', { agent_name: 'ada' })]
-  const accounts = new Accounts({ file: [], store: { list: async () => rows } } as unknown as AccountsDeps)
+  const accounts = new Accounts({ section: {}, store: { list: async () => rows } } as unknown as AccountsDeps)
   expect(await accounts.list()).toMatchObject([
     { id: 'old', problem: expect.stringContaining('dm_policy') as string },
     { id: 'good', problem: undefined, settings: { agent_name: 'ada' } },
