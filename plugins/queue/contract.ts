@@ -84,7 +84,10 @@ export interface Queue {
   work(lane: string, worker: Worker): Dispose
   /** Ends a job that waits or runs; its signal aborts. Changes nothing when it has ended. */
   cancel(lane: string, id: string): Promise<boolean>
-  /** Makes a waiting job due now. Whether there was one. */
+  /**
+   * Makes a waiting job due now, and one that runs due as soon as it is postponed or fails: nothing that happens while
+   * a worker decides to wait is missed. Whether there was one.
+   */
   hurry(lane: string, id: string): Promise<boolean>
   find(lane: string, id: string): Promise<JobRow | undefined>
 }

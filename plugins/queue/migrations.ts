@@ -34,4 +34,6 @@ export const migrations: readonly Migration[] = [
       WHERE state = 'running' AND group_key IS NOT NULL`,
   },
   { id: '005-job-agent', sql: "CREATE INDEX queue_job_agent ON queue_job (agent_id) WHERE state = 'pending'" },
+  // Of one that runs: what it would wait for has happened meanwhile.
+  { id: '006-job-hurried', sql: 'ALTER TABLE queue_job ADD COLUMN hurried INTEGER NOT NULL DEFAULT 0' },
 ]

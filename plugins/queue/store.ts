@@ -50,7 +50,7 @@ export class JobStore {
    */
   async claim(lane: string, { claimId, owner, leaseUntil }: Claim, now: number): Promise<StoredJob | undefined> {
     const { changes } = await this.#db.run`UPDATE queue_job
-      SET state = 'running', claim_id = ${claimId}, owner = ${owner}, lease_until = ${leaseUntil}
+      SET state = 'running', claim_id = ${claimId}, owner = ${owner}, lease_until = ${leaseUntil}, hurried = 0
       WHERE lane = ${lane} AND state = 'pending' AND id = (
         SELECT waiting.id FROM queue_job AS waiting
         WHERE waiting.state = 'pending' AND waiting.lane = ${lane} AND waiting.due_at <= ${now}
@@ -74,7 +74,7 @@ export class JobStore {
     const settledAt = state === 'pending' ? null : now
     return this.#db.sql`UPDATE queue_job SET
         state = CASE WHEN state = 'running' AND claim_id = ${claimId} THEN ${state} END,
-        due_at = ${dueAt}, failures = ${failures}, error = ${error}, settled_at = ${settledAt},
+        due_at = CASE WHEN hurried = 1 THEN CAST(${now} AS BIGINT) ELSE CAST(${dueAt} AS BIGINT) END, failures = ${failures}, error = ${error}, settled_at = ${settledAt},
         claim_id = NULL, owner = NULL, lease_until = NULL
       WHERE lane = ${lane} AND id = ${id}`
   }
@@ -85,8 +85,10 @@ export class JobStore {
     return changes > 0
   }
   async hurry(lane: string, id: string, now: number): Promise<boolean> {
-    const { changes } = await this.#db.run`UPDATE queue_job SET due_at = ${now}
-      WHERE lane = ${lane} AND id = ${id} AND state = 'pending' AND due_at > ${now}`
+    const { changes } = await this.#db.run`UPDATE queue_job
+      SET due_at = CASE WHEN state = 'pending' THEN ${now} ELSE due_at END,
+        hurried = CASE WHEN state = 'running' THEN 1 ELSE 0 END
+      WHERE lane = ${lane} AND id = ${id} AND (state = 'running' OR (state = 'pending' AND due_at > ${now}))`
     return changes > 0
   }
   /** Runs a dead or cancelled job again. */

@@ -99,6 +99,27 @@ describe.each(engines)('the queue on %s', (engine) => {
     await queue.close()
   })
 
+  it('runs a job again that was hurried while its worker decided to wait', async () => {
+    const { add, queue, begin, state } = await start()
+    const decides = Promise.withResolvers<void>()
+    let runs = 0
+    queue.work('work', {
+      async run() {
+        runs++
+        if (runs > 1) return { outcome: 'done' }
+        await decides.promise
+        return { outcome: 'postponed', afterMs: 86_400_000 }
+      },
+    })
+    await add(job('a'))
+    begin()
+    await eventually(async () => expect(await state('a')).toBe('running'))
+    expect(await queue.hurry('work', 'a')).toBe(true)
+    decides.resolve()
+    await eventually(async () => expect(await state('a')).toBe('done'))
+    expect(runs).toBe(2)
+  })
+
   it('runs as many side by side as the lane may, and one of a group', async () => {
     const { add, queue, begin } = await start({ settings: { concurrency: { work: 3 } } })
     const running = new Map<string, () => void>()
