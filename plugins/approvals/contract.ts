@@ -65,7 +65,34 @@ export interface Grant {
   readonly revokedBy: string | undefined
 }
 
+/** A request for an approval. */
+export interface ApprovalInput {
+  /** A UUID that is the same whenever the same request is made: the second one is the first. */
+  readonly id?: string
+  /** Empty when no agent acts, such as in a step of a workflow. */
+  readonly agentId: string
+  readonly agentName: string
+  readonly turnId?: string
+  readonly sessionId?: string
+  readonly callId?: string
+  readonly tool: string
+  readonly action: string
+  readonly description: string
+  readonly summary: string
+  readonly payload: unknown
+  readonly risk: RiskLevel
+  readonly timeoutSecs?: number | undefined
+  readonly intent?: string | undefined
+  /** What an approval for the session would cover; left out where it can be approved once only. */
+  readonly standing?: Standing | undefined
+}
+
 export interface Approvals {
+  /**
+   * Asks a person. Durable before it settles. Throws `rate_limit` when too many requests of this agent wait, and
+   * `payload_too_large`.
+   */
+  request(input: ApprovalInput): Promise<Approval>
   /** Pending ones first, oldest first; then those decided last. Of one agent, or of all. */
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>

@@ -5,7 +5,7 @@ import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import type { Approval, Approvals, Grant, RiskLevel, Scope, Standing } from './contract.ts'
+import type { Approval, ApprovalInput, Approvals, Grant, Scope, Standing } from './contract.ts'
 import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
@@ -31,24 +31,6 @@ export interface ApprovalServiceDeps {
   readonly granted: () => void
   /** Called when a request could not be expired at its time. */
   readonly failed: (error: unknown) => void
-}
-/** A request for an approval. */
-export interface ApprovalInput {
-  readonly agentId: string
-  readonly agentName: string
-  readonly turnId?: string
-  readonly sessionId?: string
-  readonly callId?: string
-  readonly tool: string
-  readonly action: string
-  readonly description: string
-  readonly summary: string
-  readonly payload: unknown
-  readonly risk: RiskLevel
-  readonly timeoutSecs?: number | undefined
-  readonly intent?: string | undefined
-  /** What an approval for the session would cover; left out where it can be approved once only. */
-  readonly standing?: Standing | undefined
 }
 const RECENT = 50
 /** The caller with the API key, or on a machine whose daemon has none (`nameOf`). */
@@ -85,9 +67,10 @@ export class ApprovalService implements Approvals {
     this.#timers.clear()
   }
 
-  /** Durable before it settles. Throws `rate_limit` when too many of this agent wait, and `payload_too_large`. */
   async request(input: ApprovalInput): Promise<Approval> {
     const { store, audit, clock, limits } = this.#deps
+    const known = input.id === undefined ? undefined : await this.find(input.id)
+    if (known) return known
     const payload = this.#encodePayload(input.payload ?? null)
     const approval = toPending(input, clock.now(), input.timeoutSecs ?? limits.timeoutSecs)
     try {
@@ -471,7 +454,7 @@ function answered(row: RequestRow): Refusal {
 function toPending(input: ApprovalInput, now: number, timeoutSecs: number): Approval {
   const payload = input.payload ?? null
   return {
-    id: randomUUID(),
+    id: input.id ?? randomUUID(),
     agentId: input.agentId,
     agentName: input.agentName,
     turnId: input.turnId ?? '',
