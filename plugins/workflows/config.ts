@@ -10,6 +10,7 @@ export const Settings = fileOnly(
     max_workflows: integer('Workflows that can be defined.', 1_000, 1, 100_000),
     max_steps: integer('Steps of a workflow.', 100, 1, 1_000),
     max_prompt_chars: integer('Characters of the prompt of a step as it is defined.', 50_000, 100, 1_000_000),
+    max_file_bytes: integer('Bytes of a file in the folder of workflows.', 1_000_000, 1_000, 100_000_000),
     max_rendered_chars: integer(
       'Characters of a prompt or another text of a step after the placeholders are replaced.',
       500_000,

@@ -1,29 +1,67 @@
+import { Daemon, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { Agents } from '../agents/contract.ts'
+import type { PluginContext } from 'svc/sdk'
+import { AgentSpawned, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
 import { WorkflowChanged, WorkflowSteps } from './contract.ts'
 import type { WorkflowDefinitions } from './definitions/service.ts'
 import { definitionRoutes } from './definitions/routes.ts'
+import type { WorkflowFiles } from './files/workflow-files.ts'
 import { migrations } from './migrations.ts'
 import { StepTypes } from './steps/registry.ts'
+
+const required = { agents: Agents, audit: Audit, daemon: Daemon }
+type Context = PluginContext<Settings, typeof required, {}>
 
 export default definePlugin({
   name: 'workflows',
   version: '1.0.0',
   config: Settings,
-  requires: { agents: Agents, audit: Audit },
+  requires: required,
   provides: { steps: WorkflowSteps },
   hooks: [WorkflowChanged],
   migrations,
-  setup({ config, db, hooks, log, routes, services }) {
+  setup(ctx) {
+    const { config, db, hooks, log, routes, services } = ctx
     const steps = new StepTypes()
     let opened: Promise<WorkflowDefinitions> | undefined
     const definitions = (): Promise<WorkflowDefinitions> =>
       (opened ??= import('./definitions/service.ts').then(({ openDefinitions }) =>
         openDefinitions({ ...services, config, db, hooks, log, steps }),
       ))
-    routes.add(...definitionRoutes(definitions))
+    const files = followFiles(ctx, definitions)
+    routes.add(...definitionRoutes(definitions, () => files()?.states ?? []))
     return { steps }
   },
 })
+
+/** The workflows of the folder; `undefined` until all plugins are there, as a step may be of any. */
+function followFiles(
+  { config, hooks, leaving, log, own, run, services: { daemon } }: Context,
+  definitions: () => Promise<WorkflowDefinitions>,
+): () => WorkflowFiles | undefined {
+  let files: WorkflowFiles | undefined
+  const background = (work: () => Promise<void>): void => {
+    run(work).catch((error: unknown) => log.error('cannot read the folder of workflows', error))
+  }
+  own('files', () => files?.[Symbol.dispose]())
+  background(async () => {
+    await pluginsLoaded(daemon, 'workflows', leaving)
+    if (leaving.aborted) return
+    const { WorkflowFiles } = await import('./files/workflow-files.ts')
+    files = new WorkflowFiles({
+      home: daemon.config().homeDir,
+      maxFileBytes: config.max_file_bytes,
+      totalTimeoutSecs: config.total_timeout_secs,
+      definitions: await definitions(),
+      log,
+    })
+    await files.start()
+  })
+  // A file may name an agent that is made after it.
+  hooks.on(AgentSpawned, () => {
+    if (files?.states.some(({ problem }) => problem !== undefined)) background(() => files?.sync() ?? Promise.resolve())
+  })
+  return () => files
+}

@@ -1,7 +1,17 @@
 import * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { NewWorkflow, WorkflowChange, WorkflowItem, WorkflowParams, WorkflowView } from './schema.ts'
+import {
+  FileList,
+  ImportAnswer,
+  ImportBody,
+  NewWorkflow,
+  WorkflowChange,
+  WorkflowItem,
+  WorkflowParams,
+  WorkflowView,
+} from './schema.ts'
+import type { FileState } from '../files/workflow-files.ts'
 import type { WorkflowDefinitions } from './service.ts'
 import { toItem, toView } from './view.ts'
 
@@ -36,12 +46,21 @@ const exampleView = {
 }
 type Open = () => Promise<WorkflowDefinitions>
 
-/** Interface 4.2. */
-export function definitionRoutes(definitions: Open): readonly AnyRoute[] {
-  return [listRoute(definitions), createRoute(definitions), readRoute(definitions), ...changeRoutes(definitions)]
+type Files = () => readonly FileState[]
+
+/** Interface 4.2; files and import are more. */
+export function definitionRoutes(definitions: Open, files: Files): readonly AnyRoute[] {
+  return [
+    listRoute(definitions, files),
+    createRoute(definitions),
+    filesRoute(files),
+    importRoute(definitions),
+    readRoute(definitions),
+    ...changeRoutes(definitions),
+  ]
 }
 
-function listRoute(definitions: Open): AnyRoute {
+function listRoute(definitions: Open, files: Files): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/workflows',
@@ -51,7 +70,55 @@ function listRoute(definitions: Open): AnyRoute {
     cost: 5,
     returns: v.array(WorkflowItem),
     async handle() {
-      return (await (await definitions()).list()).map(toItem)
+      const problems = new Map(files().map(({ workflowId, problem }) => [workflowId, problem]))
+      return (await (await definitions()).list()).map((row) => toItem(row, problems.get(row.id)))
+    },
+  })
+}
+
+function filesRoute(files: Files): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/workflows/files',
+    summary: 'The files in the folder of workflows, and what is wrong with them',
+    auth,
+    effect: 'read',
+    cost: 2,
+    returns: FileList,
+    handle: () => ({
+      files: files().map(({ file, workflowId, problem = null }) => ({ file, workflow_id: workflowId, problem })),
+    }),
+  })
+}
+
+function importRoute(definitions: Open): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/workflows/import',
+    summary: 'Define workflows by JSON or TOML, also of a compatible service',
+    description: 'Nothing is created unless all are right. What has no counterpart is refused or named in `warnings`.',
+    auth,
+    effect: 'lasting',
+    effectOf: ({ body }) => (body.check === true ? 'read' : 'lasting'),
+    cost: 20,
+    body: ImportBody,
+    returns: ImportAnswer,
+    errors: ['conflict'],
+    example: {
+      body: { text: 'name = "hello"\n[[steps]]\nagent_name = "assistant"', format: 'toml' },
+      returns: { workflows: [{ workflow_id: id, name: 'hello', steps: 1, warnings: [] }] },
+    },
+    async handle({ body }) {
+      const { importWorkflows } = await import('../import/import.ts')
+      const { text, format, check = false } = body
+      const imported = await importWorkflows(await definitions(), { text, format, isCheck: check })
+      return {
+        workflows: imported.map(({ workflow, warnings, ...rest }) => ({
+          workflow_id: workflow?.id ?? null,
+          warnings: [...warnings],
+          ...rest,
+        })),
+      }
     },
   })
 }

@@ -79,8 +79,34 @@ export const WorkflowItem = v.object({
   created_at: v.string(),
   updated_at: v.string(),
   file: v.pipe(v.nullable(v.string()), v.description('In the folder of workflows; changed there only.')),
+  problem: v.pipe(v.nullable(v.string()), v.description('Why the present text of the file is not in force.')),
 })
 export type WorkflowItem = v.InferOutput<typeof WorkflowItem>
+
+export const FileList = v.object({
+  files: v.array(
+    v.object({
+      file: v.string(),
+      workflow_id: v.string(),
+      problem: v.pipe(v.nullable(v.string()), v.description('Why the present text of the file is not in force.')),
+    }),
+  ),
+})
+export const ImportBody = v.object({
+  text: v.pipe(v.string(), v.minLength(1), v.description('One workflow, or several, as JSON or TOML.')),
+  format: orAbsent(v.picklist(['json', 'toml'])),
+  check: orAbsent(v.pipe(v.boolean(), v.description('Create nothing: only say what would be created.'))),
+})
+export const ImportAnswer = v.object({
+  workflows: v.array(
+    v.object({
+      workflow_id: v.nullable(v.string()),
+      name: v.string(),
+      steps: v.number(),
+      warnings: v.array(v.string()),
+    }),
+  ),
+})
 
 export const StepView = v.object({
   name: v.string(),

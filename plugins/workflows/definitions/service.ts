@@ -11,7 +11,7 @@ import { checkSteps } from './check-steps.ts'
 import { readSteps } from './read-steps.ts'
 import type { NewWorkflow, StoredItem, WorkflowChange } from './schema.ts'
 import { DefinitionStore } from './store.ts'
-import { toView } from './view.ts'
+import { contentOf } from './view.ts'
 
 export interface DefinitionsDeps {
   readonly agents: Agents
@@ -146,7 +146,7 @@ export class WorkflowDefinitions implements Definitions {
   async #write(workflow: Workflow, change: 'created' | 'updated', before?: Workflow): Promise<void> {
     const { id, name, steps } = workflow
     const details = `workflow ${id} "${name}" ${change}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`
-    const audited = before && { before: toAuditFields(before), after: toAuditFields(workflow) }
+    const audited = before && { before: contentOf(before), after: contentOf(workflow) }
     await this.#commit(this.#store.write(workflow), { id, name, change }, details, audited)
   }
   async #commit(
@@ -172,8 +172,4 @@ export class WorkflowDefinitions implements Definitions {
 function refuseFile({ file }: Workflow): void {
   if (file !== undefined)
     throw new Refusal('conflict', `The workflow is defined in workflows/${file}: change that file of the home`)
-}
-function toAuditFields(workflow: Workflow): Readonly<Record<string, unknown>> {
-  const { name, description, steps, total_timeout_secs: total } = toView(workflow)
-  return { name, description, steps, total_timeout_secs: total }
 }

@@ -2,8 +2,8 @@ import { omitUndefined } from 'svc/sdk'
 import type { Step, Workflow } from '../definition.ts'
 import type { StoredItem, WorkflowItem, WorkflowView } from './schema.ts'
 
-export function toItem({ step_count: steps, ...row }: StoredItem): WorkflowItem {
-  return { ...row, steps }
+export function toItem({ step_count: steps, ...row }: StoredItem, problem: string | undefined): WorkflowItem {
+  return { ...row, steps, problem: problem ?? null }
 }
 /** As it was created: what this answers can be sent back. */
 export function toView(workflow: Workflow): WorkflowView {
@@ -38,4 +38,10 @@ function toStepView(step: Step): WorkflowView['steps'][number] {
     max_iterations: step.maxIterations,
     until: step.until,
   })
+}
+
+/** What people write: without ids and times. */
+export function contentOf(workflow: Workflow): Readonly<Record<string, unknown>> {
+  const { name, description, steps, total_timeout_secs: total } = toView(workflow)
+  return { name, description, steps, total_timeout_secs: total }
 }

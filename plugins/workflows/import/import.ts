@@ -1,0 +1,45 @@
+import { Refusal } from 'svc/sdk'
+import type { Workflow } from '../definition.ts'
+import type { WorkflowDefinitions } from '../definitions/service.ts'
+import { convertWorkflows } from './convert.ts'
+import { parseText } from './parse-text.ts'
+import type { Format } from './parse-text.ts'
+
+export interface ImportResult {
+  readonly workflow: Workflow | undefined
+  readonly name: string
+  readonly steps: number
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Creates the workflows of a text; `isCheck` creates nothing. All are checked before the first one is created. Throws
+ * `invalid_request`.
+ */
+export async function importWorkflows(
+  definitions: WorkflowDefinitions,
+  { text, format, isCheck }: { readonly text: string; readonly format?: Format | undefined; readonly isCheck: boolean },
+): Promise<readonly ImportResult[]> {
+  const imported = convertWorkflows(parseText(text, format))
+  for (const { body } of imported) await checkNamed(definitions, body, imported.length > 1)
+  const results: ImportResult[] = []
+  for (const { body, warnings } of imported) {
+    const workflow = isCheck ? undefined : await definitions.create(body)
+    results.push({ workflow, name: body.name ?? 'unnamed', steps: body.steps.length, warnings })
+  }
+  return results
+}
+
+async function checkNamed(
+  definitions: WorkflowDefinitions,
+  body: Parameters<WorkflowDefinitions['check']>[0],
+  isOneOfMany: boolean,
+): Promise<void> {
+  try {
+    await definitions.check(body)
+  } catch (error) {
+    if (!isOneOfMany || !(error instanceof Refusal)) throw error
+    const message = `workflow "${body.name ?? 'unnamed'}": ${error.message}`
+    throw new Refusal(error.code, message, { details: error.details, cause: error })
+  }
+}
