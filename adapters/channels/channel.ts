@@ -184,6 +184,8 @@ export interface ChannelDeclaration {
 /** The network of the plugin that adds a channel. `operator` is for accounts of the configuration file. */
 export interface ChannelNetwork extends PluginNetwork {
   readonly operator?: PluginNetwork
+  /** Counts calls of the adapter as calls of that plugin: new code whose calls fail is reverted. */
+  readonly run?: <T>(work: () => Promise<T> | T) => Promise<T>
 }
 /** The adapters that are loaded as plugins. */
 export interface ChannelRegistry {

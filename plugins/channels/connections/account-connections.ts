@@ -146,6 +146,7 @@ export class AccountConnections implements Connections {
       account,
       lease,
       load: () => registry.load(account.channel),
+      called: (failure) => registry.countCall(account.channel, failure),
       changed: (event, reason) => {
         observe(account, event, reason)
         if (event !== 'ended') for (const listener of this.#listeners) listener(account.channel, account.id)

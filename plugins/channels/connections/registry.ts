@@ -46,6 +46,13 @@ export class AdapterRegistry implements ChannelRegistry {
   loaded(name: string): ChannelAdapter | undefined {
     return this.#channels.get(name)?.loaded
   }
+  /** Counts a call of an adapter, and its failure, as one of the plugin that added it. */
+  countCall(name: string, failure?: { readonly error: unknown }): void {
+    const counted = this.#channels.get(name)?.network.run?.(() => {
+      if (failure) throw failure.error
+    })
+    counted?.catch(() => undefined /* who called the adapter deals with its error */)
+  }
   /** As `load`; `undefined` while no plugin has the channel. */
   async loadIfAdded(name: string): Promise<ChannelAdapter | undefined> {
     return this.#channels.has(name) ? this.load(name) : undefined

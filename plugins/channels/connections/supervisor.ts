@@ -26,6 +26,8 @@ export interface SupervisorDeps extends LinkDeps {
   readonly account: Account
   /** Imports the adapter. */
   readonly load: () => Promise<ChannelAdapter>
+  /** A call of the adapter ended. */
+  readonly called: (failure?: { readonly error: unknown }) => void
   readonly lease: Pick<AccountLease, 'acquire' | 'release'>
   readonly settings: SupervisorSettings
   readonly random: () => number
@@ -165,7 +167,10 @@ export class AccountSupervisor {
     } catch (error) {
       if (this.#stop.signal.aborted) return 'stopped'
       const ending = classifyError(error, this.#signsIn)
-      if (ending.isDefect) this.#deps.log.error(`channel ${this.#name}: the adapter failed`, error)
+      if (ending.isDefect) {
+        this.#deps.log.error(`channel ${this.#name}: the adapter failed`, error)
+        this.#deps.called({ error })
+      }
       return ending
     } finally {
       this.#generation++
@@ -222,7 +227,7 @@ export class AccountSupervisor {
     this.#open = {
       account: this.account,
       adapter,
-      connection: this.#counted(connection),
+      connection: this.#counted(connection, session.controller.signal),
       signal: session.controller.signal,
       failed: (error) => {
         const ending = classifyError(error, this.#signsIn)
@@ -230,6 +235,7 @@ export class AccountSupervisor {
         if (error instanceof UpstreamFailure && error.reason === 'auth') session.end(ending)
       },
     }
+    this.#deps.called()
     this.#deps.changed('connected', '')
   }
 
@@ -310,7 +316,7 @@ export class AccountSupervisor {
     }
   }
 
-  #counted(connection: ChannelConnection): ChannelConnection {
+  #counted(connection: ChannelConnection, signal: AbortSignal): ChannelConnection {
     const send: ChannelConnection['send'] = async (message) => {
       const sending = connection.send(message)
       this.#sends.add(sending)
@@ -318,11 +324,22 @@ export class AccountSupervisor {
       this.#update({ messagesSent: this.#status.messagesSent + 1, lastMessageAt: this.#clock.now() })
       return sent
     }
+    const { called } = this.#deps
     return new Proxy(connection, {
       get(target, property) {
-        if (property === 'send') return send
-        const value: unknown = Reflect.get(target, property, target)
-        return typeof value === 'function' ? value.bind(target) : value
+        const value: unknown = property === 'send' ? send : Reflect.get(target, property, target)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          const result: unknown = Reflect.apply(value, target, args)
+          if (result instanceof Promise)
+            result.then(
+              () => called(),
+              (error: unknown) => {
+                if (!signal.aborted) called({ error })
+              },
+            )
+          return result
+        }
       },
     })
   }

@@ -71,6 +71,7 @@ function stage(overrides: Partial<ChannelAdapter> = {}, deps: Partial<Supervisor
       webSocket: unreachable,
     }),
     load: async () => platform.adapter(overrides),
+    called: () => undefined,
     lease: new AccountLease({ store: leases, holder: 'me', clock, leaseMs: 30_000 }, 'test_chat', 'default'),
     receive: async (_account, _adapter, message) => void received.push(message.id),
     changed: (event, reason) => {
