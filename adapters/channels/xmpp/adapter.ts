@@ -11,6 +11,7 @@ export default defineAdapter({
     edit: { minIntervalMs: 1500 },
     typing: { repeatMs: 20_000 },
     replies: true,
+    attachments: { inbound: true, outbound: true, maxBytes: 10_000_000 },
     idempotentSend: false,
     rate: { overall: { perSecond: 5, burst: 20 } },
   },

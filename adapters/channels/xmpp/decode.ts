@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isoTime } from 'svc/channels'
-import type { InboundMessage } from 'svc/channels'
+import type { InboundAttachment, InboundMessage } from 'svc/channels'
 import type { XmppConfig } from './config.ts'
+import { sharedFile } from './shared-file.ts'
 import type { Element } from './wire.ts'
 
 const DELAY = 'urn:xmpp:delay'
+const MAX_FILES = 20
 
 export interface Recipient {
   readonly config: XmppConfig
@@ -32,18 +34,33 @@ export function decodeMessage(stanza: Element, { config, now }: Recipient): Inbo
     ? { id: `${chat}/${name}`, name, isUnverified: true }
     : { id: chat, name: chat.split('@')[0] ?? chat }
   const replaced = stanza.getChild('replace', 'urn:xmpp:message-correct:0')?.attrs['id'] as string | undefined
-  const { text, mentionsBot } = isGroup ? withoutMention(body, config.nick) : { text: body, mentionsBot: true }
+  const { attachments, words } = filesOf(stanza, body, config)
+  const { text, mentionsBot } = isGroup ? withoutMention(words, config.nick) : { text: words, mentionsBot: true }
   return {
     id: replaced ?? idOf(stanza, chat, isGroup),
     chat: isGroup ? { id: chat, kind: 'group' } : { id: sender.id, kind: 'direct' },
     sender,
     text,
-    attachments: [],
+    attachments,
     mentionsBot,
     ...replyOf(stanza),
     ...(replaced !== undefined && { isEdit: true }),
     sentAt: timeOf(delay?.attrs['stamp'], now),
   }
+}
+
+/** A file is announced by its address, which is then the body too; with a text where clients write both. */
+function filesOf(stanza: Element, body: string, { jid }: XmppConfig) {
+  const attachments: InboundAttachment[] = []
+  let words = body
+  for (const part of stanza.getChildren('x', 'jabber:x:oob').slice(0, MAX_FILES)) {
+    const address = part.getChildText('url') ?? ''
+    const file = sharedFile(address, jid.split('@')[1]?.toLowerCase() ?? '')
+    if (!file) continue
+    attachments.push(file)
+    words = words.replace(address, '').trim()
+  }
+  return { attachments, words }
 }
 
 function replyOf(stanza: Element): { readonly replyTo?: string } {

@@ -1,14 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { client, xml } from '@xmpp/client'
 import type { Client } from '@xmpp/client'
-import { SerialQueue, UpstreamFailure } from 'svc/sdk'
+import { Refusal, SerialQueue, UpstreamFailure } from 'svc/sdk'
 import type { Connection } from 'svc/sdk'
 import { runInBackground } from 'svc/channels'
-import type { Background, ChannelConnection, Destination, OutboundMessage, SentMessage } from 'svc/channels'
+import type {
+  Background,
+  ChannelConnection,
+  Destination,
+  JsonObject,
+  OutboundAttachment,
+  OutboundMessage,
+  SentMessage,
+} from 'svc/channels'
 import type { Link } from './config.ts'
 import { bareOf, decodeMessage, isRoom } from './decode.ts'
 import { failureOf, refusalOf } from './errors.ts'
+import { isOfServer } from './shared-file.ts'
 import { connectTo, socketClassFor } from './stream.ts'
+import { Uploads } from './upload.ts'
 import type { Element } from './wire.ts'
 
 const PING_MS = 60_000
@@ -39,12 +49,13 @@ class XmppSession implements ChannelConnection {
   readonly #background: Background
   readonly #incoming = new SerialQueue()
   readonly #outgoing = new SerialQueue()
+  readonly #uploads: Uploads
   readonly #lost = Promise.withResolvers<never>()
   /** The message that waits for its confirmation. */
   #unconfirmed: { readonly id: string; readonly refused: (error: Error) => void } | undefined
 
   static async open(link: Link, resource: string): Promise<XmppSession> {
-    const domain = link.config.jid.split('@')[1] ?? ''
+    const domain = (link.config.jid.split('@')[1] ?? '').toLowerCase()
     const session = new XmppSession(link, await connectTo(link, domain), resource, domain)
     try {
       await Promise.race([session.#client.start(), session.#lost.promise])
@@ -69,6 +80,7 @@ class XmppSession implements ChannelConnection {
       password: link.config.token,
       timeout: ANSWER_MS,
     } as Parameters<typeof client>[0])
+    this.#uploads = new Uploads(link, this.#client, domain)
     // The host reconnects.
     this.#client.reconnect.stop()
     useConnection(this.#client, connection)
@@ -94,6 +106,22 @@ class XmppSession implements ChannelConnection {
 
   async send(message: OutboundMessage): Promise<SentMessage> {
     return await this.#sendBody(message, message.id)
+  }
+  async readAttachment(reference: JsonObject, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const url = new URL(String(reference['url']))
+    const answer = await this.#link.fetch(url, {
+      signal,
+      // Not elsewhere, where a redirect may lead.
+      check: (next) => {
+        if (!isOfServer(next, this.#domain)) throw new Refusal('forbidden', `${next.host} is not of ${this.#domain}`)
+      },
+    })
+    if (!answer.ok)
+      throw new UpstreamFailure('xmpp', `the file was answered with ${answer.status}`, {
+        reason: 'not_found',
+        retry: 'never',
+      })
+    return answer.chunks()
   }
   async edit(sent: SentMessage, message: OutboundMessage): Promise<void> {
     const replace = xml('replace', { xmlns: 'urn:xmpp:message-correct:0', id: sent.id })
@@ -126,16 +154,33 @@ class XmppSession implements ChannelConnection {
         reason: 'invalid_request',
         retry: 'never',
       })
+    const { addresses, problems } = await this.#store(message.attachments)
     const stanza = xml(
       'message',
       this.#attributes(to, id),
-      xml('body', {}, withoutControls(text)),
+      xml('body', {}, withoutControls([text, ...addresses, ...problems].filter((line) => line !== '').join('\n'))),
+      ...addresses.map((address) => xml('x', { xmlns: 'jabber:x:oob' }, xml('url', {}, address))),
       xml('active', { xmlns: 'http://jabber.org/protocol/chatstates' }),
       ...(replyTo === undefined ? [] : [xml('reply', { xmlns: 'urn:xmpp:reply:0', id: replyTo, to: to.chatId })]),
       ...more,
     )
     await this.#outgoing.run(() => this.#confirmed(id, stanza))
     return { id }
+  }
+
+  /** A file that the server will never take is named in the message, which goes out without it. */
+  async #store(files: readonly OutboundAttachment[]) {
+    const [addresses, problems]: [string[], string[]] = [[], []]
+    for (const file of files) {
+      try {
+        addresses.push(await this.#uploads.store(file))
+      } catch (error) {
+        const failure = failureOf(error, this.#domain)
+        if (failure.retry !== 'never') throw failure
+        problems.push(`[${file.name} could not be sent: ${failure.message}]`)
+      }
+    }
+    return { addresses, problems }
   }
 
   #attributes({ chatId }: Destination, id: string) {

@@ -5,7 +5,7 @@ import xmpp from '../../../adapters/channels/xmpp/adapter.ts'
 import { testChannel } from '../../contract/channel.ts'
 import { TestLink } from '../../support/platforms/link.ts'
 import { SharedServer } from '../../support/platforms/server-process.ts'
-import { ProsodyPlatform, startProsody } from '../../support/platforms/xmpp.ts'
+import { MAX_FILE_BYTES, ProsodyPlatform, startProsody } from '../../support/platforms/xmpp.ts'
 
 const prosody = new SharedServer(startProsody)
 afterAll(() => prosody[Symbol.asyncDispose]())
@@ -48,4 +48,39 @@ it('works over STARTTLS and without stream management, in rooms, and reports ref
   await expect.poll(() => test.heard).toBeGreaterThan(heard)
   await connection[Symbol.asyncDispose]()
   await expect.poll(() => test.connections).toBe(0)
+})
+
+it('names a file that the server takes not, and announces those of its own server only', async () => {
+  await using platform = await ProsodyPlatform.start(await prosody.get())
+  await using test = new TestLink(xmpp, platform.config)
+  await using connection = await xmpp.open(test.link)
+  await platform.waitForListener()
+  const bytes = new Uint8Array(MAX_FILE_BYTES + 1)
+  const file = { kind: 'file', name: 'big.bin', mime: 'application/octet-stream', size: bytes.length } as const
+  await connection.send({
+    id: uuid(),
+    to: { chatId: platform.chats.direct },
+    text: 'here it is',
+    plainText: 'here it is',
+    attachments: [{ ...file, bytes: () => Promise.resolve(bytes) }],
+  })
+  const [sent] = await platform.waitForSent(1)
+  expect(sent?.text).toBe(
+    `here it is\n[big.bin could not be sent: big.bin is larger than the ${MAX_FILE_BYTES} bytes that share.localhost takes]`,
+  )
+
+  const foreign = 'https://elsewhere.example/secret.png'
+  const shared = (address: string) => xml('x', { xmlns: 'jabber:x:oob' }, xml('url', {}, address))
+  for (const address of [foreign, 'file:///etc/passwd', 'http://localhost.example/a.png'])
+    await platform.sendStanza(
+      xml('message', { to: 'bot@localhost', type: 'chat' }, xml('body', {}, address), shared(address)),
+    )
+  const received = await test.waitForReceived(3)
+  expect(received.map(({ text, attachments }) => [text, attachments])).toEqual([
+    [foreign, []],
+    ['file:///etc/passwd', []],
+    ['http://localhost.example/a.png', []],
+  ])
+  const read = connection.readAttachment?.({ url: foreign }, new AbortController().signal)
+  await expect(read).rejects.toMatchObject({ code: 'forbidden' })
 })

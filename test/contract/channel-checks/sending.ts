@@ -139,7 +139,7 @@ export const sending: readonly ChannelCheck[] = [
       await stage.open()
       await stage.connection.send(stage.message('a picture', { attachments: [attachmentOf(PICTURE)] }))
       await stage.connection.send(stage.message('', { attachments: [DOCUMENT, PICTURE].map(attachmentOf) }))
-      const files = stage.platform.sent.flatMap((message) => message.files)
+      const files = (await stage.platform.waitForSent(2)).flatMap((message) => message.files)
       deepStrictEqual(
         files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString('base64')]),
         [PICTURE, DOCUMENT, PICTURE].map(({ name, bytes }) => [name, Buffer.from(bytes).toString('base64')]),

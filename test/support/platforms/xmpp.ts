@@ -5,14 +5,18 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { client, xml } from '@xmpp/client'
 import type { Client } from '@xmpp/client'
 import type { Element } from '../../../adapters/channels/xmpp/wire.ts'
+import { attachmentKind } from 'svc/channels'
 import { hideStreamManagement } from '../../../adapters/channels/xmpp/link.ts'
 import { localCertificate } from './certificate.ts'
 import { Recorded, Shown } from './http.ts'
-import type { FakePlatform, PlatformFault, PlatformInput, PlatformMessage } from './platform.ts'
+import type { FakePlatform, PlatformFault, PlatformFile, PlatformInput, PlatformMessage } from './platform.ts'
 import { freePorts, startServer } from './server-process.ts'
 
+const UPLOAD = 'urn:xmpp:http:upload:0'
 const PASSWORD = 'chat-password-42e8'
 const NICK = 'svcbot'
+/** What the server takes as one file. */
+export const MAX_FILE_BYTES = 100_000
 
 export interface Prosody extends AsyncDisposable {
   readonly port: number
@@ -21,7 +25,7 @@ export interface Prosody extends AsyncDisposable {
   readonly person: Client
 }
 export async function startProsody(): Promise<Prosody> {
-  const [port = 0, tlsPort = 0] = await freePorts(2)
+  const [port = 0, tlsPort = 0, httpPort = 0] = await freePorts(3)
   const server = await startServer('prosody', async (folder) => {
     const file = (...names: readonly string[]): string => join(folder, ...names)
     const { key, cert } = localCertificate()
@@ -43,6 +47,10 @@ c2s_direct_tls_ports = { ${tlsPort} }
 s2s_ports = {}
 modules_enabled = { "saslauth", "tls", "disco", "ping", "smacks", "offline" }
 modules_disabled = { "s2s" }
+http_ports = { ${httpPort} }
+https_ports = {}
+http_external_url = "http://localhost:${httpPort}/"
+http_default_host = "share.localhost"
 authentication = "internal_hashed"
 c2s_require_encryption = true
 ssl = { key = "${file('key.pem')}", certificate = "${file('cert.pem')}" }
@@ -51,6 +59,8 @@ VirtualHost "localhost"
 Component "rooms.localhost" "muc"
 muc_room_locking = false
 muc_room_default_public_jids = false
+Component "share.localhost" "http_file_share"
+http_file_share_size_limit = ${MAX_FILE_BYTES}
 `,
     )
     return { command: '/usr/bin/prosody', args: ['-F', '--config', file('prosody.cfg.lua')], port: tlsPort }
@@ -102,7 +112,7 @@ export class ProsodyPlatform implements FakePlatform {
   readonly faults: ReadonlySet<PlatformFault['kind']> = new Set()
   readonly typing: string[] = []
   readonly reactions = []
-  readonly violations: readonly string[] = []
+  readonly violations: string[] = []
   readonly config: Readonly<Record<string, unknown>>
   readonly wrongConfig: Readonly<Record<string, unknown>>
   readonly #shown = new Shown()
@@ -144,9 +154,11 @@ export class ProsodyPlatform implements FakePlatform {
   waitForSent(count: number): Promise<readonly PlatformMessage[]> {
     return this.#shown.waitForSent(count)
   }
-  async deliver({ text, isGroup, mentionsBot, isOwn, replyTo, editOf }: PlatformInput): Promise<string> {
+  async deliver({ text, isGroup, mentionsBot, isOwn, replyTo, editOf, files = [] }: PlatformInput): Promise<string> {
     const id = randomUUID()
     if (isOwn) return id
+    const addresses = await Promise.all(files.map((file) => this.#upload(file)))
+    const words = [`${mentionsBot ? `${NICK}: ` : ''}${text}`, ...addresses].join('\n')
     await this.#person.send(
       xml(
         'message',
@@ -155,7 +167,8 @@ export class ProsodyPlatform implements FakePlatform {
           type: isGroup ? 'groupchat' : 'chat',
           id,
         },
-        xml('body', {}, `${mentionsBot ? `${NICK}: ` : ''}${text}`),
+        xml('body', {}, words),
+        ...addresses.map((address) => xml('x', { xmlns: 'jabber:x:oob' }, xml('url', {}, address))),
         ...(replyTo === undefined ? [] : [xml('reply', { xmlns: 'urn:xmpp:reply:0', id: replyTo, to: this.#bot })]),
         ...(editOf === undefined ? [] : [xml('replace', { xmlns: 'urn:xmpp:message-correct:0', id: editOf })]),
       ),
@@ -176,6 +189,39 @@ export class ProsodyPlatform implements FakePlatform {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#person.off('stanza', this.#take)
     await this.#person.send(xml('presence', { to: `${this.#room}/ada`, type: 'unavailable' }))
+  }
+
+  /** Stores a file of the person, and returns its address. */
+  async #upload({ name, mime, bytes }: PlatformFile): Promise<string> {
+    const request = { xmlns: UPLOAD, filename: name, size: String(bytes.length), 'content-type': mime }
+    const answer = await this.#person.iqCaller.request(
+      xml('iq', { type: 'get', to: 'share.localhost' }, xml('request', request)),
+    )
+    const slot: Element | undefined = answer.getChild('slot')
+    const put = slot?.getChild('put')
+    const headers = (put?.getChildren('header') ?? []).map((header): [string, string] => [
+      String(header.attrs['name']),
+      header.getText(),
+    ])
+    const stored = await fetch(String(put?.attrs['url']), {
+      method: 'PUT',
+      headers: [...headers, ['content-type', mime]],
+      body: new Uint8Array(bytes),
+    })
+    if (!stored.ok) throw new Error(`prosody answered the upload with ${stored.status}`)
+    return String(slot?.getChild('get')?.attrs['url'])
+  }
+  /** What a client shows of the files that a message announces. */
+  async #filesOf(stanza: Element): Promise<readonly PlatformFile[]> {
+    const addresses = stanza.getChildren('x', 'jabber:x:oob').map((part) => part.getChildText('url') ?? '')
+    return Promise.all(
+      addresses.map(async (address) => {
+        const answer = await fetch(address)
+        const mime = answer.headers.get('content-type') ?? ''
+        const name = decodeURIComponent(new URL(address).pathname.split('/').at(-1) ?? '')
+        return { kind: attachmentKind(mime), name, mime, bytes: new Uint8Array(await answer.arrayBuffer()) }
+      }),
+    )
   }
 
   async #join(): Promise<void> {
@@ -207,13 +253,21 @@ export class ProsodyPlatform implements FakePlatform {
     if (text === null) return
     const replaced: unknown = stanza.getChild('replace')?.attrs['id']
     if (typeof replaced === 'string') return void this.#shown.edit(replaced, text)
-    this.#shown.show({
+    const addresses = stanza.getChildren('x', 'jabber:x:oob').map((part) => part.getChildText('url') ?? '')
+    const message = {
       id: String(stanza.attrs['id']),
       chatId,
-      text,
+      text: text
+        .split('\n')
+        .filter((line) => !addresses.includes(line))
+        .join('\n'),
       replyTo: stanza.getChild('reply')?.attrs['id'] as string | undefined,
-      files: [],
       buttons: [],
-    })
+    }
+    if (addresses.length === 0) return void this.#shown.show({ ...message, files: [] })
+    this.#filesOf(stanza).then(
+      (files) => this.#shown.show({ ...message, files }),
+      (error: unknown) => this.violations.push(`a file cannot be read: ${String(error)}`),
+    )
   }
 }
