@@ -8,7 +8,7 @@ import { Audit } from '../audit/contract.ts'
 import { Budgets } from '../budgets/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
 import { Uploads } from '../files/contract.ts'
-import { Journal } from '../journal/contract.ts'
+import { Journal, TurnsAbandoned } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { CollectProbes } from '../security/contract.ts'
@@ -105,6 +105,10 @@ export default definePlugin({
     const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
     hooks.on(CollectProbes, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     measureTurns(metrics, composed)
+    hooks.on(TurnsAbandoned, async () => {
+      // What this process released is not for itself to take up again.
+      if (!ctx.leaving.aborted) await composed.resumeTurns()
+    })
     await composed.resumeTurns()
     return { chat, turns, slashCommands: slashCommands(entryDeps) }
   },

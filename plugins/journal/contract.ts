@@ -1,4 +1,4 @@
-import { defineService } from 'svc/sdk'
+import { defineService, notify } from 'svc/sdk'
 import type { ErrorCode, Statement } from 'svc/sdk'
 
 /** `waiting`: a person has to decide about a call; such a turn goes on after a restart, whatever its entry point. */
@@ -132,9 +132,12 @@ export interface Journal {
   /** Gives up this process's claim, so that the next `orphans` hands the turn out again. */
   release(turnId: string): Statement
   /**
-   * Turns that never ended and that no live process works on: those of an earlier process and released ones, oldest
-   * first. Claims them for this process; their effects that are still `intent` become `unknown`.
+   * Turns that never ended and that no live process works on: those of an earlier process on this home, of a daemon on
+   * the same database that is dead, and released ones, oldest first. Claims them for this process; their effects that are still `intent` become `unknown`.
    */
   orphans(): Promise<readonly Turn[]>
 }
 export const Journal = defineService<Journal>()('journal')
+
+/** A daemon on the same database died or let go of turns: `orphans` hands them out. */
+export const TurnsAbandoned = notify<{ readonly owners: number }>('journal:turns-abandoned')

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
+import { BEATS, Daemon, homeId } from 'svc/internal'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
-import { Journal } from './contract.ts'
+import { Journal, TurnsAbandoned } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { Retention } from './retention.ts'
 import { JournalService } from './service.ts'
 import { JournalStore } from './store.ts'
+import { TurnOwners } from './turn-owners.ts'
 
 const TRIM_MS = 60_000
 const count = v.pipe(v.number(), v.integer(), v.minValue(0))
@@ -30,23 +32,37 @@ export default definePlugin({
         v.pipe(count, v.minValue(1), v.description('Newest traces of calls that are kept for each agent.')),
         1000,
       ),
+      lease_secs: fields.integer(
+        'Seconds after which another daemon on the same database goes on with the turns of one that died.',
+        30,
+        5,
+        3600,
+      ),
       cleanup_interval_hours: fields.integer('Hours between two searches for turns that are too old.', 24, 1, 500),
     }),
   ),
+  requires: { daemon: Daemon },
   optional: { agents: Agents },
   provides: { journal: Journal },
+  hooks: [TurnsAbandoned],
   migrations,
-  setup({ config, db, hooks, jobs }) {
+  setup({ config, db, hooks, jobs, services }) {
     const store = new JournalStore(db)
     const retention = new Retention(store, { days: config.retention_days, traces: config.traces_per_agent }, () =>
       Date.now(),
     )
     jobs.every('retention', config.cleanup_interval_hours * 3_600_000, (signal) => retention.dropOld(signal))
     jobs.every('traces', TRIM_MS, (signal) => retention.trim(signal))
+    const home = homeId(services.daemon.config())
+    const owners = new TurnOwners({ store, id: `${home}/${randomUUID()}` })
+    jobs.every('owners', (config.lease_secs * 1000) / BEATS, async () => {
+      const abandoned = await owners.beat()
+      if (abandoned > 0) await hooks.emit(TurnsAbandoned, { owners: abandoned })
+    })
     hooks.on(AgentKilled, ({ agent }) => {
       retention.forget(agent.id)
       return store.forget(agent.id)
     })
-    return { journal: new JournalService(store, randomUUID(), () => new Date().toISOString(), retention) }
+    return { journal: new JournalService(store, owners, () => new Date().toISOString(), retention) }
   },
 })

@@ -68,4 +68,9 @@ export const migrations: readonly Migration[] = [
   // JSON, with the code a repeated request is answered by.
   { id: '009-turn-failure', sql: 'ALTER TABLE journal_turn ADD COLUMN failure TEXT' },
   { id: '010-entry-point', sql: 'ALTER TABLE journal_turn RENAME COLUMN door TO entry_point' },
+  {
+    // An instance whose turns take longer than a part of its lease counts up its row: one that stands still is dead.
+    id: '011-owner',
+    sql: 'CREATE TABLE journal_owner (id TEXT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)',
+  },
 ]

@@ -30,6 +30,7 @@ export const TurnRow = v.object({
   entry_point: v.picklist(entryPoints),
   state: v.picklist(States),
   on_crash: v.picklist(['resume', 'interrupt']),
+  owner: v.string(),
   options: v.string(),
   error: v.nullable(v.string()),
   failure: v.nullable(v.pipe(v.string(), v.parseJson(), Failure)),
@@ -93,8 +94,8 @@ export type EndedRow = v.InferOutput<typeof EndedRow>
 export const SendRow = v.object({ ...EffectRow.entries, created_at: v.string(), settled_at: v.nullable(v.string()) })
 export type SendRow = v.InferOutput<typeof SendRow>
 /** PostgreSQL counts in 64 bits, which its driver may hand over as text. */
-export const CountRow = v.object({
-  state: v.picklist([...States, 'intent', 'unknown']),
-  n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)),
-})
+const Count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
+export const CountRow = v.object({ state: v.picklist([...States, 'intent', 'unknown']), n: Count })
+/** An instance that has open turns, and how often it has counted. */
+export const HeartbeatRow = v.object({ id: v.string(), beats: Count })
 export type CountRow = v.InferOutput<typeof CountRow>

@@ -3,22 +3,23 @@ import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './co
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
+import type { TurnOwners } from './turn-owners.ts'
 
-/** The journal of one process. `owner` marks whose turns are whose; it must never be used by another process again. */
+/** The journal of one process. `owners` marks whose turns are whose. */
 export class JournalService implements Journal {
   readonly #store: JournalStore
   readonly #retention: Pick<Retention, 'wrote'> | undefined
-  readonly #owner: string
+  readonly #owners: TurnOwners
   readonly #now: () => string
-  constructor(store: JournalStore, owner: string, now: () => string, retention?: Pick<Retention, 'wrote'>) {
+  constructor(store: JournalStore, owners: TurnOwners, now: () => string, retention?: Pick<Retention, 'wrote'>) {
     this.#store = store
     this.#retention = retention
-    this.#owner = owner
+    this.#owners = owners
     this.#now = now
   }
 
   accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: 'queued' | 'running' = 'queued'): Statement {
-    return this.#store.insertTurn(turn, state, this.#owner)
+    return this.#store.insertTurn(turn, state, this.#owners.id)
   }
   move(
     turnId: string,
@@ -93,12 +94,22 @@ export class JournalService implements Journal {
     }))
   }
 
-  // Decision: a turn of another owner counts as dead. That is right because the lock on the home admits one process at
-  // a time; daemons that share a PostgreSQL need a lease beside the owner before they may run side by side.
+  // Decision: what a living process works on is left to it. One that stands still for a whole lease and wakes up goes on
+  // with turns that another took over meanwhile: the lease is therefore longer than any pause of a healthy process.
   async orphans(): Promise<readonly Turn[]> {
-    const rows = await this.#store.abandoned(this.#owner)
-    await this.#store.commit(rows.flatMap((row) => [this.#store.own(row.id, this.#owner), this.#store.doubt(row.id)]))
-    return rows.map(toTurn)
+    const { id, abandoned } = this.#owners
+    const claimed: TurnRow[] = []
+    const ended = new Map<string, Statement>()
+    const statements: Statement[] = []
+    for (const row of await this.#store.foreign(id)) {
+      const verdict = abandoned(row.owner)
+      if (!verdict) continue
+      const written = (changes: number): void => void (changes > 0 && claimed.push(row))
+      statements.push({ ...this.#store.claim(row, id, verdict.unlessBeyond), written }, this.#store.doubt(row.id, id))
+      ended.set(row.owner, this.#store.endOwner(row.owner, verdict.unlessBeyond))
+    }
+    await this.#store.commit([...statements, ...ended.values()])
+    return claimed.map(toTurn)
   }
 }
 

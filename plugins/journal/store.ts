@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Effect, Trace, Turn, TurnState } from './contract.ts'
-import { CountRow, EffectRow, EndedRow, SendRow, TraceRow, TurnRow } from './schema.ts'
+import { CountRow, EffectRow, EndedRow, HeartbeatRow, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
@@ -49,12 +49,37 @@ export class JournalStore {
         .all`SELECT * FROM journal_turn WHERE state = 'failed' AND id > ${after} ORDER BY id LIMIT ${limit}`,
     )
   }
-  async abandoned(owner: string): Promise<readonly TurnRow[]> {
+  /** Open turns of other owners, oldest first. */
+  async foreign(owner: string): Promise<readonly TurnRow[]> {
     return v.parse(
       v.array(TurnRow),
       await this.#db.all`SELECT * FROM journal_turn
       WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`,
     )
+  }
+  /** Whose turns are open, each once. */
+  async openOwners(): Promise<readonly string[]> {
+    const rows = await this.#db.all<{ owner: string }>`SELECT DISTINCT owner FROM journal_turn
+      WHERE state IN ('queued', 'running', 'waiting')`
+    return rows.map(({ owner }) => owner)
+  }
+  async heartbeats(): Promise<readonly v.InferOutput<typeof HeartbeatRow>[]> {
+    return v.parse(v.array(HeartbeatRow), await this.#db.all`SELECT id, beats FROM journal_owner`)
+  }
+  async beat(id: string): Promise<void> {
+    await this.#db.run`INSERT INTO journal_owner (id, beats) VALUES (${id}, 0)
+      ON CONFLICT (id) DO UPDATE SET beats = journal_owner.beats + 1`
+  }
+  /** Unless it has beaten more often than this. */
+  endOwner(id: string, unlessBeyond = Number.MAX_SAFE_INTEGER): Statement {
+    return this.#db.sql`DELETE FROM journal_owner WHERE id = ${id} AND beats <= ${unlessBeyond}`
+  }
+  /** Takes an open turn over, unless another process did before or its owner has beaten more often than this. */
+  claim(turn: Pick<TurnRow, 'id' | 'owner'>, owner: string, unlessBeyond?: number): Statement {
+    const beats = unlessBeyond ?? Number.MAX_SAFE_INTEGER
+    return this.#db.sql`UPDATE journal_turn SET owner = ${owner} WHERE id = ${turn.id} AND owner = ${turn.owner}
+      AND state IN ('queued', 'running', 'waiting')
+      AND NOT EXISTS (SELECT 1 FROM journal_owner WHERE id = ${turn.owner} AND beats > ${beats})`
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     if (statements.length > 0) await this.#db.batch(statements)
@@ -69,8 +94,10 @@ export class JournalStore {
     return this.#db.sql`UPDATE journal_effect SET state = ${state}, result = ${result}, settled_at = ${at}
       WHERE key = ${key} AND state IN ('intent', 'unknown')`
   }
-  doubt(turnId: string): Statement {
-    return this.#db.sql`UPDATE journal_effect SET state = 'unknown' WHERE turn_id = ${turnId} AND state = 'intent'`
+  /** Changes nothing where another process took the turn over. */
+  doubt(turnId: string, owner: string): Statement {
+    return this.#db.sql`UPDATE journal_effect SET state = 'unknown' WHERE turn_id = ${turnId} AND state = 'intent'
+      AND EXISTS (SELECT 1 FROM journal_turn t WHERE t.id = ${turnId} AND t.owner = ${owner})`
   }
   async effects(turnId: string): Promise<readonly EffectRow[]> {
     return v.parse(

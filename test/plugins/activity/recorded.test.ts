@@ -5,6 +5,7 @@ import type { Trace, Turn } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
 import { JournalStore } from '../../../plugins/journal/store.ts'
+import { TurnOwners } from '../../../plugins/journal/turn-owners.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
@@ -43,7 +44,8 @@ async function start(engine: EngineName) {
   await database.migrate('journal', migrations)
   await database.migrate('usage', usageMigrations)
   const { sql: db } = database
-  const journal = new JournalService(new JournalStore(db), 'one', () => '2026-01-01T00:00:09.000Z')
+  const store = new JournalStore(db)
+  const journal = new JournalService(store, new TurnOwners({ store, id: 'one' }), () => '2026-01-01T00:00:09.000Z')
   const usage = usageLedger(new UsageStore(db), () => 0)
   const agents = {
     require: async (id: string) => ({

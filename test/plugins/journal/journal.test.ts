@@ -6,6 +6,7 @@ import { migrations } from '../../../plugins/journal/migrations.ts'
 import { Retention } from '../../../plugins/journal/retention.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
 import { JournalStore } from '../../../plugins/journal/store.ts'
+import { TurnOwners } from '../../../plugins/journal/turn-owners.ts'
 
 async function start(engine: EngineName) {
   const { database } = await open(engine)
@@ -16,8 +17,8 @@ async function start(engine: EngineName) {
   const store = new JournalStore(db)
   const retention = (days: number, traces: number, now: () => number) => new Retention(store, { days, traces }, now)
   const boot = (owner: string, wrote: (agentId: string, traces: number) => void = () => undefined) =>
-    new JournalService(store, owner, () => new Date(tick++).toISOString(), { wrote })
-  return { db, boot, retention }
+    new JournalService(store, new TurnOwners({ store, id: owner }), () => new Date(tick++).toISOString(), { wrote })
+  return { db, store, boot, retention }
 }
 const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error' | 'failure'> => ({
   id,
@@ -59,7 +60,9 @@ describe.each(engines)('the journal on %s', (engine) => {
         (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES ('1', 'agent', 'session', 'websocket', 'queued', 'resume', '{}', 'one', ${at}, ${at})`
     await database.migrate('journal', migrations)
-    const journal = new JournalService(new JournalStore(database.sql), 'two', () => at, { wrote: () => undefined })
+    const store = new JournalStore(database.sql)
+    const owners = new TurnOwners({ store, id: 'two' })
+    const journal = new JournalService(store, owners, () => at, { wrote: () => undefined })
     expect(await journal.find('1')).toMatchObject({ id: '1', entryPoint: 'websocket', state: 'queued' })
     expect((await journal.orphans()).map(({ entryPoint }) => entryPoint)).toEqual(['websocket'])
     await database.sql.batch([journal.accept(turn('2', { entryPoint: 'sse' }))])
@@ -84,6 +87,48 @@ describe.each(engines)('the journal on %s', (engine) => {
     await db.batch([journal.release('1')])
     expect((await journal.orphans()).map(({ id, onCrash }) => [id, onCrash])).toEqual([['1', 'resume']])
     expect(await journal.orphans()).toEqual([])
+  })
+
+  it('turns of a living daemon are left to it, and those of one that died are taken over by one', async () => {
+    const { db, store } = await start(engine)
+    const daemon = (id: string) => {
+      const owners = new TurnOwners({ store, id })
+      return { owners, journal: new JournalService(store, owners, () => '2026-01-01T00:00:00.000Z') }
+    }
+    const [one, two, three] = [daemon('one/1'), daemon('two/1'), daemon('three/1')]
+    const intent = one.journal.intend({ key: 'k', turnId: '1', kind: 'tool', name: 'send', input: '{}' })
+    await db.batch([one.journal.accept(turn('1'), 'running'), one.journal.accept(turn('2')), intent])
+    for (let beats = 0; beats < 6; beats++) {
+      for (const { owners } of [one, two, three]) expect(await owners.beat()).toBe(0)
+      expect(await two.journal.orphans()).toEqual([])
+    }
+    // The first one stands still, whatever its clock says.
+    for (let beats = 0; beats < 2; beats++) for (const { owners } of [two, three]) expect(await owners.beat()).toBe(0)
+    expect(await two.owners.beat()).toBe(1)
+    expect(await three.owners.beat()).toBe(1)
+    expect((await two.journal.effects('1')).map(({ state }) => state)).toEqual(['intent'])
+    expect((await two.journal.orphans()).map(({ id }) => id)).toEqual(['1', '2'])
+    expect((await two.journal.effects('1')).map(({ state }) => state)).toEqual(['unknown'])
+    expect(await three.journal.orphans()).toEqual([])
+    await db.batch([two.journal.move('1', 'done'), two.journal.move('2', 'done')])
+    for (const { owners } of [one, two, three]) expect(await owners.beat()).toBe(0)
+    expect(await store.heartbeats()).toEqual([])
+  })
+
+  it('one that beats again before it is taken over keeps its turns; those of its home are taken at once', async () => {
+    const { db, store } = await start(engine)
+    const daemon = (id: string) => {
+      const owners = new TurnOwners({ store, id })
+      return { owners, journal: new JournalService(store, owners, () => '2026-01-01T00:00:00.000Z') }
+    }
+    const [one, two] = [daemon('one/1'), daemon('two/1')]
+    await db.batch([one.journal.accept(turn('1'))])
+    await one.owners.beat()
+    for (let beats = 0; beats < 4; beats++) await two.owners.beat()
+    await one.owners.beat()
+    expect(await two.journal.orphans()).toEqual([])
+    expect((await daemon('one/2').journal.orphans()).map(({ id }) => id)).toEqual(['1'])
+    expect(await store.heartbeats()).toEqual([])
   })
 
   it('an effect without a receipt is unknown after a crash, and the others keep their results', async () => {

@@ -1,0 +1,38 @@
+import { hash } from 'node:crypto'
+import { hostname } from 'node:os'
+
+/** What tells the daemon of one home from every other on a database: a lock admits one process to a home. */
+export function homeId({ homeDir }: { readonly homeDir: string }): string {
+  return hash('sha256', `${hostname()}\n${homeDir}`).slice(0, 32)
+}
+
+/** How often an owner counts up its row in the time of a lease. */
+export const BEATS = 3
+
+export interface Heartbeat {
+  readonly id: string
+  readonly beats: number
+}
+
+/**
+ * Tells which owners among the daemons on a database are dead: those whose row stood still through a whole lease of this
+ * process. No clock is compared with another, so none that jumps or is wrong makes a living owner look dead. Ask it once
+ * in each beat.
+ */
+export class HeartbeatWatch {
+  /** The newest count of each, and for how many beats of this process it has stood still. */
+  readonly #known = new Map<string, { readonly beats: number; readonly still: number }>()
+
+  /** The dead ones among all others that there are. */
+  check<T extends Heartbeat>(others: readonly T[]): readonly T[] {
+    for (const id of this.#known.keys()) if (!others.some((other) => other.id === id)) this.#known.delete(id)
+    return others.filter((other) => this.#standsStill(other))
+  }
+
+  #standsStill({ id, beats }: Heartbeat): boolean {
+    const known = this.#known.get(id)
+    const still = known?.beats === beats ? known.still + 1 : 0
+    this.#known.set(id, { beats, still })
+    return still >= BEATS
+  }
+}
