@@ -18,9 +18,9 @@ export interface MessageCounters {
 }
 export function createCounters(metrics: Metrics): MessageCounters {
   return {
-    received: metrics.counter('svc_channel_messages_received_total', 'Messages of chat platforms, by outcome'),
-    sent: metrics.counter('svc_channel_messages_sent_total', 'Messages to chat platforms, by outcome'),
-    guesses: metrics.counter('svc_channel_pairing_codes_total', 'Pairing codes that people sent, by outcome'),
+    received: metrics.counter('svc_channel_messages_received_total', 'Messages of chat platforms, by outcome.'),
+    sent: metrics.counter('svc_channel_messages_sent_total', 'Messages to chat platforms, by outcome.'),
+    guesses: metrics.counter('svc_channel_pairing_codes_total', 'Pairing codes that people sent, by outcome.'),
   }
 }
 
@@ -32,7 +32,7 @@ export function register(ctx: HostContext, host: HostLoader): { readonly connect
   const { config, db, hooks, jobs, metrics, routes, tools } = ctx
   routes.add(...channelRoutes({ host: () => host.load(), webhookMaxBytes: config.webhook_max_bytes }))
   tools.add(channelSendTool(async () => (await host.load()).toolDeps))
-  metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state', () =>
+  metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state.', () =>
     (host.loaded?.connections.counts() ?? []).map(({ channel, state, count }) => ({
       value: count,
       labels: { channel, state },

@@ -12,7 +12,10 @@ export const config = v.pipe(
     ),
     nick: v.pipe(
       v.string(),
-      v.regex(/^[A-Za-z[\]\\`_^{|}][\w[\]\\`^{|}-]{0,29}$/, 'a nickname of at most 30 characters'),
+      v.regex(
+        /^[A-Za-z[\]\\`_^{|}][\w[\]\\`^{|}-]{0,29}$/,
+        'expected a nickname without spaces: at most 30 letters, digits and -[]\\`_^{|}, and no digit or - first',
+      ),
       v.description('The nickname of the bot.'),
     ),
     token: fields.secretText('The password: of the account `sasl_user` if that is set, else of the server.'),

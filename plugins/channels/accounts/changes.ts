@@ -31,12 +31,12 @@ export function mergeFields(
   { settings, config, secrets, changes }: FieldChanges,
 ): MergedFields {
   const fields = fieldsOf(adapter.config)
-  const types = new Map([...fields, ...commonFields()].map((field) => [field.key, field.type]))
+  const known = new Map([...fields, ...commonFields()].map((field) => [field.key, field]))
   const read = Object.entries(changes)
-    .map(([key, value]): [string, unknown] => [key, coerce(types.get(key) ?? 'text', value)])
-    .filter(([key, value]) => !(types.get(key) === 'secret' && value === MASK && secrets[key] !== undefined))
+    .map(([key, value]): [string, unknown] => [key, coerce(known.get(key) ?? { type: 'text' }, value)])
+    .filter(([key, value]) => !(known.get(key)?.type === 'secret' && value === MASK && secrets[key] !== undefined))
   const { common, own } = splitFields(Object.fromEntries(read))
-  const isSecret = (key: string): boolean => types.get(key) === 'secret'
+  const isSecret = (key: string): boolean => known.get(key)?.type === 'secret'
   const newSettings = withoutNull({ ...settings, ...common })
   const all = withoutNull({ ...config, ...secrets, ...own })
   parse(AccountSettings, newSettings)

@@ -43,8 +43,13 @@ export function fileOnlyReason(schema: ConfigSchema, key: string, value: unknown
   return isFileOnly === true && !isStandard ? String(reason) : undefined
 }
 
-/** Text from a form or a command line as the type of the field. */
-export function coerce(type: FieldType, value: unknown): unknown {
+/** Text from a form or a command line as the type of the field. A list may be one of the options instead. */
+export function coerce({ type, options = [] }: Pick<Field, 'type' | 'options'>, value: unknown): unknown {
+  const read = fromText(type, value)
+  if (type !== 'list' || !Array.isArray(read) || read.length !== 1) return read
+  return options.includes(read[0]) ? read[0] : read
+}
+function fromText(type: FieldType, value: unknown): unknown {
   if (typeof value !== 'string') return value
   const text = value.trim()
   if (type === 'number' && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
@@ -87,7 +92,10 @@ function labelOf(key: string): string {
 }
 function typeOf(entry: Schema): FieldType {
   if (metadataOf(entry)['secret'] === true) return 'secret'
-  switch (unwrap(entry).type) {
+  const inner = unwrap(entry)
+  switch (inner.type) {
+    case 'union':
+      return membersOf(inner).some(({ type }) => type === 'array') ? 'list' : 'text'
     case 'number':
       return 'number'
     case 'boolean':
@@ -101,7 +109,14 @@ function typeOf(entry: Schema): FieldType {
   }
 }
 function optionsOf(schema: Schema): readonly string[] | undefined {
+  if (schema.type === 'union')
+    return membersOf(schema)
+      .map(optionsOf)
+      .find((options) => options !== undefined)
   return 'options' in schema && Array.isArray(schema.options) ? schema.options.map(String) : undefined
+}
+function membersOf(schema: Schema): readonly Schema[] {
+  return 'options' in schema && Array.isArray(schema.options) ? (schema.options as Schema[]) : []
 }
 function metadataOf(entry: Schema): Readonly<Record<string, unknown>> {
   const own = v.getMetadata(entry as Parameters<typeof v.getMetadata>[0])

@@ -70,7 +70,10 @@ export const AccountSettings = v.object({
   ),
   commands: v.exactOptional(
     v.pipe(
-      v.union([v.picklist(['all', 'off']), v.pipe(v.array(line(32)), v.maxLength(100))]),
+      v.union(
+        [v.picklist(['all', 'off']), v.pipe(v.array(line(32)), v.maxLength(100))],
+        'expected "all", "off" or a list of at most 100 commands, each of at most 32 characters',
+      ),
       v.description('Commands such as /help in chat: "all", "off", or a list of their names.'),
     ),
   ),

@@ -38,19 +38,19 @@ export function classifyError(error: unknown, canSignIn: boolean): Ending {
     const isFinal = error.code === 'forbidden' || error.code === 'invalid_request'
     return isFinal ? ended('misconfigured', error.message) : retried(error.message, error.retryAfterSecs)
   }
-  const missing = findMissingPackage(error)
-  if (missing !== undefined)
-    return ended('missing_dependency', `the package ${missing} is not installed: npm install ${missing}`)
+  const missing = describeMissingModule(error)
+  if (missing !== undefined) return ended('missing_dependency', missing)
   const message = error instanceof Error ? error.message : String(error)
   return { ...retried(`the adapter failed: ${message}`), isDefect: true }
 }
 
-/** The package that an import did not find. */
-function findMissingPackage(error: unknown): string | undefined {
+/** What to install when an import did not find its module. Says nothing of the paths of this machine. */
+export function describeMissingModule(error: unknown): string | undefined {
   if (!isObject(error) && !(error instanceof Error)) return undefined
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown }
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
   const specifier = /(?:package|module) '([^']+)'/i.exec(String(message))?.[1] ?? ''
   const name = /^(@[\w.-]+\/[\w.-]+|[\w-][\w.-]*)/.exec(specifier)?.[1]
-  return name ?? 'of the adapter'
+  if (name === undefined) return 'a file of the adapter is missing: install its plugin again'
+  return `the package ${name} is not installed: run "npm install ${name}" where svc is installed`
 }

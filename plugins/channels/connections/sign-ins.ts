@@ -3,6 +3,7 @@ import { parse } from 'svc/sdk'
 import type { ChannelAdapter, QrStep } from 'svc/channels'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
+import { describeMissingModule } from './failure.ts'
 import { createLink } from './link.ts'
 import type { LinkDeps } from './link.ts'
 
@@ -107,5 +108,6 @@ const messages = {
   authenticated: 'Signed in.',
 } as const
 function toMessage(reason: unknown): string {
-  return reason instanceof Error ? `The sign-in ended: ${reason.message}` : 'The sign-in ended.'
+  if (!(reason instanceof Error)) return 'The sign-in ended.'
+  return `The sign-in ended: ${describeMissingModule(reason) ?? reason.message}`
 }

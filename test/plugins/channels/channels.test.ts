@@ -72,6 +72,7 @@ describe('an account that is configured over the API', () => {
     [{ token: 'abcd', dm_policy: 'all' }, 400, 'dm_policy'],
     [{ token: 'abcd', mention_patterns: ['('] }, 400, 'expected a regular expression'],
     [{ token: 'abcd', depth: 'deep' }, 400, 'depth'],
+    [{ token: 'abcd', commands: { x: 1 } }, 400, 'commands: expected "all", "off" or a list'],
     [{ token: 'abcd', account_id: 'of_file' }, 409, 'config.toml'],
   ])('%j is refused with %i and says why', async (body, status, message) => {
     expect(messageOf(await request('POST', '/test_chat/configure', body))).toEqual([
@@ -88,13 +89,22 @@ describe('an account that is configured over the API', () => {
     const opened = platform.nextOpen()
     const { body } = await request('POST', '/test_chat/configure', {
       account_id: 'default',
-      fields: { token: 'over-the-api', rooms: 'one, two', depth: '3', allowed_users: ['@ada'] },
+      fields: { token: 'over-the-api', rooms: 'one, two', depth: '3', allowed_users: ['@ada'], commands: ['off'] },
     })
     expect(body).toMatchObject({ status: 'configured', activated: true, started_channels: ['test_chat'] })
     expect((await opened).config).toMatchObject({ token: 'over-the-api', rooms: ['one', 'two'], depth: 3 })
     expect(await state()).toBe('connected')
     const view = (await request('GET', '/test_chat?account_id=default')).body
     expect(view.config).toMatchObject({ token: '***', rooms: ['one', 'two'], allowed_users: ['@ada'] })
+    expect(view.config.commands).toBe('off')
+    expect(view.fields.find(({ key }: Json) => key === 'commands')).toMatchObject({
+      type: 'list',
+      options: ['all', 'off'],
+    })
+    const listed = { account_id: 'default', fields: { commands: 'new, stop' } }
+    expect((await request('POST', '/test_chat/configure', listed)).status).toBe(200)
+    const changed = (await request('GET', '/test_chat?account_id=default')).body
+    expect(changed.config.commands).toEqual(['new', 'stop'])
     expect(JSON.stringify(view)).not.toContain('over-the-api')
     expect(view.fields.find(({ key }: Json) => key === 'token')).toMatchObject({
       type: 'secret',
@@ -272,13 +282,22 @@ describe('signing in with a QR code', () => {
   it('is not there for a channel without it, and a failed one says why', async () => {
     expect((await request('POST', '/signal/qr/start')).body).toMatchObject({ available: false })
     await request('POST', '/test_chat/configure', { account_id: 'phone', token: 'abcd', enabled: false })
-    platform.signIn = async function* () {
-      throw new Error('the phone is off')
+    const missing = new Error("Cannot find package '@scope/sdk' imported from /opt/svc/dist/index.js")
+    for (const [error, message] of [
+      [new Error('the phone is off'), 'the phone is off'],
+      [
+        Object.assign(missing, { code: 'ERR_MODULE_NOT_FOUND' }),
+        'the package @scope/sdk is not installed: run "npm install @scope/sdk" where svc is installed',
+      ],
+    ] as const) {
+      platform.signIn = async function* () {
+        throw error
+      }
+      expect((await request('POST', '/test_chat/qr/start?account_id=phone')).body).toMatchObject({
+        expired: true,
+        message: `The sign-in ended: ${message}`,
+      })
     }
-    expect((await request('POST', '/test_chat/qr/start?account_id=phone')).body).toMatchObject({
-      expired: true,
-      message: 'The sign-in ended: the phone is off',
-    })
     await request('DELETE', '/test_chat/configure?account_id=phone')
   })
 })
