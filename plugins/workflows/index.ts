@@ -3,6 +3,7 @@ import { definePlugin } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import { AgentSpawned, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Inference } from '../providers/contract.ts'
 import { Settings } from './config.ts'
 import { WorkflowChanged, WorkflowSteps } from './contract.ts'
 import type { WorkflowDefinitions } from './definitions/service.ts'
@@ -10,20 +11,23 @@ import { definitionRoutes } from './definitions/routes.ts'
 import type { WorkflowFiles } from './files/workflow-files.ts'
 import { migrations } from './migrations.ts'
 import { StepTypes } from './steps/registry.ts'
+import { definitionTools } from './tools.ts'
 
 const required = { agents: Agents, audit: Audit, daemon: Daemon }
-type Context = PluginContext<Settings, typeof required, {}>
+const optional = { inference: Inference }
+type Context = PluginContext<Settings, typeof required, typeof optional>
 
 export default definePlugin({
   name: 'workflows',
   version: '1.0.0',
   config: Settings,
   requires: required,
+  optional,
   provides: { steps: WorkflowSteps },
   hooks: [WorkflowChanged],
   migrations,
   setup(ctx) {
-    const { config, db, hooks, log, routes, services } = ctx
+    const { config, db, hooks, log, routes, services, tools } = ctx
     const steps = new StepTypes()
     let opened: Promise<WorkflowDefinitions> | undefined
     const definitions = (): Promise<WorkflowDefinitions> =>
@@ -31,7 +35,9 @@ export default definePlugin({
         openDefinitions({ ...services, config, db, hooks, log, steps }),
       ))
     const files = followFiles(ctx, definitions)
-    routes.add(...definitionRoutes(definitions, () => files()?.states ?? []))
+    const rehearsal = () => ({ ...services, inference: ctx.optional('inference'), steps, tools: tools.list() })
+    routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
+    tools.add(...definitionTools(definitions))
     return { steps }
   },
 })

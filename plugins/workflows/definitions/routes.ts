@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import {
+  DryRunBody,
+  DryRunView,
   FileList,
   ImportAnswer,
   ImportBody,
@@ -11,6 +13,7 @@ import {
   WorkflowParams,
   WorkflowView,
 } from './schema.ts'
+import type { DryRunDeps } from './dry-run.ts'
 import type { FileState } from '../files/workflow-files.ts'
 import type { WorkflowDefinitions } from './service.ts'
 import { toItem, toView } from './view.ts'
@@ -47,9 +50,11 @@ const exampleView = {
 type Open = () => Promise<WorkflowDefinitions>
 
 type Files = () => readonly FileState[]
+/** Who is asked what a run would do. */
+type Rehearse = () => DryRunDeps
 
 /** Interface 4.2; files and import are more. */
-export function definitionRoutes(definitions: Open, files: Files): readonly AnyRoute[] {
+export function definitionRoutes(definitions: Open, files: Files, rehearse: Rehearse): readonly AnyRoute[] {
   return [
     listRoute(definitions, files),
     createRoute(definitions),
@@ -57,6 +62,7 @@ export function definitionRoutes(definitions: Open, files: Files): readonly AnyR
     importRoute(definitions),
     readRoute(definitions),
     ...changeRoutes(definitions),
+    dryRunRoute(definitions, rehearse),
   ]
 }
 
@@ -207,4 +213,26 @@ function changeRoutes(definitions: Open): readonly AnyRoute[] {
       },
     }),
   ]
+}
+
+function dryRunRoute(definitions: Open, deps: Rehearse): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/workflows/:id/dry-run',
+    summary: 'What a run of a workflow would do and cost; nothing is run',
+    description:
+      'The cost is an upper estimate: one call of the model for each iteration, with an answer of `max_tokens`. ' +
+      'Calls that tools lead to add to it, and so do retries.',
+    auth,
+    effect: 'read',
+    cost: 10,
+    params: WorkflowParams,
+    body: DryRunBody,
+    returns: DryRunView,
+    errors: ['workflow_not_found'],
+    async handle({ params, body }) {
+      const { rehearse } = await import('./dry-run.ts')
+      return rehearse(await (await definitions()).require(params.id), body.input, deps())
+    },
+  })
 }

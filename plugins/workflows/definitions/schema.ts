@@ -152,3 +152,31 @@ export const StoredItem = v.object({
 export type StoredItem = v.InferOutput<typeof StoredItem>
 export const StoredRevision = v.object({ workflow: v.string() })
 export const Count = v.object({ n: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
+export const DryRunBody = v.object({ input: v.optional(v.string(), '') })
+const DryRunStep = v.object({
+  name: v.string(),
+  type: v.string(),
+  mode: v.picklist(MODES),
+  text: v.pipe(v.string(), v.description('What it would do.')),
+  agent_id: v.nullable(v.string()),
+  agent_name: v.nullable(v.string()),
+  model: v.nullable(v.string()),
+  variables: v.pipe(v.array(v.string()), v.description('Those it reads.')),
+  output_var: v.nullable(v.string()),
+  most_calls: v.pipe(v.number(), v.description('How often it is done at most, with its retries.')),
+  estimated_cost_usd: v.nullable(v.number()),
+  needs_approval: v.boolean(),
+  may_ask_for: v.pipe(v.array(v.string()), v.description('Tools of the agent that run programs or the like.')),
+  problem: v.nullable(v.string()),
+})
+export type DryRunStep = v.InferOutput<typeof DryRunStep>
+export const DryRunView = v.object({
+  workflow_id: v.string(),
+  name: v.string(),
+  steps: v.array(DryRunStep),
+  variables: v.array(v.string()),
+  estimated_cost_usd: v.pipe(v.nullable(v.number()), v.description('`null` when a price is not known.')),
+  needs_approval: v.pipe(v.array(v.string()), v.description('Names of steps.')),
+  problems: v.array(v.string()),
+})
+export type DryRunView = v.InferOutput<typeof DryRunView>

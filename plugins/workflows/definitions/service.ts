@@ -1,3 +1,4 @@
+import { findNearest, suggest } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { v7 } from 'uuid'
@@ -58,6 +59,14 @@ export class WorkflowDefinitions implements Definitions {
     const found = await this.#store.find(id)
     if (!found) throw new Refusal('workflow_not_found', `There is no workflow ${id}`)
     return found
+  }
+  /** By id, or by its name when no other has it. Throws `workflow_not_found` with the nearest name, and `conflict`. */
+  async resolve(idOrName: string): Promise<Workflow> {
+    const found = (await this.#store.find(idOrName)) ?? (await this.findByName(idOrName))
+    if (found) return found
+    const names = (await this.#store.list()).map(({ name }) => name)
+    const nearest = suggest(findNearest(idOrName, names))
+    throw new Refusal('workflow_not_found', `There is no workflow "${idOrName}"${nearest}`)
   }
   list(): Promise<readonly StoredItem[]> {
     return this.#store.list()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
-import { auditDetails, turnPlugins } from '../plugin-test.ts'
+import { auditDetails, callTool, callToolJson, turnPlugins } from '../plugin-test.ts'
 
 let test: PluginTest
 let writer = ''
@@ -123,6 +123,55 @@ describe('a definition', () => {
     const id = await created(step({ name: 'kept' }))
     await test.restart()
     expect((await read(id)).steps).toMatchObject([{ name: 'kept', agent_name: 'writer' }])
+  })
+})
+
+describe('an agent', () => {
+  it('lists and describes workflows, without what others are asked', async () => {
+    const id = await created(step({ name: 'asks', prompt: 'a private prompt', output_var: 'x' }))
+    await test.request('PUT', `/api/workflows/${id}`, { name: 'for agents' })
+    const list = await callToolJson(test, writer, 'workflow_list')
+    expect(list.workflows).toContainEqual({ id, name: 'for agents', description: 'of a test', steps: 1 })
+    const described = await callTool(test, writer, 'workflow_describe', { workflow_id: 'for agents' })
+    expect(JSON.parse(described.text)).toMatchObject({
+      id,
+      steps: [{ name: 'asks', type: 'agent', mode: 'sequential', agent: { name: 'writer' }, output_var: 'x' }],
+    })
+    expect(described.text).not.toContain('private')
+    expect(await callTool(test, writer, 'workflow_describe', { workflow_id: 'for agent' })).toEqual({
+      failed: true,
+      text: expect.stringContaining('There is no workflow "for agent"; did you mean "for agents"?'),
+    })
+  })
+})
+
+describe('a rehearsal', () => {
+  it('says who would do what with which model, at which cost, and what would ask a person', async () => {
+    const manifest = (rest: string) => `[model]\nprovider = "openai"\nmodel = "gpt-4o"\nmax_tokens = 1000\n${rest}`
+    await test.spawn('payer', manifest('[capabilities]\ntools = ["*"]\nshell = ["*"]\n'))
+    const id = await created(step({ name: 'a', output_var: 'x', error_mode: 'retry', max_retries: 2 }), {
+      name: 'b',
+      agent_name: 'payer',
+      prompt: '{{x}} {{input}}',
+      mode: 'loop',
+      max_iterations: 4,
+    })
+    await test.request('PUT', `/api/workflows/${id}`, { name: 'rehearsed' })
+    const { status, body } = await test.request<Json>('POST', `/api/workflows/${id}/dry-run`, { input: 'cats' })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ workflow_id: id, name: 'rehearsed', variables: ['x'], needs_approval: [] })
+    expect(body.steps).toMatchObject([
+      {
+        name: 'a',
+        agent_name: 'writer',
+        most_calls: 3,
+        variables: ['input'],
+        output_var: 'x',
+        text: expect.anything(),
+      },
+      { name: 'b', agent_name: 'payer', most_calls: 4, variables: ['x', 'input'] },
+    ])
+    expect(body.steps[0].model).toMatch(/^\S+\/\S+$/)
   })
 })
 

@@ -1,0 +1,77 @@
+import * as v from 'valibot'
+import { callDaemon, connect, defineCommand, escapeControls, exits, note, print, printJson, renderTable } from 'svc/cli'
+import type { DaemonClient } from 'svc/cli'
+import { requireWorkflow, workflowArgs } from './client.ts'
+
+const Result = v.looseObject({ run_id: v.string(), output: v.nullable(v.string()), status: v.string() })
+const Rehearsal = v.looseObject({
+  steps: v.array(
+    v.looseObject({
+      name: v.string(),
+      mode: v.string(),
+      text: v.string(),
+      model: v.nullable(v.string()),
+      agent_name: v.nullable(v.string()),
+      most_calls: v.number(),
+      estimated_cost_usd: v.nullable(v.number()),
+      needs_approval: v.boolean(),
+      may_ask_for: v.array(v.string()),
+    }),
+  ),
+  estimated_cost_usd: v.nullable(v.number()),
+  problems: v.array(v.string()),
+})
+
+export default defineCommand({
+  description: 'Run a workflow and print its output; --dry-run says what it would do.',
+  args: {
+    ...workflowArgs,
+    input: { type: 'string', valueHint: 'text', description: 'What the first step works on' },
+    'dry-run': { type: 'boolean', description: 'Show steps, models, cost and approvals; run nothing' },
+  },
+  examples: [
+    ['svc workflow run article --input "cats"', 'waits for the output'],
+    ['svc workflow run article --dry-run', 'what it would do and cost at most'],
+  ],
+  async run(args) {
+    const input = args.input ?? ''
+    return callDaemon(await connect(args), async (client) => {
+      const { id } = await requireWorkflow(client, args.workflow)
+      return args['dry-run'] ? rehearse(client, id, input, args.json) : run(client, id, input, args.json)
+    })
+  },
+})
+
+async function run(client: DaemonClient, id: string, input: string, json: boolean | undefined): Promise<number> {
+  const call = { body: { input }, timeoutMs: 0 }
+  const result = await client.call('POST', `/api/workflows/${id}/run`, Result, call)
+  if (json) printJson(result)
+  else print(escapeControls(result.output ?? '', true))
+  return exits.ok
+}
+
+async function rehearse(client: DaemonClient, id: string, input: string, json: boolean | undefined): Promise<number> {
+  const rehearsal = await client.call('POST', `/api/workflows/${id}/dry-run`, Rehearsal, { body: { input } })
+  if (json) {
+    printJson(rehearsal)
+    return exits.ok
+  }
+  print(
+    renderTable(
+      ['STEP', 'MODE', 'DOES', 'MODEL', 'CALLS', 'COST', 'APPROVAL'],
+      rehearsal.steps.map((step) => [
+        escapeControls(step.name),
+        step.mode,
+        escapeControls(step.text),
+        step.model ?? '',
+        String(step.most_calls),
+        step.agent_name === null ? '' : dollars(step.estimated_cost_usd),
+        step.needs_approval ? 'yes' : step.may_ask_for.length > 0 ? `for ${step.may_ask_for.join(', ')}` : '',
+      ]),
+    ),
+  )
+  print(`estimated cost: ${dollars(rehearsal.estimated_cost_usd)}, with answers as long as they may be`)
+  for (const problem of rehearsal.problems) note(`svc: warning: ${escapeControls(problem)}`)
+  return rehearsal.problems.length === 0 ? exits.ok : exits.failed
+}
+const dollars = (usd: number | null): string => (usd === null ? 'unknown' : `$${usd.toFixed(4)}`)

@@ -1,0 +1,89 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runHere } from '../../core/cli/here.ts'
+import type { Answer } from '../../core/cli/here.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { turnPlugins } from '../plugin-test.ts'
+
+let home: string
+let host: TestHost
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-workflows-'))
+  host = await startHost({ home, plugins: [...turnPlugins, 'system', 'queue', 'approvals', 'workflows'] })
+  await host.json('POST', '/api/agents', { manifest_toml: 'name = "writer"\n' })
+})
+afterAll(async () => {
+  await host[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+const svc = (...args: string[]): Promise<Answer> => runHere(['workflow', ...args, '--home', home])
+const file = async (name: string, text: string): Promise<string> => {
+  await writeFile(join(home, name), text)
+  return join(home, name)
+}
+const article = `name = "article"
+description = "Drafts"
+[[steps]]
+name = "draft"
+agent_name = "writer"
+prompt = "Write about {{input}}"
+output_var = "draft"
+[[steps]]
+name = "improve"
+agent_name = "writer"
+mode = "loop"
+until = "DONE"
+`
+
+it('creates, lists, shows, rehearses and removes a workflow', async () => {
+  expect((await svc('list')).stdout).toContain('There is no workflow.')
+  const path = await file('article.toml', article)
+  expect((await svc('validate', path)).stdout).toBe('workflow "article" is valid: 2 steps\n')
+  expect((await svc('create', path)).stdout).toMatch(/^workflow "article" \([0-9a-f-]{36}\) was created/)
+  expect((await svc('list')).stdout).toMatch(
+    /^NAME +STEPS +FILE +ID +DESCRIPTION\narticle +2 +[0-9a-f-]{36} +Drafts\n$/,
+  )
+  expect((await svc('show', 'article')).stdout).toMatch(/draft +sequential +writer +draft +Write about \{\{input\}\}\n/)
+  const rehearsal = await svc('run', 'article', '--dry-run')
+  expect(rehearsal.stdout).toMatch(/improve +loop +asks the agent "writer" +5 +unknown/)
+  expect(rehearsal.stdout).toContain('estimated cost: unknown')
+  expect([rehearsal.code, rehearsal.stderr]).toEqual([1, expect.stringContaining('step "draft": ')])
+  expect((await svc('remove', 'article')).stdout).toBe('workflow "article" was removed\n')
+  expect(await svc('show', 'article')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('no workflow "article"'),
+  })
+})
+
+it('copies a workflow by its JSON', async () => {
+  await svc('create', await file('article.toml', article))
+  const { stdout } = await svc('show', 'article', '--json')
+  const imported = await svc('import', await file('copy.json', stdout))
+  expect(imported.stderr).toBe('')
+  expect(imported.stdout).toMatch(/^[0-9a-f-]{36} {2}article {2}2 steps\n$/)
+  const { code, stderr } = await svc('show', 'article')
+  expect([code, stderr]).toEqual([2, expect.stringContaining('2 workflows have the name "article"')])
+})
+
+it('names file, step and field of what is wrong', async () => {
+  const broken = await file('broken.toml', 'name = ')
+  expect((await svc('create', broken)).stderr).toContain(`${broken}: malformed TOML at line 1, column 8`)
+  const unknown = await file('unknown.toml', article.replace('agent_name = "writer"', 'agent_name = "writr"'))
+  const { code, stderr } = await svc('validate', unknown)
+  expect(code).not.toBe(0)
+  expect(stderr).toContain('step 1 "draft": agent_name: there is no agent "writr"; did you mean "writer"?')
+  expect((await svc('create', join(home, 'none.toml'))).code).toBe(4)
+  expect((await svc('show', 'artcle')).stderr).toContain('there is no workflow "artcle"; did you mean "article"?')
+})
+
+it('warns of a file that is not in force, in the list and in svc doctor', async () => {
+  await mkdir(join(home, 'workflows'))
+  await writeFile(join(home, 'workflows', 'wrong.toml'), 'steps = []')
+  await expect.poll(async () => (await svc('list')).stderr).toContain('workflows/wrong.toml: steps: a workflow has one')
+  expect((await runHere(['doctor', '--home', home])).stdout).toMatch(
+    /workflows +workflows\/wrong\.toml: steps: a workflow/,
+  )
+})
