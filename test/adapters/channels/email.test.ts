@@ -143,7 +143,25 @@ describe('Authentication-Results', () => {
     ['mx.svc.test (; dmarc=pass); none', false],
     ['mx.svc.test.evil.test; dmarc=pass', false],
     ['mx.svc.test; dmarc=fail reason="dmarc=pass"', false],
+    ['mx.svc.test; dmarc=pass (p=none) header.from=mail.people.test', true],
+    ['mx.svc.test; dmarc=pass header.from=evil.test', false],
+    ['mx.svc.test; spf=pass smtp.mailfrom="a; dmarc=pass ; b"@evil.test', false],
+    [String.raw`mx.svc.test; spf=pass smtp.mailfrom="\"; dmarc=pass ; b"@evil.test`, false],
+    ['mx.svc.test; dkim=pass header.i="a header.d=people.test b"@evil.test', false],
   ])('%s: %s', (value, expected) => {
     expect(isAuthentic(header(value), 'ada@mail.people.test', 'mx.svc.test')).toBe(expected)
+  })
+
+  // The server may have verified evil.test, and the reader takes the other one.
+  it.each([
+    [['"Ada, of people" <ada@people.test>'], true],
+    [['ada@people.test'], true],
+    [['ada@people.test', 'eve@evil.test'], false],
+    [['ada@people.test, eve@evil.test'], false],
+    [['<ada@people.test> <eve@evil.test>'], false],
+    [['people: ada@people.test;'], false],
+  ])('of %s: %s', (senders, expected) => {
+    const headers = [...header('mx.svc.test; dmarc=pass'), ...senders.map((value) => ({ key: 'from', value }))]
+    expect(isAuthentic(headers, 'ada@people.test', 'mx.svc.test')).toBe(expected)
   })
 })
