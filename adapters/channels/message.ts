@@ -26,8 +26,8 @@ export interface OutboundAttachment extends AttachmentInfo {
 /** A message of a person on the platform. */
 export interface InboundMessage {
   /**
-   * The platform's id of the message, unique in the account; the host drops a message whose id it has. Where the
-   * platform has none, derive it from what a redelivery repeats, never from the clock.
+   * The platform's id of the message, unique among those of its sender; the host drops a message of this sender whose id
+   * it has. Where the platform has none, derive it from what a redelivery repeats, never from the clock.
    */
   readonly id: string
   readonly chat: {

@@ -51,7 +51,7 @@ function toReceived(row: InboxRow): v.InferOutput<typeof Received> {
   return {
     id: row.id,
     account_id: row.account,
-    message_id: row.message_id,
+    message_id: row.message_id.split('\n', 1).join(''),
     state: row.state,
     text: row.message.text.slice(0, PREVIEW_CHARS),
     attempts: row.attempts,

@@ -14,6 +14,7 @@ import type { AwaitedAccount } from './connection-waits.ts'
 import { ConversationQueues } from './conversation-queues.ts'
 import { OwnerLease } from './owners/lease.ts'
 import type { OwnerStore } from './owners/store.ts'
+import { deliveryKey } from './schema.ts'
 import type { InboxRow } from './schema.ts'
 import type { InboxFilter, InboxStore } from './store.ts'
 
@@ -139,7 +140,7 @@ export class Inbox {
       id: v7(),
       channel: account.channel,
       account: account.id,
-      message_id: message.id,
+      message_id: deliveryKey(message),
       conversation,
       queue: isUrgent ? `${conversation}${URGENT}` : conversation,
       standing: standing === 'nobody' ? 'anybody' : standing,

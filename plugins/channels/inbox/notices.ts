@@ -5,6 +5,7 @@ import type { Approval } from '../../approvals/contract.ts'
 import type { Account, FindAccount } from '../accounts/account.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { destinationOf } from './message-handler.ts'
+import { deliveryKey } from './schema.ts'
 import type { InboxRow } from './schema.ts'
 import type { InboxStore } from './store.ts'
 
@@ -24,7 +25,7 @@ export class Notices {
 
   async tell(account: Account, adapter: ChannelAdapter, message: InboundMessage, text: string): Promise<void> {
     await this.#deps.outbox.send({
-      id: stableId('notice', account.channel, account.id, message.id),
+      id: stableId('notice', account.channel, account.id, deliveryKey(message)),
       kind: 'notice',
       account,
       capabilities: adapter.capabilities,

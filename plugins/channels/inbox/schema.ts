@@ -32,3 +32,11 @@ export const InboxRow = v.object({
   settled_at: v.nullable(v.string()),
 })
 export type InboxRow = v.InferOutput<typeof InboxRow>
+
+/**
+ * What a redelivery repeats: `message_id` of its row. On some platforms senders choose the ids, so that somebody else
+ * may use the same.
+ */
+export function deliveryKey({ id, sender }: Pick<InboundMessage, 'id' | 'sender'>): string {
+  return `${id}\n${sender.id}`
+}

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
-import { InboxRow } from './schema.ts'
+import { deliveryKey, InboxRow } from './schema.ts'
 import type { InboxState } from './schema.ts'
 
 const WaitingQueue = v.object({ queue: v.string(), next_at: v.nullable(v.string()) })
@@ -41,7 +41,7 @@ export class InboxStore {
    */
   async replace(channel: string, account: string, edit: InboundMessage): Promise<boolean> {
     const found = await this.#db.one`SELECT * FROM channels_inbox
-      WHERE channel = ${channel} AND account = ${account} AND message_id = ${edit.id}`
+      WHERE channel = ${channel} AND account = ${account} AND message_id = ${deliveryKey(edit)}`
     const row = v.parse(v.optional(InboxRow), found)
     if (row?.message.sender.id !== edit.sender.id || row.message.chat.id !== edit.chat.id) return false
     const message = { ...row.message, text: edit.text, attachments: edit.attachments }

@@ -1,6 +1,7 @@
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Account } from '../accounts/account.ts'
 import { isCommandText } from '../commands/text.ts'
+import { deliveryKey } from '../inbox/schema.ts'
 import type { Router } from '../routing/router.ts'
 import { readCode } from './pairing.ts'
 import type { Pairing } from './pairing.ts'
@@ -141,5 +142,5 @@ function placeOf({ channel, id }: Account): string {
   return `${channel}\u0000${id}`
 }
 function keyOf(account: Account, message: InboundMessage): string {
-  return `${placeOf(account)}\u0000${message.id}`
+  return `${placeOf(account)}\u0000${deliveryKey(message)}`
 }

@@ -85,6 +85,15 @@ describe('a message', () => {
     expect(platform.typed).toContain('chat-1')
   })
 
+  it('of another sender is no redelivery, not even after a stranger used its id', async () => {
+    const { write, texts } = newChat('group')
+    test.model.answer('to Ada', 'to Bob')
+    await write('one', { id: 'guessed', mentionsBot: true, ...from('mallory') })
+    await write('two', { id: 'guessed', mentionsBot: true, ...from('ada') })
+    await write('three', { id: 'guessed', mentionsBot: true, ...from('bob') })
+    expect(await texts(2)).toEqual(['to Ada', 'to Bob'])
+  })
+
   it('is answered in the order of its chat, beside those of other chats', async () => {
     const one = newChat()
     test.model.answer('first', 'second', 'third')
