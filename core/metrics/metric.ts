@@ -1,4 +1,4 @@
-/** Labels of one series, by name. Use few values: every combination is kept. */
+/** Labels of one series, by name. Use few values: of more than 2,000 combinations the others are counted together. */
 export type Labels = Readonly<Record<string, string>>
 /** A number that only grows. */
 export interface Counter {

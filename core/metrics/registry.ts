@@ -26,6 +26,15 @@ function seriesOf(labels: Labels | undefined): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
+/** Series of one metric. Further ones are counted together, so that labels somebody else chooses fill no memory. */
+const MAX_SERIES = 2000
+const OVERFLOW: Labels = { otel_metric_overflow: 'true' }
+/** The series of the labels, unless it would be one too many. */
+function limitedSeries(labels: Labels | undefined, known: ReadonlyMap<string, unknown>): string {
+  const series = seriesOf(labels)
+  return known.size < MAX_SERIES || known.has(series) ? series : seriesOf(OVERFLOW)
+}
+
 class Values implements Family, Counter, Gauge {
   readonly name: string
   readonly kind: 'counter' | 'gauge'
@@ -40,12 +49,12 @@ class Values implements Family, Counter, Gauge {
   }
   add(amount = 1, labels?: Labels): void {
     if (!(amount >= 0)) throw new Error(`counter ${this.name} cannot go down`)
-    const series = seriesOf(labels)
+    const series = limitedSeries(labels, this.#series)
     if (series !== '' && this.#series.get('') === 0) this.#series.delete('')
     this.#series.set(series, (this.#series.get(series) ?? 0) + amount)
   }
   set(value: number, labels?: Labels): void {
-    this.#series.set(seriesOf(labels), value)
+    this.#series.set(limitedSeries(labels, this.#series), value)
   }
   *lines(): Iterable<string> {
     for (const [series, value] of this.#series) yield `${this.name}${series} ${textOf(value)}`
@@ -75,9 +84,9 @@ class Buckets implements Family, Histogram {
   observe(value: number, labels?: Labels): void {
     let series = this.#plain
     if (labels !== undefined) {
-      const key = seriesOf(labels)
+      const key = limitedSeries(labels, this.#series)
       const known = this.#series.get(key)
-      series = known ?? this.#create(labels)
+      series = known ?? this.#create(this.#series.size < MAX_SERIES ? labels : OVERFLOW)
       if (!known) this.#series.set(key, series)
     }
     series.sum += value

@@ -21,6 +21,10 @@ export interface BridgeOptions {
   readonly hookMs: () => number
 }
 
+/** Routes, tools, listeners, jobs and metrics of one plugin: it may not fill the memory of the daemon. */
+const MAX_REGISTRATIONS = 1000
+/** Characters of one of them, as JSON. */
+const MAX_REGISTRATION_CHARS = 65_536
 /** Headers of a request that cross to the process. */
 const HEADERS = ['accept', 'accept-language', 'content-type', 'last-event-id', 'user-agent']
 const SqlValue = v.custom<Value>(
@@ -35,10 +39,11 @@ const Batch = v.object({ statements: v.array(v.object({ sql: v.string(), values:
 const HookCall = v.object({ id: v.string(), payload: v.unknown() })
 const ToolCall = v.object({ name: v.string(), args: v.unknown(), call: v.looseObject({ callId: v.string() }) })
 const MethodCall = v.object({ method: v.string(), args: v.array(v.unknown()) })
+const Label = v.pipe(v.string(), v.maxLength(256))
 const Measure = v.object({
   key: v.string(),
   value: v.number(),
-  labels: v.optional(v.record(v.string(), v.string())),
+  labels: v.optional(v.record(Label, Label)),
 })
 /** Does for the process of a plugin what it asks for, with the context of the plugin: permissions are checked there. */
 export class Bridge {
@@ -90,6 +95,10 @@ export class Bridge {
   #register(registration: Registration): void {
     const { key } = registration
     if (this.#registered.has(key)) return
+    if (this.#registered.size >= MAX_REGISTRATIONS)
+      throw new Refusal('payload_too_large', `More than ${MAX_REGISTRATIONS} routes, tools and metrics are not kept`)
+    if (JSON.stringify(registration).length > MAX_REGISTRATION_CHARS)
+      throw new Refusal('payload_too_large', `${key} has more than ${MAX_REGISTRATION_CHARS} characters`)
     this.#registered.set(key, this.#add(registration) ?? true)
   }
 

@@ -91,15 +91,14 @@ export class Peer {
     const controller = new AbortController()
     let streams = 0
     const release = (): void => {
-      if (--streams < 0) this.#running.delete(id)
+      if (--streams < 0 && this.#running.get(id) === controller) this.#running.delete(id)
     }
     const open = (stream: AsyncIterable<unknown>): number => {
       streams++
       return this.#open(stream, release)
     }
     try {
-      if (this.#running.size >= MAX_CALLS)
-        throw new Refusal('rate_limit', `More than ${MAX_CALLS} calls at once are not taken`)
+      this.#admit(id)
       this.#running.set(id, controller)
       const input = decode(encoded, (stream) => this.#read(stream, controller.signal, () => undefined))
       const value = await this.#answer(method, input, controller.signal)
@@ -109,6 +108,13 @@ export class Peer {
     } finally {
       release()
     }
+  }
+
+  #admit(id: number): void {
+    if (this.#running.size >= MAX_CALLS)
+      throw new Refusal('rate_limit', `More than ${MAX_CALLS} calls at once are not taken`)
+    // The limit counts ids.
+    if (this.#running.has(id)) throw new Refusal('conflict', `A call with the id ${id} is running already`)
   }
 
   async #answer(method: string, input: unknown, signal: AbortSignal): Promise<unknown> {

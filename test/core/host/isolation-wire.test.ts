@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { Bridge } from '../../../core/host/isolation/bridge.ts'
+import type { Context } from '../../../core/host/isolation/bridge.ts'
 import { Peer } from '../../../core/host/isolation/peer.ts'
 import { decode, encode } from '../../../core/host/isolation/wire.ts'
 
@@ -106,4 +108,31 @@ describe('an end of the channel', () => {
     expect(reasons.filter((one) => one.includes('closed'))).toHaveLength(1024)
     await expect(here.call('echo', 1)).rejects.toThrow('closed')
   })
+  it('counts calls with the id of a running one, too', async () => {
+    const { here, there } = pair()
+    const waiting = here.call('wait', 1)
+    const forged = here.call('echo', 2)
+    // The second call, sent with the id of the first.
+    there.receive({ id: 1, method: 'echo', input: 'forged' })
+    await expect(waiting).rejects.toThrow('is running already')
+    expect(await forged).toBe(2)
+    here.close(new Error('closed'))
+    there.close(new Error('closed'))
+  })
+})
+
+it('what a process registers is limited in number and in size', async () => {
+  const registered: string[] = []
+  const metrics = { counter: (name: string) => void registered.push(name) }
+  const bridge = new Bridge({ metrics } as unknown as Context, { call: () => Promise.resolve(), hookMs: () => 1 })
+  const register = (name: string, help: string) => {
+    const input = { kind: 'metric', key: `metric ${name}`, type: 'counter', name, help }
+    return bridge.handle('register', input, new AbortController().signal)
+  }
+  await expect(register('svc_long_total', 'x'.repeat(100_000))).rejects.toThrow('more than 65536')
+  for (let at = 0; at < 1000; at++) await register(`svc_a${at}_total`, 'A.')
+  await expect(register('svc_one_total', 'A.')).rejects.toThrow('More than 1000')
+  // A process that was started again registers the same once more.
+  await register('svc_a0_total', 'A.')
+  expect(registered).toHaveLength(1000)
 })

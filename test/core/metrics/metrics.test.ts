@@ -68,3 +68,24 @@ test('requests are counted by method and status', async () => {
     'svc_http_requests_total{method="GET",status="200"} 1\nsvc_http_requests_total{method="PUT",status="404"} 1\n',
   )
 })
+
+test('labels that somebody else chooses fill no memory', () => {
+  const registry = new MetricRegistry()
+  const metrics = registry.forPlugin(new Scope('x'))
+  const counter = metrics.counter('svc_a_total', 'A.')
+  const gauge = metrics.gauge('svc_b', 'B.')
+  const histogram = metrics.histogram('svc_c', 'C.', [1])
+  for (let at = 0; at < 2100; at++) {
+    const labels = { user: String(at) }
+    counter.add(1, labels)
+    gauge.set(at, labels)
+    histogram.observe(at, labels)
+  }
+  counter.add(1, { user: '0' })
+  const lines = registry.render().split('\n')
+  expect(lines).toContain('svc_a_total{user="0"} 2')
+  expect(lines).toContain('svc_a_total{otel_metric_overflow="true"} 100')
+  expect(lines).toContain('svc_b{otel_metric_overflow="true"} 2099')
+  expect(lines).toContain('svc_c_count{otel_metric_overflow="true"} 100')
+  expect(lines.filter((line) => line.startsWith('svc_a_total{'))).toHaveLength(2001)
+})
