@@ -187,12 +187,16 @@ async function rollback(client: Client, reason: unknown): Promise<void> {
 }
 
 const changesOf = ({ changes }: Changes): Changes => ({ changes })
+/** PostgreSQL refuses texts with this character, which anybody can put into a message. */
+function withoutZeros(value: Value): Value {
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+}
 async function ask(
   client: Client,
   text: string,
   values: readonly Value[],
 ): Promise<{ readonly changes: number; readonly rows: readonly Row[] }> {
-  const answer = await client.query(text, values)
+  const answer = await client.query(text, values.map(withoutZeros))
   return { changes: answer.rowCount ?? answer.affectedRows ?? 0, rows: toNumbers(answer) }
 }
 

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000
 const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
 /** The end of the queue of commands that are answered at once. */
-const URGENT = '\u0000command'
+const URGENT = ' command'
 
 /** What became of a message that somebody worked on. */
 export type Handled =
@@ -281,5 +281,6 @@ export function conversationKey(
   { chat, threadId }: Pick<InboundMessage, 'chat' | 'threadId'>,
 ): string {
   const thread = withDefaults(account.settings).threading ? (threadId ?? '') : ''
-  return [account.channel, account.id, chat.id, thread].join('\u0000')
+  // As JSON, in which no part can pass for two; PostgreSQL stores no zero bytes.
+  return JSON.stringify([account.channel, account.id, chat.id, thread])
 }

@@ -11,6 +11,7 @@ import { InboxStore } from '../../../plugins/channels/inbox/store.ts'
 import { migrations } from '../../../plugins/channels/migrations.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { open } from '../../core/storage/engines.ts'
+import type { EngineName } from '../../core/storage/engines.ts'
 import { ChatPlatform } from './chat-platform.ts'
 
 // An inbox on a database and a clock of the test.
@@ -42,8 +43,8 @@ export const message = (id: string): InboundMessage => ({
 })
 export const noStatements = { audit: { entry: () => ({ sql: 'SELECT 1', values: [] }) }, giveUp: async () => [] }
 
-export async function openTables(): Promise<PluginDatabase> {
-  const { database } = await open('sqlite')
+export async function openTables(engine: EngineName = 'sqlite'): Promise<PluginDatabase> {
+  const { database } = await open(engine)
   await database.migrate('channels', migrations)
   return database.sql
 }
