@@ -78,7 +78,7 @@ function words(line: CompletedCommand): string {
   ].join(' ')
 }
 /**
- * Joins the typed words to a command: the first word, and the second one below a group. Bash and zsh understand it; the
+ * Joins the typed words to a command: the first word, and each further one below a group. Bash and zsh understand it; the
  * name `path` is taken in zsh.
  */
 function readCommand(lines: readonly CompletedCommand[], all: string): string {
@@ -87,7 +87,9 @@ function readCommand(lines: readonly CompletedCommand[], all: string): string {
     [[ $word == -* ]] && continue
     case "$typed" in
       '') typed="$word" ;;
-      ${groupsOf(lines).join('|')}) typed="$typed $word" ;;
+      ${groupsOf(lines)
+        .map((group) => `'${group}'`)
+        .join('|')}) typed="$typed $word" ;;
     esac
   done`
 }
@@ -142,28 +144,25 @@ function renderFish(lines: readonly CompletedCommand[]): string {
   }
   const out = ['# completion of svc for fish', 'complete -c svc -f']
   for (const line of lines) {
-    const [parent, name] = line.path.length === 1 ? [undefined, line.path[0]] : [line.path[0], line.path[1]]
-    const when =
-      parent === undefined
-        ? '__fish_use_subcommand'
-        : `__fish_seen_subcommand_from ${parent}; and not __fish_seen_subcommand_from ${siblings(lines, parent)}`
-    out.push(`complete -c svc -n ${quote(when)} -a ${quote(name ?? '')} -d ${quote(line.summary)}`)
-    if (line.values.length > 0)
-      out.push(`complete -c svc -n ${quote(`__fish_seen_subcommand_from ${name}`)} -a ${quote(line.values.join(' '))}`)
-    const inside =
-      parent === undefined
-        ? `__fish_seen_subcommand_from ${name}`
-        : `__fish_seen_subcommand_from ${parent}; and __fish_seen_subcommand_from ${name}`
+    const name = line.path.at(-1) ?? ''
+    const parents = line.path.slice(0, -1)
+    const below = [...parents.map(seen), `not ${seen(siblings(lines, parents))}`].join('; and ')
+    const when = parents.length === 0 ? '__fish_use_subcommand' : below
+    const inside = line.path.map(seen).join('; and ')
+    out.push(`complete -c svc -n ${quote(when)} -a ${quote(name)} -d ${quote(line.summary)}`)
+    if (line.values.length > 0) out.push(`complete -c svc -n ${quote(inside)} -a ${quote(line.values.join(' '))}`)
     for (const flag of line.flags) {
       out.push(`complete -c svc -n ${quote(inside)} -l ${flag.name}${valueOf(flag)} -d ${quote(flag.description)}`)
     }
   }
   return out.join('\n')
 }
-function siblings(lines: readonly CompletedCommand[], parent: string): string {
+const seen = (words: string): string => `__fish_seen_subcommand_from ${words}`
+/** The commands of a group. */
+function siblings(lines: readonly CompletedCommand[], group: readonly string[]): string {
   return lines
-    .filter((line) => line.path.length === 2 && line.path[0] === parent)
-    .map((line) => line.path[1])
+    .filter(({ path }) => path.length === group.length + 1 && group.every((word, index) => path[index] === word))
+    .map(({ path }) => path.at(-1))
     .join(' ')
 }
 function groupsOf(lines: readonly CompletedCommand[]): string[] {

@@ -13,6 +13,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.crash_window_secs': when,
   'plugins.worker_memory_mb': part,
   'plugins.worker_hang_ms': when,
+  'plugins.worker_hook_ms': when,
   'plugins.worker_restart_ms': pause,
   'plugins.watch_ms': when,
   'plugins.revert_failures': when,
@@ -140,6 +141,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.channels.attachment_max_bytes': [
     'test/plugins/channels/limits.test.ts',
     'files beyond max_attachments and attachment_max_bytes are named, and not read',
+  ],
+  'plugins.worker_message_bytes': [
+    'test/core/process/message-pipe.test.ts',
+    'ends with %s, and reads nothing after it',
   ],
   'plugins.channels.format_chars': [
     'test/plugins/channels/text.test.ts',

@@ -107,6 +107,9 @@ describe('completion', () => {
     expect(await complete('svc', 'start', '--log')).toEqual(['--log-level', '--log-format'])
     expect(await complete('svc', 'agent', '--json', 'kill', '--u')).toEqual(['--url'])
     expect(await complete('svc', 'models', '--tier', 'f')).toEqual(['frontier', 'fast'])
+    expect(await complete('svc', 'channels', 'b')).toEqual(['bindings'])
+    expect(await complete('svc', 'channels', 'bindings', 'a')).toEqual(['add'])
+    expect(await complete('svc', 'channels', 'bindings', 'add', '--gui')).toEqual(['--guild'])
     expect(await complete('svc', 'completion', '')).toEqual(['bash', 'zsh', 'fish', '--help'])
   })
   it('leaves the variable alone that zsh ties to PATH, and completes with the first tab after it was loaded', async () => {
@@ -118,6 +121,14 @@ describe('completion', () => {
     const { code, stdout } = await runHere(['completion', shell])
     expect(code).toBe(0)
     for (const word of ['start', 'spawn', 'log-format']) expect(stdout).toContain(word)
+  })
+  it('completes below a group of a group in fish', async () => {
+    const { stdout } = await runHere(['completion', 'fish'])
+    const seen = (words: string): string => `__fish_seen_subcommand_from ${words}`
+    expect(stdout).toContain(
+      `-n '${seen('channels')}; and ${seen('bindings')}; and not ${seen('list add remove')}' -a 'remove'`,
+    )
+    expect(stdout).toContain(`-n '${seen('channels')}; and ${seen('bindings')}; and ${seen('add')}' -l guild`)
   })
   it('knows no other shell', async () => {
     expect(await runHere(['completion', 'powershell'])).toMatchObject({

@@ -80,7 +80,7 @@ it.each([
   await svc('new', 'lake', '--kind', kind, '--path', work)
   const { code, stdout } = await svc('doctor', join(work, name))
   expect([code, stdout]).toEqual([0, expect.stringContaining(permission)])
-  expect(stdout).toMatch(/isolation +ok +in the daemon only: .*requires/)
+  expect(stdout).toMatch(/isolation +ok +it can run in a process of its own/)
 })
 
 it('does not install for somebody who has neither a key nor a proof', async () => {

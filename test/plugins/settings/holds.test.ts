@@ -99,6 +99,8 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'plugins.crash_window_secs': ({ app }) => app.settings().crashes.windowMs / 1000,
   'plugins.worker_memory_mb': ({ app }) => app.settings().isolation.memoryMb,
   'plugins.worker_hang_ms': ({ app }) => app.settings().isolation.hangMs,
+  'plugins.worker_message_bytes': ({ app }) => app.settings().isolation.maxMessageBytes,
+  'plugins.worker_hook_ms': ({ app }) => app.settings().isolation.hookMs,
   'plugins.worker_restart_ms': ({ app }) => app.settings().isolation.maxRestartMs,
   'plugins.retire_ms': ({ app }) => app.settings().retirement.retireMs,
   'plugins.retired_copies': ({ app }) => app.settings().retirement.maxCopies,
