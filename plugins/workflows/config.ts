@@ -8,6 +8,7 @@ export const Settings = fileOnly(
   'bounds what workflows store and how much they make agents work',
   v.object({
     max_workflows: integer('Workflows that can be defined.', 1_000, 1, 100_000),
+    kept_revisions: integer('Revisions of a workflow that are kept, the newest.', 20, 1, 1_000),
     max_steps: integer('Steps of a workflow.', 100, 1, 1_000),
     max_prompt_chars: integer('Characters of the prompt of a step as it is defined.', 50_000, 100, 1_000_000),
     max_file_bytes: integer('Bytes of a file in the folder of workflows.', 1_000_000, 1_000, 100_000_000),

@@ -70,6 +70,4 @@ export interface Definitions {
   find(id: string): Promise<Workflow | undefined>
   /** The only workflow of this name. Throws `conflict` when there are several. */
   findByName(name: string): Promise<Workflow | undefined>
-  /** As it was when a run began, also after the workflow was changed or deleted. */
-  findRevision(id: string, revision: number): Promise<Workflow | undefined>
 }

@@ -78,8 +78,8 @@ function describeOther(step: Step, { steps }: DryRunDeps): Partial<DryRunStep> {
   return { text, needs_approval: needsApproval, most_calls: step.mode === 'loop' ? step.maxIterations : 1 }
 }
 
-function variablesOf({ prompt, type, with: settings }: Step): string[] {
-  const texts = type === 'agent' ? [prompt] : [...textsIn(settings)]
+function variablesOf({ prompt, with: settings }: Step): string[] {
+  const texts = [prompt, ...textsIn(settings)]
   return [...new Set(texts.flatMap((text) => findPlaceholders(text).map(({ name }) => name)))]
 }
 

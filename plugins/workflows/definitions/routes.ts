@@ -8,6 +8,7 @@ import {
   ImportAnswer,
   ImportBody,
   NewWorkflow,
+  RevisionQuery,
   WorkflowChange,
   WorkflowItem,
   WorkflowParams,
@@ -162,11 +163,15 @@ function readRoute(definitions: Open): AnyRoute {
     effect: 'read',
     cost: 2,
     params: WorkflowParams,
+    query: RevisionQuery,
     returns: WorkflowView,
     errors: ['workflow_not_found'],
     example: { returns: exampleView },
-    async handle({ params }) {
-      return toView(await (await definitions()).require(params.id))
+    async handle({ params, query: { revision } }) {
+      const found = await (
+        await definitions()
+      ).require(params.id, revision === undefined ? undefined : Number(revision))
+      return toView(found)
     },
   })
 }

@@ -70,6 +70,11 @@ export type WorkflowChange = v.InferOutput<typeof WorkflowChange>
 
 export const WorkflowParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid workflow ID')) })
 
+const digits = v.pipe(v.string(), v.regex(/^[1-9]\d{0,8}$/, 'Expected the number of a revision'))
+export const RevisionQuery = v.object({
+  revision: v.optional(v.pipe(digits, v.description('As it was then; the newest when absent.'))),
+})
+
 export const WorkflowItem = v.object({
   id: v.string(),
   name: v.string(),

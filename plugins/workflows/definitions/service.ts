@@ -51,14 +51,15 @@ export class WorkflowDefinitions implements Definitions {
       throw new Refusal('conflict', `Several workflows have the name "${name}": use the id of one`)
     return id === undefined ? undefined : this.#store.find(id)
   }
-  findRevision(id: string, revision: number): Promise<Workflow | undefined> {
-    return this.#store.findRevision(id, revision)
-  }
-  /** Throws `workflow_not_found`. */
-  async require(id: string): Promise<Workflow> {
+  /** As it is, or as it was in one of the revisions that are kept. Throws `workflow_not_found`. */
+  async require(id: string, revision?: number): Promise<Workflow> {
     const found = await this.#store.find(id)
     if (!found) throw new Refusal('workflow_not_found', `There is no workflow ${id}`)
-    return found
+    if (revision === undefined) return found
+    const then = await this.#store.findRevision(id, revision)
+    if (then) return then
+    const message = `There is no revision ${revision} of it; plugins.workflows.kept_revisions are kept`
+    throw new Refusal('workflow_not_found', message)
   }
   /** By id, or by its name when no other has it. Throws `workflow_not_found` with the nearest name, and `conflict`. */
   async resolve(idOrName: string): Promise<Workflow> {
@@ -84,7 +85,7 @@ export class WorkflowDefinitions implements Definitions {
       const now = new Date().toISOString()
       const workflow: Workflow = {
         id,
-        revision: (await this.#store.lastRevision(id)) + 1,
+        revision: 1,
         name: body.name ?? 'unnamed',
         description: body.description ?? '',
         steps,
@@ -149,14 +150,19 @@ export class WorkflowDefinitions implements Definitions {
     return this.#changes.run(() => this.#remove(workflow))
   }
   async #remove({ id, name }: Workflow): Promise<void> {
-    await this.#commit([this.#store.remove(id)], { id, name, change: 'deleted' }, `workflow ${id} "${name}" deleted`)
+    await this.#commit(this.#store.remove(id), { id, name, change: 'deleted' }, `workflow ${id} "${name}" deleted`)
   }
 
   async #write(workflow: Workflow, change: 'created' | 'updated', before?: Workflow): Promise<void> {
     const { id, name, steps } = workflow
     const details = `workflow ${id} "${name}" ${change}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`
     const audited = before && { before: contentOf(before), after: contentOf(workflow) }
-    await this.#commit(this.#store.write(workflow), { id, name, change }, details, audited)
+    await this.#commit(
+      this.#store.write(workflow, this.#deps.config.kept_revisions),
+      { id, name, change },
+      details,
+      audited,
+    )
   }
   async #commit(
     statements: readonly Statement[],

@@ -27,12 +27,6 @@ export class DefinitionStore {
       await this.#db.one`SELECT workflow FROM workflows_revision WHERE workflow_id = ${id} AND revision = ${revision}`,
     )
   }
-  /** The highest number that was ever used, also by a workflow that is gone. */
-  async lastRevision(id: string): Promise<number> {
-    const row = await this.#db.one`SELECT COALESCE(MAX(revision), 0) AS n FROM workflows_revision
-      WHERE workflow_id = ${id}`
-    return v.parse(Count, row).n
-  }
   /** Oldest first. */
   async list(): Promise<readonly StoredItem[]> {
     const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, created_at, updated_at
@@ -44,9 +38,11 @@ export class DefinitionStore {
   }
 
   /** Fails when this revision exists: somebody else changed the workflow. */
-  write(workflow: Workflow): readonly Statement[] {
+  write(workflow: Workflow, keptRevisions: number): readonly Statement[] {
     const { id, revision, name, description, file = null, madeBy = null, createdAt, updatedAt } = workflow
     return [
+      this.#db.sql`DELETE FROM workflows_revision
+        WHERE workflow_id = ${id} AND revision <= ${revision - keptRevisions}`,
       this.#db.sql`INSERT INTO workflows_revision (workflow_id, revision, workflow, created_at)
         VALUES (${id}, ${revision}, ${JSON.stringify(workflow)}, ${updatedAt})`,
       this.#db.sql`INSERT INTO workflows_definition
@@ -58,9 +54,12 @@ export class DefinitionStore {
           updated_at = excluded.updated_at`,
     ]
   }
-  /** Its revisions stay: a run may go on. */
-  remove(id: string): Statement {
-    return this.#db.sql`DELETE FROM workflows_definition WHERE id = ${id}`
+  /** A run that goes on has a copy. */
+  remove(id: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM workflows_definition WHERE id = ${id}`,
+      this.#db.sql`DELETE FROM workflows_revision WHERE workflow_id = ${id}`,
+    ]
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

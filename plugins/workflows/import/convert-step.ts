@@ -47,19 +47,15 @@ function convertErrorMode({ error_mode: mode }: Fields, name: string, warnings: 
   })
 }
 
-function convertMode({ mode, prompt, prompt_template: template }: Fields, name: string): Fields {
+function convertMode({ mode }: Fields, name: string): Fields {
   if (typeof mode === 'string') return { mode: mode.toLowerCase() }
   if (!isObject(mode)) return {}
   const [[kind, value] = ['', undefined]] = Object.entries(mode)
   const settings = isObject(value) ? value : {}
   if (kind === 'wait') return { mode: 'sequential', type: 'wait', with: { seconds: settings.duration_secs } }
   if (kind === 'approval') {
-    const text = prompt ?? template
-    return {
-      mode: 'sequential',
-      type: 'approval',
-      with: omitUndefined({ message: text, timeout_secs: settings.timeout_secs }),
-    }
+    const timeout = omitUndefined({ timeout_secs: settings.timeout_secs })
+    return { mode: 'sequential', type: 'approval', with: timeout }
   }
   if (kind !== 'conditional' && kind !== 'loop')
     throw new Refusal(

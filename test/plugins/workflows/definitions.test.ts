@@ -11,7 +11,11 @@ beforeAll(async () => {
     plugin: new URL('../../../plugins/workflows/', import.meta.url),
     builtIns: [...turnPlugins, 'queue', 'approvals'],
     database: 'file',
-    config: { plugins: { workflows: { max_steps: 6, max_iterations: 10, max_prompt_chars: 200, max_workflows: 40 } } },
+    config: {
+      plugins: {
+        workflows: { max_steps: 6, max_iterations: 10, max_prompt_chars: 200, max_workflows: 40, kept_revisions: 2 },
+      },
+    },
   })
   writer = await test.spawn('writer')
   await test.spawn('editor')
@@ -57,6 +61,9 @@ describe('a workflow', () => {
     expect((await put({ steps: [step({ agent_name: 'writr' })] })).status).toBe(400)
     await put(await read(id))
     expect(await read(id)).toMatchObject({ revision: 3, created_at: first.created_at })
+    expect(await read(`${id}?revision=2`)).toMatchObject({ revision: 2, name: 'renamed', steps })
+    for (const revision of [1, 4])
+      expect((await test.request('GET', `/api/workflows/${id}?revision=${revision}`)).status).toBe(404)
 
     const removed = await test.request('DELETE', `/api/workflows/${id}`)
     expect([removed.status, removed.body]).toEqual([200, { status: 'removed', workflow_id: id }])
