@@ -6,6 +6,7 @@ import type { Router } from '../routing/router.ts'
 import { readCode } from './pairing.ts'
 import type { Pairing } from './pairing.ts'
 import { withDefaults } from './defaults.ts'
+import { MentionPatterns } from './mention-patterns.ts'
 import { standingOf } from './people.ts'
 import type { Standing } from './people.ts'
 import { RecentIds } from './recent-ids.ts'
@@ -40,7 +41,7 @@ export class AdmissionControl {
   readonly #deps: AdmissionDeps
   readonly #recent = new RecentIds()
   readonly #rates: SlidingWindow
-  readonly #patterns = new WeakMap<Account['settings'], readonly RegExp[]>()
+  readonly #patterns = new MentionPatterns()
   constructor(deps: AdmissionDeps) {
     this.#deps = deps
     this.#rates = new SlidingWindow(deps.now)
@@ -104,18 +105,8 @@ export class AdmissionControl {
     return undefined
   }
   async #isMeant(account: Account, message: InboundMessage, standing: Standing): Promise<boolean> {
-    return this.#isMentioned(account, message) || this.#deps.router.isFollowed(account, message, standing)
-  }
-  #isMentioned({ settings }: Account, { mentionsBot, text }: InboundMessage): boolean {
-    if (mentionsBot) return true
-    if (settings.mention_patterns.length === 0) return false
-    let patterns = this.#patterns.get(settings)
-    if (!patterns) {
-      patterns = settings.mention_patterns.map((pattern) => new RegExp(pattern, 'iu'))
-      this.#patterns.set(settings, patterns)
-    }
-    const start = text.slice(0, 1_000)
-    return patterns.some((pattern) => pattern.test(start))
+    if (message.mentionsBot || (await this.#patterns.match(account.settings, message.text))) return true
+    return this.#deps.router.isFollowed(account, message, standing)
   }
 
   #checkLimits(account: Account, message: InboundMessage): Admission | undefined {

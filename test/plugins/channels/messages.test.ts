@@ -33,7 +33,7 @@ beforeAll(async () => {
           allowed_users: ['ada', '@grace', 'bob'],
           operators: ['olga'],
           rate_limit_per_user: 1000,
-          mention_patterns: ['^helper\\b'],
+          mention_patterns: ['^helper\\b', '^(a+)+$', '(?<=hey )helper'],
         },
       },
       plugins: {
@@ -92,6 +92,15 @@ describe('a message', () => {
     await write('two', { id: 'guessed', mentionsBot: true, ...from('ada') })
     await write('three', { id: 'guessed', mentionsBot: true, ...from('bob') })
     expect(await texts(2)).toEqual(['to Ada', 'to Bob'])
+  })
+
+  it('is matched with patterns in no time, whatever its text', async () => {
+    const { write, texts } = newChat('group')
+    test.model.answer('first', 'second')
+    await write(`${'a'.repeat(900)}!`, from('ada'))
+    await write('helper, are you there?', from('ada'))
+    await write('oh, hey helper', from('ada'))
+    expect(await texts(2)).toEqual(['first', 'second'])
   })
 
   it('is answered in the order of its chat, beside those of other chats', async () => {
