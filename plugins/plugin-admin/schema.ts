@@ -107,6 +107,7 @@ export const InstallAnswer = v.object({
   permissions: names,
   added_permissions: names,
   dependencies: names,
+  deprecated: v.pipe(v.nullable(v.string()), v.description('What the registry says of a version that is deprecated.')),
 })
 
 const pluginName = v.pipe(

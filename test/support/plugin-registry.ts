@@ -8,19 +8,21 @@ import { Header } from 'tar'
 export interface TarEntry {
   readonly path: string
   readonly text?: string
-  readonly type?: 'File' | 'SymbolicLink' | 'Link' | 'CharacterDevice' | 'Directory'
+  readonly type?: 'File' | 'SymbolicLink' | 'Link' | 'CharacterDevice' | 'Directory' | 'SparseFile'
   readonly linkpath?: string
+  /** What its header says, in place of the size of the text. */
+  readonly size?: number
 }
 
 /** A .tgz of these entries, without any check of them. */
 export function packEntries(entries: readonly TarEntry[]): Buffer {
-  const blocks = entries.flatMap(({ path, text = '', type = 'File', linkpath }) => {
+  const blocks = entries.flatMap(({ path, text = '', type = 'File', linkpath, size }) => {
     const content = Buffer.from(text)
     const head = Buffer.alloc(512)
     new Header({
       path,
       mode: 0o644,
-      size: content.length,
+      size: size ?? content.length,
       type,
       mtime: new Date(0),
       ...(linkpath === undefined ? {} : { linkpath }),
@@ -40,6 +42,8 @@ export interface FakeRegistry extends AsyncDisposable {
   readonly url: string
   /** Paths that were asked for. */
   readonly requests: string[]
+  /** Answers for this path with a redirect. */
+  redirect(path: string, to: string): void
   /** `integrity` replaces the right hash; `null` leaves it out. */
   publish(
     name: string,
@@ -58,10 +62,13 @@ export interface FakeRegistry extends AsyncDisposable {
 export async function startRegistry(): Promise<FakeRegistry> {
   const packages = new Map<string, Map<string, object>>()
   const archives = new Map<string, Buffer>()
+  const redirects = new Map<string, string>()
   const requests: string[] = []
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '/')
     requests.push(path)
+    const location = redirects.get(path)
+    if (location !== undefined) return void response.writeHead(302, { location }).end()
     const archive = archives.get(path)
     if (archive) return void response.end(archive)
     const answer = path.startsWith('/-/v1/search') ? searchAnswer(packages) : document(packages, path.slice(1))
@@ -73,6 +80,7 @@ export async function startRegistry(): Promise<FakeRegistry> {
   return {
     url,
     requests,
+    redirect: (path, to) => void redirects.set(path, to),
     publish(name, version, archive, { integrity = sha512(archive), dependencies = {}, more = {} } = {}) {
       const path = `/${name}/-/${name.replace(/^.*\//, '')}-${version}.tgz`
       archives.set(path, archive)

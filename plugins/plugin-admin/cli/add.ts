@@ -30,6 +30,7 @@ const Answer = v.looseObject({
   permissions: v.array(v.string()),
   added_permissions: v.array(v.string()),
   dependencies: v.array(v.string()),
+  deprecated: v.nullish(v.string()),
 })
 type Answer = v.InferOutput<typeof Answer>
 const INSTALL_TIMEOUT_MS = 600_000
@@ -116,7 +117,7 @@ async function confirm(found: Answer, isJson: boolean): Promise<void> {
 }
 
 function describe(found: Answer): string {
-  const { added_permissions: added, permissions, dependencies } = found
+  const { added_permissions: added, permissions, dependencies, deprecated } = found
   return renderFacts([
     ['plugin', `${found.name} ${found.version}`],
     ['from', found.source],
@@ -125,5 +126,6 @@ function describe(found: Answer): string {
     ['may use', permissions.join(', ') || 'nothing'],
     ['not accepted yet', added.join(', ') || 'nothing'],
     ['dependencies', dependencies.join(', ') || 'none'],
+    ...(deprecated == null ? [] : [['deprecated', deprecated] as const]),
   ])
 }

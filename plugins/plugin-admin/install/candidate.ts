@@ -15,6 +15,7 @@ export interface Inspected {
   readonly hash: string
   readonly signedBy: string | undefined
   readonly dependencies: readonly string[]
+  readonly deprecated: string | undefined
 }
 /** The same, compared with what is installed. */
 export interface Candidate extends Inspected {
@@ -28,7 +29,7 @@ export function toAnswer(
   plugins: string,
   installed: boolean,
 ): v.InferOutput<typeof InstallAnswer> {
-  const { inspection, source, hash, signedBy, isUpdate, added, dependencies } = candidate
+  const { inspection, source, hash, signedBy, isUpdate, added, dependencies, deprecated } = candidate
   return {
     installed,
     status: installed ? (isUpdate ? 'updated' : 'installed') : 'checked',
@@ -42,6 +43,7 @@ export function toAnswer(
     permissions: [...inspection.permissions],
     added_permissions: [...added],
     dependencies: [...dependencies],
+    deprecated: deprecated ?? null,
   }
 }
 

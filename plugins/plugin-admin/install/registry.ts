@@ -51,6 +51,8 @@ export interface RegistryPackage {
   readonly integrity: string
   readonly tarball: string
   readonly dependencies: Readonly<Record<string, string>>
+  /** What the registry says of a version that should not be used any more. */
+  readonly deprecated?: string
 }
 export interface FoundPackage {
   readonly name: string
@@ -64,6 +66,7 @@ const ACCEPT = 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=
 const KEYWORD = 'svc-plugin'
 /** The largest page that registries answer with is 250. */
 const MAX_RESULTS = 100
+const MAX_DEPRECATION_CHARS = 500
 
 /** Reads packages of an npm registry. Every archive is checked against the hash that the registry names for it. */
 export class Registry {
@@ -149,13 +152,21 @@ export class Registry {
 }
 
 function toPackage(name: string, version: string, found: unknown): RegistryPackage {
-  const { dist, dependencies } = parseAnswer(Version, found, `${name}@${version}`)
+  const { dist, dependencies, deprecated } = parseAnswer(Version, found, `${name}@${version}`)
   if (dist.integrity === undefined)
     throw new Refusal(
       'invalid_request',
       `The registry names no sha512 hash of ${name}@${version}: it cannot be checked`,
     )
-  return { name, version, integrity: dist.integrity, tarball: dist.tarball, dependencies }
+  const isDeprecated = typeof deprecated === 'string' && deprecated !== ''
+  return {
+    name,
+    version,
+    integrity: dist.integrity,
+    tarball: dist.tarball,
+    dependencies,
+    ...(isDeprecated && { deprecated: deprecated.slice(0, MAX_DEPRECATION_CHARS) }),
+  }
 }
 
 function parseJson(text: string, url: string): unknown {

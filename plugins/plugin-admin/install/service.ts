@@ -146,11 +146,11 @@ export class Installer {
     )
   }
 
-  async #inspect({ folder, hash, signedBy }: Staging): Promise<Omit<Inspected, 'source'>> {
+  async #inspect({ folder, hash, signedBy, deprecated }: Staging): Promise<Omit<Inspected, 'source'>> {
     const { settings } = this.#deps
     const dependencies = await installDependencies(folder, this.#registry(), settings, await sizeOf(folder))
     const inspection = await inspectPlugin(folder, settings)
-    return { inspection, hash, signedBy, dependencies }
+    return { inspection, hash, signedBy, dependencies, deprecated }
   }
 
   #check(inspected: Inspected, { update }: InstallRequest): Candidate {

@@ -29,6 +29,8 @@ export class Staging implements AsyncDisposable {
   hash = ''
   /** The trusted key that signed the archive. */
   signedBy: string | undefined
+  /** Why the registry says that this version should not be used. */
+  deprecated: string | undefined
 
   private constructor(folder: string) {
     this.folder = folder
@@ -51,7 +53,8 @@ export class Staging implements AsyncDisposable {
         throw new Refusal('invalid_request', `The folder has the hash ${this.hash}, not ${request.hash}`)
       return
     }
-    const bytes = await readArchive(source, deps)
+    const { bytes, deprecated } = await readArchive(source, deps)
+    this.deprecated = deprecated
     if (request.hash !== undefined) verifyIntegrity(bytes, request.hash, 'The archive')
     if (request.signature === undefined) refuseUnsigned(request, settings, 'send it as signature')
     else this.signedBy = verifySignature(bytes, request.signature, settings.trusted_keys)
@@ -76,20 +79,25 @@ function refuseUnsigned({ signature }: InstallRequest, settings: Settings, advic
     throw new Refusal('forbidden', `plugins.plugin-admin.require_signature asks for a signature: ${advice}`)
 }
 
-async function readArchive(source: Source, { fetch, settings }: StagingDeps): Promise<Uint8Array> {
+interface FetchedArchive {
+  readonly bytes: Uint8Array
+  readonly deprecated?: string | undefined
+}
+async function readArchive(source: Source, { fetch, settings }: StagingDeps): Promise<FetchedArchive> {
   const maxBytes = settings.max_archive_bytes
   if (source.kind === 'registry') {
     const registry = new Registry(fetch, settings)
-    return await registry.download(await registry.resolve(source.name, source.range))
+    const found = await registry.resolve(source.name, source.range)
+    return { bytes: await registry.download(found), deprecated: found.deprecated }
   }
   if (source.kind === 'url' || source.kind === 'git')
-    return await orUnavailable((await fetchFrom(fetch, source.url, { maxBytes })).bytes())
+    return { bytes: await orUnavailable((await fetchFrom(fetch, source.url, { maxBytes })).bytes()) }
   const { path } = source as { readonly path: string }
   const facts = await stat(path).catch(() => undefined /* told apart below */)
   if (!facts?.isFile()) throw new Refusal('not_found', `${path} does not exist on the machine of the daemon`)
   if (facts.size > maxBytes)
     throw new Refusal('payload_too_large', `${path} is larger than max_archive_bytes (${maxBytes})`)
-  return await readFile(path)
+  return { bytes: await readFile(path) }
 }
 
 /** Links are refused: what they name would be another file once the folder is copied. */

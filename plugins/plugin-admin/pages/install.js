@@ -64,6 +64,7 @@ function describe(found) {
       ['hash', found.hash],
       ['signed by', found.signed_by ?? 'nobody'],
       ['dependencies', found.dependencies.join(', ') || 'none'],
+      ...(found.deprecated ? [['deprecated', found.deprecated]] : []),
     ]),
   )
   const added = new Set(found.added_permissions)

@@ -1,6 +1,6 @@
 import { element, facts } from '../../kit/kit.js'
 
-const KINDS = ['routes', 'sockets', 'tools', 'hooks', 'jobs', 'pages', 'metrics']
+const KINDS = ['routes', 'sockets', 'tools', 'hooks', 'jobs', 'channels', 'providers', 'pages', 'metrics']
 const ACCESS = {
   unrestricted: ['unrestricted', 'It may use everything: it was put into the folder of plugins and declares nothing'],
   declared: ['declared permissions', 'It may use what it declares, and nothing else'],

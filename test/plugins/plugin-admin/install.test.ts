@@ -154,12 +154,33 @@ describe('a plugin is installed', () => {
   })
 })
 
+it('a deprecated version is installed, and the registry is quoted', async () => {
+  const { registry } = stage
+  registry.publish('aged', '1.0.0', pack(greeter('aged')), { more: { deprecated: 'use svc-greeter' } })
+  expect((await stage.install({ name: 'aged' })).body).toMatchObject({
+    version: '1.0.0',
+    deprecated: 'use svc-greeter',
+  })
+  await remove()
+})
+
+it('of two installations of one plugin at the same time one is refused', async () => {
+  const path = await stage.file('twice.tgz', pack(greeter('once')))
+  const answers = await Promise.all([stage.install({ path }), stage.install({ path })])
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409])
+  expect(await greeting()).toBe('once')
+  await remove()
+  expect(await hidden()).toEqual([])
+})
+
 describe('what is refused leaves nothing behind', () => {
   const hostile: readonly (readonly [what: string, entries: readonly TarEntry[], message: string])[] = [
     ['a name that leads out', [{ path: 'package/../../evil.ts', text: 'x' }], 'leads out of its folder'],
     ['an absolute name', [{ path: '/tmp/evil.ts', text: 'x' }], 'leads out of its folder'],
     ['a link', [{ path: 'package/index.ts', type: 'SymbolicLink', linkpath: '/etc/passwd' }], 'SymbolicLink'],
     ['a hard link', [{ path: 'package/index.ts', type: 'Link', linkpath: 'package/a' }], 'Link'],
+    ['a sparse file', [{ path: 'package/data', type: 'SparseFile', size: 10_000_000_000 }], 'is damaged'],
+    ['a size that is not there', [{ path: 'package/data', size: 10_000_000_000 }], 'max_unpacked_bytes (100000)'],
     ['a device', [{ path: 'package/zero', type: 'CharacterDevice' }], 'CharacterDevice'],
     [
       'a file twice',
@@ -257,6 +278,18 @@ describe('what is refused leaves nothing behind', () => {
     expect((await stage.install({ name: 'unhashed' })).body.error.message).toContain('names no sha512 hash')
     expect((await stage.install({ name: 'tampered' })).body.error.message).toContain('does not have the hash')
   })
+
+  it.each(['http://169.254.169.254/x.tgz', 'http://[::1]/x.tgz', 'http://10.0.0.1/x.tgz'])(
+    'an archive behind a redirect to %s',
+    async (to) => {
+      const { registry } = stage
+      registry.publish('moved', '1.0.0', pack(greeter('x')))
+      registry.redirect('/moved/-/moved-1.0.0.tgz', to)
+      const { status, body } = await stage.install({ name: 'moved' })
+      expect([status, body.error.message]).toEqual([403, expect.stringContaining('are refused')])
+      expect(await hidden()).toEqual([])
+    },
+  )
 
   it('a plugin whose dependencies are small each and too large together', async () => {
     const { registry } = stage

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
-import { writePlugin } from '../../support/plugin-folder.ts'
+import { pluginText, writePlugin } from '../../support/plugin-folder.ts'
 import { launchBrowser, openTab } from '../webchat/browser.ts'
 import { greeter, KEY } from './stage.ts'
 
@@ -24,6 +24,10 @@ beforeAll(async () => {
   folder = join(host.home, 'source')
   await mkdir(folder)
   await write('1.0.0')
+  const bridge = pluginText('bridge', {
+    setup: "for (const what of ['channel bridge', 'provider bridge']) ctx.own(what, () => undefined); return {}",
+  })
+  await host.app.host.load(await writePlugin(join(host.home, 'bridge'), bridge))
 })
 afterAll(async () => {
   await browser?.close()
@@ -45,6 +49,7 @@ it('asks for the key, and installs and reloads what is accepted', async () => {
   await page.getByLabel('API key').fill(KEY)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'plugin-admin' }).waitFor()
+  expect(await page.locator('[data-plugin=bridge] summary').innerText()).toBe('1 channel, 1 provider')
 
   await page.getByRole('button', { name: 'Install a plugin' }).click()
   const dialog = page.getByRole('dialog')

@@ -95,6 +95,31 @@ describe('an update under traffic', () => {
   })
 })
 
+it('an older version takes the place of a newer one when it is sent as an update', async () => {
+  expect((await install(greeter('older', { version: '1.0.5' }))).body).toMatchObject({ status: 'updated' })
+  expect(await greeting()).toBe('older')
+  expect((await stage.audited()).join('\n')).toContain('plugin "greeter" updated from 1.1.0 to 1.0.5')
+})
+
+it('a plugin that another one needs is removed only with force', async () => {
+  const token = "defineService<{ word(): string }>()('shared-word')"
+  const text = (name: string, members: string, setup: string) => `import * as v from 'valibot'
+import { definePlugin, defineService } from 'svc/sdk'
+export default definePlugin({ name: '${name}', version: '1.0.0', config: v.object({}), uses: {}, ${members},
+  setup() { ${setup} } })`
+  for (const [name, members, setup] of [
+    ['giver', `provides: { it: ${token} }`, "return { it: { word: () => 'hi' } }"],
+    ['taker', `requires: { it: ${token} }`, 'return {}'],
+  ] as const)
+    expect(await install({ 'index.ts': text(name, members, setup) })).toMatchObject({ status: 201 })
+  const remove = (body: object) => stage.call('POST', '/api/plugins/uninstall', body)
+  const refused = await remove({ name: 'giver' })
+  expect([refused.status, refused.body.error.message]).toEqual([409, expect.stringContaining('needed by taker')])
+  expect((await remove({ name: 'giver', force: true })).status).toBe(200)
+  expect((await stage.call('GET', '/api/plugins/taker')).body).toMatchObject({ state: 'failed' })
+  expect((await remove({ name: 'taker' })).status).toBe(200)
+})
+
 it('dependencies that break the plugin are taken back', async () => {
   const { registry, call } = stage
   registry.publish('lib', '1.0.0', pack({ 'index.js': "module.exports = 'sound'" }))
