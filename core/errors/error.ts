@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'forbidden'
   | 'rate_limit'
   | `${string}_not_found`
+  | `${string}_failed`
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'

@@ -22,6 +22,10 @@ export const Settings = fileOnly(
     max_retries: integer('Retries that a step may ask for.', 20, 0, 1_000),
     max_step_timeout_secs: integer('Seconds that one attempt of a step may ask for.', 86_400, 1, 2_592_000),
     total_timeout_secs: integer('Seconds that a run may work unless its workflow says otherwise.', 3_600, 1, 2_592_000),
+    max_active_runs: integer('Runs that have not ended, waiting and paused ones included.', 1_000, 1, 100_000),
+    max_depth: integer('Workflows that may run each other, one inside of the next.', 5, 1, 50),
+    max_output_chars: integer('Characters of the output of a step; what is beyond is cut.', 500_000, 100, 10_000_000),
+    max_kept_runs: integer('Ended runs that are kept, the newest.', 10_000, 1, 10_000_000),
   }),
 )
 export type Settings = v.InferOutput<typeof Settings>

@@ -18,6 +18,15 @@ export interface StepCall {
   readonly variables: Readonly<Record<string, string>>
   /** The agent that the step names, or that made the workflow. */
   readonly agentId: string | undefined
+  /**
+   * Labels of the texts that the placeholders brought in, such as `UntrustedAgent` for the output of an earlier step.
+   */
+  readonly labels: readonly string[]
+  /**
+   * An earlier call of this attempt was cut off, such as by a crash: it may have had its effect, which must not be had
+   * twice. Throw `OutcomeUnknown` where nobody can tell: the step is then not tried again.
+   */
+  readonly wasCutOff: boolean
   /** What an earlier call of this attempt returned as `state`; `undefined` at first. JSON. */
   readonly state: unknown
   /** Aborts when the run is cancelled, the time is over or the daemon stops. */
@@ -37,7 +46,19 @@ export type StepResult =
       /** `null` when it is not known. */
       readonly costUsd?: number | null
     }
-  | { readonly outcome: 'waiting'; readonly state: unknown; readonly untilMs?: number }
+  | {
+      readonly outcome: 'waiting'
+      readonly state: unknown
+      /** Milliseconds since 1970. When absent, it is called again every minute too, in case a wake was lost. */
+      readonly untilMs?: number
+      /** An event that wakes it; its payload is then the `state`, as `{ event: … }`. */
+      readonly event?: string
+    }
+
+/** The step may have had its effect, or not. It is not tried again, whatever its `error_mode`. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown'
+}
 
 /** A kind of step. */
 export interface StepType {

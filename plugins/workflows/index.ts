@@ -2,19 +2,33 @@ import { Daemon, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import { AgentSpawned, Agents } from '../agents/contract.ts'
+import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { ChannelMessages } from '../channels/contract.ts'
+import { Chat, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { Queue } from '../queue/contract.ts'
+import { Sessions } from '../sessions/contract.ts'
 import { Settings } from './config.ts'
-import { WorkflowChanged, WorkflowSteps } from './contract.ts'
+import { WorkflowChanged, WorkflowRunChanged, WorkflowRuns, WorkflowStepEnded, WorkflowSteps } from './contract.ts'
 import type { WorkflowDefinitions } from './definitions/service.ts'
 import { definitionRoutes } from './definitions/routes.ts'
 import type { WorkflowFiles } from './files/workflow-files.ts'
 import { migrations } from './migrations.ts'
+import { createRuns } from './runs/index.ts'
 import { StepTypes } from './steps/registry.ts'
 import { definitionTools } from './tools.ts'
 
-const required = { agents: Agents, audit: Audit, daemon: Daemon }
-const optional = { inference: Inference }
+const required = {
+  agents: Agents,
+  audit: Audit,
+  chat: Chat,
+  daemon: Daemon,
+  queue: Queue,
+  sessions: Sessions,
+  turns: Turns,
+}
+const optional = { approvals: Approvals, channels: ChannelMessages, inference: Inference }
 type Context = PluginContext<Settings, typeof required, typeof optional>
 
 export default definePlugin({
@@ -23,8 +37,8 @@ export default definePlugin({
   config: Settings,
   requires: required,
   optional,
-  provides: { steps: WorkflowSteps },
-  hooks: [WorkflowChanged],
+  provides: { steps: WorkflowSteps, runs: WorkflowRuns },
+  hooks: [WorkflowChanged, WorkflowRunChanged, WorkflowStepEnded],
   migrations,
   setup(ctx) {
     const { config, db, hooks, log, routes, services, tools } = ctx
@@ -38,7 +52,7 @@ export default definePlugin({
     const rehearsal = () => ({ ...services, inference: ctx.optional('inference'), steps, tools: tools.list() })
     routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
     tools.add(...definitionTools(definitions))
-    return { steps }
+    return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }) }
   },
 })
 

@@ -1,4 +1,5 @@
 import type { Migration } from 'svc/sdk'
+import { runMigrations } from './runs/migrations.ts'
 
 export const migrations: readonly Migration[] = [
   {
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (workflow_id, revision)
     )`,
   },
+  ...runMigrations,
 ]

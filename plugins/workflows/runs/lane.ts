@@ -1,0 +1,2 @@
+/** The lane of the queue. */
+export const LANE = 'workflow'

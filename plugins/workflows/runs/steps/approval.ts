@@ -1,0 +1,124 @@
+import * as v from 'valibot'
+import { stableId } from 'svc/internal'
+import { isObject, omitUndefined, Refusal } from 'svc/sdk'
+import type { Agents } from '../../../agents/contract.ts'
+import type { Approval, Approvals } from '../../../approvals/contract.ts'
+import type { ChannelMessages } from '../../../channels/contract.ts'
+import type { StepCall, StepResult } from '../../contract.ts'
+import { refuse } from './refuse.ts'
+import type { BuiltInStep } from './built-in.ts'
+
+export interface ApprovalStepDeps {
+  readonly agents: Pick<Agents, 'find'>
+  readonly approvals: () => Pick<Approvals, 'find' | 'request'> | undefined
+  readonly channels: () => Pick<ChannelMessages, 'send'> | undefined
+}
+
+const MAX_SECS = 30 * 86_400
+const RETRY_MS = 30_000
+/** Of the step type; the gate of tool calls has its own limits. */
+const With = v.object({
+  prompt: v.string(),
+  /** How long a person has; then it counts as rejected. */
+  timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(MAX_SECS)), 86_400),
+  /** Who else is asked when nobody answers, and after how long. */
+  escalate: v.optional(
+    v.array(
+      v.object({
+        after_secs: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_SECS)),
+        channel: v.string(),
+        to: v.string(),
+        account: v.optional(v.string()),
+        thread: v.optional(v.string()),
+      }),
+    ),
+    [],
+  ),
+})
+type With = v.InferOutput<typeof With>
+
+/**
+ * A person decides whether the run goes on; the input goes to the next step unchanged. The request has the key of the
+ * attempt as its id, so that it is made once.
+ */
+export function approvalStep(deps: ApprovalStepDeps): BuiltInStep {
+  return {
+    name: 'approval',
+    check(definition) {
+      const parsed = v.safeParse(v.omit(With, ['prompt']), definition)
+      const [issue] = parsed.issues ?? []
+      if (issue) throw refuse(`with.${v.getDotPath(issue) ?? ''}`, issue.expected ?? issue.message)
+    },
+    run: (call) => ask(deps, call),
+  }
+}
+
+async function ask(deps: ApprovalStepDeps, call: StepCall): Promise<StepResult> {
+  const approvals = deps.approvals()
+  if (!approvals) throw new Error('the plugin "approvals" is not loaded')
+  const options = v.parse(With, call.with)
+  const approval = await requestOnce(deps, approvals, call, options)
+  if (!approval) return { outcome: 'waiting', state: call.state, untilMs: Date.now() + RETRY_MS }
+  if (approval.state === 'approved') return { outcome: 'done', output: call.input }
+  if (approval.state !== 'pending') {
+    const by = approval.decidedBy ?? ''
+    throw new Error(
+      by === 'timeout' ? `nobody approved it within ${approval.timeoutSecs} seconds` : `${by} rejected it`,
+    )
+  }
+  return escalate(deps, call, options, approval)
+}
+
+/** `undefined`: too many requests wait. */
+async function requestOnce(
+  { agents }: ApprovalStepDeps,
+  approvals: Pick<Approvals, 'find' | 'request'>,
+  { key, agentId, step, runId }: StepCall,
+  { prompt, timeout_secs: timeoutSecs }: With,
+): Promise<Approval | undefined> {
+  const known = await approvals.find(key)
+  if (known) return known
+  const agent = agentId === undefined ? undefined : await agents.find(agentId)
+  try {
+    return await approvals.request({
+      id: key,
+      agentId: agent?.id ?? '',
+      agentName: agent?.name ?? 'a workflow',
+      tool: 'workflow_approval',
+      action: 'workflow_approval',
+      description: `Step "${step}" of workflow run ${runId}`,
+      summary: prompt.slice(0, 500),
+      payload: { run_id: runId, step, prompt },
+      risk: 'medium',
+      timeoutSecs,
+      intent: 'go on with a workflow',
+    })
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'rate_limit') return undefined
+    throw error
+  }
+}
+
+/** Asks whoever is due by now, each once, and waits for the answer or the next one. */
+async function escalate(
+  { channels }: ApprovalStepDeps,
+  call: StepCall,
+  { prompt, escalate: levels }: With,
+  approval: Approval,
+): Promise<StepResult> {
+  const asked = isObject(call.state) ? Number(call.state['asked']) : 0
+  const since = Date.parse(approval.requestedAt)
+  const due = levels.filter(({ after_secs: secs }) => since + secs * 1000 <= Date.now())
+  for (const [at, { channel, to, account, thread }] of due.entries()) {
+    if (at < asked) continue
+    const text =
+      `A workflow waits for an approval: ${prompt}\n\n` +
+      `Answer with \`/approve ${approval.id}\` or \`/reject ${approval.id}\`, before ${approval.expiresAt}.`
+    const id = stableId('workflow-escalation', approval.id, String(at))
+    await channels()?.send({ id, channel, to, text, ...omitUndefined({ account, thread }) })
+  }
+  const next = levels[due.length]
+  const expiresMs = Date.parse(approval.expiresAt)
+  const untilMs = next ? Math.min(since + next.after_secs * 1000, expiresMs) : expiresMs
+  return { outcome: 'waiting', state: { asked: due.length }, untilMs: Math.min(untilMs, Date.now() + 60_000) }
+}

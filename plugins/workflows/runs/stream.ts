@@ -1,0 +1,91 @@
+import type { Clock } from 'svc/internal'
+import { sleep } from 'svc/internal'
+import type { ServerSentEvent } from 'svc/sdk'
+import type { RunChanges } from './changes.ts'
+import { isActive } from './service.ts'
+import type { RunStore } from './store.ts'
+import { toItem, toStepView } from './views.ts'
+import type { RunEvent } from './views.ts'
+
+/** Another daemon may move the run. */
+const POLL_MS = 1_000
+
+export interface RunStreamDeps {
+  readonly store: RunStore
+  readonly changes: RunChanges
+  readonly clock: Clock
+}
+
+/**
+ * What happened to a run so far, then what happens, until it has ended: `step` for each attempt that changed and `run`
+ * behind it. The id of an event is the revision of the run: a reader that comes back gets what it missed.
+ */
+export async function* followRun(
+  { store, changes, clock }: RunStreamDeps,
+  id: string,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  let revision = after
+  while (!signal.aborted) {
+    const changed = Promise.withResolvers<void>()
+    const stop = changes.listen((runId) => void (runId === id && changed.resolve()))
+    try {
+      const run = await store.find(id)
+      if (!run) return
+      if (run.revision > revision) {
+        const attempts = await store.attempts(id, revision)
+        yield* attempts.map((attempt) => encode({ type: 'step', run_id: id, step: toStepView(attempt) }))
+        revision = run.revision
+        yield encode({ type: 'run', run: toItem(run) }, String(revision))
+      }
+      if (!isActive(run.state)) return
+      await untilChange(changed.promise, clock, signal)
+    } finally {
+      stop()
+    }
+  }
+}
+
+/** All runs that go on, then each that changes. */
+export async function* followAll(
+  { store, changes, clock }: RunStreamDeps,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent> {
+  const changed = new Set<string>()
+  let notify = Promise.withResolvers<void>()
+  const stop = changes.listen((runId) => {
+    changed.add(runId)
+    notify.resolve()
+  })
+  try {
+    for (const run of await store.active()) changed.add(run.id)
+    while (!signal.aborted) {
+      const ids = [...changed]
+      changed.clear()
+      const runs = await Promise.all(ids.map((id) => store.find(id)))
+      yield* runs.filter((run) => run !== undefined).map((run) => encode({ type: 'run', run: toItem(run) }))
+      notify = Promise.withResolvers()
+      if (changed.size === 0) await untilChange(notify.promise, clock, signal)
+    }
+  } finally {
+    stop()
+  }
+}
+
+const encode = (event: RunEvent, id?: string): ServerSentEvent => ({
+  event: event.type,
+  data: JSON.stringify(event),
+  ...(id !== undefined && { id }),
+})
+
+/** Also settles when the reader leaves. */
+async function untilChange(changed: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
+  const stop = new AbortController()
+  const both = AbortSignal.any([signal, stop.signal])
+  try {
+    await Promise.race([changed, sleep(clock, POLL_MS, both).catch(() => undefined)])
+  } finally {
+    stop.abort()
+  }
+}
