@@ -163,6 +163,7 @@ export const OwnConfig = settable(
       'Milliseconds a call waits for the next trial of a paused provider; it fails at once when that is later.',
       2500,
     ),
+    reload_wait_ms: ms('Milliseconds a call waits for a provider whose plugin is being loaded again.', 30_000),
     detect_ms: ms('Milliseconds a local Ollama has to answer whether it is there.', 300),
     detect_again_ms: ms('Milliseconds the answer of a local Ollama is remembered.', 60_000),
     key_rest_ms: ms('Milliseconds that a refused key is suspended while there is another one.', 600_000),

@@ -1,4 +1,4 @@
-import { Configuration, DaemonListening, monotonicClock as clock, readVariable } from 'svc/internal'
+import { Configuration, Daemon, DaemonListening, monotonicClock as clock, readVariable } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
@@ -17,6 +17,7 @@ import { addUsableModels } from './listing.ts'
 import { migrations } from './migrations.ts'
 import { Ollama } from './ollama.ts'
 import { DriverRegistry } from './registry.ts'
+import type { ReloadState } from './registry.ts'
 import { KeyRotation } from './key-rotation.ts'
 import { providerRoutes } from './routes.ts'
 import type { ProviderRouteDeps } from './routes.ts'
@@ -28,7 +29,7 @@ export default definePlugin({
   config: OwnConfig,
   sections,
   hooks: [ProviderChanged],
-  requires: { configuration: Configuration },
+  requires: { configuration: Configuration, daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
   migrations,
@@ -42,9 +43,8 @@ export default definePlugin({
       defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })
     }
-    const registry = new DriverRegistry(clock, (name) => {
-      void changed(name)
-    })
+    const driverChanged = (name: string): void => void changed(name)
+    const registry = new DriverRegistry(clock, driverChanged, reloadState(services.daemon, config.reload_wait_ms))
     const connections = new Connections({ registry, sections: config.providers, keys, addresses, fetch })
     const detectLimits = { timeoutMs: config.detect_ms, againMs: config.detect_again_ms }
     const ollama = new Ollama({ fetch, clock, limits: detectLimits, baseUrl: () => connections.baseUrl('ollama') })
@@ -90,6 +90,11 @@ export default definePlugin({
     return { providers: registry, inference }
   },
 })
+
+function reloadState(daemon: Daemon, maxMs: number): ReloadState {
+  const isChanging = ({ state }: { readonly state: string }): boolean => state === 'loading' || state === 'unloading'
+  return { isRunning: () => daemon.plugins().some(isChanging), maxMs }
+}
 
 function createBreaker(config: Config): Breaker {
   return new Breaker(clock, {

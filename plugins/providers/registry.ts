@@ -2,8 +2,10 @@ import { UpstreamFailure } from 'svc/sdk'
 import type { ProviderClient, ProviderDriver, ProviderLink, ProviderRegistry } from 'svc/providers'
 import type { Clock } from 'svc/internal'
 
-/** A removed driver may be reloading, which takes milliseconds: calls wait this long for it. */
+/** A removed driver may be reloading, which takes milliseconds: calls wait this long for the reload to begin. */
 const RETURN_MS = 1000
+/** Between two looks at whether its plugin is still loading. */
+const CHECK_MS = 100
 /** A driver that does not end its calls after an abort is abandoned after this long, so that unloading goes on. */
 const SETTLE_MS = 5000
 /** Connections differ by section and address; far more than anyone configures. */
@@ -95,18 +97,27 @@ export class DriverEntry {
   }
 }
 
+export interface ReloadState {
+  /** Whether a plugin is being loaded, which may bring a driver back. */
+  readonly isRunning: () => boolean
+  /** How long a call waits for that. */
+  readonly maxMs: number
+}
+
 /** The drivers that are loaded, by name. */
 export class DriverRegistry implements ProviderRegistry {
   readonly #clock: Clock
   readonly #entries = new Map<string, DriverEntry>()
   /** Those that went while calls ran in them. */
   readonly #retired = new Set<DriverEntry>()
-  readonly #away = new Map<string, { readonly until: number; readonly back: PromiseWithResolvers<void> }>()
+  readonly #away = new Map<string, { readonly since: number; readonly back: PromiseWithResolvers<void> }>()
   readonly #changed: (name: string) => void
+  readonly #reload: ReloadState
 
-  constructor(clock: Clock, changed: (name: string) => void) {
+  constructor(clock: Clock, changed: (name: string) => void, reload: ReloadState) {
     this.#clock = clock
     this.#changed = changed
+    this.#reload = reload
   }
 
   add(driver: ProviderDriver): () => Promise<void> {
@@ -121,7 +132,7 @@ export class DriverRegistry implements ProviderRegistry {
       if (gone) return
       gone = true
       this.#entries.delete(driver.name)
-      this.#away.set(driver.name, { until: this.#clock.now() + RETURN_MS, back: Promise.withResolvers() })
+      this.#away.set(driver.name, { since: this.#clock.now(), back: Promise.withResolvers() })
       this.#retired.add(entry)
       entry.retire(() => this.#retired.delete(entry))
       this.#changed(driver.name)
@@ -131,10 +142,17 @@ export class DriverRegistry implements ProviderRegistry {
   async returned(name: string): Promise<void> {
     const away = this.#away.get(name)
     if (!away) return
-    const cancel = this.#clock.after(Math.max(0, away.until - this.#clock.now()), () => {
+    let cancel = (): void => undefined
+    const check = (): void => {
+      const goneMs = this.#clock.now() - away.since
+      if (goneMs < RETURN_MS || (goneMs < this.#reload.maxMs && this.#reload.isRunning())) {
+        cancel = this.#clock.after(goneMs < RETURN_MS ? RETURN_MS - goneMs : CHECK_MS, check)
+        return
+      }
       if (this.#away.get(name) === away) this.#away.delete(name)
       away.back.resolve()
-    })
+    }
+    check()
     await away.back.promise
     cancel()
   }

@@ -420,3 +420,41 @@ describe('drivers that come and go', () => {
     await removed
   })
 })
+
+describe('a provider whose plugin is being loaded again', () => {
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  const away = async (isReloading: () => boolean) => {
+    const part = await createRig({
+      drivers: [],
+      config: { reload_wait_ms: 30_000 },
+      isReloading,
+    })
+    await part.registry.add(builtin)()
+    const answer = part.inference.resolve({ provider: 'builtin', model: 'offline' }).then(
+      ({ provider }) => provider,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    )
+    await settled()
+    return { ...part, answer }
+  }
+
+  it('is waited for as long as that takes', async () => {
+    const { clock, registry, answer } = await away(() => true)
+    clock.advance(20_000)
+    await settled()
+    registry.add(builtin)
+    expect(await answer).toBe('builtin')
+  })
+
+  it('is not there when that fails, or takes longer than reload_wait_ms', async () => {
+    let isReloading = true
+    const failed = await away(() => isReloading)
+    failed.clock.advance(5_000)
+    isReloading = false
+    failed.clock.advance(100)
+    expect(await failed.answer).toContain('There is no provider "builtin"')
+    const slow = await away(() => true)
+    slow.clock.advance(30_100)
+    expect(await slow.answer).toContain('There is no provider "builtin"')
+  })
+})

@@ -39,6 +39,8 @@ export interface RigOptions {
   readonly fetch?: Fetch
   readonly random?: number
   readonly holdPauses?: boolean
+  /** Whether a plugin is being loaded. */
+  readonly isReloading?: () => boolean
 }
 
 /** The parts of the providers plugin put together as it does, with a clock that is moved by hand. */
@@ -48,7 +50,10 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const outbound = createOutbound({ settings: () => outboundSettings })
   const fetch = options.fetch ?? outbound.forOperator()
   const keys = await Keys.open(memoryVault(), (name) => options.env?.[name], config.providers)
-  const registry = new DriverRegistry(clock, () => {})
+  const registry = new DriverRegistry(clock, () => {}, {
+    isRunning: () => options.isReloading?.() ?? false,
+    maxMs: config.reload_wait_ms,
+  })
   const connections = new Connections({
     registry,
     sections: config.providers,
