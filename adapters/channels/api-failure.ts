@@ -43,6 +43,15 @@ export function reasonOfStatus(status: number): UpstreamReason {
   return status >= 500 ? 'server_error' : 'invalid_request'
 }
 
+/** Removes something: what is gone already is a success. */
+export async function ignoreMissing(work: Promise<unknown>): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure) || error.reason !== 'not_found') throw error
+  }
+}
+
 /** The failure that an answer means. `now` is in milliseconds, for a `Retry-After` that is a date. */
 export function toFailure(system: string, answer: ApiAnswer, error: ApiError, now: number): UpstreamFailure {
   const reason = error.reason ?? reasonOfStatus(answer.status)

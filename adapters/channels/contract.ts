@@ -33,7 +33,7 @@ export type {
 // What adapters have in common
 export { ApiClient, trimSlashes } from './api-client.ts'
 export type { ApiClientOptions, ApiRequest } from './api-client.ts'
-export { reasonOfStatus, toFailure } from './api-failure.ts'
+export { ignoreMissing, reasonOfStatus, toFailure } from './api-failure.ts'
 export type { ApiAnswer, ApiError, ErrorFinder } from './api-failure.ts'
 export { attachmentKind } from './attachment-kind.ts'
 export { endOf, pause, pollInBackground, runInBackground, waitForEnd } from './background.ts'

@@ -33,6 +33,7 @@ async function open(link: Link): Promise<ChannelConnection> {
     closed: gateway.closed,
     send: (message) => api.create(message),
     edit: (sent, message) => api.edit(sent.id, message),
+    delete: (sent, to) => api.delete(sent.id, to),
     typing: (to) => api.typing(to),
     react: (to, messageId, emoji) => api.react(to, messageId, emoji),
     readAttachment: (reference, signal) => readAttachment(link, api, reference, signal),

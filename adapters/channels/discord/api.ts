@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { ApiClient, trimSlashes } from 'svc/channels'
+import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type { ApiAnswer, ApiError, ChannelLink, Destination, OutboundMessage, SentMessage } from 'svc/channels'
 import type { DiscordConfig } from './config.ts'
 import { encodeEdit, encodeForm, encodeMessage } from './encode.ts'
@@ -60,6 +60,10 @@ export class DiscordApi {
   async edit(id: string, message: OutboundMessage): Promise<void> {
     const url = this.#message(channelOf(message.to), id)
     await this.#client.open(url, { method: 'PATCH', json: encodeEdit(message) })
+  }
+
+  async delete(id: string, to: Destination): Promise<void> {
+    await ignoreMissing(this.#client.open(this.#message(channelOf(to), id), { method: 'DELETE' }))
   }
 
   async typing(to: Destination): Promise<void> {

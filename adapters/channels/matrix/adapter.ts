@@ -23,6 +23,9 @@ async function open(link: Link): Promise<ChannelConnection> {
     edit: async (sent, message) => {
       await credentials.renewing(() => api.edit(sent.id, message))
     },
+    delete: async (sent, to) => {
+      await credentials.renewing(() => api.redact(to.chatId, sent.id))
+    },
     typing: (to) => api.typing(to, botId),
     react: (to, messageId, emoji) => api.react(to, messageId, emoji),
     warnings: sync.warnings,

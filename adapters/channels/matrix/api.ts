@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
 import * as schemas from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { ApiClient, trimSlashes } from 'svc/channels'
+import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type {
   ApiRequest,
   ChannelLink,
@@ -89,6 +89,12 @@ export class MatrixApi {
   async edit(id: string, message: OutboundMessage): Promise<string> {
     const transaction = transactionId('edit', id, message.id, message.text)
     return this.#put(message.to.chatId, 'm.room.message', transaction, encodeEdit(message, id))
+  }
+
+  /** Takes the content of an event away, and its edits with it. */
+  async redact(room: string, id: string): Promise<void> {
+    const path = `${roomPath(room)}/redact/${encodeURIComponent(id)}/${encodeURIComponent(transactionId('redact', id))}`
+    await ignoreMissing(this.#json(path, { method: 'PUT', json: {} }, Sent, 'the removed event'))
   }
 
   async react(to: Destination, id: string, key: string): Promise<void> {

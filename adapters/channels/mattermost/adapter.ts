@@ -22,6 +22,7 @@ async function open(link: ChannelLink<MattermostConfig>): Promise<ChannelConnect
       return sent
     },
     edit: (sent, message) => api.edit(sent.id, message),
+    delete: (sent) => api.delete(sent.id),
     typing: (to) => api.typing(to),
     react: (_, messageId, emoji) => api.react(messageId, emoji, bot.id),
     readAttachment: (reference, signal) => api.readFile(v.parse(Reference, reference).file, signal),

@@ -1,4 +1,4 @@
-import { ApiClient, trimSlashes } from 'svc/channels'
+import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type { ChannelLink, Destination, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import * as v from 'valibot'
 import type { MattermostConfig } from './config.ts'
@@ -53,6 +53,10 @@ export class MattermostApi {
   async edit(id: string, message: OutboundMessage): Promise<void> {
     const url = `${this.#base}/posts/${encodeURIComponent(id)}/patch`
     await this.#client.json(url, { method: 'PUT', json: { message: message.text } }, Sent, 'the edited post')
+  }
+
+  async delete(id: string): Promise<void> {
+    await ignoreMissing(this.#client.open(`${this.#base}/posts/${encodeURIComponent(id)}`, { method: 'DELETE' }))
   }
 
   async typing({ chatId, threadId }: Destination): Promise<void> {

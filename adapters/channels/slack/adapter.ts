@@ -23,6 +23,7 @@ async function open(link: Link): Promise<ChannelConnection> {
     closed: receiving.closed,
     send: (message) => api.send(message),
     edit: (sent, message) => api.edit(sent.id, message),
+    delete: (sent, to) => api.delete(to.chatId, sent.id),
     react: (to, messageId, emoji) => api.react(to.chatId, messageId, emoji),
     readAttachment: (reference, signal) => api.readFile(v.parse(Reference, reference).file, signal),
     webhook: (request) => {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { UpstreamFailure } from 'svc/sdk'
-import { ApiClient, trimSlashes } from 'svc/channels'
+import { ApiClient, ignoreMissing, trimSlashes } from 'svc/channels'
 import type { ChannelLink, OutboundAttachment, OutboundMessage, SentMessage } from 'svc/channels'
 import type { SlackConfig } from './config.ts'
 import { emojiName } from './emoji.ts'
@@ -51,6 +51,11 @@ export class SlackApi {
 
   async edit(id: string, message: OutboundMessage): Promise<void> {
     await this.#call('chat.update', encodeEdit(message, id), Done, 'the edited message')
+  }
+
+  async delete(channel: string, id: string): Promise<void> {
+    const body = { channel, ts: timestampOf(id) }
+    await ignoreMissing(this.#call('chat.delete', body, Done, 'the removed message'))
   }
 
   async react(channel: string, id: string, emoji: string): Promise<void> {

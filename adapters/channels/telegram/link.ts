@@ -30,6 +30,7 @@ export async function openTelegram(link: Link): Promise<ChannelConnection> {
     closed: background.closed,
     send: (message) => sender.send(message),
     edit: (sent, message) => sender.edit(sent, message),
+    delete: (sent) => sender.delete(sent),
     typing: (to) => sender.typing(to),
     react: (to, id, emoji) => sender.react(to, id, emoji),
     readAttachment: (reference, signal) => readFile(api, reference, signal),
@@ -127,6 +128,15 @@ class Sender {
       )
     } catch (error) {
       if (!hasText(error, 'message is not modified')) throw error
+    }
+  }
+
+  async delete(sent: SentMessage): Promise<void> {
+    const [chat_id, message_id] = sent.id.split(':')
+    try {
+      await this.#api.call('deleteMessage', { json: { chat_id, message_id: Number(message_id) } }, Done)
+    } catch (error) {
+      if (!hasText(error, 'message to delete not found')) throw error
     }
   }
 

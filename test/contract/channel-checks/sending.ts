@@ -86,6 +86,24 @@ export const sending: readonly ChannelCheck[] = [
     },
   },
   {
+    id: 'removes',
+    title: 'a removed message is gone, and removing it again is a success',
+    applies: ({ platform }) => platform.removes === true,
+    async run(stage) {
+      const connection = await stage.open()
+      const message = stage.message('gone')
+      await connection.send(stage.message('first'))
+      const sent = await connection.send(message)
+      await connection.delete?.(sent, message.to)
+      await connection.delete?.(sent, message.to)
+      await connection.send(stage.message('last'))
+      deepStrictEqual(
+        (await stage.platform.waitForSent(2)).map(({ text }) => text),
+        ['first', 'last'],
+      )
+    },
+  },
+  {
     id: 'buttons',
     title: 'buttons are shown, and a press arrives as a message with the value',
     applies: ({ adapter }) => adapter.capabilities.buttons === true,

@@ -74,6 +74,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   readonly person = ADA.id
   readonly redelivers = true
   readonly faults = allFaults
+  readonly removes = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -309,6 +310,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
     if (rest === '/messages' && call.method === 'GET') return this.#list(call, channel)
     if (rest === '/messages' && call.method === 'POST') return this.#create(call, response, channel)
     if (more === '' && call.method === 'PATCH') return this.#edit(message, call.json as Body)
+    if (more === '' && call.method === 'DELETE') return this.#remove(message)
     const [, emoji] = /^\/reactions\/([^/]+)\/@me$/.exec(more) ?? []
     if (emoji !== undefined && call.method === 'PUT') {
       this.reactions.push({ messageId: message, emoji: decodeURIComponent(emoji) })
@@ -365,6 +367,11 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
     })
     if (fault) return resetConnection(response)
     return { status: 200, body: { id: shown.id, channel_id: channel, content: shown.text, author: BOT } }
+  }
+
+  #remove(id: string): PlatformAnswer {
+    if (this.#shown.remove(id)) return { status: 204 }
+    return { status: 404, body: { message: 'Unknown Message', code: 10008 } }
   }
 
   #edit(id: string, body: Body): PlatformAnswer {

@@ -168,4 +168,10 @@ export class Shown {
     this.#sent.items[index] = { ...old, text, edits: [...old.edits, old.text] }
     return true
   }
+  /** Takes a message away. Returns whether there was one. */
+  remove(id: string): boolean {
+    const index = this.sent.findIndex((message) => message.id === id)
+    if (index !== -1) this.#sent.items.splice(index, 1)
+    return index !== -1
+  }
 }

@@ -79,6 +79,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   readonly person = ADA
   readonly redelivers = true
   readonly faults = allFaults
+  readonly removes = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -294,10 +295,21 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
       this.typing.push(room)
       return { status: 200, body: {} }
     }
+    const [, event, redaction] = /^redact\/([^/]+)\/(.+)$/.exec(action) ?? []
+    if (event !== undefined && redaction !== undefined && call.method === 'PUT') return this.#redact(event, redaction)
     const [, type, transaction] = /^send\/([\w.]+)\/(.+)$/.exec(action) ?? []
     if (type === undefined || transaction === undefined || call.method !== 'PUT')
       return problem(404, 'M_UNRECOGNIZED', 'Unrecognized request')
     return this.#send(call.json as Content, response, { room, type, transaction })
+  }
+
+  #redact(event: string, transaction: string): PlatformAnswer {
+    const known = this.#transactions.get(transaction)
+    if (known === undefined && !this.#shown.remove(decodeURIComponent(event)))
+      return problem(404, 'M_NOT_FOUND', 'Could not find event')
+    const id = known ?? `$redaction-of-${event}`
+    this.#transactions.set(transaction, id)
+    return { status: 200, body: { event_id: id } }
   }
 
   #members(room: string): Record<string, object> {

@@ -66,6 +66,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   readonly person = ADA.id
   readonly redelivers = true
   readonly faults = allFaults
+  readonly removes = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -239,6 +240,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
       return { status: 200, body: { status: 'OK' } }
     }
     if (call.method === 'GET') return this.#read(call, path)
+    if (call.method === 'DELETE') return this.#delete(path)
     const [, id] = /^PUT \/posts\/(\w+)\/patch$/.exec(route) ?? []
     return id === undefined ? problem(404, 'api.context.404.app_error', 'no such path') : this.#patch(id, body)
   }
@@ -320,6 +322,12 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
     if (root && root.channel_id !== body.channel_id) return 'a root in another channel'
     if ((body.file_ids ?? []).some((id) => !this.#files.has(id))) return 'a file that was not uploaded'
     return undefined
+  }
+
+  #delete(path: string): PlatformAnswer {
+    return this.#shown.remove(/^\/posts\/(\w+)$/.exec(path)?.[1] ?? '')
+      ? { status: 200, body: { status: 'OK' } }
+      : problem(404, 'app.post.get.app_error', 'Unable to get the post.')
   }
 
   #patch(id: string, { message = '' }: Body): PlatformAnswer {

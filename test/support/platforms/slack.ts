@@ -76,6 +76,7 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
   readonly person = ADA
   readonly redelivers = true
   readonly faults = allFaults
+  readonly removes = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -305,6 +306,8 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
         return isForm ? this.#history(fields) : this.#refuse('JSON for a method that takes none')
       case 'chat.update':
         return this.#update(body)
+      case 'chat.delete':
+        return this.#shown.remove(`${body.channel}/${body.ts}`) ? done({}) : failed('message_not_found')
       case 'reactions.add':
         return this.#react(body)
       case 'users.info':

@@ -48,6 +48,7 @@ export class FakeTelegram implements FakePlatform {
   readonly person = '1111'
   readonly redelivers = true
   readonly faults = allFaults
+  readonly removes = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
@@ -317,11 +318,16 @@ export class FakeTelegram implements FakePlatform {
       return ok(true)
     }
     if (method === 'getWebhookInfo') return ok({ url: this.#webhookUrl, pending_update_count: 0 })
+    if (method === 'deleteMessage') return this.#delete(parameters)
     if (method === 'sendChatAction') this.typing.push(String(parameters['chat_id']))
     else if (method === 'setMessageReaction') this.#react(parameters)
     else if (method === 'getFile') return this.#getFile(String(parameters['file_id']))
     else if (method !== 'answerCallbackQuery') return this.#violation(`method ${method} not found`, 404)
     return ok(true)
+  }
+  #delete(parameters: Parameters): PlatformAnswer {
+    const id = `${String(parameters['chat_id'])}:${String(parameters['message_id'])}`
+    return this.#shown.remove(id) ? ok(true) : refuse(400, 'Bad Request: message to delete not found')
   }
   #react(parameters: Parameters): void {
     const [reaction] = parameters['reaction'] as { emoji: string }[]
