@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { homeId } from 'svc/internal'
 import type { Configuration, Daemon } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
@@ -16,7 +17,6 @@ import { Accounts } from './accounts/service.ts'
 import { AccountStore } from './accounts/store.ts'
 import { systemClock, toIso } from './clock.ts'
 import type { Section, Settings } from './config.ts'
-import { leaseHolder } from './connections/lease.ts'
 import type { LinkDeps } from './connections/link.ts'
 import { AccountConnections } from './connections/account-connections.ts'
 import type { AdapterRegistry } from './connections/registry.ts'
@@ -179,7 +179,7 @@ function createConnections(
     registry,
     settings: config,
     random: Math.random,
-    leaseHolder: leaseHolder(services.daemon.config()),
+    leaseHolder: homeId(services.daemon.config()),
     receive: (account, adapter, message) => messaging.inbox.receive(account, adapter, message),
     observe(account, event, reason) {
       const { channel, id: accountId } = account

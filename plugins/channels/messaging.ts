@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ChannelAdapter } from 'svc/channels'
 import { commandLine } from 'svc/sdk'
 import type { PluginContext, Tokens } from 'svc/sdk'
+import { homeId } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
@@ -18,7 +19,7 @@ import type { Clock } from './clock.ts'
 import { ChatCommands, isUrgentCommand } from './commands/chat-commands.ts'
 import type { Settings } from './config.ts'
 import type { Connections } from './connections/connections.ts'
-import { leaseHolder } from './connections/lease.ts'
+
 import { MessageReceived, MessageSent } from './contract.ts'
 import type { ChannelTarget } from './contract.ts'
 import { Inbox } from './inbox/inbox.ts'
@@ -117,7 +118,7 @@ export class Messaging {
       ...common,
       store,
       owners: new OwnerStore(db),
-      home: leaseHolder(deps.daemon.config()),
+      home: homeId(deps.daemon.config()),
       admission: new AdmissionControl({ pairing: this.pairing, router: this.router, now, settings: config }),
       messages: counters.received,
       isUrgent: (account, message) => isUrgentCommand(account, message.text, deps.slashCommands),

@@ -38,6 +38,11 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (channel, account_id)
     )`,
   },
+  {
+    // What was a time is a count from now on: no clocks are compared.
+    id: '002-lease-beats',
+    sql: 'ALTER TABLE channels_lease RENAME COLUMN expires_at TO beats',
+  },
   ...inboxMigrations,
   ...outboxMigrations,
   ...policyMigrations,

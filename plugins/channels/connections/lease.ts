@@ -1,28 +1,30 @@
-import { hash } from 'node:crypto'
-import { hostname } from 'node:os'
+import { BEATS, HeartbeatWatch } from 'svc/internal'
 import type { Clock } from '../clock.ts'
 import type { ConnectionStore } from './store.ts'
 
 export interface LeaseDeps {
-  readonly store: Pick<ConnectionStore, 'takeLease' | 'releaseLease'>
+  readonly store: Pick<ConnectionStore, 'renewLease' | 'holderOf' | 'takeLease' | 'releaseLease'>
   /** The same in every process that uses one home, so that a crashed daemon does not have to wait for itself. */
   readonly holder: string
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'after'>
   readonly leaseMs: number
 }
 
-/** What tells the daemon of one home from every other. */
-export function leaseHolder({ homeDir }: { readonly homeDir: string }): string {
-  return hash('sha256', `${hostname()}\n${homeDir}`).slice(0, 32)
-}
+/** The part of a lease in which its holder gives up when it cannot renew it: before another daemon may take it. */
+const SURE = 0.8
 
-/** The right to be the only poller of an account among the daemons on one database. */
+/**
+ * The right to be the only poller of an account among the daemons on one database. Its holder counts up its row; another
+ * takes over when that stood still through a whole lease of its own, whatever either clock says. Call `acquire` once in
+ * each beat.
+ */
 export class AccountLease {
   readonly #deps: LeaseDeps
   readonly #channel: string
   readonly #account: string
-  #expiresAt = 0
-  #cancel: (() => void) | undefined
+  readonly #watch = new HeartbeatWatch()
+  #cancelRenewal: (() => void) | undefined
+  #cancelExpiry: (() => void) | undefined
   #held: AbortController | undefined
 
   constructor(deps: LeaseDeps, channel: string, account: string) {
@@ -42,35 +44,44 @@ export class AccountLease {
 
   /** Lets another daemon take over at once. */
   async release(): Promise<void> {
-    this.#cancel?.()
+    this.#cancelRenewal?.()
+    this.#stopExpiry()
     if (!this.#held) return
     this.#held = undefined
     await this.#deps.store.releaseLease(this.#channel, this.#account, this.#deps.holder)
   }
 
   async #take(): Promise<boolean> {
-    const { store, holder, clock, leaseMs } = this.#deps
-    const now = clock.now()
-    const taken = await store.takeLease(this.#channel, this.#account, holder, now, now + leaseMs)
-    if (taken) this.#expiresAt = now + leaseMs
-    return taken
+    const { store, holder } = this.#deps
+    if (await store.takeLease(this.#channel, this.#account, holder)) return true
+    const other = await store.holderOf(this.#channel, this.#account)
+    const [dead] = this.#watch.check(other ? [other] : [])
+    return dead !== undefined && (await store.takeLease(this.#channel, this.#account, holder, dead))
   }
 
   #schedule(held: AbortController): void {
     const { clock, leaseMs } = this.#deps
-    this.#cancel = clock.after(leaseMs / 3, () => void this.#renew(held))
+    this.#cancelRenewal = clock.after(leaseMs / BEATS, () => void this.#renew(held))
   }
   async #renew(held: AbortController): Promise<void> {
-    if (this.#held !== held) return
-    let isMine = true
-    try {
-      isMine = await this.#take()
-    } catch {
-      // The database may be back before the lease ends.
-      isMine = this.#deps.clock.now() < this.#expiresAt
-    }
-    if (this.#held !== held) return
-    if (isMine) this.#schedule(held)
-    else held.abort(new Error('another daemon on this database has taken over this account'))
+    const { store, clock, holder, leaseMs } = this.#deps
+    // The database may be back before the lease ends; it may also answer never.
+    this.#cancelExpiry ??= clock.after(leaseMs * (SURE - 1 / BEATS), () => {
+      this.#lose(held, 'the lease on this account could not be renewed in time')
+    })
+    const isMine = await store.renewLease(this.#channel, this.#account, holder).catch(() => undefined)
+    if (this.#held !== held || held.signal.aborted) return
+    if (isMine === false) return this.#lose(held, 'another daemon on this database has taken over this account')
+    if (isMine) this.#stopExpiry()
+    this.#schedule(held)
+  }
+  #lose(held: AbortController, reason: string): void {
+    this.#cancelRenewal?.()
+    this.#stopExpiry()
+    held.abort(new Error(reason))
+  }
+  #stopExpiry(): void {
+    this.#cancelExpiry?.()
+    this.#cancelExpiry = undefined
   }
 }

@@ -2,6 +2,12 @@ import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 
 const Value = v.object({ value: v.string() })
+/** Who polls an account, and how often it has counted. */
+const Holder = v.object({
+  id: v.string(),
+  beats: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)),
+})
+export type Holder = v.InferOutput<typeof Holder>
 
 /** Positions of feeds, and who polls an account. */
 export class ConnectionStore {
@@ -30,12 +36,26 @@ export class ConnectionStore {
     return this.#db.sql`DELETE FROM channels_state WHERE channel = ${channel} AND account_id = ${account}`
   }
 
-  /** Takes or extends a lease. `false` while another holder has it. */
-  async takeLease(channel: string, account: string, holder: string, now: number, expiresAt: number): Promise<boolean> {
-    const { changes } = await this.#db.run`INSERT INTO channels_lease (channel, account_id, holder, expires_at)
-      VALUES (${channel}, ${account}, ${holder}, ${expiresAt})
-      ON CONFLICT (channel, account_id) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-      WHERE channels_lease.holder = ${holder} OR channels_lease.expires_at <= ${now}`
+  /** Counts up the lease of this holder. `false` when it does not have it. */
+  async renewLease(channel: string, account: string, holder: string): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE channels_lease SET beats = beats + 1
+      WHERE channel = ${channel} AND account_id = ${account} AND holder = ${holder}`
+    return changes > 0
+  }
+  async holderOf(channel: string, account: string): Promise<Holder | undefined> {
+    const row = await this.#db.one`SELECT holder AS id, beats FROM channels_lease
+      WHERE channel = ${channel} AND account_id = ${account}`
+    return v.parse(v.optional(Holder), row)
+  }
+  /** Takes a lease that nobody else has, or that of a dead holder unless it has beaten since. Whether it could. */
+  async takeLease(channel: string, account: string, holder: string, dead?: Holder): Promise<boolean> {
+    const { changes } = dead
+      ? await this.#db.run`UPDATE channels_lease SET holder = ${holder}, beats = beats + 1
+          WHERE channel = ${channel} AND account_id = ${account} AND holder = ${dead.id} AND beats = ${dead.beats}`
+      : await this.#db.run`INSERT INTO channels_lease (channel, account_id, holder, beats)
+          VALUES (${channel}, ${account}, ${holder}, 0)
+          ON CONFLICT (channel, account_id) DO UPDATE SET beats = channels_lease.beats + 1
+          WHERE channels_lease.holder = ${holder}`
     return changes > 0
   }
   async releaseLease(channel: string, account: string, holder: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ChannelAdapter, ChannelConnection, ConnectionEnd, InboundMessage } from 'svc/channels'
-import { createMask, namesSecret } from 'svc/internal'
+import { BEATS, createMask, namesSecret } from 'svc/internal'
 import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import { secretFields } from '../accounts/fields.ts'
@@ -115,7 +115,7 @@ export class AccountSupervisor {
       const openedAt = this.#clock.now()
       const ending = await this.#attempt()
       if (ending === 'standby') {
-        await this.#pause(settings.lease_secs * 500, 'standby')
+        await this.#pause((settings.lease_secs * 1000) / BEATS, 'standby')
         continue
       }
       if (signal.aborted || ending === 'stopped') break

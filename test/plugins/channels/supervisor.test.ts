@@ -30,23 +30,35 @@ const settings = {
 const unreachable = () => Promise.reject(new Error('no network in this test'))
 const quiet = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined }
 
-/** Leases in memory, as the table holds them. */
+/** The lease of one account in memory, as the table holds it. */
 class LeaseTable {
-  #row: { holder: string; expiresAt: number } | undefined
+  #row: { id: string; beats: number } | undefined
   fails = false
-  async takeLease(_channel: string, _account: string, holder: string, now: number, expiresAt: number) {
+  async renewLease(_channel: string, _account: string, holder: string) {
     if (this.fails) throw new Error('the database is locked')
-    if (this.#row && this.#row.holder !== holder && this.#row.expiresAt > now) return false
-    this.#row = { holder, expiresAt }
+    if (this.#row?.id !== holder) return false
+    this.#row = { id: holder, beats: this.#row.beats + 1 }
+    return true
+  }
+  async holderOf() {
+    return this.#row
+  }
+  async takeLease(_channel: string, _account: string, holder: string, dead?: { id: string; beats: number }) {
+    if (dead ? this.#row?.id !== dead.id || this.#row.beats !== dead.beats : (this.#row?.id ?? holder) !== holder)
+      return false
+    this.#row = { id: holder, beats: (this.#row?.beats ?? 0) + 1 }
     return true
   }
   async releaseLease(_channel: string, _account: string, holder: string) {
-    if (this.#row?.holder === holder) this.#row = undefined
+    if (this.#row?.id === holder) this.#row = undefined
   }
   steal(): void {
-    this.#row = { holder: 'other', expiresAt: Number.MAX_SAFE_INTEGER }
+    this.#row = { id: 'other', beats: 0 }
   }
 }
+
+/** A lease that nobody else wants, whatever steps the clock makes. */
+const kept = { acquire: async () => new AbortController().signal, release: async () => undefined }
 
 function stage(overrides: Partial<ChannelAdapter> = {}, deps: Partial<SupervisorDeps> = {}) {
   const clock = new ManualClock()
@@ -213,7 +225,7 @@ describe('a connection', () => {
   })
 
   it('that does not open in time is given up, and ended when it opens later', async () => {
-    const at = stage()
+    const at = stage({}, { lease: kept })
     const late = Promise.withResolvers<void>()
     at.platform.onOpen = () => late.promise
     at.supervisor.start()
@@ -230,7 +242,7 @@ describe('a connection', () => {
 
 describe('signs of the platform', () => {
   it('keep a connection; without any it is lost, whatever messages come', async () => {
-    const at = await connect(stage({ silenceMs: 30_000 }))
+    const at = await connect(stage({ silenceMs: 30_000 }, { lease: kept }))
     for (let beat = 0; beat < 4; beat++) {
       at.clock.advance(20_000)
       at.platform.links[0]?.heard()
@@ -305,6 +317,42 @@ describe('the lease of an account', () => {
     await at.supervisor.stop('the test ends')
     expect(await second.acquire()).toBeInstanceOf(AbortSignal)
     await second.release()
+  })
+
+  it('is taken over from a daemon that stands still, whatever the clocks say', async () => {
+    const at = await connect(stage())
+    const other = new ManualClock()
+    const second = new AccountLease({ store: at.leases, holder: 'second', clock: other, leaseMs: 30_000 }, 'x', 'y')
+    // Its clock is a day ahead, which makes nobody look dead.
+    other.advance(86_400_000)
+    for (let beat = 0; beat < 4; beat++) {
+      expect(await second.acquire()).toBeUndefined()
+      at.clock.advance(10_000)
+      await at.settled()
+    }
+    // It stands still: three beats of the second one later the lease is over.
+    for (let beat = 0; beat < 3; beat++) expect(await second.acquire()).toBeUndefined()
+    expect(await second.acquire()).toBeInstanceOf(AbortSignal)
+    // It wakes up.
+    at.clock.advance(10_000)
+    await at.until('backing_off')
+    await at.supervisor.stop('the test ends')
+    await second.release()
+  })
+
+  it('is given up before another daemon may take it, where it cannot be renewed', async () => {
+    const at = await connect(stage())
+    at.leases.fails = true
+    for (const [ms, state] of [
+      [10_000, 'connected'],
+      [10_000, 'connected'],
+      [4_000, 'backing_off'],
+    ] as const) {
+      at.clock.advance(ms)
+      await at.settled()
+      await at.until(state)
+    }
+    await at.supervisor.stop('the test ends')
   })
 
   it('ends the connection when it is lost, and says why', async () => {

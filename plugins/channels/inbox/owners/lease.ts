@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { BEATS, HeartbeatWatch } from 'svc/internal'
 import type { Logger } from 'svc/sdk'
 import type { Clock } from '../../clock.ts'
 import type { OwnerStore } from './store.ts'
-
-/** An owner whose row stands still for so many beats of this one is dead: together they take as long as the lease. */
-const BEATS = 3
 
 export interface OwnerLeaseDeps {
   readonly store: OwnerStore
@@ -27,8 +25,7 @@ export interface OwnerLeaseDeps {
 export class OwnerLease {
   readonly id: string = randomUUID()
   readonly #deps: OwnerLeaseDeps
-  /** Of the other owners: the newest count, and for how many beats it has stood still. */
-  readonly #others = new Map<string, { readonly beats: number; readonly still: number }>()
+  readonly #watch = new HeartbeatWatch()
   #cancel: (() => void) | undefined
   #isHeld = false
   constructor(deps: OwnerLeaseDeps) {
@@ -69,16 +66,7 @@ export class OwnerLease {
     const { store, home, takenOver } = this.#deps
     // Taken for dead, it begins anew: what it had belongs to another, and new messages are its own.
     if (!(await store.beat(this.id))) await store.begin(this.id, home)
-    const others = await store.others(this.id)
-    const dead = others.filter((other) => this.#standsStill(other))
-    for (const { id } of dead) this.#others.delete(id)
-    for (const id of this.#others.keys()) if (!others.some((other) => other.id === id)) this.#others.delete(id)
+    const dead = this.#watch.check(await store.others(this.id))
     if ((await store.takeOver(this.id, dead)) > 0) await takenOver()
-  }
-  #standsStill({ id, beats }: { readonly id: string; readonly beats: number }): boolean {
-    const known = this.#others.get(id)
-    const still = known?.beats === beats ? known.still + 1 : 0
-    this.#others.set(id, { beats, still })
-    return still >= BEATS
   }
 }
