@@ -96,6 +96,8 @@ export interface WebhookRequest {
   readonly query: URLSearchParams
   /** One header by its lower-case name. */
   header(name: string): string | undefined
+  /** All headers, by lower-case name. */
+  headers(): Readonly<Record<string, string>>
   /** As it came, for the signature. */
   readonly body: Uint8Array
 }

@@ -19,20 +19,12 @@ interface LinkFacts {
 interface WebhookFacts {
   readonly method: 'GET' | 'POST'
   readonly query: string
-  readonly headers: Readonly<Record<string, string | null>>
+  readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-}
-/** The daemon has not sent this header along. */
-class MissingHeader extends Error {
-  readonly header: string
-  constructor(header: string) {
-    super(`header ${header} is asked for`)
-    this.header = header
-  }
 }
 /** Questions that the daemon asks without waiting for an answer. */
 const SYNCHRONOUS = ['matchesSender', 'usesSignIn'] as const
-const OPTIONAL = ['edit', 'readAttachment', 'typing', 'react', 'webhook'] as const
+const OPTIONAL = ['edit', 'delete', 'readAttachment', 'typing', 'react', 'webhook', 'warnings'] as const
 
 /** In the process of the plugin: the adapter for the daemon to call. */
 export function exposeAdapter(remote: RemoteEnd, { name, load }: ChannelDeclaration): number {
@@ -133,6 +125,8 @@ function exposeConnection(remote: RemoteEnd, connection: ChannelConnection): obj
     closed: () => connection.closed,
     send: ([message, contents]) => connection.send(messageOf(message, contents)),
     edit: ([message, contents, sent]) => connection.edit?.(sent as never, messageOf(message, contents)),
+    delete: ([sent, to]) => connection.delete?.(sent as never, to as never),
+    warnings: () => connection.warnings?.(),
     typing: ([to]) => connection.typing?.(to as never),
     react: ([to, id, emoji]) => connection.react?.(to as never, String(id), String(emoji)),
     readAttachment: ([reference], signal) => connection.readAttachment?.(reference as never, signal),
@@ -148,16 +142,12 @@ function exposeConnection(remote: RemoteEnd, connection: ChannelConnection): obj
 async function answerWebhook(
   connection: ChannelConnection,
   { method, query, headers, body }: WebhookFacts,
-): Promise<WebhookAnswer | { readonly missing: string } | undefined> {
-  const header = (name: string): string | undefined => {
-    const found = headers[name]
-    if (found === undefined) throw new MissingHeader(name)
-    return found ?? undefined
-  }
-  try {
-    return await connection.webhook?.({ method, query: new URLSearchParams(query), header, body })
-  } catch (error) {
-    if (error instanceof MissingHeader) return { missing: error.header }
-    throw error
-  }
+): Promise<WebhookAnswer | undefined> {
+  return await connection.webhook?.({
+    method,
+    query: new URLSearchParams(query),
+    header: (name) => headers[name],
+    headers: () => headers,
+    body,
+  })
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { isObject, omitUndefined } from 'svc/sdk'
+import { omitUndefined } from 'svc/sdk'
 import type { RemoteEnd, RemoteMethods, RemoteService, RemoteServiceDeps } from 'svc/sdk'
 import { exposeAdapter } from './remote-adapter.ts'
 import type {
@@ -39,6 +39,7 @@ const Loaded = v.object({
 })
 const Opened = v.object({ object: v.number(), members: v.array(v.string()) })
 const Sent = v.object({ id: v.string() })
+const Warnings = v.pipe(v.array(v.pipe(v.string(), v.maxLength(1000))), v.maxLength(100))
 const Ended = v.object({
   retry: v.picklist(['later', 'never']),
   reason: v.string(),
@@ -59,8 +60,6 @@ const Inbound = v.looseObject({
   mentionsBot: v.boolean(),
   sentAt: v.string(),
 })
-/** Headers an adapter may ask for in one request. */
-const MAX_HEADERS = 16
 
 /** How channels cross to a plugin in a process of its own. */
 const remoteChannels: RemoteService<ChannelRegistry> = {
@@ -171,6 +170,8 @@ class RemoteConnection implements ChannelConnection {
   readonly closed: Promise<ConnectionEnd>
   readonly edit?: NonNullable<ChannelConnection['edit']>
   readonly readAttachment?: NonNullable<ChannelConnection['readAttachment']>
+  readonly delete?: NonNullable<ChannelConnection['delete']>
+  readonly warnings?: NonNullable<ChannelConnection['warnings']>
   readonly typing?: NonNullable<ChannelConnection['typing']>
   readonly react?: NonNullable<ChannelConnection['react']>
   readonly webhook?: NonNullable<ChannelConnection['webhook']>
@@ -189,6 +190,8 @@ class RemoteConnection implements ChannelConnection {
     )
     const has = (member: string): boolean => members.includes(member)
     if (has('edit')) this.edit = async (sent, message) => void (await this.#deliver('edit', message, sent))
+    if (has('delete')) this.delete = async (sent, to) => void (await call('delete', sent, to))
+    if (has('warnings')) this.warnings = warningsOf(() => call('warnings'))
     if (has('typing')) this.typing = async (to) => void (await call('typing', to))
     if (has('react')) this.react = async (to, id, emoji) => void (await call('react', to, id, emoji))
     if (has('webhook')) this.webhook = (request) => this.#webhook(request)
@@ -220,20 +223,29 @@ class RemoteConnection implements ChannelConnection {
     }
   }
 
-  /**
-   * The adapter names the headers it reads by reading them: it is asked again with those it lacked. That is safe, because
-   * a platform may send the same request twice as well.
-   */
-  async #webhook({ method, query, header, body }: WebhookRequest) {
-    const headers: Record<string, string | null> = {}
-    for (let attempt = 0; attempt < MAX_HEADERS; attempt++) {
-      const request = { method, query: query.toString(), headers, body }
-      const answer = await this.#remote.call(this.#object, 'webhook', [request])
-      if (!isObject(answer) || typeof answer['missing'] !== 'string')
-        return omitUndefined(v.parse(Answered, answer)) as never
-      headers[answer['missing']] = header(answer['missing']) ?? null
-    }
-    throw new Error(`the adapter reads more than ${MAX_HEADERS} headers of a request`)
+  /** All headers cross, because the signature may be in any of them. Node limits their size. */
+  async #webhook({ method, query, headers, body }: WebhookRequest) {
+    const request = { method, query: query.toString(), headers: headers(), body }
+    const answer = await this.#remote.call(this.#object, 'webhook', [request])
+    return omitUndefined(v.parse(Answered, answer)) as never
+  }
+}
+
+/** The status does not wait for the process: it shows what was said last, and asks for the next time. */
+function warningsOf(ask: () => Promise<unknown>): () => readonly string[] {
+  let known: readonly string[] = []
+  const renew = (): void => {
+    ask().then(
+      (found) => {
+        known = v.is(Warnings, found) ? found : []
+      },
+      () => undefined /* its process has ended, which the status says */,
+    )
+  }
+  renew()
+  return () => {
+    renew()
+    return known
   }
 }
 

@@ -18,6 +18,8 @@ export interface Exchange {
   /** The status of the answer; 0 while there is none. */
   readonly status: number
   header(name: string): string | undefined
+  /** All headers, by lower-case name. */
+  headers(): Readonly<Record<string, string>>
   /**
    * The whole body. Throws `payload_too_large`, which names the key of the configuration if there is one, or
    * `invalid_request` when it was cut off.
@@ -31,6 +33,15 @@ export interface Exchange {
 /** What is still read, and thrown away, of a body that was refused: so that the sender gets to read the answer. */
 const discardBytes = 1_048_576
 const discardMs = 5_000
+
+/** The headers of a request, whose size Node limits. */
+export function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, Array.isArray(value) ? value.join(', ') : value] as const],
+    ),
+  )
+}
 
 export class NodeExchange implements Exchange {
   readonly method: string
@@ -69,6 +80,9 @@ export class NodeExchange implements Exchange {
   header(name: string): string | undefined {
     const value = this.request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
+  }
+  headers(): Readonly<Record<string, string>> {
+    return headersOf(this.request)
   }
 
   setCors(headers: readonly string[]): void {
@@ -201,6 +215,9 @@ export class WebExchange implements Exchange {
 
   header(name: string): string | undefined {
     return this.request.headers.get(name) ?? (name === 'host' ? this.#host : undefined)
+  }
+  headers(): Readonly<Record<string, string>> {
+    return { host: this.#host, ...Object.fromEntries(this.request.headers) }
   }
 
   setCors(headers: readonly string[]): void {

@@ -68,7 +68,16 @@ export async function readBody(
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
   checkJsonType(type)
-  const value = parseJson(bytes, limits.maxJsonDepth)
+  return await parseBody(body, parseJson(bytes, limits.maxJsonDepth), prepare)
+}
+
+/** What a route gets for the JSON of a body; `undefined` for an empty one. */
+export async function parseBody(
+  body: v.GenericSchema,
+  value: unknown,
+  prepare?: (value: unknown, body: v.GenericSchema) => unknown,
+): Promise<unknown> {
+  if (value === undefined) return emptyBody(body)
   // A schema of an object takes a list for one without fields.
   if (Array.isArray(value) && wantsObject(body))
     throw new Refusal('invalid_request', 'body: Expected an object but received a list')

@@ -76,6 +76,10 @@ class Input implements RouteInput<unknown, unknown, unknown> {
     const exchange = this.#exchange
     return (name) => exchange.header(name)
   }
+  get headers(): () => Readonly<Record<string, string>> {
+    const exchange = this.#exchange
+    return () => exchange.headers()
+  }
 }
 
 /**

@@ -94,6 +94,8 @@ export interface RequestFacts {
   readonly clientAddress: string
   /** One request header by its lower-case name. */
   header(name: string): string | undefined
+  /** All request headers, by lower-case name. */
+  headers(): Readonly<Record<string, string>>
 }
 /** The present values that the GET of a resource shows. */
 export interface Shown {

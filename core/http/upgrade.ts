@@ -9,6 +9,7 @@ import { Refusal } from '../errors/error.ts'
 import { limiterKey } from '../limit/client.ts'
 import { parse } from '../schema/parse.ts'
 import type { Admission, Caller } from './admission.ts'
+import { headersOf } from './exchange.ts'
 import { answerHeaders, toHeaders } from './headers.ts'
 import type { HoldQueue } from './hold-queue.ts'
 import { decodeParams, parseQuery } from './input.ts'
@@ -161,6 +162,7 @@ export class Upgrades {
         principal,
         clientAddress: address,
         header: (name: string) => caller.header(name),
+        headers: () => caller.headers(),
       })
       return { entry, state, address, principal, generation: admission.auth.generation() }
     } finally {
@@ -271,6 +273,9 @@ class UpgradeCaller implements Caller {
   header(name: string): string | undefined {
     const value = this.#request.headers[name]
     return Array.isArray(value) ? value.join(', ') : value
+  }
+  headers(): Readonly<Record<string, string>> {
+    return headersOf(this.#request)
   }
   setCors(headers: readonly string[]): void {
     this.cors = headers

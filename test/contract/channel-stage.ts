@@ -41,6 +41,7 @@ export class ChannelStage implements AsyncDisposable {
       method: request.method,
       query: new URLSearchParams(request.query),
       header: (name) => request.headers[name],
+      headers: () => request.headers,
       body: request.body,
     })
     try {

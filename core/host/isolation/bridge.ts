@@ -1,15 +1,14 @@
 import * as v from 'valibot'
 import { Refusal } from '../../errors/error.ts'
 import { gate, notify, transform } from '../../hooks/hook.ts'
-import { rawBody } from '../../http/route.ts'
-import type { AnyRoute } from '../../http/route.ts'
 import type { Counter, Gauge, Histogram, Labels } from '../../metrics/metric.ts'
-import { isObject, omitUndefined } from '../../schema/object.ts'
+import { omitUndefined } from '../../schema/object.ts'
 import type { Value } from '../../storage/database.ts'
 import { describeInput } from '../../tools/input-schema.ts'
 import type { ToolCallContext } from '../../tools/tool.ts'
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
+import { toRoute } from './bridged-route.ts'
 import { Registration } from './shapes.ts'
 
 export type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
@@ -25,8 +24,6 @@ export interface BridgeOptions {
 const MAX_REGISTRATIONS = 1000
 /** Characters of one of them, as JSON. */
 const MAX_REGISTRATION_CHARS = 65_536
-/** Headers of a request that cross to the process. */
-const HEADERS = ['accept', 'accept-language', 'content-type', 'last-event-id', 'user-agent']
 const SqlValue = v.custom<Value>(
   (value) => value === null || ['string', 'number', 'bigint'].includes(typeof value) || value instanceof Uint8Array,
 )
@@ -77,6 +74,9 @@ export class Bridge {
       }
       case 'batch':
         return await ctx.db.batch(v.parse(Batch, input).statements)
+      case 'run':
+        // Until the process says that it has ended, by aborting the call; or has ended itself.
+        return await ctx.run(() => untilAborted(signal))
       case 'measure': {
         const { key, value, labels } = v.parse(Measure, input)
         const metric = this.#registered.get(key)
@@ -107,7 +107,7 @@ export class Bridge {
     const { tools, jobs } = this.#ctx
     switch (registration.kind) {
       case 'route':
-        return this.#ctx.routes.add(this.#toRoute(registration))
+        return this.#ctx.routes.add(toRoute(registration, this.#call))
       case 'tool': {
         const { kind: _, key: __, input, ...tool } = registration
         return tools.add({
@@ -152,26 +152,6 @@ export class Bridge {
     }
   }
 
-  #toRoute(route: Extract<Registration, { kind: 'route' }>): AnyRoute {
-    const { kind: _, key, hasBody, rawBytes, path, ...rest } = route
-    const body = rawBytes === undefined ? v.unknown() : rawBody(rawBytes)
-    const defined = {
-      ...omitUndefined(rest),
-      path: path as `/${string}`,
-      query: v.looseObject({}),
-      ...(hasBody && { body }),
-      returns: v.any(),
-      handle: async (input: Parameters<AnyRoute['handle']>[0]) => {
-        const { params, query, requestId, principal, clientAddress, effectId, signal } = input
-        const headers = readHeaders(input)
-        const facts = { params, query, body: input.body, requestId, principal, clientAddress, effectId, headers }
-        const answer = await this.#call('route', { key, input: facts }, signal)
-        return isStream(answer) ? checkedEvents(answer) : answer
-      },
-    }
-    return defined as unknown as AnyRoute
-  }
-
   #toMetric({
     type,
     name,
@@ -192,6 +172,13 @@ export class Bridge {
   }
 }
 
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
 async function callHook(
   { hooks }: Context,
   method: 'emit' | 'check' | 'apply',
@@ -199,28 +186,6 @@ async function callHook(
 ): Promise<unknown> {
   if (method === 'apply') return await hooks.apply(transform(id), payload)
   return await (method === 'emit' ? hooks.emit(notify(id), payload) : hooks.check(gate(id), payload))
-}
-
-const ServerSentEvent = v.object({
-  event: v.optional(v.string()),
-  data: v.string(),
-  id: v.optional(v.string()),
-  provisional: v.optional(v.literal(true)),
-})
-function isStream(answer: unknown): answer is AsyncIterable<unknown> {
-  return isObject(answer) && Symbol.asyncIterator in answer
-}
-async function* checkedEvents(events: AsyncIterable<unknown>): AsyncGenerator<object> {
-  for await (const event of events) yield omitUndefined(v.parse(ServerSentEvent, event))
-}
-
-function readHeaders(input: Parameters<AnyRoute['handle']>[0]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    HEADERS.flatMap((name) => {
-      const value = input.header(name)
-      return value === undefined ? [] : [[name, value] as const]
-    }),
-  )
 }
 
 const METHODS: Readonly<Record<string, readonly string[]>> = {
@@ -237,7 +202,7 @@ async function callMethod(
   const [first, ...rest] = args
   if (METHODS[name]?.includes(method) !== true || (name !== 'log' && first !== undefined && typeof first !== 'string'))
     throw new Refusal('invalid_request', `"${name}.${method}" is not available to a plugin in a process of its own`)
-  // Statements with a secret would bypass the check of tables, so only texts cross.
+  // Statements with a secret would bypass the check of tables, so only texts cross; the process has refused them.
   const given = name === 'vault' ? args.slice(0, method === 'write' ? 2 : 1).map(String) : [first, ...rest]
   const target = ctx[name] as unknown as Readonly<Record<string, (...values: readonly unknown[]) => unknown>>
   return await target[method]?.(...given)

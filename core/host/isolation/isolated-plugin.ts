@@ -170,6 +170,7 @@ class IsolatedPlugin {
     for (const { id } of Object.values(this.#requires))
       this.#ctx.own(`registrations with ${id}`, () => this.#disposeServices())
     this.#ctx.leaving.addEventListener('abort', () => void this.#tryCall('leave'), { once: true })
+    this.#ctx.signal.addEventListener('abort', () => void this.#tryCall('abort'), { once: true })
     await this.#open()
   }
 
@@ -269,7 +270,17 @@ class IsolatedPlugin {
     this.#isStopped = true
     clearTimeout(this.#timer)
     clearInterval(this.#heartbeat)
-    this.#last?.kill()
-    await this.#last?.ended
+    try {
+      await this.#dispose()
+    } finally {
+      this.#last?.kill()
+      await this.#last?.ended
+    }
+  }
+  /** What the plugin owns in its process. A failure is that of unloading. */
+  async #dispose(): Promise<void> {
+    if (!this.#isReady) return
+    const ms = this.#deps.settings().hookMs
+    await keepAlive(this.#call('end', {}, AbortSignal.timeout(ms)))
   }
 }

@@ -1,27 +1,20 @@
-import { PluginProblem } from '../definition.ts'
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
 import type { Statement, Value } from '../../storage/database.ts'
+import { notAvailable } from './crossing.ts'
 import type { Peer } from './peer.ts'
 import type { Registration } from './shapes.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
 type Remote = Pick<Context, 'storage' | 'vault' | 'db' | 'metrics' | 'log' | 'credentials' | 'spawn'>
 
-/** Refuses a member, with its name and what to do. */
-export function notAvailable(member: string): never {
-  throw new PluginProblem(
-    `ctx.${member} is not available with isolation = "worker": leave it out, or set plugins.isolation to "none"`,
-  )
-}
-
 /** Members of the context whose work the daemon does. */
 export function remoteMembers(peer: Peer, register: (registration: Registration) => void): Remote {
-  const unsupported = (member: string) => (): never => notAvailable(member)
-  const refused = (member: string) => async (): Promise<never> => notAvailable(member)
+  const unsupported = (member: string) => (): never => notAvailable(`ctx.${member}`)
+  const refused = (member: string) => async (): Promise<never> => notAvailable(`ctx.${member}`)
   return {
     storage: remoteObject(peer, 'storage', ['getItem', 'setItem', 'hasItem', 'removeItem', 'getKeys', 'clear']),
-    vault: remoteObject(peer, 'vault', ['read', 'write', 'remove', 'names']),
+    vault: remoteVault(peer),
     db: remoteDatabase(peer),
     metrics: remoteMetrics(peer, register),
     log: remoteObject(peer, 'log', ['error', 'warn', 'info', 'debug']),
@@ -58,6 +51,17 @@ function remoteObject<T extends object>(peer: Peer, name: string, methods: reado
   return Object.fromEntries(entries) as T
 }
 
+function remoteVault(peer: Peer): Context['vault'] {
+  const vault = remoteObject<Context['vault']>(peer, 'vault', ['read', 'write', 'remove', 'names'])
+  return {
+    ...vault,
+    write: async (name, secret, entries) =>
+      entries ? notAvailable('ctx.vault.write with statements') : await vault.write(name, secret),
+    remove: async (name, entries) =>
+      entries ? notAvailable('ctx.vault.remove with statements') : await vault.remove(name),
+  }
+}
+
 function remoteDatabase(peer: Peer): Context['db'] {
   const run = (method: string, sql: readonly string[], values: readonly Value[]): Promise<unknown> =>
     peer.call('db', { method, sql: [...sql], values })
@@ -89,6 +93,6 @@ function remoteMetrics(peer: Peer, register: (registration: Registration) => voi
       register({ kind: 'metric', key: `metric ${name}`, type: 'histogram', name, help, bounds: [...bounds] })
       return { observe: (value, labels) => tell(`metric ${name}`, value, labels) }
     },
-    observed: () => notAvailable('metrics.observed'),
+    observed: () => notAvailable('ctx.metrics.observed'),
   }
 }

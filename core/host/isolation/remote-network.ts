@@ -10,6 +10,8 @@ import type {
 } from '../../net/connection.ts'
 import type { Fetch } from '../../net/fetch.ts'
 import type { RemoteEnd, RemoteMethods } from '../remote-service.ts'
+import { checkRequest } from './crossing.ts'
+import { UpstreamFailure } from '../../errors/error.ts'
 import { EventQueue } from './event-queue.ts'
 import { readRequest, sendableRequest, toAnswer, toResponse } from './remote-fetch.ts'
 
@@ -47,7 +49,8 @@ export function serveNetwork(network: PluginNetwork, remote: RemoteEnd): RemoteM
       await network.admit(v.parse(v.string(), url))
     },
     async connect([options]) {
-      return serveConnection(await network.connect(v.parse(ConnectOptions, options) as never), network, remote)
+      const where = v.parse(ConnectOptions, options)
+      return serveConnection(await network.connect(where as never), { network, remote, system: where.host })
     },
     async webSocket([url, options]) {
       return serveWebSocket(
@@ -58,9 +61,19 @@ export function serveNetwork(network: PluginNetwork, remote: RemoteEnd): RemoteM
   }
 }
 
-function serveConnection(connection: Connection, network: PluginNetwork, remote: RemoteEnd): object {
+interface ServeDeps {
+  readonly network: PluginNetwork
+  readonly remote: RemoteEnd
+  readonly system: string
+}
+function serveConnection(connection: Connection, deps: ServeDeps): object {
+  const { network, remote, system } = deps
   const queue = new EventQueue<Uint8Array>(connection)
-  const push = (data: Uint8Array): void => queue.push(data)
+  let pieces = 0
+  const push = (data: Uint8Array): void => {
+    pieces++
+    queue.push(data)
+  }
   connection.on('data', push)
   connection.on('end', () => queue.end())
   connection.on('error', (error: Error) => queue.fail(error))
@@ -76,18 +89,23 @@ function serveConnection(connection: Connection, network: PluginNetwork, remote:
     write: ([data]) => written((done) => connection.write(v.parse(Bytes, data), done)),
     end: () => void connection.end(),
     destroy: () => void connection.destroy(),
-    async startTls([tls]) {
+    async startTls([tls, read]) {
       connection.off('data', push)
-      return serveConnection(await network.startTls(connection, v.parse(Tls, tls) as never), network, remote)
+      // As without a process of its own: what was sent before the encryption must not seem to come from inside.
+      if (read !== pieces) {
+        connection.destroy()
+        const message = `${system} sent more than the answer to STARTTLS before the encryption began`
+        throw new UpstreamFailure(system, message, { reason: 'malformed', retry: 'later' })
+      }
+      return serveConnection(await network.startTls(connection, v.parse(Tls, tls) as never), deps)
     },
   })
   return { object, data: queue }
 }
 
-type SocketEvent = { readonly [K in keyof WebSocketEvents]: { readonly name: K; readonly value: WebSocketEvents[K] } }[
-  | 'message'
-  | 'ping'
-  | 'pong']
+type SocketEvent = {
+  readonly [K in keyof WebSocketEvents]: { readonly name: K; readonly value: WebSocketEvents[K] | PlainClose }
+}[keyof WebSocketEvents]
 function serveWebSocket(socket: WebSocketConnection, remote: RemoteEnd): object {
   const queue = new EventQueue<SocketEvent>(socket)
   for (const name of ['message', 'ping', 'pong'] as const)
@@ -98,20 +116,23 @@ function serveWebSocket(socket: WebSocketConnection, remote: RemoteEnd): object 
     close: ([code, reason]) =>
       socket.close(v.parse(v.optional(v.number()), code), v.parse(v.optional(v.string()), reason)).then(plainClose),
     terminate: () => socket.terminate(),
-    closed: () => socket.closed.then(plainClose),
   })
-  void socket.closed.then(() => {
+  void socket.closed.then((end) => {
+    queue.push({ name: 'close', value: plainClose(end) })
     queue.end()
     remote.release(object)
   })
   return { object, protocol: socket.protocol, events: queue }
 }
-const plainClose = ({ code, reason, error }: WebSocketClose): object => ({ code, reason, error: error?.message })
+type PlainClose = ReturnType<typeof plainClose>
+const plainClose = ({ code, reason, error }: WebSocketClose) => ({ code, reason, failure: error?.message })
 
 /** The network that the other side exposed. */
 export function remoteNetwork(remote: RemoteEnd, object: number): PluginNetwork {
-  const fetch: Fetch = async (url, request = {}) =>
-    toResponse(await remote.call(object, 'fetch', [String(url), sendableRequest(request)], request.signal))
+  const fetch: Fetch = async (url, request = {}) => {
+    checkRequest(request)
+    return toResponse(await remote.call(object, 'fetch', [String(url), sendableRequest(request)], request.signal))
+  }
   return {
     fetch,
     admit: async (url) => {
@@ -122,8 +143,9 @@ export function remoteNetwork(remote: RemoteEnd, object: number): PluginNetwork 
       return remoteConnection(remote, opened as OpenConnection, signal)
     },
     startTls: async (connection, tls = {}) => {
-      const { object: plain } = connection as unknown as RemoteSocket
-      return remoteConnection(remote, (await remote.call(plain, 'startTls', [tls])) as OpenConnection, undefined)
+      const plain = connection as unknown as RemoteSocket
+      const opened = await remote.call(plain.object, 'startTls', [tls, plain.piecesRead])
+      return remoteConnection(remote, opened as OpenConnection, undefined)
     },
     webSocket: async (url, { signal, ...options } = {}) => {
       const opened = await remote.call(object, 'webSocket', [String(url), options], signal)
@@ -140,16 +162,26 @@ class RemoteSocket extends Duplex {
   readonly object: number
   readonly #remote: RemoteEnd
   readonly #data: AsyncIterator<Uint8Array>
+  #pieces = 0
 
   constructor(remote: RemoteEnd, { object, data }: OpenConnection) {
-    super({ allowHalfOpen: true })
+    super({ allowHalfOpen: false })
+    // As those of the daemon: an error that nobody listens to does not end the process.
+    this.on('error', () => undefined)
     this.object = object
     this.#remote = remote
     this.#data = data[Symbol.asyncIterator]()
   }
+  /** Pieces that were read to their end. */
+  get piecesRead(): number {
+    return this.readableLength > 0 ? 0 : this.#pieces
+  }
   override _read(): void {
     this.#data.next().then(
-      ({ done, value }) => this.push(done === true ? null : value),
+      ({ done, value }) => {
+        if (done !== true) this.#pieces++
+        this.push(done === true ? null : value)
+      },
       (error: unknown) => this.destroy(error instanceof Error ? error : new Error(String(error))),
     )
   }
@@ -157,7 +189,8 @@ class RemoteSocket extends Duplex {
     this.#settle('write', [new Uint8Array(chunk)], done)
   }
   override _final(done: (error?: Error | null) => void): void {
-    this.#settle('end', [], done)
+    // One that is closed already has ended, too.
+    this.#settle('end', [], () => done())
   }
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#leave()
@@ -198,12 +231,10 @@ class RemoteWebSocket implements WebSocketConnection {
     this.protocol = protocol
     signal?.addEventListener('abort', () => this.terminate(), { once: true })
     const lost: WebSocketClose = { code: 1006, reason: '', error: new Error('the connection was lost') }
-    this.closed = this.#deliver(events)
-      .then(() => remote.call(object, 'closed', []))
-      .then(
-        (found) => found as WebSocketClose,
-        () => lost,
-      )
+    this.closed = this.#deliver(events).then(
+      (end) => end ?? lost,
+      () => lost,
+    )
     void this.closed.then((value) => this.#emit('close', value))
   }
 
@@ -248,11 +279,16 @@ class RemoteWebSocket implements WebSocketConnection {
     // What went wrong is the reason of `closed`.
     this.#remote.call(this.#object, method, args).catch(() => undefined)
   }
-  async #deliver(events: AsyncIterable<SocketEvent>): Promise<void> {
+  async #deliver(events: AsyncIterable<SocketEvent>): Promise<WebSocketClose | undefined> {
     for await (const { name, value } of events) {
+      if (name === 'close') {
+        const { code, reason, failure } = value as PlainClose
+        return { code, reason, ...(failure !== undefined && { error: new Error(failure) }) }
+      }
       await this.#gate.promise
       this.#emit(name, value as never)
     }
+    return undefined
   }
   #emit<K extends keyof WebSocketEvents>(event: K, value: WebSocketEvents[K]): void {
     for (const listener of this.#listeners[event]) listener(value)

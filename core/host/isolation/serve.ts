@@ -1,26 +1,27 @@
 import * as v from 'valibot'
 import type { Hook } from '../../hooks/hook.ts'
-import type { AnyRoute, RouteInput } from '../../http/route.ts'
+import type { AnyRoute } from '../../http/route.ts'
 import { openInherited } from '../../net/inherited-socket.ts'
 import { forgetVariable } from '../../process/inherited.ts'
 import { MessagePipe } from '../../process/message-pipe.ts'
 import { MARK } from '../../process/orphan-processes.ts'
-import { parse } from '../../schema/parse.ts'
 import { Refusal } from '../../errors/error.ts'
 import { describeIssues } from '../../tools/registry.ts'
 import { toInputSchema } from '../../tools/input-schema.ts'
 import type { ToolCallContext, ToolResult } from '../../tools/tool.ts'
+import type { Dispose } from '../../scope/scope.ts'
 import type { PluginContext } from '../context.ts'
 import type { AnyPlugin, Tokens } from '../define.ts'
 import { PluginProblem } from '../definition.ts'
 import { readDefinition } from '../read-definition.ts'
 import type { RemoteContract } from '../remote-service.ts'
 import { describeSchema } from './config-schema.ts'
-import { notAvailable, remoteMembers } from './remote-members.ts'
+import { checkTool, notAvailable, unsupportedParts } from './crossing.ts'
+import { remoteMembers } from './remote-members.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { Peer } from './peer.ts'
+import { callRoute, describeRoute } from './remote-route.ts'
 import type { Description, Registration } from './shapes.ts'
-import { unsupportedParts } from './unsupported.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
 type Run = (input: never, signal: AbortSignal) => unknown
@@ -61,6 +62,7 @@ class ServedPlugin {
   readonly #runs = new Map<string, Run>()
   readonly #leaving = new AbortController()
   readonly #end = new AbortController()
+  readonly #owned: { readonly label: string; readonly dispose: Dispose }[] = []
   #listeners = 0
   /** Registrations the daemon has not answered yet: setup fails with the first that is refused. */
   readonly #pending: Promise<unknown>[] = []
@@ -75,6 +77,8 @@ class ServedPlugin {
     if (method === 'describe') return describe(await readDefinition(input.folder))
     if (method === 'setup') return await this.#setUp(await readDefinition(input.folder), input)
     if (method === 'leave') return this.#leaving.abort(new Error('the plugin is being unloaded'))
+    if (method === 'abort') return this.#end.abort(new Error('the plugin is unloaded'))
+    if (method === 'end') return await this.#dispose()
     const run = this.#runs.get(input.key)
     if (!run) throw new Error(`there is no ${method} "${input.key}"`)
     return await run(input as never, signal)
@@ -90,6 +94,30 @@ class ServedPlugin {
       )
     await definition.setup(await this.#createContext(definition, config.output, access))
     await Promise.all(this.#pending)
+  }
+
+  /** What the plugin owns is disposed, the newest first; all of it, whatever fails. */
+  async #dispose(): Promise<void> {
+    const failures: string[] = []
+    for (const { label, dispose } of this.#owned.splice(0).toReversed())
+      try {
+        await dispose()
+      } catch (error) {
+        failures.push(`${label}: ${error instanceof Error ? error.message : String(error)}`)
+      }
+    if (failures.length > 0) throw new Error(failures.join('; '))
+  }
+
+  /** The daemon waits for this work when it unloads the plugin. */
+  async #run<T>(work: () => Promise<T> | T): Promise<T> {
+    const running = new AbortController()
+    // It ends by being aborted.
+    this.peer.call('run', {}, running.signal).catch(() => undefined)
+    try {
+      return await work()
+    } finally {
+      running.abort()
+    }
   }
 
   #register(registration: Registration, run?: Run): void {
@@ -128,10 +156,10 @@ class ServedPlugin {
       // A change starts the process again.
       onConfigChange: () => undefined,
       services: await this.#services(definition, access),
-      optional: () => notAvailable('optional'),
+      optional: () => notAvailable('ctx.optional'),
       routes: {
         add: (...routes) => routes.forEach((route) => this.#addRoute(route)),
-        addSocket: () => notAvailable('routes.addSocket'),
+        addSocket: () => notAvailable('ctx.routes.addSocket'),
       },
       hooks: {
         on: (hook, listener) => this.#listen(hook, listener as (value: never) => unknown),
@@ -146,42 +174,14 @@ class ServedPlugin {
       },
       leaving: this.#leaving.signal,
       signal: this.#end.signal,
-      // The process ends with the plugin, and everything in it.
-      own: () => undefined,
-      run: async (work) => await work(),
+      own: (label, dispose) => void this.#owned.push({ label, dispose }),
+      run: (work) => this.#run(work),
     }
   }
 
   #addRoute(route: AnyRoute): void {
-    const { method, path, summary, auth, effect, cost, status, body, feed } = route
-    if (auth === 'signed') throw new PluginProblem(`route ${path}: "signed" is not available in a process of its own`)
-    const raw = body !== undefined && '~body' in body ? body.maxBytes : undefined
-    this.#register(
-      {
-        kind: 'route',
-        key: `route ${method} ${path}`,
-        method,
-        path,
-        summary,
-        auth,
-        effect,
-        cost,
-        status,
-        feed,
-        hasBody: body !== undefined,
-        rawBytes: raw,
-      },
-      async ({ input }: { readonly input: RemoteInput }, signal) => {
-        const { headers, ...rest } = input
-        return await route.handle({
-          ...rest,
-          params: route.params ? parse(route.params, rest.params, 'path') : rest.params,
-          query: route.query ? parse(route.query, rest.query, 'query') : undefined,
-          body: body === undefined || '~body' in body ? rest.body : parse(body, rest.body, 'body'),
-          signal,
-          header: (name: string) => headers[name],
-        } as never)
-      },
+    this.#register(describeRoute(route), (call: Parameters<typeof callRoute>[1], signal) =>
+      callRoute(route, call, signal),
     )
   }
 
@@ -208,7 +208,8 @@ class ServedPlugin {
     return {
       add: (...tools) => {
         for (const tool of tools) {
-          const { name, description, risk, timeoutSecs, labels, refuses } = tool
+          checkTool(tool)
+          const { name, description, risk, polls, needs, timeoutSecs, labels, refuses } = tool
           this.#register(
             {
               kind: 'tool',
@@ -216,6 +217,8 @@ class ServedPlugin {
               name,
               description,
               risk,
+              polls,
+              needs,
               timeoutSecs,
               labels: labels && [...labels],
               refuses: refuses && [...refuses],
@@ -229,18 +232,14 @@ class ServedPlugin {
           )
         }
       },
-      list: () => notAvailable('tools.list'),
-      find: () => notAvailable('tools.find'),
+      list: () => notAvailable('ctx.tools.list'),
+      find: () => notAvailable('ctx.tools.find'),
       call: async (name, args, { signal, ...call }) =>
         (await this.peer.call('tool', { name, args, call }, signal)) as ToolResult,
-      protectSecret: () => notAvailable('tools.protectSecret'),
-      containsSecret: () => notAvailable('tools.containsSecret'),
+      protectSecret: () => notAvailable('ctx.tools.protectSecret'),
+      containsSecret: () => notAvailable('ctx.tools.containsSecret'),
     }
   }
-}
-
-type RemoteInput = Omit<RouteInput<unknown, unknown, unknown>, 'signal' | 'header'> & {
-  readonly headers: Readonly<Record<string, string>>
 }
 
 function describe(definition: AnyPlugin): Description {

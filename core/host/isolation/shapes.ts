@@ -23,6 +23,14 @@ export const Description = v.object({
 export type Description = v.InferOutput<typeof Description>
 
 const Key = v.pipe(v.string(), v.maxLength(512))
+const Status = v.pipe(v.number(), v.integer(), v.minValue(200), v.maxValue(599))
+/** An error of the plugin's own. It is answered as an error, whatever its process says. */
+export const ErrorRow = v.object({
+  code: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/)),
+  status: v.pipe(Status, v.minValue(400)),
+  format: v.picklist(['flat', 'coded']),
+  meaning: v.string(),
+})
 export const Registration = v.variant('kind', [
   v.object({
     kind: v.literal('route'),
@@ -34,8 +42,17 @@ export const Registration = v.variant('kind', [
     effect: v.optional(v.picklist(effects)),
     cost: v.number(),
     status: v.optional(v.picklist([200, 201, 202, 204, 302])),
+    description: v.optional(v.string()),
+    crossSite: v.optional(v.boolean()),
+    produces: v.optional(v.string()),
+    idempotent: v.optional(v.literal(true)),
+    hasRecall: v.boolean(),
     hasBody: v.boolean(),
     feed: v.optional(v.literal(true)),
+    errors: v.optional(v.array(ErrorRow)),
+    answers: v.array(
+      v.object({ status: Status, description: v.string(), json: v.boolean(), type: v.optional(v.string()) }),
+    ),
     /** Bytes of a raw body. */
     rawBytes: v.optional(v.number()),
   }),
@@ -45,6 +62,8 @@ export const Registration = v.variant('kind', [
     name: v.string(),
     description: v.string(),
     risk: v.picklist(['read', 'write', 'execute']),
+    polls: v.optional(v.boolean()),
+    needs: v.optional(v.string()),
     timeoutSecs: v.optional(v.number()),
     labels: strings,
     refuses: strings,
@@ -73,3 +92,4 @@ export const Registration = v.variant('kind', [
   }),
 ])
 export type Registration = v.InferOutput<typeof Registration>
+export type RouteRegistration = Extract<Registration, { kind: 'route' }>

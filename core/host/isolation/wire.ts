@@ -1,6 +1,9 @@
+import * as v from 'valibot'
+import type { ErrorDefinition } from '../../errors/codes.ts'
 import { Refusal, UpstreamFailure } from '../../errors/error.ts'
 import type { ErrorCode } from '../../errors/error.ts'
 import { isObject } from '../../schema/object.ts'
+import { ErrorRow } from './shapes.ts'
 
 const TAG = '~type'
 /** JSON has no bytes, no large integers, no `undefined` and no streams. Functions do not cross. */
@@ -55,21 +58,27 @@ export function encodeError(error: unknown): object {
       message: error.message,
       details: encode(error.details, withoutStreams),
       retryAfterSecs: error.retryAfterSecs,
+      definition: error.definition,
     }
   if (error instanceof UpstreamFailure) return { ...error, kind: 'upstream', message: error.message, cause: undefined }
   return { kind: 'error', message: error instanceof Error ? error.message : String(error) }
 }
 
-const CODES = /^(invalid_request|unauthorized|forbidden|rate_limit|conflict|payload_too_large|service_unavailable)$/
-const REASONS = /^(rate_limit|auth|overloaded|server_error|network|timeout|cut|malformed|invalid_request|not_found)$/
+const CODES =
+  /^(invalid_request|unauthorized|forbidden|rate_limit|conflict|method_not_allowed|payload_too_large|service_unavailable)$/
+const REASONS =
+  /^(rate_limit|auth|overloaded|server_error|network|timeout|cut|malformed|context_length|content_filter|invalid_request|not_found)$/
 export function decodeError(error: unknown): Error {
-  const { kind, message, code, details, retryAfterSecs, system, reason, retry } = isObject(error) ? error : {}
+  const { kind, message, code, details, retryAfterSecs, system, reason, retry, definition } = isObject(error)
+    ? error
+    : {}
   const text = typeof message === 'string' ? message : 'it failed without a message'
   const after = typeof retryAfterSecs === 'number' ? { retryAfterSecs } : {}
   if (kind === 'refusal') {
+    const own = v.safeParse(ErrorRow, definition)
     const known = typeof code === 'string' && (CODES.test(code) || /^[a-z_]{0,60}not_found$/.test(code))
-    // A code that the plugin defined itself is known in its process only.
-    return new Refusal(known ? (code as ErrorCode) : 'conflict', text, {
+    const otherwise = known ? (code as ErrorCode) : 'conflict'
+    return new Refusal(own.success ? (own.output as ErrorDefinition) : otherwise, text, {
       ...after,
       ...(isObject(details) ? { details } : {}),
     })

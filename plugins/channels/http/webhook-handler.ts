@@ -54,9 +54,9 @@ async function receive(
   }
 }
 
-function toRequest({ method, query, header, body }: Delivery): WebhookRequest {
+function toRequest({ method, query, header, headers, body }: Delivery): WebhookRequest {
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     (Array.isArray(value) ? (value as readonly string[]) : [String(value)]).map((one): [string, string] => [name, one]),
   )
-  return { method, query: new URLSearchParams(pairs), header, body }
+  return { method, query: new URLSearchParams(pairs), header, headers, body }
 }

@@ -6,7 +6,7 @@ import type { RouteDeps } from './routes.ts'
 import { AccountParams, ChannelParams } from './schema.ts'
 
 type Query = Readonly<Record<string, string | readonly string[]>>
-type Facts = Pick<RequestFacts, 'clientAddress' | 'requestId' | 'header'>
+type Facts = Pick<RequestFacts, 'clientAddress' | 'requestId' | 'header' | 'headers'>
 export interface Delivery extends Facts {
   readonly method: 'GET' | 'POST'
   readonly name: string
@@ -72,5 +72,6 @@ const pick = (input: Facts): Facts => ({
   clientAddress: input.clientAddress,
   requestId: input.requestId,
   header: (name) => input.header(name),
+  headers: () => input.headers(),
 })
 const toBytes = (body: unknown): Uint8Array => (body instanceof Uint8Array ? body : new Uint8Array())

@@ -107,12 +107,18 @@ describe('Socket Mode', () => {
 })
 
 describe('the Events API', () => {
-  const post = (more: Partial<WebhookRequest> & { readonly headers: Record<string, string> }): WebhookRequest => ({
+  const post = ({
+    headers,
+    body,
+  }: {
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: Uint8Array
+  }): WebhookRequest => ({
     method: 'POST',
     query: new URLSearchParams(),
-    header: (name) => more.headers[name],
-    body: Buffer.from('{}'),
-    ...more,
+    header: (name) => headers[name],
+    headers: () => headers,
+    body,
   })
 
   it('answers the check of its address', async () => {

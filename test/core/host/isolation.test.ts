@@ -62,7 +62,7 @@ const tried = async (work: () => unknown) => { try { return String(await work())
     )}
     ${route('/api/everything/hang', 'for (;;) {}')}
     ${route('/api/everything/crash', 'process.exit(3)')}
-    ${route('/api/everything/eat', 'const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()))')}
+    ${route('/api/everything/eat', 'const all = []; for (;;) all.push(new Array(1e7).fill(all))')}
     ${routeText('/api/everything/alive', 'alive')}
     ctx.tools.add(defineTool({ name: 'everything', description: 'A test', risk: 'read',
       input: v.object({ name: v.string() }), run: async ({ name }) => 'Hello, ' + name }))
