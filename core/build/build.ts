@@ -44,6 +44,7 @@ const packages = [
   'imapflow',
   'nodemailer',
   'postal-mime',
+  '@whiskeysockets/baileys',
 ]
 
 /** Modules that plugins share with the host. */

@@ -21,6 +21,14 @@ export function commandName(
   return inside === '..' || inside.startsWith(`..${sep}`) ? `${process.execPath} ${file}` : 'npx svc'
 }
 
+/** A script of the shell that starts this program, for a folder of commands. `undefined` where it is not built. */
+export function launcher(entry: string = process.argv[1] ?? ''): string | undefined {
+  const file = realOf(entry)
+  if (file === undefined || !file.endsWith(join('dist', 'svc.js'))) return undefined
+  const words = [process.execPath, file].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`)
+  return `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`
+}
+
 /** A command line of svc in backticks, as it is typed where this program runs. */
 export function commandLine(words: string): string {
   return `\`${commandName()} ${words}\``

@@ -77,7 +77,13 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
 const primitives: readonly (readonly [module: RegExp, places: readonly string[]])[] = [
   [
     /^(node:)?child_process$/,
-    ['core/process/spawn.ts', 'core/process/spawner.ts', 'core/process/fork.ts', 'core/process/plugin-process.ts'],
+    [
+      'core/process/spawn.ts',
+      'core/process/spawner.ts',
+      'core/process/fork.ts',
+      'core/process/plugin-process.ts',
+      'core/process/node-tests.ts',
+    ],
   ],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],
   [/^(node:)?net$/, ['core/http/', 'core/net/', 'core/auth/', 'core/limit/']],

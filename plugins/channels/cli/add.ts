@@ -31,7 +31,7 @@ export default defineCommand({
   examples: [
     ['svc channels add telegram', 'asks for the token'],
     ['pass show telegram | svc channels add telegram --agent assistant', 'from a password manager'],
-    [`svc channels add irc --fields '{"server": "irc.example.org", "nick": "svc"}'`, 'further fields'],
+    [`svc channels add irc --fields '{"base_url": "ircs://irc.example.org", "nick": "svc"}'`, 'further fields'],
   ],
   async run(args) {
     const connection = await connect(args)

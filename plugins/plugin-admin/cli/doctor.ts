@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { defineCommand, exits, Failure, failed, passed, print, printJson, readJson, renderTable, warned } from 'svc/cli'
 import type { CheckResult } from 'svc/cli'
 import { inspectPlugin } from '../inspect/inspect.ts'
 import type { Inspection } from '../inspect/inspection.ts'
+import { testFiles } from '../inspect/test-files.ts'
 
 type Named = CheckResult & { readonly name: string }
 const PackageFile = v.looseObject({
@@ -115,9 +116,7 @@ function checkDependencies(folder: string, found: Package | string): Named {
 
 function checkTests(folder: string): Named {
   const name = 'tests'
-  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
-    (file) => /\.test\.m?[jt]s$/.test(file) && !file.includes('node_modules'),
-  )
+  const tests = testFiles(folder)
   if (tests.length > 0) return { name, ...passed(tests.join(', ')) }
   return { name, ...warned('none', 'write one on svc/testing') }
 }

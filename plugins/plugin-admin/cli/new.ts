@@ -8,12 +8,13 @@ import {
   Failure,
   hasDaemon,
   homeArgs,
+  launcher,
   locateHome,
   print,
   printJson,
   typesConfig,
 } from 'svc/cli'
-import { kinds, pluginName, templateFiles } from '../scaffold/template.ts'
+import { kinds, LAUNCHER, pluginName, templateFiles } from '../scaffold/template.ts'
 import { writeFiles } from '../scaffold/write.ts'
 
 export default defineCommand({
@@ -37,10 +38,16 @@ export default defineCommand({
     const name = pluginName({ kind, name: args.name })
     const folder = join(parent, name)
     if (existsSync(folder)) throw new Failure(exits.failed, `${folder} exists already`, 'choose another name')
-    const files = templateFiles({ kind, name: args.name, description: args.description, types: typesConfig() })
+    const files = templateFiles({
+      kind,
+      name: args.name,
+      description: args.description,
+      types: typesConfig(),
+      launcher: launcher(),
+    })
     await make(parent, folder, files)
     const isLive = args.path === undefined && (await hasDaemon(args))
-    if (args.json) printJson({ name, path: folder, files: [...files.keys()] })
+    if (args.json) printJson({ name, path: folder, files: [...files.keys()].filter((file) => file !== LAUNCHER) })
     else print(report(name, folder, isLive))
     return exits.ok
   },

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { findNearest, newPermissions, suggest, typesConfig } from 'svc/internal'
+import { findNearest, newPermissions, suggest, launcher, typesConfig } from 'svc/internal'
 import type { PluginStatus } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Fetch, Principal } from 'svc/sdk'
@@ -100,18 +100,18 @@ export class Installer {
       throw new Refusal('invalid_request', `runtime: "${request.runtime}" is not supported; plugins run in "node"`)
     return this.#queue.run(async () => {
       const { plugins, daemon, audit } = this.#deps
-      const { pluginName, templateFiles } = await import('../scaffold/template.ts')
+      const { LAUNCHER, pluginName, templateFiles } = await import('../scaffold/template.ts')
       const { writeFiles } = await import('../scaffold/write.ts')
       const name = pluginName(request)
       this.#refuseTaken(name, false)
-      const files = templateFiles({ ...request, types: typesConfig() })
+      const files = templateFiles({ ...request, types: typesConfig(), launcher: launcher() })
       await using staging = await Staging.make(plugins)
       await writeFiles(staging.folder, files)
       const target = join(plugins, name)
       await audit.write({ event: 'plugin_changed', details: `plugin "${name}" made from a template` })
       await moveFolder(staging.folder, target)
       await daemon.sync(target)
-      return { scaffolded: true, name, path: target, files: [...files.keys()] }
+      return { scaffolded: true, name, path: target, files: [...files.keys()].filter((file) => file !== LAUNCHER) }
     })
   }
 

@@ -16,13 +16,14 @@ export default defineChannel('0.1.0', {
 })
 `,
     'adapter.ts': adapterFile(channel),
-    'index.test.ts': `import { expect, it } from 'vitest'
+    'index.test.ts': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import channel from './index.ts'
 
-it('is a channel with an adapter', async () => {
-  expect(channel.name).toBe('channel-${name}')
+test('is a channel with an adapter', async () => {
+  assert.equal(channel.name, 'channel-${name}')
   const { default: adapter } = await import('./adapter.ts')
-  expect(adapter.capabilities.maxLength).toBeGreaterThan(0)
+  assert.ok(adapter.capabilities.maxLength > 0)
 })
 `,
   }

@@ -47,21 +47,24 @@ export default definePlugin({
   },
 })
 `,
-    'index.test.ts': `import { startPlugin } from 'svc/testing'
-import { expect, it } from 'vitest'
+    'index.test.ts': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startPlugin } from 'svc/testing'
 
 const plugin = new URL('./', import.meta.url)
 
-it('greets over the API and through its tool', async () => {
-  await using test = await startPlugin({ plugin, config: { plugins: { '${name}': { greeting: 'Welcome' } } } })
-  expect(await test.request('GET', '/api/${name}/Ada')).toMatchObject({ status: 200, body: { text: 'Welcome, Ada!' } })
-  expect(await test.callTool('${tool}', { who: 'Ada' })).toMatchObject({ text: 'Welcome, Ada!', failed: false })
+test('greets over the API and through its tool', async () => {
+  await using daemon = await startPlugin({ plugin, config: { plugins: { '${name}': { greeting: 'Welcome' } } } })
+  const answer = await daemon.request('GET', '/api/${name}/Ada')
+  assert.deepEqual([answer.status, answer.body], [200, { text: 'Welcome, Ada!' }])
+  const result = await daemon.callTool('${tool}', { who: 'Ada' })
+  assert.deepEqual([result.failed, result.text], [false, 'Welcome, Ada!'])
 })
 
-it('leaves nothing behind when it is unloaded', async () => {
-  await using test = await startPlugin({ plugin })
-  await test.unload()
-  expect(test.registered().routes).toEqual([])
+test('leaves nothing behind when it is unloaded', async () => {
+  await using daemon = await startPlugin({ plugin })
+  await daemon.unload()
+  assert.deepEqual(daemon.registered().routes, [])
 })
 `,
   }

@@ -31,15 +31,16 @@ export default defineProvider('0.1.0', {
   }),
 })
 `,
-    'index.test.ts': `import { startPlugin } from 'svc/testing'
-import { expect, it } from 'vitest'
+    'index.test.ts': `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startPlugin } from 'svc/testing'
 
 const plugin = new URL('./', import.meta.url)
 
-it('answers a message', async () => {
-  await using test = await startPlugin({ plugin })
-  const agent = await test.spawn('echo', '[model]\\nprovider = "${name}"\\nmodel = "echo"')
-  expect(await test.say(agent, 'Hello there')).toBe('Hello there')
+test('answers a message', async () => {
+  await using daemon = await startPlugin({ plugin })
+  const agent = await daemon.spawn('echo', '[model]\\nprovider = "${name}"\\nmodel = "echo"')
+  assert.equal(await daemon.say(agent, 'Hello there'), 'Hello there')
 })
 `,
   }

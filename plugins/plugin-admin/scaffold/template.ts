@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { channelFiles } from './channel.ts'
 import { pluginFiles } from './plugin.ts'
 import { providerFiles } from './provider.ts'
@@ -14,6 +15,8 @@ export interface Template {
   readonly description: string
   /** The `tsconfig.json` with the types of the installation. */
   readonly types: string
+  /** The script that starts svc, so that `npm test` finds it; packages never contain it. */
+  readonly launcher: string | undefined
 }
 
 const makers: Readonly<Record<Kind, (template: Template) => Readonly<Record<string, string>>>> = {
@@ -36,11 +39,21 @@ export function templateFiles(template: Template): ReadonlyMap<string, string> {
   return new Map(
     Object.entries({
       'package.json': packageFile(name, described.description),
-      'tsconfig.json': `${JSON.stringify({ extends: template.types }, null, 2)}\n`,
+      'tsconfig.json': `${JSON.stringify({ extends: template.types, compilerOptions: nodeTypes(template.types) }, null, 2)}\n`,
       'README.md': readme(name, described),
       ...makers[template.kind](described),
+      ...(template.launcher === undefined ? {} : { [LAUNCHER]: template.launcher }),
     }),
   )
+}
+
+/** npm puts this folder on the PATH of scripts. */
+export const LAUNCHER = 'node_modules/.bin/svc'
+
+/** The types of Node, which tests import, are those of the installation or of a package beside it. */
+function nodeTypes(types: string): object {
+  const root = join(types, '../../..')
+  return { types: ['node'], typeRoots: [join(root, 'node_modules/@types'), join(root, '../@types')] }
 }
 
 function packageFile(name: string, description: string): string {
@@ -51,7 +64,7 @@ function packageFile(name: string, description: string): string {
     type: 'module',
     keywords: ['svc-plugin'],
     files: ['*.ts', 'pages', '!*.test.ts'],
-    scripts: { test: 'vitest run' },
+    scripts: { test: `${COMMAND} test` },
     dependencies: {},
   }
   return `${JSON.stringify(content, null, 2)}\n`
@@ -74,7 +87,7 @@ is saved. An error is shown in the terminal of the daemon and by \`${COMMAND} li
 \`\`\`sh
 ${COMMAND} info ${name}        # what it registered, by name
 ${COMMAND} doctor .            # checks the folder as an installation does
-npx vitest run                 # its tests, with svc and vitest installed in a project above
+npm test                       # its tests; \`${COMMAND} test . --watch\` runs them after each change
 \`\`\`
 
 What it uses is declared in \`uses\`; whatever is not declared there is refused.

@@ -73,6 +73,20 @@ it('makes a plugin that its doctor finds sound, and installs, updates and remove
   ])
 })
 
+it('runs the tests of a new plugin, and says when there are none', async () => {
+  await svc('new', 'tested', '--path', work)
+  const folder = join(work, 'tested')
+  expect(await svc('test', folder)).toMatchObject({ code: 0 })
+  await appendFile(join(folder, 'index.test.ts'), "\ntest('fails', () => assert.fail())\n")
+  expect(await svc('test', folder)).toMatchObject({ code: 1 })
+  await rm(join(folder, 'index.test.ts'))
+  expect(await svc('test', folder)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('has no tests') as string,
+  })
+  expect(await svc('test', join(work, 'nowhere'))).toMatchObject({ code: 4 })
+})
+
 it.each([
   ['channel', 'channel-lake', 'service:channels'],
   ['provider', 'provider-lake', 'service:providers'],

@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { commandLine, defineCommand, exits, Failure, homeArgs, locateHome, runNodeTests } from 'svc/cli'
+import { testFiles } from '../inspect/test-files.ts'
+
+export default defineCommand({
+  description:
+    'Run the tests of a plugin, those in *.test.ts, with the test runner of Node. They import svc/testing from this ' +
+    'installation: nothing has to be installed, and no daemon is needed.',
+  args: {
+    plugin: { type: 'positional', required: false, default: '.', description: 'Folder, or name in <home>/plugins' },
+    watch: { type: 'boolean', description: 'Run them again whenever a file is saved' },
+    home: homeArgs.home,
+  },
+  examples: [
+    ['svc plugin test weather', 'the tests of <home>/plugins/weather'],
+    ['svc plugin test . --watch', 'those of this folder, again after each change'],
+  ],
+  async run(args) {
+    const named = join(locateHome(args).home, 'plugins', args.plugin)
+    const folder = [resolve(args.plugin), named].find((one) => existsSync(one))
+    if (folder === undefined)
+      throw new Failure(exits.notFound, `neither ${resolve(args.plugin)} nor ${named} exists`, 'name a folder')
+    const files = testFiles(folder)
+    if (files.length === 0)
+      throw new Failure(
+        exits.notFound,
+        `${folder} has no tests`,
+        `write one on svc/testing, such as the index.test.ts that ${commandLine('plugin new')} makes`,
+      )
+    return (await runNodeTests(folder, files, args.watch)) === 0 ? exits.ok : exits.failed
+  },
+})
