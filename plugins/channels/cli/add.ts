@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import * as v from 'valibot'
 import {
   callDaemon,
+  commandName,
   commandLine,
   connect,
   defineCommand,
@@ -47,7 +48,8 @@ export default defineCommand({
       if (!(field.key in fields) && (field.type === 'secret' || (field.required && !isInFile))) {
         const value = await ask(field)
         if (value !== '') fields[field.key] = value
-        else if (field.required) throw new Failure(exits.usage, `${field.key} is required`, 'nothing was changed')
+        else if (field.required)
+          throw new Failure(exits.usage, `${field.key} is required`, missingAdvice(field, view.name))
       }
     const answer = await callDaemon(connection, (client) =>
       client.call('POST', channelPath(view.name, 'configure'), Configured, {
@@ -74,6 +76,12 @@ function readFields(text: string | undefined): Readonly<Record<string, unknown>>
     // Reported below.
   }
   throw new Failure(exits.usage, '--fields is no JSON object', `such as '{"base_url": "https://chat.example.org"}'`)
+}
+
+/** Secrets are no arguments: those are in the history of the shell and in the list of processes. */
+function missingAdvice({ key, type }: Field, channel: string): string {
+  if (type !== 'secret') return 'nothing was changed'
+  return `type it on a terminal, or send it: \`printf %s "$${key.toUpperCase()}" | ${commandName()} channels add ${channel} …\``
 }
 
 /** Optional secrets are asked for on a terminal only: elsewhere a line may not be there. */

@@ -47,7 +47,12 @@ export default definePlugin({
   },
 })
 `,
-    'index.test.ts': `import assert from 'node:assert/strict'
+    'index.test.ts': testFile(name, tool),
+  }
+}
+
+function testFile(name: string, tool: string): string {
+  return `import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startPlugin } from 'svc/testing'
 
@@ -66,8 +71,7 @@ test('leaves nothing behind when it is unloaded', async () => {
   await daemon.unload()
   assert.deepEqual(daemon.registered().routes, [])
 })
-`,
-  }
+`
 }
 
 /** Text from a caller as a literal of TypeScript. */

@@ -77,7 +77,10 @@ it('runs the tests of a new plugin, and says when there are none', async () => {
   await svc('new', 'tested', '--path', work)
   const folder = join(work, 'tested')
   expect(await svc('test', folder)).toMatchObject({ code: 0 })
-  await appendFile(join(folder, 'index.test.ts'), "\ntest('fails', () => assert.fail())\n")
+  await writeFile(
+    join(folder, 'index.test.ts'),
+    "import { test } from 'node:test'\ntest('a', () => Promise.reject(new Error('b')))\n",
+  )
   expect(await svc('test', folder)).toMatchObject({ code: 1 })
   await rm(join(folder, 'index.test.ts'))
   expect(await svc('test', folder)).toMatchObject({
