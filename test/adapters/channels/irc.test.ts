@@ -1,4 +1,5 @@
 import { v7 as uuid } from 'uuid'
+import { parse } from 'svc/sdk'
 import { afterAll, expect, it } from 'vitest'
 import irc from '../../../adapters/channels/irc/adapter.ts'
 import { cutText } from '../../../adapters/channels/irc/encode.ts'
@@ -85,6 +86,11 @@ it('says that it writes without using up its lines, and learns the ids of its me
     Array.from({ length: 4 }, () => '@+typing=active TAGMSG #room'),
   )
   expect(test.received).toEqual([])
+})
+
+it.each(['my bot', '1bot', 'b'.repeat(31), 'bot\r\nQUIT'])('refuses the nickname %j and says what one is', (nick) => {
+  const config = { base_url: 'ircs://irc.example.org', nick }
+  expect(() => parse(irc.config, config)).toThrow('nick: expected a nickname without spaces: at most 30 letters')
 })
 
 it.each([

@@ -171,3 +171,23 @@ it('a removal under traffic lets running requests end, and leaves no file', asyn
     'is built in',
   )
 })
+
+it('a request that runs when the removal begins gets its answer, and the removal waits for it', async () => {
+  const begun = Promise.withResolvers<void>()
+  Object.assign(globalThis, { onSlowRequest: begun.resolve })
+  const files = greeter('late', { name: 'slow' })
+  files['index.ts'] = (files['index.ts'] ?? '').replace('setup({ routes,', 'setup({ leaving, routes,').replace(
+    "() => ({ text: 'late' })",
+    `async () => {
+        globalThis.onSlowRequest()
+        await new Promise((resolve) => leaving.addEventListener('abort', resolve))
+        return { text: 'late' }
+      }`,
+  )
+  expect((await install(files)).status).toBe(201)
+  const request = stage.call('GET', '/api/greeter')
+  await begun.promise
+  expect((await stage.call('POST', '/api/plugins/uninstall', { name: 'slow' })).status).toBe(200)
+  expect(await request).toMatchObject({ status: 200, body: { text: 'late' } })
+  expect((await stage.call('GET', '/api/greeter')).status).toBe(404)
+})
