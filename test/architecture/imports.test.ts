@@ -54,7 +54,7 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
   [/^c12$/, ['core/config/']],
   [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
   [/^jiti$/, ['core/host/loader.ts', 'core/host/transpiler.ts']],
-  [/^croner$/, ['core/jobs/']],
+  [/^croner$/, ['core/jobs/', 'plugins/schedules/timing/']],
   [/^consola($|\/)/, ['core/log/']],
   [/^ofetch$/, ['core/net/']],
   [/^citty$/, ['core/cli/']],

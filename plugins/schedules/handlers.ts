@@ -1,0 +1,57 @@
+import type { ErrorCode } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
+import type { JobBody } from './body.ts'
+import type { Job } from './job.ts'
+import type { Runtime } from './runtime.ts'
+import { MEASURED, toSlot } from './views.ts'
+
+const MAX_LIMIT = 1_000
+const DEFAULT_LIMIT = 500
+const DEFAULT_SLOTS = 50
+
+/** What both views of the jobs have in common. */
+export interface ViewOf<V> {
+  readonly code: ErrorCode
+  readonly view: (job: Job) => V
+}
+interface Query {
+  readonly agent_id?: string | undefined
+  readonly enabled?: string | undefined
+  readonly ended?: string | undefined
+  readonly limit?: string | undefined
+  readonly offset?: string | undefined
+}
+
+export async function list<V>(runtime: Runtime, { view }: ViewOf<V>, query: Query) {
+  const limit = Math.min(Number(query.limit ?? DEFAULT_LIMIT), MAX_LIMIT)
+  const enabled = query.enabled === undefined ? undefined : query.enabled === 'true'
+  const filter = { agentId: query.agent_id, enabled, ended: query.ended === 'true' }
+  const { jobs, total } = await runtime.schedules.list(filter, limit, Number(query.offset ?? 0))
+  return { jobs: jobs.map(view), total }
+}
+export async function shown<V extends object>(runtime: Runtime, { code, view }: ViewOf<V>, id: string) {
+  return { fields: view(await runtime.schedules.require(code, id)), measured: MEASURED }
+}
+export async function change<V>(runtime: Runtime, { code, view }: ViewOf<V>, id: string, body: JobBody) {
+  return view(await runtime.schedules.change(code, id, body))
+}
+export async function history(
+  runtime: Runtime,
+  code: ErrorCode,
+  id: string,
+  { before, limit }: { readonly before?: string | undefined; readonly limit?: string | undefined },
+) {
+  const until = before === undefined ? undefined : Date.parse(before)
+  const max = Math.min(Number(limit ?? DEFAULT_SLOTS), MAX_LIMIT)
+  return { slots: (await runtime.schedules.history(code, id, until, max)).map(toSlot) }
+}
+/** The answer to "run now" (API facts 4.2). */
+export async function runNow(runtime: Runtime, code: ErrorCode, id: string, signal: AbortSignal) {
+  const { agentId } = await runtime.schedules.require(code, id)
+  const { state, result, error, turnId, reason, detail } = await runtime.schedules.runNow(code, id, signal)
+  if (state === 'skipped') throw new Refusal('conflict', `The run was skipped (${reason}): ${detail}`)
+  const ids = { schedule_id: id, agent_id: agentId, turn_id: turnId ?? null }
+  return state === 'done'
+    ? { isDone: true as const, answer: { status: 'completed', ...ids, response: result ?? '' } }
+    : { isDone: false as const, answer: { status: 'failed', ...ids, error: error ?? '' } }
+}

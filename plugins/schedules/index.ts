@@ -1,0 +1,82 @@
+import { Daemon, pluginsLoaded } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
+import { AgentKilling, Agents } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
+import { Chat, Turns } from '../chat/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { Queue } from '../queue/contract.ts'
+import { ResultDelivery } from '../result-delivery/contract.ts'
+import { Settings } from './config.ts'
+import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
+import { cronRoutes } from './cron-routes.ts'
+import { migrations } from './migrations.ts'
+import { scheduleRoutes } from './routes.ts'
+import type { Runtime } from './runtime.ts'
+import { hasDueJobs, hasJobs } from './store.ts'
+
+const HOUR_MS = 3_600_000
+
+export default definePlugin({
+  name: 'schedules',
+  version: '1.0.0',
+  config: Settings,
+  requires: {
+    agents: Agents,
+    audit: Audit,
+    chat: Chat,
+    daemon: Daemon,
+    delivery: ResultDelivery,
+    queue: Queue,
+    turns: Turns,
+  },
+  optional: { inference: Inference },
+  hooks: [JobDisabled, SlotEnded, SystemEventDue],
+  migrations,
+  setup(ctx) {
+    const { config, db, hooks, jobs, leaving, log, metrics, optional, own, routes, run, services } = ctx
+    const slots = metrics.counter('svc_cron_fires_total', 'Slots of schedules, by what came of them.')
+    const disabled = metrics.counter('svc_cron_auto_disabled_total', 'Schedules that failed too often.')
+    const background = (work: () => Promise<void>): void => {
+      run(work).catch((error: unknown) => log.error('work of a schedule failed', error))
+    }
+    let loaded: Runtime | undefined
+    const open = async (): Promise<Runtime> => {
+      const { createRuntime } = await import('./runtime.ts')
+      return (loaded = createRuntime({
+        ...services,
+        config,
+        db,
+        hooks,
+        log,
+        background,
+        inference: () => optional('inference'),
+        counted: (outcome, count) => slots.add(count, { outcome }),
+        disabled: () => disabled.add(1),
+      }))
+    }
+    let opened: Promise<Runtime> | undefined
+    const runtime = (): Promise<Runtime> => (opened ??= open())
+    own('scheduler', async () => (await opened)?.scheduler.stop())
+    own(
+      'worker',
+      services.queue.work('schedule', {
+        run: async (job) => (await runtime()).runner.run(job),
+        dead: (job, reason) => loaded?.runner.dead(job, reason) ?? [],
+      }),
+    )
+    routes.add(...scheduleRoutes(runtime), ...cronRoutes(runtime))
+    hooks.on(AgentKilling, async ({ agent, statements }) => {
+      if (!(await hasJobs(db, agent.id))) return { agent, statements }
+      return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }
+    })
+    jobs.every('retention', HOUR_MS, async () => {
+      if (await hasJobs(db)) await (await runtime()).schedules.deleteOld()
+    })
+    background(async () => {
+      await pluginsLoaded(services.daemon, 'schedules', leaving)
+      if (leaving.aborted || !(await hasDueJobs(db))) return
+      ;(await runtime()).scheduler.wake()
+    })
+    return {}
+  },
+})

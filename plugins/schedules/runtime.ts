@@ -1,0 +1,73 @@
+import { toIso, wallClock } from 'svc/internal'
+import type { Clock } from 'svc/internal'
+import type { Hooks, Logger, PluginDatabase } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Chat, Turns } from '../chat/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { Queue } from '../queue/contract.ts'
+import type { ResultDelivery } from '../result-delivery/contract.ts'
+import type { Settings } from './config.ts'
+import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
+import type { Job, Slot } from './job.ts'
+import { JobStore } from './jobs/store.ts'
+import { Scheduler } from './scheduler.ts'
+import { Schedules } from './service.ts'
+import { SlotStore } from './slots/store.ts'
+import { SlotRunner } from './worker.ts'
+import type { SlotOutcome } from './worker.ts'
+
+export interface RuntimeDeps {
+  readonly db: PluginDatabase
+  readonly config: Settings
+  readonly hooks: Pick<Hooks, 'emit'>
+  readonly log: Logger
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly queue: Queue
+  readonly turns: Turns
+  readonly chat: Chat
+  readonly delivery: ResultDelivery
+  readonly inference: () => Inference | undefined
+  readonly background: (work: () => Promise<void>) => void
+  /** A slot was started, skipped or has ended. */
+  readonly counted: (outcome: string, count: number) => void
+  readonly disabled: () => void
+  readonly clock?: Clock
+}
+export interface Runtime {
+  readonly jobs: JobStore
+  readonly schedules: Schedules
+  readonly scheduler: Scheduler
+  readonly runner: SlotRunner
+}
+
+/** All that works on jobs, once there is one. */
+export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
+  const { hooks, background, counted } = deps
+  const jobs = new JobStore(db)
+  const slots = new SlotStore(db)
+  const scheduler = new Scheduler({ ...deps, jobs, slots, settings, clock })
+  const ended = ({ id, name, agentId }: Job, { kind, slotAt }: Slot, end: SlotOutcome): void => {
+    counted(end.state, 1)
+    const event = { jobId: id, name, agentId, slot: toIso(slotAt), kind, state: end.state }
+    background(() => hooks.emit(SlotEnded, { ...event, turnId: end.turnId ?? null, error: end.error ?? null }))
+  }
+  const runner = new SlotRunner({
+    ...deps,
+    jobs,
+    slots,
+    settings,
+    clock,
+    ended,
+    disabled({ id, name, agentId }, failures, error) {
+      deps.disabled()
+      background(() => hooks.emit(JobDisabled, { jobId: id, name, agentId, failures, error }))
+    },
+    systemEvent({ id, agentId }, { slotAt }, text) {
+      background(() => hooks.emit(SystemEventDue, { jobId: id, agentId, text, slot: toIso(slotAt) }))
+    },
+  })
+  const schedules = new Schedules({ ...deps, jobs, slots, settings, clock, wake: () => scheduler.wake() })
+  return { jobs, schedules, scheduler, runner }
+}

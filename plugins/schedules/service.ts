@@ -1,0 +1,247 @@
+import { v7 } from 'uuid'
+import { findNearest, sleep, stableId, suggest, toIso } from 'svc/internal'
+import type { Clock } from 'svc/internal'
+import { Refusal, SerialQueue } from 'svc/sdk'
+import type { ErrorCode } from 'svc/sdk'
+import type { Agent, Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Queue } from '../queue/contract.ts'
+import type { ResultDelivery } from '../result-delivery/contract.ts'
+import type { JobBody } from './body.ts'
+import type { Settings } from './config.ts'
+import { nameFrom, readInput } from './input.ts'
+import type { Job, Slot } from './job.ts'
+import type { JobFilter, JobStore } from './jobs/store.ts'
+import { LANE } from './scheduler.ts'
+import type { SlotStore } from './slots/store.ts'
+import { nextSlot } from './timing/timing.ts'
+
+const POLL_MS = 250
+
+export interface ServiceDeps {
+  readonly jobs: JobStore
+  readonly slots: SlotStore
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel'>
+  readonly delivery: Pick<ResultDelivery, 'check'>
+  readonly settings: Settings
+  readonly clock: Clock
+  /** A job is due earlier than before. */
+  readonly wake: () => void
+}
+/** Who makes or changes a job. */
+export interface Author {
+  /** The agent, when one did it by a tool. */
+  readonly agentId?: string
+  /** Where its words come from. */
+  readonly labels?: readonly string[]
+}
+
+/** Schedules and cron jobs, for routes, tools and pages. */
+export class Schedules {
+  readonly #deps: ServiceDeps
+  /** A job does not change between its check and its update. */
+  readonly #changes = new SerialQueue()
+  constructor(deps: ServiceDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Throws `invalid_request` that names the field, `agent_not_found`, `forbidden` for a receiver that the agent must
+   * not reach, and `rate_limit` when there are too many.
+   */
+  async create(body: JobBody, id: string | undefined, author: Author = {}): Promise<Job> {
+    const { jobs, audit, settings, clock, wake, delivery } = this.#deps
+    const now = clock.now()
+    const input = readInput(body, now)
+    if (input.agent === undefined) throw missing('agent_id')
+    if (input.timing === undefined) throw missing('cron')
+    if (input.action === undefined) throw missing('prompt')
+    const agent = await this.#agent(input.agent)
+    for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
+    const { timing, action, enabled = true } = input
+    const job: Job = {
+      id: id ?? v7(),
+      name: input.name ?? nameFrom(action),
+      agentId: agent.id,
+      timing,
+      action,
+      targets: input.targets ?? [],
+      missed: input.missed ?? (timing.kind === 'at' ? 'once' : 'skip'),
+      sessionMode: input.sessionMode,
+      oneShot: input.oneShot ?? timing.kind === 'at',
+      enabled,
+      version: 1,
+      nextRun: enabled ? nextSlot(timing, now) : undefined,
+      lastRun: undefined,
+      lastStatus: undefined,
+      failures: 0,
+      runs: 0,
+      reason: undefined,
+      createdBy: author.agentId,
+      labels: author.labels ?? [],
+      createdAt: now,
+      updatedAt: now,
+      endedAt: undefined,
+    }
+    const details = `schedule ${job.id} "${job.name}" for agent "${agent.name}" was made`
+    try {
+      await jobs.commit([
+        jobs.insert(job, settings),
+        audit.entry({ event: 'schedule_changed', agentId: agent.id, details }),
+      ])
+    } catch (error) {
+      await this.#checkLimits(agent, error)
+      throw error
+    }
+    wake()
+    return job
+  }
+
+  /** Fields that are left out stay. Throws what `create` does, and `…_not_found`. */
+  change(code: ErrorCode, id: string, body: JobBody, author: Author = {}): Promise<Job> {
+    return this.#changes.run(async () => {
+      const { clock, delivery } = this.#deps
+      const job = await this.require(code, id)
+      if (job.endedAt !== undefined)
+        throw new Refusal('conflict', `This schedule has ended: ${job.reason ?? 'it is done'}; make a new one`)
+      const now = clock.now()
+      const { agent, timing = job.timing, ...input } = readInput(body, now, job)
+      const agentId = agent === undefined ? job.agentId : (await this.#agent(agent)).id
+      for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
+      const enabled = input.enabled ?? job.enabled
+      const isStarted = enabled && !job.enabled
+      const isMoved = timing !== job.timing || isStarted
+      const next: Job = {
+        ...job,
+        ...input,
+        agentId,
+        timing,
+        enabled,
+        nextRun: enabled ? (isMoved ? nextSlot(timing, now) : job.nextRun) : undefined,
+        failures: isStarted ? 0 : job.failures,
+        reason: enabled ? undefined : input.enabled === false ? 'disabled by hand' : job.reason,
+        updatedAt: now,
+      }
+      await this.#commit(job, next)
+      return this.require(code, id)
+    })
+  }
+  async #commit(before: Job, after: Job): Promise<void> {
+    const { jobs, audit, wake } = this.#deps
+    const details = `schedule ${after.id} "${after.name}" was changed`
+    const change = { before: toRecord(before), after: toRecord(after) }
+    try {
+      await jobs.commit([
+        jobs.update(after),
+        audit.entry({ event: 'schedule_changed', agentId: after.agentId, details, change }),
+      ])
+    } catch (cause) {
+      const found = await jobs.find(before.id)
+      if (found?.version === before.version) throw cause
+      throw new Refusal('conflict', 'This schedule changed at the same moment; read it again and repeat the change', {
+        cause,
+      })
+    }
+    wake()
+  }
+
+  /** Its history goes with it; a slot that runs is stopped. */
+  remove(code: ErrorCode, id: string): Promise<void> {
+    return this.#changes.run(async () => {
+      const { jobs, slots, audit, queue } = this.#deps
+      const job = await this.require(code, id)
+      const open = [...(await slots.waiting(id)), ...(await slots.waiting(id, 'manual'))]
+      const details = `schedule ${id} "${job.name}" was removed`
+      await jobs.commit([...jobs.remove(id), audit.entry({ event: 'schedule_changed', agentId: job.agentId, details })])
+      for (const { runId } of open) await queue.cancel(LANE, runId)
+    })
+  }
+
+  /**
+   * Runs a job now and waits for its end. It is no slot of it. Throws `conflict` when the agent does not run, and
+   * `service_unavailable` when it takes too long; the run goes on then.
+   */
+  async runNow(code: ErrorCode, id: string, signal: AbortSignal, effectId?: string): Promise<Slot> {
+    const { jobs, slots, agents, audit, queue, clock, settings } = this.#deps
+    const job = await this.require(code, id)
+    if (!job.enabled)
+      throw new Refusal(
+        'invalid_request',
+        `This schedule is disabled${job.reason ? ` (${job.reason})` : ''}; enable it`,
+      )
+    const { agentId, name } = job
+    if (job.action.kind === 'agent_turn') await agents.requireRunning(agentId)
+    await queue.admit(agentId)
+    const now = clock.now()
+    const runId = effectId ?? stableId('schedule-manual', v7())
+    const key = { jobId: id, kind: 'manual', slotAt: now } as const
+    await jobs.commit([
+      slots.open({ ...key, lateMs: 0, runId, createdAt: now }),
+      queue.add({ lane: LANE, id: runId, group: id, agentId, payload: { job_id: id, kind: 'manual', slot_at: now } }),
+      audit.entry({ event: 'cron_fired', agentId, details: `schedule ${id} "${name}" by hand` }),
+    ])
+    const until = clock.now() + settings.run_wait_secs * 1000
+    for (;;) {
+      const slot = await slots.find(key)
+      if (slot && slot.state !== 'open') return slot
+      if (!slot) throw new Refusal('conflict', 'This schedule was removed while it ran')
+      if (clock.now() >= until)
+        throw new Refusal(
+          'service_unavailable',
+          `The run takes longer than ${settings.run_wait_secs} seconds (plugins.schedules.run_wait_secs) and goes on; ` +
+            'the list of slots has its result',
+          { retryAfterSecs: 30 },
+        )
+      await sleep(clock, POLL_MS, signal)
+    }
+  }
+
+  /** Throws `…_not_found`. */
+  async require(code: ErrorCode, id: string): Promise<Job> {
+    const job = await this.#deps.jobs.find(id)
+    if (!job) throw new Refusal(code, `There is no ${code === 'cron_job_not_found' ? 'cron job' : 'schedule'} ${id}`)
+    return job
+  }
+  async list(filter: JobFilter, limit: number, offset: number) {
+    const { jobs } = this.#deps
+    const [found, total] = await Promise.all([jobs.list(filter, limit, offset), jobs.count(filter)])
+    return { jobs: found, total }
+  }
+  async history(code: ErrorCode, id: string, before: number | undefined, limit: number): Promise<readonly Slot[]> {
+    await this.require(code, id)
+    return this.#deps.slots.list(id, before, limit)
+  }
+  async deleteOld(): Promise<void> {
+    const { jobs, slots, clock, settings } = this.#deps
+    const before = clock.now() - settings.retention_days * 86_400_000
+    await jobs.commit([...jobs.deleteEnded(before), slots.deleteOld(before)])
+  }
+
+  async #agent(name: string): Promise<Agent> {
+    const { agents } = this.#deps
+    const isId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
+    const found = (isId ? await agents.find(name.toLowerCase()) : undefined) ?? (await agents.findByName(name))
+    if (found) return found
+    const names = (await agents.list()).map((agent) => agent.name)
+    throw new Refusal('agent_not_found', `There is no agent "${name}"${suggest(findNearest(name, names))}`)
+  }
+  async #checkLimits({ id, name }: Agent, cause: unknown): Promise<void> {
+    const { jobs, settings } = this.#deps
+    const [all, own] = await Promise.all([jobs.count({}), jobs.count({ agentId: id })])
+    const full = (max: number, whose: string, key: string) =>
+      new Refusal('rate_limit', `${whose} ${max} schedules, which is all plugins.schedules.${key} allows`, { cause })
+    if (own >= settings.max_jobs_per_agent)
+      throw full(settings.max_jobs_per_agent, `Agent "${name}" has`, 'max_jobs_per_agent')
+    if (all >= settings.max_jobs) throw full(settings.max_jobs, 'There are', 'max_jobs')
+  }
+}
+
+const missing = (field: string): Refusal => new Refusal('invalid_request', `${field}: this field is required`)
+
+function toRecord({ name, agentId, timing, action, targets, enabled, missed }: Job): Record<string, unknown> {
+  const text = action.kind === 'agent_turn' ? action.message : action.text
+  const when = timing.kind === 'at' ? toIso(timing.at) : timing.kind === 'cron' ? `${timing.expr} ${timing.tz}` : timing
+  return { name, agent_id: agentId, schedule: when, prompt: text, delivery_targets: targets, enabled, missed }
+}
