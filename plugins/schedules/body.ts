@@ -47,6 +47,9 @@ export const JobFields = v.object({
       'Expected a cron expression, {kind: "every", every_secs} or {kind: "at", at}',
     ),
   ),
+  phrase: optional(
+    v.pipe(v.string(), v.description('Instead of cron: words such as "every 10 minutes" or "weekdays at 18:30".')),
+  ),
   tz: maybe(v.pipe(v.string(), v.description('IANA time zone of the cron expression; UTC when absent.'))),
   prompt: optional(prompt),
   message: optional(v.pipe(prompt, v.description('The same as prompt.'))),

@@ -12,6 +12,8 @@ import { cronRoutes } from './cron-routes.ts'
 import { migrations } from './migrations.ts'
 import { scheduleRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
+import { cronTools } from './tools/cron-tools.ts'
+import { scheduleTools } from './tools/schedule-tools.ts'
 import { hasDueJobs, hasJobs } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -32,8 +34,16 @@ export default definePlugin({
   optional: { inference: Inference },
   hooks: [JobDisabled, SlotEnded, SystemEventDue],
   migrations,
+  pages: [
+    {
+      path: 'schedules',
+      title: 'Schedules',
+      file: 'pages/schedules.html',
+      assets: ['schedule-card.js', 'schedules.css', 'schedules.js'],
+    },
+  ],
   setup(ctx) {
-    const { config, db, hooks, jobs, leaving, log, metrics, optional, own, routes, run, services } = ctx
+    const { config, db, hooks, jobs, leaving, log, metrics, optional, own, routes, run, services, tools } = ctx
     const slots = metrics.counter('svc_cron_fires_total', 'Slots of schedules, by what came of them.')
     const disabled = metrics.counter('svc_cron_auto_disabled_total', 'Schedules that failed too often.')
     const background = (work: () => Promise<void>): void => {
@@ -65,6 +75,7 @@ export default definePlugin({
       }),
     )
     routes.add(...scheduleRoutes(runtime), ...cronRoutes(runtime))
+    tools.add(...scheduleTools(runtime, services.agents), ...cronTools(runtime))
     hooks.on(AgentKilling, async ({ agent, statements }) => {
       if (!(await hasJobs(db, agent.id))) return { agent, statements }
       return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }

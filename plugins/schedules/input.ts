@@ -2,6 +2,7 @@ import { omitUndefined, Refusal } from 'svc/sdk'
 import type { DeliveryTarget } from '../result-delivery/contract.ts'
 import type { JobBody } from './body.ts'
 import type { Action, Job } from './job.ts'
+import { readPhrase } from './timing/phrase.ts'
 import { checkTiming } from './timing/timing.ts'
 import type { Timing } from './timing/timing.ts'
 
@@ -42,16 +43,28 @@ export function readInput(body: JobBody, now: number, before?: Job): JobInput {
 }
 const targetsOf = (target: DeliveryTarget): readonly DeliveryTarget[] => (target.kind === 'none' ? [] : [target])
 
-function readTiming({ cron, schedule, tz }: JobBody, now: number, before: Timing | undefined): Timing | undefined {
+function readTiming(
+  { cron, phrase, schedule, tz }: JobBody,
+  now: number,
+  before: Timing | undefined,
+): Timing | undefined {
   if (cron !== undefined && typeof schedule === 'string' && schedule !== cron)
     throw new Refusal('invalid_request', 'schedule: it differs from cron, and both mean the same; give one of them')
-  const given = schedule ?? cron
+  const given = schedule ?? cron ?? (phrase === undefined ? undefined : readPhrase(phrase))
   const zoneBefore = before?.kind === 'cron' ? before.tz : undefined
   if (given === undefined) {
     if (tz === undefined || before === undefined) return undefined
     if (before.kind !== 'cron') throw new Refusal('invalid_request', 'tz: only a cron expression has a time zone')
     return { ...before, tz: tz ?? 'UTC' }
   }
+  return toTiming(given, tz ?? undefined, zoneBefore, now)
+}
+function toTiming(
+  given: Exclude<JobBody['schedule'], undefined>,
+  tz: string | undefined,
+  zoneBefore: string | undefined,
+  now: number,
+): Timing {
   if (typeof given === 'string') return { kind: 'cron', expr: given.trim(), tz: tz ?? zoneBefore ?? 'UTC' }
   if (given.kind === 'cron') return { kind: 'cron', expr: given.expr.trim(), tz: given.tz ?? tz ?? 'UTC' }
   if (given.kind === 'at') return { kind: 'at', at: Date.parse(given.at) }

@@ -104,6 +104,15 @@ export class JobStore {
         ORDER BY created_at, id LIMIT ${limit} OFFSET ${offset}`,
     )
   }
+  /** Those that are for an agent, or that it made; oldest first. */
+  async ofAgent(agentId: string, limit: number): Promise<readonly Job[]> {
+    return v.parse(
+      v.array(JobRow),
+      await this.#db.all`SELECT * FROM schedules_job
+        WHERE (agent_id = ${agentId} OR created_by = ${agentId}) AND ended_at IS NULL
+        ORDER BY created_at, id LIMIT ${limit}`,
+    )
+  }
   async count({ agentId, enabled, ended = false }: JobFilter): Promise<number> {
     const agent = agentId ?? null
     const isOn = enabled === undefined ? null : Number(enabled)

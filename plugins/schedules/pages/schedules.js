@@ -1,0 +1,95 @@
+import {
+  byId,
+  call,
+  element,
+  followChanges,
+  openDialog,
+  replace,
+  show,
+  showNavigation,
+  withKey,
+} from '../../kit/kit.js'
+import { scheduleCard } from './schedule-card.js'
+
+const POLL_MS = 5000
+
+let isFollowing = false
+let drawn = ''
+/** Histories that are open, by the id of their schedule. */
+const histories = new Map()
+
+const refresh = withKey({
+  content: [byId('schedules'), byId('live')],
+  submit: 'Show the schedules',
+  async load() {
+    const [{ schedules }, agents] = await Promise.all([call('GET', '/api/schedules'), call('GET', '/api/agents')])
+    for (const id of histories.keys()) histories.set(id, (await call('GET', `/api/schedules/${id}/slots`)).slots)
+    render(schedules, agents)
+    if (isFollowing) return
+    isFollowing = true
+    void showNavigation()
+    followChanges({ words: ['schedule'], everyMs: POLL_MS, refresh, indicator: byId('live') })
+  },
+})
+
+function render(schedules, agents) {
+  // What has not changed is not drawn again: a text that is being read or selected stays.
+  const now = JSON.stringify([schedules, agents.map(({ id, name }) => [id, name]), [...histories]])
+  if (now === drawn) return
+  drawn = now
+  const names = new Map(agents.map(({ id, name }) => [id, name]))
+  byId('count').textContent =
+    schedules.length === 0 ? 'There are no schedules yet.' : `${schedules.length} of agents that work by themselves`
+  replace(
+    byId('schedules'),
+    schedules.map((schedule) =>
+      scheduleCard(schedule, {
+        agent: names.get(schedule.agent_id) ?? schedule.agent_id,
+        history: histories.get(schedule.id),
+        onRun: () => askToRun(schedule),
+        onEnable: () => orSay(() => enable(schedule)),
+        onHistory: () => orSay(() => toggleHistory(schedule)),
+      }),
+    ),
+  )
+}
+
+async function enable({ id, name, enabled }) {
+  await call('PUT', `/api/schedules/${id}/enable`, { enabled: !enabled })
+  await finish(`“${name}” is ${enabled ? 'disabled' : 'enabled'}.`)
+}
+async function toggleHistory({ id }) {
+  if (!histories.delete(id)) histories.set(id, [])
+  await refresh()
+}
+function askToRun({ id, name, prompt }) {
+  const answer = element('p', { role: 'status', className: 'quote', hidden: true })
+  openDialog({
+    title: `Run “${name}” now?`,
+    content: [element('p', { className: 'quote' }, prompt), answer],
+    confirm: 'Run now',
+    busy: 'Running …',
+    cancel: 'Close',
+    async submit() {
+      show(answer)
+      const { response } = await call('POST', `/api/schedules/${id}/run`)
+      show(answer, response || '(no text)')
+      await refresh()
+      return false
+    },
+  })
+}
+
+/** Says what was done, and shows what it changed. */
+async function finish(text) {
+  await refresh()
+  show('notice', text)
+}
+async function orSay(work) {
+  try {
+    await work()
+  } catch (error) {
+    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
+  }
+}
+void refresh()

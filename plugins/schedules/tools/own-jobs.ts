@@ -1,0 +1,65 @@
+import { Refusal } from 'svc/sdk'
+import type { ToolCallContext } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Job } from '../job.ts'
+import type { Runtime } from '../runtime.ts'
+
+const MAX_LISTED = 200
+
+type Caller = Pick<ToolCallContext, 'agentId' | 'labels'>
+
+/** Who a job of an agent is for: the agent itself, or one that its manifest lets it write to. */
+export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
+  if (name === undefined || name === '') return caller
+  const [from, target] = await Promise.all([agents.require(caller), findAgent(agents, name)])
+  if (target?.id === caller) return caller
+  const { matchesWildcard } = await import('svc/internal')
+  const { agent_message: patterns } = from.manifest.capabilities
+  const may = target && patterns.some((pattern) => matchesWildcard(pattern, target.name) || pattern === target.id)
+  if (target && may) return target.id
+  throw new Refusal(
+    target ? 'forbidden' : 'agent_not_found',
+    target
+      ? `This agent may not make schedules for "${name}": capabilities.agent_message of its manifest does not name it.`
+      : `There is no agent "${name}".`,
+  )
+}
+async function findAgent(agents: Agents, name: string) {
+  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)
+  return (isId ? await agents.find(name.toLowerCase()) : undefined) ?? agents.findByName(name)
+}
+
+/** Where the words of a job come from that an agent makes. */
+export function authorOf({ agentId, labels = [] }: Caller, target: string) {
+  return { agentId, labels: target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])] }
+}
+
+/** Jobs that an agent made, and those that are for it. */
+export async function jobsOf({ jobs }: Runtime, agentId: string): Promise<readonly Job[]> {
+  return jobs.ofAgent(agentId, MAX_LISTED)
+}
+
+/** A job that the agent itself made: it changes no other. Throws `…_not_found`. */
+export async function requireOwn(
+  { schedules }: Runtime,
+  code: 'schedule_not_found' | 'cron_job_not_found',
+  id: string,
+  agentId: string,
+): Promise<Job> {
+  const job = await schedules.require(code, id)
+  if (job.createdBy === agentId) return job
+  throw new Refusal('forbidden', 'This agent did not make that schedule: a person has to change it.')
+}
+
+/** Starts a job again that was disabled because it failed. What a person disabled stays disabled. */
+export async function resume(
+  runtime: Runtime,
+  code: 'schedule_not_found' | 'cron_job_not_found',
+  id: string,
+  agentId: string,
+): Promise<Job> {
+  const job = await requireOwn(runtime, code, id, agentId)
+  if (job.reason === 'disabled by hand')
+    throw new Refusal('forbidden', 'A person disabled this schedule, and has to enable it again.')
+  return runtime.schedules.change(code, id, { enabled: true }, { agentId })
+}
