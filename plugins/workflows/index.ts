@@ -40,6 +40,14 @@ export default definePlugin({
   provides: { steps: WorkflowSteps, runs: WorkflowRuns },
   hooks: [WorkflowChanged, WorkflowRunChanged, WorkflowStepEnded],
   migrations,
+  pages: [
+    {
+      path: 'workflows',
+      title: 'Workflows',
+      file: 'pages/workflows.html',
+      assets: ['run-view.js', 'workflow-card.js', 'workflows.css', 'workflows.js'],
+    },
+  ],
   setup(ctx) {
     const { config, db, hooks, log, routes, services, tools } = ctx
     const steps = new StepTypes()

@@ -12,6 +12,15 @@ const Item = v.looseObject({
   problem: v.nullable(v.string()),
 })
 export type Item = v.InferOutput<typeof Item>
+export const RunItem = v.looseObject({
+  id: v.string(),
+  workflow_name: v.string(),
+  state: v.string(),
+  steps_completed: v.number(),
+  started_at: v.nullable(v.string()),
+  cause: v.string(),
+  error: v.nullable(v.string()),
+})
 const Files = v.object({
   files: v.array(v.object({ file: v.string(), workflow_id: v.string(), problem: v.nullable(v.string()) })),
 })

@@ -87,3 +87,25 @@ it('warns of a file that is not in force, in the list and in svc doctor', async 
     /workflows +workflows\/wrong\.toml: steps: a workflow/,
   )
 })
+
+it('runs a workflow, lists and follows its run, and says what failed', async () => {
+  const text = (name: string, type: string, more: string) =>
+    `name = "${name}"\n[[steps]]\nname = "only"\ntype = "${type}"\n${more}`
+  await svc('create', await file('pause.toml', text('pause', 'wait', 'with = { seconds = 0.01 }\n')))
+  expect(await svc('run', 'pause', '--input', 'through')).toMatchObject({ code: 0, stdout: 'through\n' })
+  const [, row = ''] = (await svc('runs', 'pause')).stdout.split('\n')
+  const [id = ''] = row.split(' ')
+  expect(row).toMatch(/^[0-9a-f-]{36} +pause +Completed +1 +20\S+Z +api/)
+  const watched = await svc('watch', id)
+  expect(watched.stdout).toMatch(new RegExp(`^ {2}only {2}completed \\([\\d.]+ s\\)\\n${id} {2}pause {2}Completed\\n$`))
+  expect(watched.code).toBe(0)
+  expect(await svc('cancel', id)).toMatchObject({ code: 1, stderr: expect.stringContaining('Completed already') })
+  expect((await svc('watch', '7a0d7e9c-40f5-4d5b-8a62-2f2a4f5a0f11')).code).toBe(4)
+
+  await svc(
+    'create',
+    await file('fails.toml', text('fails', 'tool', 'agent_name = "writer"\nwith = { tool = "none" }\n')),
+  )
+  const failed = await svc('run', 'fails')
+  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('only')])
+})

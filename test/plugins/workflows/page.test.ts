@@ -1,0 +1,85 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { builtPage, launchBrowser, openTab } from '../webchat/browser.ts'
+import type { Tab } from '../webchat/browser.ts'
+
+const PAGE = '/pages/workflows/workflows/workflows.html'
+
+let browser: Browser
+let home: string
+let host: TestHost
+beforeAll(async () => {
+  const [launched, built, folder] = await Promise.all([
+    launchBrowser(),
+    builtPage(),
+    mkdtemp(join(tmpdir(), 'svc-workflows-page-')),
+  ])
+  browser = launched
+  home = folder
+  host = await startHost({ home, config: { plugins: { webchat: { page_dir: built.folder } } } })
+  await host.json('POST', '/api/workflows', {
+    name: 'greeting <b>',
+    description: 'Greets',
+    steps: [
+      { name: 'ask', agent_name: 'assistant', prompt: 'help {{input}}', output_var: 'asked' },
+      { name: 'wait', type: 'wait', with: { seconds: 600 } },
+    ],
+  })
+})
+afterAll(async () => {
+  await browser?.close()
+  await host?.[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+const open = (): Promise<Tab> => openTab(browser, host.url, { path: PAGE })
+const button = (place: Page | Locator, name: string): Locator => place.getByRole('button', { name, exact: true })
+
+it('runs a workflow with an input and shows its steps as they go on, until it is cancelled', async () => {
+  await using tab = await open()
+  const { page } = tab
+  const dialog = page.getByRole('dialog')
+  await page.getByText('No workflow has run yet.').waitFor()
+  await button(page, 'Run greeting <b>').click()
+  await dialog.getByLabel('Input').fill('me')
+  await button(dialog, 'Run').click()
+
+  const panel = page.getByRole('region', { name: 'Run' })
+  await panel.locator('[data-step=ask] .badge.good').waitFor()
+  await panel.locator('[data-step=wait]').getByText('waiting', { exact: true }).waitFor()
+  await panel.locator('[data-step=ask] summary', { hasText: 'Prompt' }).click()
+  expect(await panel.locator('[data-step=ask] pre').first().innerText()).toBe('help me')
+  await button(panel, 'Cancel').click()
+  await panel.locator('.badge', { hasText: 'Cancelled' }).waitFor()
+  await page.locator('#runs .badge', { hasText: 'Cancelled' }).waitFor()
+
+  await page.reload()
+  await panel.locator('.badge', { hasText: 'Cancelled' }).waitFor()
+  await button(panel, 'Close').click()
+  await panel.waitFor({ state: 'hidden' })
+  expect(tab.complaints).toEqual([])
+})
+
+it('shows the steps, what a run would do, and a file that is wrong; removes a workflow', async () => {
+  await mkdir(join(home, 'workflows'))
+  await writeFile(join(home, 'workflows', 'wrong.toml'), 'steps = []')
+  await using tab = await open()
+  const { page } = tab
+  const dialog = page.getByRole('dialog')
+  await page.getByText('workflows/wrong.toml: steps: a workflow has one step at least').waitFor()
+  await button(page, 'Steps greeting <b>').click()
+  await dialog.getByText('help {{input}}').waitFor()
+  await button(dialog, 'Close').click()
+  await button(page, 'Rehearse greeting <b>').click()
+  await dialog.getByText(/^asks the agent "assistant", \S+\/\S+/).waitFor()
+  await button(dialog, 'Close').click()
+
+  await button(page, 'Remove greeting <b>').click()
+  await button(dialog, 'Remove').click()
+  await page.getByText('None yet.').waitFor()
+  expect(tab.complaints).toEqual([])
+})
