@@ -34,6 +34,8 @@ export async function builtCommand(): Promise<BuiltCommand> {
 async function build(folder: string): Promise<void> {
   await copyFile(join(repository, 'package.json'), join(folder, 'package.json'))
   await mkdir(join(folder, 'bin'))
+  // Where an installation has its packages: processes of plugins read them there.
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
   await symlink('../dist/svc.js', join(folder, 'bin/svc'))
   await promisify(execFile)(process.execPath, [join(repository, 'core/build/build.ts'), join(folder, 'dist')])
 }

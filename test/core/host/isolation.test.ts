@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { processesOf } from '../../support/plugin-processes.ts'
 import { pluginText, routeText, writePlugin } from '../../support/plugin-folder.ts'
 
 const cause = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -11,7 +12,8 @@ const route = (path: string, handle: string, more = '') => `ctx.routes.add(defin
 
 /** Uses everything that crosses; what it finds is the answer of a route. */
 const everything = pluginText('everything', {
-  before: `import { readFileSync } from 'node:fs'
+  before: `import { readFileSync, writeSync } from 'node:fs'
+import { reply } from 'svc/sdk'
 import { connect } from 'node:net'
 import { spawn } from 'node:child_process'
 let heard = 0
@@ -48,8 +50,15 @@ const tried = async (work: () => unknown) => { try { return String(await work())
         table: await tried(() => ctx.db.all\`SELECT * FROM core_migration\`),
         file: await tried(() => readFileSync('/etc/hostname')),
         program: await tried(() => spawn('true')),
+        daemon: await tried(() => readFileSync('/proc/' + input.body.pid + '/environ')),
+        kill: await tried(() => process.kill(input.body.pid, 0)),
+        vaultKey: await tried(() => readFileSync(input.body.home + '/vault.key')),
+        binding: await tried(() => (process as any).binding('spawn_sync')),
+        native: await tried(() => (process as any).dlopen({ exports: {} }, '/lib/x.node')),
+        member: await tried(() => ctx.spawn.start({ command: 'true', cwd: '/' })),
         environment: Object.keys(process.env).filter((name) => !/^(PATH|PWD|NODE_|SHLVL|OLDPWD|_$)/.test(name)),
       }`,
+      `body: v.object({ pid: v.number(), home: v.string() }),`,
     )}
     ${route(
       '/api/everything/network',
@@ -62,6 +71,29 @@ const tried = async (work: () => unknown) => { try { return String(await work())
     )}
     ${route('/api/everything/hang', 'for (;;) {}')}
     ${route('/api/everything/crash', 'process.exit(3)')}
+    ${route('/api/everything/garbage', `writeSync(Number(process.argv[2]), 'no message\\n'); return {}`)}
+    ${route('/api/everything/huge', `writeSync(Number(process.argv[2]), Buffer.alloc(100_000, 'a')); return {}`)}
+    ${route(
+      '/api/everything/forge',
+      `
+      const send = (message: object) => writeSync(Number(process.argv[2]), JSON.stringify(message) + '\\n')
+      for (let id = 0; id < 100; id++) send({ answer: id, value: { '~type': 'stream', value: 1 } })
+      for (const object of [0, 1, 2, 3]) for (const method of ['constructor', '__proto__', 'toString', 'fetch', 'connect'])
+        send({ id: 1e6 + object, method: 'object', input: { object, method, args: ['http://127.0.0.1:1/', { host: '127.0.0.1', port: 1 }] } })
+      for (const method of ['__proto__', 'constructor', 'describe', 'setup', 'spawn', 'credentials', '~next', '~return'])
+        send({ id: 2e6, method, input: 0 })
+      const path = (at: string) => ({ kind: 'route', key: 'route ' + at, method: 'GET', path: at, summary: 'x', auth: 'public', cost: 0,
+        hasBody: false, hasRecall: false, answers: [] })
+      for (const at of ['/api/agents', '/api/other/emit', 'nowhere']) send({ id: 3e6, method: 'register', input: path(at) })
+      send({ id: 3e6, method: 'register', input: { ...path('/api/everything/late'), auth: 'signed' } })
+      send({ id: 3e6, method: 'db', input: { method: 'constructor', sql: ['SELECT 1'], values: [] } })
+      send({ id: 3e6, method: 'log', input: { method: 'constructor', args: [] } })
+      send({ id: 1e7, method: 'storage', input: JSON.parse('{"method":"getItem","args":["a"],"__proto__":{"polluted":true}}') })
+      return {}`,
+    )}
+    ${route('/api/everything/status', `return reply('x', {}, 99_999)`)}
+    ${route('/api/everything/split', `return reply('x', { 'x-a': 'b\\r\\nx-c: d' })`)}
+    ${route('/api/everything/event', `return (async function* () { yield { data: { toString: 1 } } as never })()`)}
     ${route('/api/everything/eat', 'const all = []; for (;;) all.push(new Array(1e7).fill(all))')}
     ${routeText('/api/everything/alive', 'alive')}
     ctx.tools.add(defineTool({ name: 'everything', description: 'A test', risk: 'read',
@@ -81,6 +113,7 @@ describe('a plugin in a process of its own', () => {
           isolated: ['everything', 'needy', 'loose'],
           worker_memory_mb: 64,
           worker_hang_ms: 1000,
+          worker_message_bytes: 65_536,
         },
       },
       fetch: async (url, request) =>
@@ -134,12 +167,19 @@ describe('a plugin in a process of its own', () => {
   })
 
   it('is refused everything else, by the daemon and by the system', async () => {
-    expect((await host.json('POST', '/api/everything/refused')).body).toEqual({
+    const facts = { pid: process.pid, home: host.home }
+    expect((await host.json('POST', '/api/everything/refused', facts)).body).toEqual({
       fetch: 'forbidden',
       secret: 'forbidden',
       table: 'forbidden',
       file: 'ERR_ACCESS_DENIED',
       program: 'ERR_ACCESS_DENIED',
+      daemon: 'ERR_ACCESS_DENIED',
+      kill: expect.stringMatching(/^(ESRCH|EPERM|ERR_ACCESS_DENIED)$/),
+      vaultKey: 'ERR_ACCESS_DENIED',
+      binding: 'ERR_ACCESS_DENIED',
+      native: 'ERR_DLOPEN_DISABLED',
+      member: expect.stringContaining('ctx.spawn.start is not available with isolation = "worker"'),
       environment: [],
     })
   })
@@ -153,6 +193,8 @@ describe('a plugin in a process of its own', () => {
     ['crash', 'its process ended: it ended with code 3'],
     ['eat', 'its process ended: it used more memory than it may'],
     ['hang', 'its process did not answer for 1000 ms and is ended'],
+    ['garbage', 'its process ended: it sent a message that is no JSON'],
+    ['huge', 'its process ended: it sent a message of more than 65536 bytes'],
   ])('costs only itself when it fails: %s', async (how, message) => {
     const answer = await host.json('POST', `/api/everything/${how}`)
     expect(answer.status).toBe(503)
@@ -163,15 +205,40 @@ describe('a plugin in a process of its own', () => {
     expect(host.app.registrations().filter((line) => line.includes('/alive'))).toHaveLength(1)
   })
 
+  it('reaches nothing but what is exposed to it, whatever it writes to the channel', async () => {
+    const before = host.app.registrations()
+    await host.fetch('/api/everything/forge', { method: 'POST' })
+    await alive()
+    expect({}).not.toHaveProperty('polluted')
+    expect(host.app.registrations()).toEqual(before)
+    expect((await host.fetch('/api/agents')).status).toBe(404)
+    expect(status()).toMatchObject({ state: 'loaded', error: undefined })
+  })
+
+  it.each(['status', 'split'])('does not break the answers of the daemon: %s', async (how) => {
+    const answer = await host.fetch(`/api/everything/${how}`, { method: 'POST' })
+    expect([answer.status, answer.headers.get('x-c')]).toEqual([500, null])
+    expect(host.defects()).toHaveLength(1)
+  })
+
+  it('ends a stream whose events are none', async () => {
+    const answer = await host.fetch('/api/everything/event', { method: 'POST' })
+    expect(await answer.text()).toContain('event: error')
+    expect(host.defects()).toHaveLength(1)
+  })
+
   it('is reloaded and unloaded as any other, and its process ends', async () => {
     const folder = join(host.home, 'plugins/everything')
     await writePlugin(folder, everything.replace(`'alive')`, `'alive') // changed`).replace('"alive"', '"edited"'))
     await host.app.host.reload('everything')
     expect((await host.json('GET', '/api/everything/alive')).body).toEqual({ text: 'edited' })
+    expect(await processesOf(host.home)).not.toEqual([])
     await writePlugin(folder, 'export default {')
     expect(await host.app.host.reload('everything').catch(cause)).toMatch(/the code before goes on: .*index\.ts/)
     expect((await host.json('GET', '/api/everything/alive')).body).toEqual({ text: 'edited' })
     await host.app.host.unload('everything')
+    expect(await processesOf(host.home)).toEqual([])
+    expect(status()?.error).toBeUndefined()
     expect((await host.fetch('/api/everything/alive')).status).toBe(404)
   })
 
