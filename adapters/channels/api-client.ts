@@ -126,7 +126,13 @@ export class ApiClient {
     try {
       return await response.json()
     } catch (error) {
-      throw this.#withoutSecrets(error)
+      const { system } = this.#options
+      if (!(error instanceof UpstreamFailure) || error.reason !== 'malformed') throw this.#withoutSecrets(error)
+      // Such as the page of a proxy while the platform is away: the platform itself answers in JSON.
+      throw new UpstreamFailure(system, `${system} answered ${response.status} with something that is not JSON`, {
+        reason: 'malformed',
+        retry: 'later',
+      })
     }
   }
 

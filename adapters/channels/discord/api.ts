@@ -59,7 +59,7 @@ export class DiscordApi {
 
   async edit(id: string, message: OutboundMessage): Promise<void> {
     const url = this.#message(channelOf(message.to), id)
-    await this.#client.open(url, { method: 'PATCH', json: encodeEdit(message) })
+    await this.#client.json(url, { method: 'PATCH', json: encodeEdit(message) }, SentId, 'the edited message')
   }
 
   async delete(id: string, to: Destination): Promise<void> {

@@ -65,6 +65,19 @@ export const faults: readonly ChannelCheck[] = [
       await stage.platform.waitForSent(1)
     },
   },
+  ...['<html>Back soon</html>', '{"maintenance":true}'].map((body, index): ChannelCheck => ({
+    id: `foreign-answer-${index}`,
+    title: `status 200 with ${body} is no success, and may pass`,
+    applies: ({ platform }) => platform.answersInJson === true,
+    async run(stage) {
+      await stage.open()
+      const message = stage.message('hello')
+      stage.test.nextAnswer = new Response(body)
+      upstream(await stage.failureOf(() => stage.connection.send(message)), { reason: 'malformed', retry: 'later' })
+      await stage.connection.send(message)
+      await stage.platform.waitForSent(1)
+    },
+  })),
   {
     id: 'lost-answer',
     title: 'a message whose answer is lost is sent again without a second one, where the platform allows it',

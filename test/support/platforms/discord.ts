@@ -75,6 +75,7 @@ class Discord implements Omit<FakeDiscord, typeof Symbol.asyncDispose> {
   readonly redelivers = true
   readonly faults = allFaults
   readonly removes = true
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
 import type { ChannelAdapter, ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
+import type { Fetch, OutboundResponse } from 'svc/sdk'
+import { toOutboundResponse } from '../../../core/testing/outbound-response.ts'
 import { createOutbound } from '../../../core/net/outbound.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { Recorded } from './http.ts'
@@ -31,6 +33,8 @@ export class TestLink implements AsyncDisposable {
   }
   /** `receive` rejects, as when the disk is full. */
   isRefusing = false
+  /** What the next request is answered with instead of by the platform. */
+  nextAnswer: Response | undefined
   /** The link of the present connection. */
   link: ChannelLink<never>
   readonly #received = new Recorded<InboundMessage>('received messages')
@@ -95,7 +99,7 @@ export class TestLink implements AsyncDisposable {
       accountId: 'default',
       config: this.#config as never,
       signal,
-      fetch: this.#outbound.fetch,
+      fetch: (url, request) => this.#fetch(url, request),
       connect: (options) => this.#connector.connect({ ...options, signal: both(signal, options.signal) }),
       startTls: this.#connector.startTls,
       webSocket: (url, options) =>
@@ -110,6 +114,12 @@ export class TestLink implements AsyncDisposable {
         this.heard++
       },
     }
+  }
+
+  async #fetch(...[url, request]: Parameters<Fetch>): Promise<OutboundResponse> {
+    const answer = this.nextAnswer
+    this.nextAnswer = undefined
+    return answer ? toOutboundResponse(answer, new URL(url)) : this.#outbound.fetch(url, request)
   }
 
   #sleep(signal: AbortSignal): Promise<void> {

@@ -80,6 +80,7 @@ class Matrix implements Omit<FakeMatrix, typeof Symbol.asyncDispose> {
   readonly redelivers = true
   readonly faults = allFaults
   readonly removes = true
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

@@ -67,6 +67,7 @@ class Mattermost implements Omit<FakeMattermost, typeof Symbol.asyncDispose> {
   readonly redelivers = true
   readonly faults = allFaults
   readonly removes = true
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

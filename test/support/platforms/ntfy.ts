@@ -35,6 +35,7 @@ export class FakeNtfy implements FakePlatform {
   readonly person = TOPIC
   readonly redelivers = true
   readonly faults = allFaults
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions = []
   readonly violations: string[] = []

@@ -92,6 +92,8 @@ export interface FakePlatform extends AsyncDisposable {
   readonly faults: ReadonlySet<PlatformFault['kind']>
   /** The platform delivers again what was not acknowledged, and what came while the adapter was away. */
   readonly redelivers?: boolean
+  /** Messages are sent by requests that the platform answers in JSON. */
+  readonly answersInJson?: boolean
   /** The bot can remove its own messages. */
   readonly removes?: boolean
   /** The server passes no typing indicators on, although others of its kind do. */

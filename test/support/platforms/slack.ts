@@ -77,6 +77,7 @@ class Slack implements Omit<FakeSlack, typeof Symbol.asyncDispose> {
   readonly redelivers = true
   readonly faults = allFaults
   readonly removes = true
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

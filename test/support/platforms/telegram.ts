@@ -49,6 +49,7 @@ export class FakeTelegram implements FakePlatform {
   readonly redelivers = true
   readonly faults = allFaults
   readonly removes = true
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []

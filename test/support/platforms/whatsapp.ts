@@ -51,6 +51,7 @@ export class FakeWhatsApp implements FakePlatform {
   readonly person = PERSON
   readonly redelivers = true
   readonly faults = allFaults
+  readonly answersInJson = true
   readonly typing: string[] = []
   readonly reactions: { messageId: string; emoji: string }[] = []
   readonly violations: string[] = []
