@@ -3,10 +3,15 @@ import type { Clock } from '../../core/scope/clock.ts'
 /** A clock that stands still until it is moved. */
 export class ManualClock implements Clock {
   #now = 1_000_000
+  #jumped = 0
   readonly #timers = new Map<object, { readonly at: number; readonly run: () => void }>()
 
   now(): number {
-    return this.#now
+    return this.#now + this.#jumped
+  }
+  /** Somebody sets the clock: no time passes. */
+  jump(ms: number): void {
+    this.#jumped += ms
   }
   after(ms: number, run: () => void): () => void {
     const key = {}

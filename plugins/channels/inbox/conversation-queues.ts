@@ -2,6 +2,8 @@ import type { Clock } from '../clock.ts'
 import type { InboxRow } from './schema.ts'
 
 const RETRY_MS = 5_000
+/** Longest wait for a postponed row: the clock by which it was postponed may have been wrong. */
+const MAX_PAUSE_MS = 600_000
 
 export interface ConversationQueuesDeps {
   readonly clock: Clock
@@ -25,7 +27,14 @@ interface ConversationQueue {
   /** The first row, which this process stored as its own. */
   first: InboxRow | undefined
   isRunning: boolean
-  cancelTimer: (() => void) | undefined
+  /** What it waits for, whatever becomes of the wall clock meanwhile. */
+  pause: { readonly row: string; readonly cancel: () => void } | undefined
+  /** The postponed row whose pause is over. */
+  waited: string | undefined
+}
+interface Pause {
+  readonly row: string
+  readonly ms: number
 }
 
 /** Works on rows queue by queue: one row of a queue at a time, in the order they came. */
@@ -72,15 +81,14 @@ export class ConversationQueues {
       hasMore: false,
       first: undefined,
       isRunning: false,
-      cancelTimer: undefined,
+      pause: undefined,
+      waited: undefined,
     }
     this.#queues.set(name, queue)
     return queue
   }
   #enqueue(queue: ConversationQueue): void {
     if (queue.isRunning || this.#deps.signal.aborted) return
-    queue.cancelTimer?.()
-    queue.cancelTimer = undefined
     queue.isRunning = true
     if (this.#deps.isUrgent(queue.name)) return this.#deps.background(() => this.#run(queue))
     this.#ready.push(queue)
@@ -103,23 +111,26 @@ export class ConversationQueues {
   }
 
   async #run(queue: ConversationQueue): Promise<void> {
-    let pauseMs: number | undefined
+    let pause: Pause | undefined
     try {
-      pauseMs = await this.#workOff(queue)
+      pause = await this.#workOff(queue)
     } catch (error) {
-      pauseMs = RETRY_MS
+      pause = { row: '', ms: RETRY_MS }
       queue.hasMore = false
       if (!this.#deps.signal.aborted) throw error
     } finally {
       queue.isRunning = false
       // What was started meanwhile does not wait.
       if (queue.hasMore) this.#enqueue(queue)
-      else if (pauseMs !== undefined) this.#pause(queue, pauseMs)
-      else this.#queues.delete(queue.name)
+      else if (pause) this.#pause(queue, pause)
+      else {
+        queue.pause?.cancel()
+        this.#queues.delete(queue.name)
+      }
     }
   }
-  /** The milliseconds until the next row is due, if there is one. */
-  async #workOff(queue: ConversationQueue): Promise<number | undefined> {
+  /** How long the next row has to wait, if there is one. */
+  async #workOff(queue: ConversationQueue): Promise<Pause | undefined> {
     const { clock, signal, head, claim, process } = this.#deps
     const { first } = queue
     queue.first = undefined
@@ -133,11 +144,12 @@ export class ConversationQueues {
       queue.hasMore = false
       const next = await head(queue.name)
       if (!next) continue
-      const waitMs = next.next_at === null ? 0 : Date.parse(next.next_at) - clock.now()
-      if (waitMs > 0) {
+      const postponed = `${next.id} ${next.next_at ?? ''}`
+      const waitMs = next.next_at === null ? 0 : Math.min(MAX_PAUSE_MS, Date.parse(next.next_at) - clock.now())
+      if (waitMs > 0 && queue.waited !== postponed) {
         // It may be due since it was read.
         if (queue.hasMore) continue
-        return waitMs
+        return { row: postponed, ms: waitMs }
       }
       queue.hasMore = true
       // It may have been edited since it was read.
@@ -146,12 +158,15 @@ export class ConversationQueues {
     }
     return undefined
   }
-  #pause(queue: ConversationQueue, ms: number): void {
-    if (this.#deps.signal.aborted) return
-    queue.cancelTimer = this.#deps.clock.after(ms, () => {
-      queue.cancelTimer = undefined
+  #pause(queue: ConversationQueue, { row, ms }: Pause): void {
+    if (this.#deps.signal.aborted || queue.pause?.row === row) return
+    queue.pause?.cancel()
+    const cancel = this.#deps.clock.after(ms, () => {
+      queue.pause = undefined
+      queue.waited = row
       queue.hasMore = true
       this.#enqueue(queue)
     })
+    queue.pause = { row, cancel }
   }
 }

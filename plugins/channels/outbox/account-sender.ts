@@ -10,6 +10,8 @@ import { TokenBucket } from './token-bucket.ts'
 /** Rows of one account in memory; the rest stays on disk until there is room. */
 const MAX_LOADED = 5_000
 const MAX_IDLE_CHATS = 1_000
+/** What is kept of a pause that an earlier process began: its clock, or this one, may have been wrong. */
+const MAX_KEPT_PAUSE_MS = 3_600_000
 
 export interface AccountSenderDeps extends RowSenderDeps {
   /** Messages to different chats that are sent side by side. */
@@ -135,9 +137,9 @@ export class AccountSender {
   }
 
   #start(chat: ChatQueue): void {
-    if (chat.isBusy || chat.rows.length === 0 || this.#deps.signal.aborted || !this.#deps.connection()) return
-    chat.cancelTimer?.()
-    chat.cancelTimer = undefined
+    if (chat.isBusy || chat.rows.length === 0 || chat.isPaused) return
+    if (this.#deps.signal.aborted || !this.#deps.connection()) return
+    chat.endPause()
     chat.isBusy = true
     this.#ready.push(chat)
     this.#next()
@@ -171,24 +173,22 @@ export class AccountSender {
     this.#running--
     chat.isBusy = false
     if (pauseMs > 0 && !this.#deps.signal.aborted)
-      chat.cancelTimer = this.#deps.clock.after(pauseMs, () => {
-        chat.cancelTimer = undefined
-        // The pause is over, whatever became of the wall clock.
-        if (chat.next) chat.next.next_at = null
-        this.#start(chat)
-      })
+      chat.pause(
+        (run) => this.#deps.clock.after(pauseMs, run),
+        () => this.#start(chat),
+      )
     else this.#start(chat)
     this.#next()
   }
 
   /** The milliseconds after which the chat may go on. */
   async #attempt(chat: ChatQueue): Promise<number> {
-    const { clock, giveUpMs, maxRejections } = this.#deps
+    const { clock, maxRejections } = this.#deps
     const row = chat.next
     const open = this.#deps.connection()
     if (!row || !open) return 0
     if (row.next_at !== null) {
-      const pauseMs = Math.min(giveUpMs, Date.parse(row.next_at) - clock.now())
+      const pauseMs = Math.min(MAX_KEPT_PAUSE_MS, Date.parse(row.next_at) - clock.now())
       if (pauseMs > 0) return pauseMs
     }
     const attempt = await this.#rowSender.attempt(row, open, {

@@ -7,7 +7,7 @@ export class ChatQueue {
   readonly rows: OutboxRow[] = []
   readonly bucket: TokenBucket | undefined
   isBusy = false
-  cancelTimer: (() => void) | undefined
+  #pause: { readonly row: string; readonly cancel: () => void } | undefined
   /** Attempts to send the first row that the platform answered with an error of its own, one after the other. */
   #failures = 0
   /** Those before which the platform took something else since the last one. */
@@ -18,6 +18,25 @@ export class ChatQueue {
   constructor(key: string, bucket: TokenBucket | undefined) {
     this.key = key
     this.bucket = bucket
+  }
+
+  /** Whether the row to try now has to wait for the end of a pause, whatever became of the wall clock since. */
+  get isPaused(): boolean {
+    return this.#pause !== undefined && this.#pause.row === describe(this.next)
+  }
+  /** `after` runs something once after a time. */
+  pause(after: (run: () => void) => () => void, ended: () => void): void {
+    this.endPause()
+    const cancel = after(() => {
+      this.#pause = undefined
+      if (this.next) this.next.next_at = null
+      ended()
+    })
+    this.#pause = { row: describe(this.next), cancel }
+  }
+  endPause(): void {
+    this.#pause?.cancel()
+    this.#pause = undefined
   }
 
   /** The row to try now. */
@@ -73,6 +92,8 @@ export class ChatQueue {
     return this.#isSecondNext
   }
 }
+
+const describe = (row: OutboxRow | undefined): string => (row ? `${row.id} ${row.next_at ?? ''}` : '')
 
 function isBefore(row: OutboxRow, other: OutboxRow | undefined): boolean {
   if (!other) return false

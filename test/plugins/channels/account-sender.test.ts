@@ -103,7 +103,7 @@ function createSender(
     for (let work = works.shift(); work; work = works.shift()) await work
   }
   sender.wake()
-  return { row, pass, settle, attempts: () => attempts }
+  return { row, clock, sender, pass, settle, attempts: () => attempts }
 }
 
 const failure = (reason: 'rate_limit' | 'overloaded' | 'network' | 'timeout', code?: string) =>
@@ -172,4 +172,24 @@ it('an attempt of unknown outcome after many that did not reach the platform is 
   await settle()
   await pass(6 * HOUR_MS)
   expect([row.state, attempts(), row.uncertain]).toEqual(['sent', 52, 1])
+})
+
+it('a clock that is set back holds up no message, however often others look for work', async () => {
+  const it = createSender(true, (attempt) => (attempt === 1 ? failure('overloaded') : undefined))
+  await it.settle()
+  expect(it.row.next_at).not.toBeNull()
+  it.clock.jump(-24 * HOUR_MS)
+  it.sender.refresh()
+  await it.settle()
+  expect(it.attempts()).toBe(1)
+  await it.pass(LONGEST_PAUSE_MS)
+  expect(it.row.state).toBe('sent')
+})
+
+it('of a pause that an earlier process began no more than an hour is kept', async () => {
+  const it = createSender(true, () => undefined, { next_at: toIso(24 * HOUR_MS), attempts: 1 })
+  await it.settle()
+  expect(it.attempts()).toBe(0)
+  await it.pass(HOUR_MS)
+  expect(it.row.state).toBe('sent')
 })

@@ -58,7 +58,9 @@ export function startInbox(db: PluginDatabase, home: string, answered: string[],
   const ended = new AbortController()
   let held: Promise<void> | undefined
   let release = (): void => undefined
+  let postponed = 0
   const answer = async (row: InboxRow): Promise<Handled> => {
+    if (postponed-- > 0) return { outcome: 'postponed', reason: 'not now', afterMs: 5_000 }
     await held
     if (ended.signal.aborted) return { outcome: 'released' }
     answered.push(`${home} ${row.message.text}`)
@@ -101,6 +103,9 @@ export function startInbox(db: PluginDatabase, home: string, answered: string[],
     hold: () => {
       ;({ promise: held, resolve: release } = Promise.withResolvers<void>())
     },
+    clock,
+    /** The next attempts to answer are postponed by five seconds. */
+    postpone: (count: number) => void (postponed = count),
     /** The process is killed: nothing of it goes on. */
     kill: () => {
       ended.abort()

@@ -109,3 +109,33 @@ it('a message whose attempts were all cut short is put aside, and those behind i
     { state: 'done' },
   ])
 })
+
+it('a clock that is set back holds up no postponed message, in this process and the next', async () => {
+  const db = await openTables()
+  const answered: string[] = []
+  const one = startInbox(db, 'one', answered)
+  one.postpone(1)
+  await one.receive('first')
+  await one.settle()
+  one.clock.jump(-86_400_000)
+  // Other messages and the timer have it looked at again.
+  await one.receive('second')
+  await one.inbox.resume()
+  await one.settle()
+  expect(answered).toEqual([])
+  one.clock.advance(5_000)
+  await one.settle()
+  expect(answered).toEqual(['one first', 'one second'])
+
+  one.postpone(1)
+  await one.receive('third')
+  await one.settle()
+  await one.kill()
+  const again = startInbox(db, 'one', answered)
+  again.clock.jump(-2 * 86_400_000)
+  await again.inbox.resume()
+  await again.settle()
+  again.clock.advance(600_000)
+  await again.settle()
+  expect(answered.at(-1)).toBe('one third')
+})
