@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { automation } from './automation.ts'
 import { backup } from './backup.ts'
 import { crash } from './crash.ts'
 import { delivery } from './delivery.ts'
@@ -23,6 +24,7 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   crash: () => crash({ rounds: Number(values.rounds ?? 200), seed, built: true }),
   backup: () => backup({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   migrate: () => migrate({ rounds: Number(values.rounds ?? 20), seed, built: true }),
+  automation: () => automation({ runs: 50, kills: Number(values.rounds ?? 30), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
   delivery: () => delivery({ messages: Number(values.rounds ?? 100) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.

@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest'
+import type { PluginDatabase } from 'svc/sdk'
+import type { Database } from '../../../core/storage/database.ts'
+import type { JobOutcome } from '../../../plugins/queue/contract.ts'
+import type { StepCall, StepType } from '../../../plugins/workflows/contract.ts'
+import type { Step, Workflow } from '../../../plugins/workflows/definition.ts'
+import { migrations } from '../../../plugins/workflows/migrations.ts'
+import { RunChanges } from '../../../plugins/workflows/runs/changes.ts'
+import { Engine } from '../../../plugins/workflows/runs/engine.ts'
+import { RunStore } from '../../../plugins/workflows/runs/store.ts'
+import { open } from '../../core/storage/engines.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
+
+const RUN = 'run'
+const step = (name: string, more: Partial<Step> = {}): Step => ({
+  name,
+  type: 'act',
+  agent: undefined,
+  prompt: '',
+  with: {},
+  mode: 'sequential',
+  timeoutSecs: 60,
+  errorMode: 'fail',
+  maxRetries: 3,
+  retryDelaySecs: 0,
+  outputVar: undefined,
+  condition: '',
+  maxIterations: 5,
+  until: '',
+  ...more,
+})
+const steps: readonly Step[] = [
+  step('first', { outputVar: 'first' }),
+  step('left', { mode: 'fan_out' }),
+  step('right', { mode: 'fan_out' }),
+  step('both', { mode: 'collect' }),
+  step('twice', { mode: 'loop', maxIterations: 2, until: 'never' }),
+  step('not', { mode: 'conditional', condition: 'absent' }),
+  step('flaky', { errorMode: 'retry' }),
+]
+const OUTPUT = 'flaky(twice(twice(left(first(x))\n\n---\n\nright(first(x)))))'
+
+class Killed extends Error {}
+interface Fault {
+  /** Number of the write, from 0. */
+  readonly at: number
+  readonly isDone: boolean
+}
+
+/** A database whose process dies at one of its writes: none is made after that. */
+function mortal(real: PluginDatabase, fault: Fault | undefined) {
+  let writes = 0
+  let isDead = false
+  const write = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (isDead) throw new Killed()
+    if (writes++ !== fault?.at) return work()
+    isDead = true
+    if (fault.isDone) await work()
+    throw new Killed()
+  }
+  const db: PluginDatabase = {
+    dialect: real.dialect,
+    all: (sql, ...values) => real.all(sql, ...values),
+    one: (sql, ...values) => real.one(sql, ...values),
+    sql: (sql, ...values) => real.sql(sql, ...values),
+    run: (sql, ...values) => write(() => real.run(sql, ...values)),
+    batch: (statements) => write(() => real.batch(statements)),
+  }
+  return { db, died: () => isDead }
+}
+
+/** One process that works on runs. `act` is what its steps do. */
+function startEngine(database: Database, act: StepType['run'], fault?: Fault) {
+  const { db, died } = mortal(database.sql, fault)
+  const clock = new ManualClock()
+  const store = new RunStore(db)
+  const type: StepType = { name: 'act', description: '', check() {}, run: act }
+  const ended: string[] = []
+  const engine = new Engine({
+    store,
+    audit: { entry: () => db.sql`SELECT 1` },
+    agents: { find: () => Promise.resolve(undefined), findByName: () => Promise.resolve(undefined) },
+    stepTypes: { find: () => type, explainMissing: (name) => name },
+    hooks: { emit: () => Promise.resolve() },
+    clock,
+    log: { info() {}, warn() {} },
+    changes: new RunChanges(),
+    limits: { outputChars: 1_000, renderedChars: 1_000 },
+    wake: () => Promise.resolve(),
+    ended: (state) => ended.push(state),
+  })
+  const work = (signal = new AbortController().signal): Promise<JobOutcome> =>
+    engine.work({ lane: 'workflow', id: RUN, payload: null, failures: 0, losses: 0, createdAt: 0, signal })
+  return { work, store, died, ended, clock }
+}
+
+async function prepare(workflowSteps: readonly Step[]): Promise<Database> {
+  const { database } = await open('sqlite')
+  await database.migrate('workflows', migrations)
+  const workflow: Workflow = {
+    id: 'w',
+    revision: 1,
+    name: 'flow',
+    description: '',
+    steps: workflowSteps,
+    totalTimeoutSecs: 3_600,
+    file: undefined,
+    madeBy: undefined,
+    createdAt: '',
+    updatedAt: '',
+  }
+  const store = new RunStore(database.sql)
+  const run = {
+    id: RUN,
+    workflow_id: 'w',
+    workflow_name: 'flow',
+    input: 'x',
+    cause: 'api',
+    depth: 0,
+    parent_run_id: null,
+    parent_key: null,
+    rerun_of: null,
+    definition: JSON.stringify(workflow),
+    position: { index: 0, iteration: 1, input: 'x' },
+    stepsCompleted: 0,
+  }
+  await store.commit([store.insert(run, 0)])
+  return database
+}
+
+/** Records its calls. The first attempt of a flaky step fails. */
+function recorder() {
+  const calls: Pick<StepCall, 'key' | 'step' | 'wasCutOff'>[] = []
+  const act: StepType['run'] = ({ key, step: name, wasCutOff, input, attempt }) => {
+    calls.push({ key, step: name, wasCutOff })
+    if (name === 'flaky' && attempt === 1) return Promise.reject(new Error('not yet'))
+    return Promise.resolve({ outcome: 'done', output: `${name.split(' ')[0]}(${input})` })
+  }
+  return { calls, act }
+}
+
+describe('a process that is killed', () => {
+  it.each([false, true])(
+    'at any write (made: %s): the next one goes on from the last finished step, and repeats none',
+    async (isDone) => {
+      for (let at = 0; ; at++) {
+        await using database = await prepare(steps)
+        const before = recorder()
+        const first = startEngine(database, before.act, { at, isDone })
+        const outcome = await first.work().catch((error: unknown) => error)
+        if (!first.died()) {
+          expect(at).toBeGreaterThan(15)
+          expect(outcome).toEqual({ outcome: 'done' })
+          return
+        }
+        const after = recorder()
+        const second = startEngine(database, after.act)
+        const finished = (await second.store.attempts(RUN)).filter(({ ended_at: end }) => end !== null)
+        expect(await second.work()).toEqual({ outcome: 'done' })
+        expect(await second.store.find(RUN)).toMatchObject({ state: 'Completed', output: OUTPUT, steps_completed: 7 })
+        // What was finished is not called again; what was begun is told that it may have acted.
+        const again = after.calls.filter(({ key }) => finished.some((each) => each.key === key))
+        expect([at, again]).toEqual([at, []])
+        const begun = new Set(before.calls.map(({ key }) => key))
+        for (const call of after.calls)
+          if (begun.has(call.key)) expect([at, call.step, call.wasCutOff]).toEqual([at, call.step, true])
+      }
+    },
+  )
+})
+
+describe('two daemons on one database', () => {
+  it('that have the same run: only the later one records, under the same keys', async () => {
+    await using database = await prepare([step('slow'), step('next')])
+    const isBegun = Promise.withResolvers<void>()
+    const hangs = Promise.withResolvers<void>()
+    const keys: string[] = []
+    const slow = startEngine(database, async ({ key }) => {
+      keys.push(key)
+      isBegun.resolve()
+      await hangs.promise
+      return { outcome: 'done', output: 'late' }
+    })
+    const working = slow.work().catch((error: unknown) => error)
+    await isBegun.promise
+    const { calls, act } = recorder()
+    expect(await startEngine(database, act).work()).toEqual({ outcome: 'done' })
+    hangs.resolve()
+    expect(await working).toEqual({ outcome: 'done' })
+    expect(calls[0]).toMatchObject({ key: keys[0], wasCutOff: true })
+    const { store } = slow
+    expect(await store.find(RUN)).toMatchObject({ output: 'next(slow(x))', steps_completed: 2 })
+    expect((await store.attempts(RUN)).map(({ output }) => output)).toEqual(['slow(x)', 'next(slow(x))'])
+    expect(slow.ended).toEqual([])
+  })
+})
+
+describe('a run that is paused or cancelled while a step runs', () => {
+  it.each(['Paused', 'Cancelled'] as const)('%s: the next step is not begun', async (state) => {
+    await using database = await prepare([step('one'), step('two')])
+    const { calls, act } = recorder()
+    const { work, store } = startEngine(database, async (call) => {
+      await store.commit([store.move(RUN, ['Running'], state, 1)])
+      return act(call)
+    })
+    const outcome = await work()
+    expect(outcome.outcome).toBe(state === 'Paused' ? 'postponed' : 'done')
+    expect(calls.map(({ step: name }) => name)).toEqual(['one'])
+    // A paused run keeps what its step did; a cancelled one does not change any more.
+    const isKept = state === 'Paused'
+    expect(await store.find(RUN)).toMatchObject({ state, steps_completed: isKept ? 1 : 0, step_index: isKept ? 1 : 0 })
+    expect(await work()).toEqual(outcome)
+    expect(calls).toHaveLength(1)
+  })
+})
+
+describe('time', () => {
+  it('a retry waits without holding anything, twice as long each time', async () => {
+    await using database = await prepare([step('flaky', { errorMode: 'retry', maxRetries: 2, retryDelaySecs: 2 })])
+    const { work, store, clock } = startEngine(database, () => Promise.reject(new Error('not yet')))
+    expect(await work()).toEqual({ outcome: 'postponed', afterMs: 2_000 })
+    clock.advance(2_000)
+    expect(await work()).toEqual({ outcome: 'postponed', afterMs: 4_000 })
+    clock.advance(3_999)
+    expect(await work()).toEqual({ outcome: 'postponed', afterMs: 1 })
+    clock.advance(1)
+    expect(await work()).toEqual({ outcome: 'done' })
+    expect(await store.find(RUN)).toMatchObject({ state: 'Failed', error: 'step "flaky" failed: not yet' })
+    expect(await store.attempts(RUN)).toHaveLength(3)
+  })
+
+  it('of an attempt that is over counts as a failure, and each attempt has all of it', async () => {
+    await using database = await prepare([step('slow', { errorMode: 'retry', maxRetries: 1 }), step('next')])
+    const { work, store, clock } = startEngine(database, () => {
+      queueMicrotask(() => clock.advance(60_000))
+      return new Promise(() => {})
+    })
+    expect(await work()).toEqual({ outcome: 'done' })
+    const error = 'step "slow" failed: it took longer than 60 seconds'
+    expect(await store.find(RUN)).toMatchObject({ state: 'Failed', error, worked_ms: 120_000 })
+    expect((await store.attempts(RUN)).map(({ state }) => state)).toEqual(['failed', 'failed'])
+  })
+
+  it('that a run may work is not the time that it waits', async () => {
+    await using database = await prepare([step('wait'), step('slow'), step('late')])
+    const hour = 3_600_000
+    const { calls, act } = recorder()
+    const { work, store, clock } = startEngine(database, (call) => {
+      if (call.step === 'wait' && call.state === undefined)
+        return Promise.resolve({ outcome: 'waiting', state: 1, untilMs: clock.now() + 5 * hour })
+      const result = act(call)
+      if (call.step === 'slow') clock.advance(hour)
+      return result
+    })
+    expect(await work()).toEqual({ outcome: 'postponed', afterMs: 5 * hour })
+    clock.advance(5 * hour)
+    expect(await work()).toEqual({ outcome: 'done' })
+    expect(calls.map(({ step: name }) => name)).toEqual(['wait', 'slow'])
+    const error = 'the run worked longer than the 3600 seconds that its workflow may'
+    expect(await store.find(RUN)).toMatchObject({ state: 'Failed', error })
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import type { StepCall } from '../../../plugins/workflows/contract.ts'
+import { approvalStep } from '../../../plugins/workflows/runs/steps/approval.ts'
+import { agentStep } from '../../../plugins/workflows/runs/steps/agent.ts'
+import { httpStep } from '../../../plugins/workflows/runs/steps/http.ts'
+import { toolStep } from '../../../plugins/workflows/runs/steps/tool.ts'
+
+const KEY = '0198c5a0-7e1c-5cc3-98c4-dc0c0c07398f'
+/** An attempt that was cut off by a crash. */
+const cutOff = (given: Record<string, unknown>): StepCall => ({
+  runId: 'run',
+  step: 'one',
+  key: KEY,
+  attempt: 1,
+  with: given,
+  input: '',
+  variables: {},
+  agentId: 'agent',
+  labels: [],
+  wasCutOff: true,
+  state: undefined,
+  signal: new AbortController().signal,
+})
+const unused = (): never => {
+  throw new Error('not expected')
+}
+
+describe('after a crash', () => {
+  it('an agent is not asked again: the turn with the id of the attempt is followed', async () => {
+    const ids: string[] = []
+    const step = agentStep({
+      turns: {
+        ensure({ id }) {
+          ids.push(id)
+          const result = { text: 'answer', usage: { input: 1, output: 2 }, costUsd: 0.1, stop: 'done' }
+          return Promise.resolve({ events: unused, result: () => Promise.resolve(result as never) })
+        },
+      },
+      chat: { attach: unused },
+      sessions: { ensure: () => [] },
+      db: { batch: () => Promise.resolve([]) },
+    })
+    const end = { outcome: 'done', output: 'answer', inputTokens: 1, outputTokens: 2, costUsd: 0.1 }
+    expect(await step.run(cutOff({ prompt: 'x' }))).toEqual(end)
+    expect(ids).toEqual([KEY])
+  })
+
+  it.each([
+    ['GET', {}, true],
+    ['PUT', {}, true],
+    ['DELETE', {}, true],
+    ['POST', {}, false],
+    ['PATCH', {}, false],
+    ['POST', { repeatable: true }, true],
+  ])('%s with %o: sent again is %s, with the same key', async (method, more, isSent) => {
+    const keys: unknown[] = []
+    const step = httpStep({
+      fetch(_, request) {
+        keys.push(request?.headers?.['idempotency-key'])
+        return Promise.resolve({ ok: true, text: () => Promise.resolve('ok') } as never)
+      },
+      agents: { require: () => Promise.resolve({ manifest: { capabilities: { network: ['*'] } } } as never) },
+      maxBytes: 1_000,
+    })
+    const end = await step
+      .run(cutOff({ url: 'https://example.com/', method, ...more }))
+      .catch((error: Error) => error.name)
+    expect(end).toEqual(isSent ? { outcome: 'done', output: 'ok' } : 'OutcomeUnknown')
+    expect(keys).toEqual(isSent ? [KEY] : [])
+  })
+
+  it.each([
+    ['read', true],
+    ['write', false],
+    ['execute', false],
+  ] as const)('a tool with the risk %s: called again is %s', async (risk, isCalled) => {
+    const ids: string[] = []
+    const step = toolStep({
+      agents: { require: () => Promise.resolve({ id: 'agent', name: 'a' } as never), mayUse: () => true },
+      hooks: { check: () => Promise.resolve() },
+      tools: {
+        find: (name) => ({ name, description: '', input: {}, risk }),
+        call(_, __, { callId }) {
+          ids.push(callId)
+          return Promise.resolve({ text: 'ok', failed: false, truncated: false, durationMs: 1 })
+        },
+      },
+    })
+    const end = await step.run(cutOff({ tool: 'act' })).catch((error: Error) => error.name)
+    expect(end).toEqual(isCalled ? { outcome: 'done', output: 'ok' } : 'OutcomeUnknown')
+    expect(ids).toEqual(isCalled ? [KEY] : [])
+  })
+})
+
+describe('a tool step', () => {
+  const callWith = (more: Partial<Parameters<typeof toolStep>[0]>, labels: readonly string[] = []) =>
+    toolStep({
+      agents: { require: () => Promise.resolve({ id: 'agent', name: 'a' } as never), mayUse: () => true },
+      hooks: { check: () => Promise.resolve() },
+      tools: {
+        find: (name) => ({ name, description: '', input: {}, risk: 'execute', refuses: ['ExternalNetwork'] }),
+        call: () => Promise.resolve({ text: 'ok', failed: false, truncated: false, durationMs: 1 }),
+      },
+      ...more,
+    }).run({ ...cutOff({ tool: 'act' }), wasCutOff: false, labels })
+
+  it('is refused what the agent may not use, what the gate refuses, and arguments with a label that the tool refuses', async () => {
+    const agents = { require: () => Promise.resolve({ id: 'agent', name: 'a' } as never), mayUse: () => false }
+    await expect(callWith({ agents })).rejects.toThrow('a may not use the tool act')
+    const hooks = { check: () => Promise.reject(new Error('a person rejected it')) }
+    await expect(callWith({ hooks })).rejects.toThrow('a person rejected it')
+    await expect(callWith({}, ['ExternalNetwork'])).rejects.toThrow('act refuses ExternalNetwork')
+    expect(await callWith({})).toEqual({ outcome: 'done', output: 'ok' })
+  })
+})
+
+it('an approval that nobody answers is brought to the next person, each once', async () => {
+  const sent: unknown[] = []
+  const requestedAt = new Date(Date.now() - 30_000)
+  const pending = {
+    id: KEY,
+    state: 'pending',
+    requestedAt: requestedAt.toISOString(),
+    expiresAt: new Date(Date.now() + 600_000).toISOString(),
+  }
+  const step = approvalStep({
+    agents: { find: () => Promise.resolve(undefined) },
+    approvals: () => ({ find: () => Promise.resolve(pending as never), request: unused }),
+    channels: () => ({ send: ({ channel, to, text }) => Promise.resolve(void sent.push([channel, to, text])) }),
+  })
+  const escalate = [
+    { after_secs: 10, channel: 'telegram', to: '1' },
+    { after_secs: 20, channel: 'email', to: 'boss@example.com' },
+    { after_secs: 90, channel: 'email', to: 'ceo@example.com' },
+  ]
+  const call = cutOff({ prompt: 'Publish?', timeout_secs: 630, escalate })
+  const end = await step.run({ ...call, state: { asked: 1 } })
+  expect(end).toMatchObject({ outcome: 'waiting', state: { asked: 2 } })
+  expect(sent).toEqual([['email', 'boss@example.com', expect.stringContaining(`/approve ${KEY}`)]])
+  expect(await step.run({ ...call, state: { asked: 2 } })).toMatchObject({ state: { asked: 2 } })
+  expect(sent).toHaveLength(1)
+})
