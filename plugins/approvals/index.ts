@@ -59,8 +59,8 @@ export default definePlugin({
     const gate = new ApprovalGate({ config, service, store, clock: wallClock, tools, leaving })
     listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
-    metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer', () => [{ value: service.waiting }])
-    metrics.observed('svc_approvals_standing', 'Standing approvals in force', () => [{ value: service.standing }])
+    metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer.', () => [{ value: service.waiting }])
+    metrics.observed('svc_approvals_standing', 'Standing approvals in force.', () => [{ value: service.standing }])
     routes.add(...approvalRoutes(service, services.agents, tools, config))
     return { approvals: service }
   },

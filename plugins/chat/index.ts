@@ -139,6 +139,6 @@ function measureTurns(metrics: Metrics, { chat, sessionStream }: Composed): void
     metrics.observed(name, help, () => [{ value: value() }])
   }
   gauge('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => chat.activeSessions)
-  gauge('svc_chat_session_followers', 'Open streams that follow a session', () => sessionStream.followers)
-  gauge('svc_chat_open_turns', 'Turns that wait or run', () => chat.open)
+  gauge('svc_chat_session_followers', 'Open streams that follow a session.', () => sessionStream.followers)
+  gauge('svc_chat_open_turns', 'Turns that wait or run.', () => chat.open)
 }

@@ -62,7 +62,7 @@ export default definePlugin({
     const processes = new Processes(limits)
     own('processes', () => processes.end())
     hooks.on(AgentKilled, ({ agent }) => processes.clear(agent.id))
-    metrics.observed('svc_shell_processes', 'Processes that agents keep running', () => [{ value: processes.running }])
+    metrics.observed('svc_shell_processes', 'Processes that agents keep running.', () => [{ value: processes.running }])
     const deps: CommandDeps = {
       ...services,
       spawn,

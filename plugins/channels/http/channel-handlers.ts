@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type * as v from 'valibot'
 import { reply } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
+import { describeMissingModule } from '../connections/failure.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { AccountQuery, ChannelParams, TestRequest } from './schema.ts'
 import { allChannels, chooseAccount, requireChannel, toRows, toView } from './views.ts'
@@ -56,7 +57,8 @@ async function testChannel(deps: HandlerDeps, { params, body, signal }: TestInpu
     const message = await runTest(deps, await accounts.resolve(entry), body.chat_id ?? body.channel_id, signal)
     return { status: 'ok' as const, message }
   } catch (error) {
-    return { status: 'error' as const, message: error instanceof Error ? error.message : String(error) }
+    const reason = error instanceof Error ? error.message : String(error)
+    return { status: 'error' as const, message: describeMissingModule(error) ?? reason }
   }
 }
 function isAlias(name: string, { registry }: HandlerDeps): boolean {
