@@ -78,6 +78,14 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.security.probe_timeout_ms': when,
   'plugins.security.stale_ms': kept,
   'plugins.security.first_probe_ms': pause,
+  'plugins.journal.lease_secs': when,
+  'plugins.providers.reload_wait_ms': when,
+  'plugins.schedules.grace_secs': when,
+  'plugins.schedules.retention_days': kept,
+  'plugins.schedules.run_wait_secs': when,
+  'plugins.workflows.kept_revisions': kept,
+  'plugins.workflows.max_kept_runs': kept,
+  'plugins.workflows.total_timeout_secs': when,
   'plugins.queue.retry_min_ms': pause,
   'plugins.queue.retry_max_ms': pause,
   'plugins.queue.lease_secs': when,
@@ -141,6 +149,49 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.channels.attachment_max_bytes': [
     'test/plugins/channels/limits.test.ts',
     'files beyond max_attachments and attachment_max_bytes are named, and not read',
+  ],
+  'plugins.schedules.max_jobs': [
+    'test/plugins/schedules/routes.test.ts',
+    'stay within the limits of an agent and of all',
+  ],
+  'plugins.schedules.max_jobs_per_agent': [
+    'test/plugins/schedules/routes.test.ts',
+    'stay within the limits of an agent and of all',
+  ],
+  'plugins.schedules.max_failures': [
+    'test/plugins/schedules/scheduler.test.ts',
+    'disables a job after failures in a row, and tells; enabling starts it afresh',
+  ],
+  'plugins.schedules.max_skips_recorded': [
+    'test/plugins/schedules/scheduler.test.ts',
+    'records a long pause with a bound',
+  ],
+  'plugins.schedules.max_result_chars': [
+    'test/plugins/schedules/routes.test.ts',
+    'keeps max_result_chars of a result, and its receiver gets all of it',
+  ],
+  'plugins.workflows.max_workflows': ['test/plugins/workflows/definitions.test.ts', 'a workflow too many'],
+  'plugins.workflows.max_steps': ['test/plugins/workflows/definitions.test.ts', 'too many steps'],
+  'plugins.workflows.max_prompt_chars': ['test/plugins/workflows/definitions.test.ts', 'a long prompt'],
+  'plugins.workflows.max_iterations': ['test/plugins/workflows/definitions.test.ts', 'too many iterations'],
+  'plugins.workflows.max_retries': ['test/plugins/workflows/definitions.test.ts', 'too many retries: max_retries'],
+  'plugins.workflows.max_step_timeout_secs': [
+    'test/plugins/workflows/definitions.test.ts',
+    'too much time: max_step_timeout_secs',
+  ],
+  'plugins.workflows.max_file_bytes': ['test/plugins/workflows/import.test.ts', 'plugins.workflows.max_file_bytes'],
+  'plugins.workflows.max_rendered_chars': [
+    'test/plugins/workflows/templates.test.ts',
+    'is never longer than the limit, however often it names a long value',
+  ],
+  'plugins.workflows.max_active_runs': ['test/plugins/workflows/runs.test.ts', 'max_active_runs at a time'],
+  'plugins.workflows.max_depth': [
+    'test/plugins/workflows/runs.test.ts',
+    'another workflow runs inside, at most so deep',
+  ],
+  'plugins.workflows.max_output_chars': [
+    'test/plugins/workflows/runs.test.ts',
+    'a value with placeholders is not expanded again, and a long output is cut',
   ],
   'plugins.worker_message_bytes': [
     'test/core/process/message-pipe.test.ts',

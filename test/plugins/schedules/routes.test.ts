@@ -13,7 +13,7 @@ beforeAll(async () => {
     plugin: new URL('../../../plugins/schedules', import.meta.url),
     builtIns: [...turnPlugins, 'queue', 'webhooks', 'result-delivery', 'schedules'],
     database: 'file',
-    config: { plugins: { schedules: { max_jobs_per_agent: 4, max_jobs: 6 } } },
+    config: { plugins: { schedules: { max_jobs_per_agent: 4, max_jobs: 6, max_result_chars: 1_000 } } },
     fetch(url, { body }) {
       posts.push({ url: url.href, body: JSON.parse(String(body)) })
       return Promise.resolve(new Response(''))
@@ -203,6 +203,18 @@ describe('a schedule', () => {
       data: { text: 'All is well.', schedule_id: made.id, agent_id: agentId },
     })
     expect(await auditDetails(test, 'cron_fired')).toContainEqual(expect.stringContaining(made.id))
+    await remove(made.id)
+  })
+
+  it('keeps max_result_chars of a result, and its receiver gets all of it', async () => {
+    posts.length = 0
+    const made = await add({ delivery: { kind: 'webhook', url: 'https://hooks.example.com/x' } })
+    const long = 'x'.repeat(1_001)
+    test.model.answer(long)
+    await call('POST', `/api/schedules/${made.id}/run`)
+    const [slot] = (await call('GET', `/api/schedules/${made.id}/slots`)).body.slots
+    expect(slot.result).toHaveLength(1_000)
+    await eventually(() => expect(posts[0]?.body.data.text).toBe(long))
     await remove(made.id)
   })
 

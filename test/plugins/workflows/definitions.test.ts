@@ -252,6 +252,16 @@ const refusals: readonly (readonly [what: string, steps: unknown, message: strin
   ['a variable that is built in', [step({ output_var: 'input' })], 'output_var: "input" is built in'],
   ['too many steps', Array.from({ length: 7 }, (_, n) => step({ name: `s${n}` })), 'max_steps allows 6'],
   ['a long prompt', [step({ prompt: 'x'.repeat(201) })], 'prompt: it has 201 characters'],
+  [
+    'too many retries: max_retries',
+    [step({ error_mode: 'retry', max_retries: 21 })],
+    'max_retries: 21 is more than plugins.workflows.max_retries allows: 20',
+  ],
+  [
+    'too much time: max_step_timeout_secs',
+    [step({ timeout_secs: 86_401 })],
+    'step 1 "one": timeout_secs: expected 1 to 86400 seconds',
+  ],
   ['no time', [step({ timeout_secs: 0 })], 'step 1 "one": timeout_secs: expected 1 to 86400 seconds'],
   ['an unknown mode', [step({ mode: 'parallel' })], 'steps.0.mode: expected sequential, fan_out'],
   ['an unknown type', [step({ type: 'agnt' })], 'step 1 "one": type: there is no step type "agnt"'],

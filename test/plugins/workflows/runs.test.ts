@@ -13,7 +13,7 @@ beforeAll(async () => {
     plugin: new URL('../../../plugins/workflows/', import.meta.url),
     builtIns: [...turnPlugins, 'queue', 'approvals', 'events', 'clock'],
     database: 'file',
-    config: { plugins: { workflows: { max_output_chars: 2_000 } } },
+    config: { plugins: { workflows: { max_output_chars: 2_000, max_active_runs: 5 } } },
     fetch(url, { method, headers }) {
       requests.push({ url: url.href, method, key: new Headers(headers).get('idempotency-key') })
       return Promise.resolve(respond())
@@ -261,6 +261,23 @@ describe('a run', () => {
     expect((await act(runId, 'resume')).status).toBe(409)
     expect(await read(runId)).toMatchObject({ state: 'Cancelled', completed_at: expect.any(String) })
     expect((await act('nothing', 'cancel')).status).toBe(404)
+  })
+
+  it('is refused beyond max_active_runs at a time', async () => {
+    const id = await waiting()
+    const runIds: string[] = []
+    let refused: Json
+    while (refused === undefined && runIds.length < 10) {
+      const { status, body } = await run(id, 'x', '?wait=false')
+      if (status === 202) runIds.push(body.run_id)
+      else refused = [status, JSON.stringify(body)]
+    }
+    expect(refused).toEqual({
+      status: 429,
+      message: expect.stringContaining('plugins.workflows.max_active_runs allows'),
+    })
+    for (const runId of runIds) await act(runId, 'cancel')
+    expect(await run(await define(step('a', 'a')))).toMatchObject({ status: 200 })
   })
 
   it('does not begin a step while it is paused, also over a restart', async () => {
