@@ -272,11 +272,8 @@ describe('a run', () => {
       if (status === 202) runIds.push(body.run_id)
       else refused = [status, JSON.stringify(body)]
     }
-    expect(refused).toEqual({
-      status: 429,
-      message: expect.stringContaining('plugins.workflows.max_active_runs allows'),
-    })
     for (const runId of runIds) await act(runId, 'cancel')
+    expect(refused).toEqual([429, expect.stringContaining('plugins.workflows.max_active_runs allows')])
     expect(await run(await define(step('a', 'a')))).toMatchObject({ status: 200 })
   })
 
