@@ -206,6 +206,19 @@ describe('a request of the platform', () => {
     expect((await post('hook-secret', 'x'.repeat(2000))).status).toBe(413)
   })
 
+  it('is to be sent again while its account has no connection, and is never lost by a reload', async () => {
+    const [, ...answers] = await Promise.all([
+      request('POST', '/reload'),
+      ...Array.from({ length: 5 }, async () => (await post('hook-secret')).status),
+    ])
+    expect(answers.filter((status) => status !== 200 && status !== 503)).toEqual([])
+    await expect.poll(() => state('hooked')).toBe('connected')
+    await request('PUT', '/test_chat/disable?account_id=hooked')
+    expect((await post('hook-secret')).status).toBe(404)
+    await request('PUT', '/test_chat/enable?account_id=hooked')
+    await expect.poll(() => state('hooked')).toBe('connected')
+  })
+
   it('is limited by account, and wrong signatures by address', async () => {
     const statuses = new Set<number>()
     for (let sent = 0; sent < 40; sent++) statuses.add((await post('hook-secret')).status)
