@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 /** Something that must go on or end in time. */
 export interface Watch {
   /** Gives it this long from now. */
@@ -14,6 +16,8 @@ export class Watchdog {
   readonly #watched = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined
   #wakesAt = Infinity
+  /** The timer belongs to nobody who happens to send the first request, such as a plugin in its setup. */
+  readonly #inOwnContext = AsyncLocalStorage.snapshot()
 
   /** `late` is called once, when the time has passed and the watch was neither extended nor ended. */
   watch(ms: number, late: () => void): Watch {
@@ -40,7 +44,8 @@ export class Watchdog {
   #sleepUntil(at: number): void {
     clearTimeout(this.#timer)
     this.#wakesAt = at
-    this.#timer = setTimeout(() => this.#check(), Math.max(1, Math.ceil(at - performance.now())))
+    const ms = Math.max(1, Math.ceil(at - performance.now()))
+    this.#timer = this.#inOwnContext(() => setTimeout(() => this.#check(), ms))
     this.#timer.unref()
   }
   #check(): void {

@@ -97,10 +97,9 @@ class StartedProcess implements PluginProcess {
     }).then(async () => {
       // A launcher that ends before it has named the first process may leave that one behind.
       if (hasLauncher && !(this.#isNamed && (await this.#hasNamespaceEnded()))) await killOrphanProcesses(mark)
-      // Its handle is closed in the next turn.
-      await new Promise((resolve) => {
-        setImmediate(resolve)
-      })
+      // Its handle is closed at the end of the turn, after what is due immediately: the next one finds it closed.
+      await nextImmediate()
+      await nextImmediate()
     })
   }
 
@@ -170,6 +169,12 @@ class StartedProcess implements PluginProcess {
     this.#child.ref()
     this.#child.kill('SIGKILL')
   }
+}
+
+function nextImmediate(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
 }
 
 function reasonOf(code: number | null, signal: string | null, output: string): string {

@@ -9,6 +9,8 @@ let agent: string
 let webhook: string
 let event: string
 let session: string
+let workflow: string
+let schedule: string
 beforeAll(async () => {
   host = await startHost({ memory: true, config: { providers: { openai: { api_key: 'k' } } } })
   const { body } = await host.json('POST', '/api/agents', {
@@ -22,6 +24,9 @@ beforeAll(async () => {
   event = (await host.json('POST', '/api/webhooks/events', { event_type: 'agent_spawned', url, secret: 'hidden' })).body
     .id
   session = (await host.json('POST', `/api/agents/${agent}/sessions`, { label: 'one' })).body.session_id
+  const steps = [{ name: 'one', agent_name: 'trip', prompt: '{{input}}' }]
+  workflow = (await host.json('POST', '/api/workflows', { name: 'w', steps })).body.workflow_id
+  schedule = (await host.json('POST', '/api/schedules', { agent_id: agent, cron: '0 9 * * *', prompt: 'p' })).body.id
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
@@ -36,7 +41,23 @@ interface Resource {
   readonly of?: (body: Json) => unknown
 }
 const at = (path: string): string =>
-  path.replace('{agent}', agent).replace('{webhook}', webhook).replace('{event}', event).replace('{session}', session)
+  path
+    .replace('{agent}', agent)
+    .replace('{webhook}', webhook)
+    .replace('{event}', event)
+    .replace('{session}', session)
+    .replace('{workflow}', workflow)
+    .replace('{schedule}', schedule)
+/** What `{id}` is in a path that begins so. */
+const idOf = (path: string): string =>
+  [
+    ['/api/webhooks/events', event],
+    ['/api/webhooks', webhook],
+    ['/api/sessions', session],
+    ['/api/workflows', workflow],
+    ['/api/schedules', schedule],
+    ['/api/cron', schedule],
+  ].find(([prefix = '']) => path.startsWith(prefix))?.[1] ?? agent
 const resources: readonly Resource[] = [
   {
     get: '/api/agents/{agent}',
@@ -111,6 +132,21 @@ const resources: readonly Resource[] = [
     change: { label: 'two' },
     of: ({ label }) => ({ label }),
   },
+  {
+    get: '/api/workflows/{workflow}',
+    put: ['PUT', '/api/workflows/{workflow}'],
+    change: { description: 'other' },
+  },
+  {
+    get: '/api/schedules/{schedule}',
+    put: ['PUT', '/api/schedules/{schedule}'],
+    change: { prompt: 'other' },
+  },
+  {
+    get: '/api/cron/jobs/{schedule}',
+    put: ['PUT', '/api/cron/jobs/{schedule}'],
+    change: { name: 'other' },
+  },
 ]
 
 describe.each(resources.map((one) => [`${one.put[0]} ${one.put[1]}`, one] as const))('%s', (_, resource) => {
@@ -151,19 +187,7 @@ it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
     for (const method of ['put', 'patch']) {
       const content = methods[method]?.requestBody?.content
       if (content?.['application/json'] === undefined || path.includes('/files/')) continue
-      const target = path
-        .replace('{key}', 'k')
-        .replace(
-          /\{id\}/,
-          path.startsWith('/api/webhooks/events')
-            ? event
-            : path.startsWith('/api/webhooks')
-              ? webhook
-              : path.startsWith('/api/sessions')
-                ? session
-                : agent,
-        )
-        .replace('{name}', 'openai')
+      const target = path.replace('{key}', 'k').replace('{id}', idOf(path)).replace('{name}', 'openai')
       const { status, body } = await host.json(method.toUpperCase(), target, { no_such_field: 1 })
       tried.push(`${method} ${path}`)
       expect([path, status]).toEqual([path, 400])

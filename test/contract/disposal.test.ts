@@ -1,12 +1,19 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 import { pluginText, routeText, writePlugin } from '../support/plugin-folder.ts'
+import { processesOf } from '../support/plugin-processes.ts'
 import { leavesNothing } from './plugin.ts'
 
 const CYCLES = 50
+/** Each starts two processes. */
+const ISOLATED_CYCLES = 8
 
 /** Registers something of every kind. */
 const everything = pluginText('everything', {
@@ -32,6 +39,35 @@ const everything = pluginText('everything', {
     return {}`,
 })
 
+/** In a process of its own, with everything open that it can open. */
+const separate = (port: number): string =>
+  pluginText('separate', {
+    members: `outbound: 'operator', uses: { routes: ['/api/separate'], tools: ['separate'], hooks: ['daemon:listening'], jobs: true,
+      hosts: ['127.0.0.1'], tables: true, secrets: true }, migrations: [{ id: '1', sql: 'CREATE TABLE separate_it (id TEXT)' }],
+      hooks: [gate('separate:gate')],`,
+    setup: `${routeText('/api/separate', 'x')}
+    ctx.tools.add(defineTool({ name: 'separate', description: 'x', risk: 'read', input: v.object({}), run: async () => '' }))
+    ctx.hooks.on(notify('daemon:listening'), () => {})
+    ctx.hooks.on(gate('separate:gate'), () => {})
+    ctx.jobs.every('tidy', 60_000, async () => {})
+    ctx.jobs.cron('nightly', '0 3 * * *', async () => {})
+    ctx.metrics.counter('svc_separate_total', 'A test').add()
+    await ctx.storage.setItem('a', 1)
+    await ctx.vault.write('a', 'b')
+    await ctx.db.run\`INSERT INTO separate_it (id) VALUES ('a')\`
+    setInterval(() => {}, 60_000)
+    ctx.own('it', () => {})
+    void ctx.run(() => new Promise((resolve) => ctx.leaving.addEventListener('abort', resolve)))
+    const address = '127.0.0.1:${port}'
+    const answer = await ctx.fetch('http://' + address)
+    const socket = await ctx.webSocket('ws://' + address)
+    socket.on('message', () => {})
+    const connection = await ctx.connect({ host: '127.0.0.1', port: ${port} })
+    connection.on('data', () => {})
+    ctx.fetch('http://' + address + '/never').catch(() => {})
+    return {}`,
+  })
+
 const broken: readonly (readonly [name: string, setup: string, message: RegExp])[] = [
   ['a timer', 'setInterval(() => {}, 60_000)', /left behind a timer \(.*index\.ts:\d+:\d+\): pass what ends it/],
   ['a timer that is unreferenced', 'setInterval(() => {}, 60_000).unref()', /left behind a timer/],
@@ -42,12 +78,39 @@ const broken: readonly (readonly [name: string, setup: string, message: RegExp])
 
 describe('a plugin that is unloaded', () => {
   let host: TestHost
+  let server: WebSocketServer
   beforeAll(async () => {
-    host = await startHost({ config: { plugins: { paths: [playground('hello'), playground('parrot.ts')] } } })
+    host = await startHost({
+      config: { plugins: { paths: [playground('hello'), playground('parrot.ts')], isolated: ['separate'] } },
+    })
+    const http = createServer(({ url }, response) => void (url === '/never' || response.end('x'.repeat(100_000))))
+    await once(http.listen(0, '127.0.0.1'), 'listening')
+    server = new WebSocketServer({ server: http })
+    const { port } = http.address() as AddressInfo
+    await host.app.host.load(await writePlugin(join(host.home, 'plugins/separate'), separate(port)))
     await host.app.host.load(await writePlugin(join(host.home, 'everything'), everything))
   })
   afterAll(async () => {
     await host[Symbol.asyncDispose]()
+    server.options.server?.close()
+  })
+
+  it(`leaves no process, socket or handle after ${ISOLATED_CYCLES} times in a process of its own`, async () => {
+    await leavesNothing(host, 'separate', ISOLATED_CYCLES)
+    await host.app.host.unload('separate')
+    expect(await processesOf(host.home)).toEqual([])
+    await expect.poll(() => server.clients.size).toBe(0)
+  })
+
+  it('is found out when it leaves a process', async () => {
+    const before = `import { spawn } from 'node:child_process'
+const undo = ((globalThis as any).leftByTest ??= [])`
+    const start = `const child = spawn('sleep', ['600'], { stdio: 'ignore' }); undo.push({ close: () => child.kill() }); return {}`
+    await host.app.host.load(
+      await writePlugin(join(host.home, 'forker'), pluginText('forker', { before, setup: start })),
+    )
+    await expect(leavesNothing(host, 'forker', 4)).rejects.toThrow(/left behind a program/)
+    endAll()
   })
 
   it.each(['everything', 'hello', 'provider-parrot', 'channel-webhook', 'kv'])(

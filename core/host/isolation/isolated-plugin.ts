@@ -103,13 +103,23 @@ async function describe(folder: string, deps: IsolationDeps): Promise<Descriptio
   }
   const { peer, process } = await openChannel(folder, deps, nothing, () => undefined)
   try {
-    const answer = peer.call('describe', { folder }, AbortSignal.timeout(DESCRIBE_MS))
-    return v.parse(Description, await keepAlive(answer))
+    return v.parse(Description, await within(DESCRIBE_MS, (signal) => peer.call('describe', { folder }, signal)))
   } catch (error) {
     throw new PluginProblem(error instanceof Error ? error.message : String(error), { cause: error })
   } finally {
     process.kill()
     await process.ended
+  }
+}
+
+/** As `AbortSignal.timeout`, but its timer ends with the work, and keeps the daemon alive until then. */
+async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new Error(`the process did not answer within ${ms} ms`)), ms)
+  try {
+    return await work(late.signal)
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -280,7 +290,6 @@ class IsolatedPlugin {
   /** What the plugin owns in its process. A failure is that of unloading. */
   async #dispose(): Promise<void> {
     if (!this.#isReady) return
-    const ms = this.#deps.settings().hookMs
-    await keepAlive(this.#call('end', {}, AbortSignal.timeout(ms)))
+    await within(this.#deps.settings().hookMs, (signal) => this.#call('end', {}, signal))
   }
 }

@@ -39,7 +39,7 @@ export class AccountConnections implements Connections {
   readonly #queue = new SerialQueue()
   #state: 'waiting' | 'started' | 'closed' = 'waiting'
   /** Keys of the accounts that are to be connected; unknown before they were read. */
-  #wanted: ReadonlySet<string> | undefined
+  #enabled: ReadonlySet<string> | undefined
   constructor(deps: AccountConnectionsDeps) {
     this.#deps = deps
   }
@@ -48,8 +48,8 @@ export class AccountConnections implements Connections {
     return this.#running.get(accountKey(channel, accountId))?.supervisor.open
   }
   /** Whether the account is to be connected, so that it is worth asking again while it is not. */
-  isWanted(channel: string, accountId: string): boolean {
-    return this.#wanted?.has(accountKey(channel, accountId)) ?? true
+  isEnabled(channel: string, accountId: string): boolean {
+    return this.#enabled?.has(accountKey(channel, accountId)) ?? true
   }
   /** What the adapter of an open connection warns of. */
   warnings({ channel, id }: AccountEntry): readonly string[] {
@@ -127,7 +127,7 @@ export class AccountConnections implements Connections {
       if (declaration)
         wanted.set(accountKey(entry.channel, entry.id), { account: await accounts.resolve(entry), declaration })
     }
-    this.#wanted = new Set(wanted.keys())
+    this.#enabled = new Set(wanted.keys())
     const obsolete = [...this.#running].filter(([key, { account, declaration }]) => {
       const next = wanted.get(key)
       return next?.declaration !== declaration || !isDeepStrictEqual(next.account, account)

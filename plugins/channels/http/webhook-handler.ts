@@ -34,7 +34,7 @@ async function receive(
   credentials.checkAttempts(clientAddress)
   const connection = connections.find(channel, delivery.account)?.connection
   // A platform gives up a request that is answered with 404.
-  if (!connection && connections.isWanted(channel, delivery.account))
+  if (!connection && connections.isEnabled(channel, delivery.account))
     throw new Refusal('service_unavailable', 'The channel is not connected; send it again', { retryAfterSecs: 5 })
   if (!connection?.webhook) throw new Refusal('not_found', 'Nothing is received here')
   if (!limiter.take(key, 1)) throw new Refusal('rate_limit', 'Too many requests', { retryAfterSecs: 60 })

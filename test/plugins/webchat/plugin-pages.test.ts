@@ -56,6 +56,7 @@ describe('the page of a plugin', () => {
         { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
+        { plugin: 'workflows', title: 'Workflows', url: '/pages/workflows/workflows/workflows.html' },
         { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
       ],
     })
