@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, defineService } from 'svc/sdk'
+import { definePlugin, defineService, omitUndefined } from 'svc/sdk'
 import type { ConfigSchema, Connect, Fetch, Logger, OpenWebSocket, PluginNetwork, StartTls } from 'svc/sdk'
 import type { Destination, InboundMessage, JsonObject, OutboundMessage, SentMessage } from './message.ts'
 
@@ -179,6 +179,8 @@ export interface ChannelDeclaration {
    * and whoever installs it accepts them.
    */
   readonly hosts?: readonly string[]
+  /** The versions of the interface it is written for, as in `definePlugin`. */
+  readonly apiVersion?: string
   /** Imports the adapter, on first use. */
   readonly load: () => Promise<{ readonly default: ChannelAdapter }>
 }
@@ -212,6 +214,7 @@ export function defineChannel(version: string, channel: ChannelDeclaration) {
   return definePlugin({
     name: `channel-${channel.name.replaceAll('_', '-')}`,
     version,
+    ...omitUndefined({ apiVersion: channel.apiVersion }),
     config: v.object({}),
     requires: { channels: Channels },
     // Two copies would read from the platform at once.

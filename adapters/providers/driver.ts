@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { definePlugin, defineService } from 'svc/sdk'
+import { definePlugin, defineService, omitUndefined } from 'svc/sdk'
 import type { ConfigSchema, Fetch, Spawn } from 'svc/sdk'
 import type { CompletionEvent, CompletionRequest } from './completion.ts'
 
@@ -7,6 +7,8 @@ export interface ProviderDriver<C extends ConfigSchema = ConfigSchema> {
   /** The provider's id, such as `openai`; also its section `[providers.<name>]`. */
   readonly name: string
   readonly title: string
+  /** The versions of the interface it is written for, as in `definePlugin`. */
+  readonly apiVersion?: string
   /** The environment variable with the key. The host reads it, the driver never does. Absent: no key is needed. */
   readonly envVar?: string
   /** Variables the vendor's own tools read the key from; tried in this order when `envVar` is not set. */
@@ -150,7 +152,7 @@ export const Providers = defineService<ProviderRegistry>()('providers', {
 
 /** Turns one driver into a plugin. */
 export function defineProvider<C extends ConfigSchema>(version: string, driver: ProviderDriver<C>) {
-  return defineProviders(`provider-${driver.name}`, version, [driver])
+  return defineProviders(`provider-${driver.name}`, version, [driver], driver.apiVersion)
 }
 /** What drivers may use beside the network. Programs they start end with the plugin at the latest. */
 export interface DriverDeps {
@@ -161,10 +163,12 @@ export function defineProviders(
   name: string,
   version: string,
   drivers: readonly ProviderDriver[] | ((deps: DriverDeps) => readonly ProviderDriver[]),
+  apiVersion?: string,
 ) {
   return definePlugin({
     name,
     version,
+    ...omitUndefined({ apiVersion }),
     config: v.object({}),
     requires: { providers: Providers },
     setup(ctx) {

@@ -39,6 +39,8 @@ export default definePlugin({
     )
     routes.add(...queueRoutes(queue, config, audit))
     jobs.every('retention', HOUR_MS, () => queue.deleteOld())
+    jobs.every('poll', config.poll_interval_ms, async () => queue.poll())
+    jobs.every('leases', (config.lease_secs * 1000) / 3, () => queue.renew())
     const isReloaded = daemon.plugins().some(({ name, reloads }) => name === 'queue' && reloads > 0)
     // A job may need the tools and channels of any plugin.
     background(async () => {

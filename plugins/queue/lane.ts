@@ -41,7 +41,6 @@ export class Lane {
   #hasBegun = false
   #isStopped = false
   #cancelTimer: (() => void) | undefined
-  #cancelRenewal: (() => void) | undefined
 
   constructor(deps: LaneDeps) {
     this.#deps = deps
@@ -62,7 +61,6 @@ export class Lane {
         this.wake()
       }
     })
-    this.#renewLater()
   }
 
   /** Looks for jobs that are due. */
@@ -84,7 +82,6 @@ export class Lane {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#cancelTimer?.()
-    this.#cancelRenewal?.()
     await this.#pass
     const running = [...this.#running.values()]
     for (const { controller } of running) controller.abort(new Error('the worker is being removed'))
@@ -105,26 +102,27 @@ export class Lane {
     const { lane, store, settings, clock, owner, capacity, log } = this.#deps
     this.#cancelTimer?.()
     try {
+      let now = clock.now()
       while (!this.#isStopped && this.#running.size < capacity) {
-        const now = clock.now()
+        now = clock.now()
         const claimId = randomUUID()
         const job = await store.claim(lane, { claimId, owner, leaseUntil: now + settings.lease_secs * 1000 }, now)
         if (!job) break
         this.#start(job, claimId)
       }
-      if (this.#running.size < capacity) await this.#wait()
+      if (this.#running.size < capacity) await this.#wait(now)
     } catch (error) {
       // The database is busy, or another daemon took a job of the same group at the same time.
       log.debug(`lane ${lane}: jobs could not be claimed`, { error: textOf(error) })
       this.#wakeAfter(settings.retry_min_ms)
     }
   }
-  async #wait(): Promise<void> {
+  async #wait(searchedAt: number): Promise<void> {
     const { lane, store, settings, clock } = this.#deps
     const dueAt = await store.nextDue(lane)
-    const untilDue = dueAt === undefined ? Infinity : Math.max(dueAt - clock.now(), 0)
-    // A job that is due now waits for one of its group, whose end wakes this lane.
-    this.#wakeAfter(untilDue === 0 ? settings.poll_interval_ms : Math.min(untilDue, settings.poll_interval_ms))
+    if (dueAt === undefined) return
+    // A job that was due waits for one of its group, whose end wakes this lane.
+    if (dueAt > searchedAt) this.#wakeAfter(Math.min(Math.max(dueAt - clock.now(), 0), settings.poll_interval_ms))
   }
   #wakeAfter(ms: number): void {
     if (this.#isStopped) return
@@ -237,16 +235,9 @@ export class Lane {
     }
   }
 
-  #renewLater(): void {
-    const { clock, settings, background } = this.#deps
-    this.#cancelRenewal = clock.after((settings.lease_secs * 1000) / 3, () => {
-      background(async () => {
-        await this.#renew()
-        if (!this.#isStopped) this.#renewLater()
-      })
-    })
-  }
-  async #renew(): Promise<void> {
+  /** Keeps the leases of what runs here, and takes over what daemons that died have left. */
+  async renew(): Promise<void> {
+    if (this.#isStopped || !this.#hasBegun) return
     const { lane, store, settings, clock, log } = this.#deps
     try {
       for (const { job, claimId, controller } of this.#running.values()) {

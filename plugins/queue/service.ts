@@ -82,6 +82,14 @@ export class DatabaseQueue implements Queue {
     this.#hasBegun = true
     for (const lane of this.#lanes.values()) lane.begin(!isReloaded)
   }
+  /** Looks for jobs that another daemon added. */
+  poll(): void {
+    for (const lane of this.#lanes.values()) lane.wake()
+  }
+  /** To be called three times in each lease. */
+  async renew(): Promise<void> {
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.renew()))
+  }
   async close(): Promise<void> {
     await Promise.all([...this.#lanes.values()].map((lane) => lane.stop()))
     this.#lanes.clear()

@@ -357,7 +357,7 @@ describe('what is never done twice', () => {
     serve([{ text: 'spare', usage: { prompt_tokens: 10, completion_tokens: 5 } }], spare)
     const { agent, body } = await ask(
       [{ reasoning: ['a long thought '.repeat(20)], text: [], fault: 'reset' }],
-      '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n[resources]\nmax_cost_per_day_usd = 10\n',
+      '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n[resources]\nmax_cost_per_day_usd = 20\n',
     )
     expect(body).toMatchObject({ response: 'spare', provider: 'groq' })
     // Three hundred characters of thought are about 75 tokens, at a thousandth of a dollar each.

@@ -38,18 +38,12 @@ export class AccountConnections implements Connections {
   readonly #listeners = new Set<(channel: string, accountId: string) => void>()
   readonly #queue = new SerialQueue()
   #state: 'waiting' | 'started' | 'closed' = 'waiting'
-  /** Keys of the accounts that are to be connected; unknown before they were read. */
-  #enabled: ReadonlySet<string> | undefined
   constructor(deps: AccountConnectionsDeps) {
     this.#deps = deps
   }
 
   find(channel: string, accountId: string): OpenConnection | undefined {
     return this.#running.get(accountKey(channel, accountId))?.supervisor.open
-  }
-  /** Whether the account is to be connected, so that it is worth asking again while it is not. */
-  isEnabled(channel: string, accountId: string): boolean {
-    return this.#enabled?.has(accountKey(channel, accountId)) ?? true
   }
   /** What the adapter of an open connection warns of. */
   warnings({ channel, id }: AccountEntry): readonly string[] {
@@ -127,7 +121,6 @@ export class AccountConnections implements Connections {
       if (declaration)
         wanted.set(accountKey(entry.channel, entry.id), { account: await accounts.resolve(entry), declaration })
     }
-    this.#enabled = new Set(wanted.keys())
     const obsolete = [...this.#running].filter(([key, { account, declaration }]) => {
       const next = wanted.get(key)
       return next?.declaration !== declaration || !isDeepStrictEqual(next.account, account)

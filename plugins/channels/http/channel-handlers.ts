@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type * as v from 'valibot'
-import { reply } from 'svc/sdk'
+import { commandLine, reply } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import { describeMissingModule } from '../connections/failure.ts'
 import type { HandlerDeps } from './handlers.ts'
@@ -51,7 +51,11 @@ async function testChannel(deps: HandlerDeps, { params, body, signal }: TestInpu
   const entries = await accounts.list()
   const id = chooseAccount(entries, name, body.account_id)
   const entry = entries.find((one) => one.channel === name && one.id === id)
-  if (!entry) return { status: 'error' as const, message: `${name} is not configured` }
+  if (!entry)
+    return {
+      status: 'error' as const,
+      message: `${name} is not configured: ${commandLine(`channels add ${name}`)} does it`,
+    }
   if (entry.problem !== undefined) return { status: 'error' as const, message: entry.problem }
   try {
     const message = await runTest(deps, await accounts.resolve(entry), body.chat_id ?? body.channel_id, signal)

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import type { ChannelAdapter } from 'svc/channels'
+import { findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import { commonFields, fieldsOf } from '../accounts/fields.ts'
 import type { Field } from '../accounts/fields.ts'
@@ -37,8 +38,12 @@ export function allChannels(registry: AdapterRegistry): readonly ChannelName[] {
 /** Throws `channel_not_found`. */
 export function requireChannel(registry: AdapterRegistry, given: string): ChannelName {
   const name = canonicalName(given)
-  const channel = allChannels(registry).find((one) => one.name === name)
-  if (!channel) throw new Refusal('channel_not_found', `There is no channel "${given}"`)
+  const all = allChannels(registry)
+  const channel = all.find((one) => one.name === name)
+  if (!channel) {
+    const names = all.map((one) => one.name)
+    throw new Refusal('channel_not_found', `There is no channel "${given}"${suggest(findNearest(given, names))}`)
+  }
   return channel
 }
 /** The account a request means: the one it names, else the only one, else `default`. */

@@ -6,7 +6,7 @@ import { canonicalName } from '../names.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { Delivery } from './webhook-routes.ts'
 
-type WebhookDeps = Pick<HandlerDeps, 'connections' | 'credentials' | 'log' | 'webhooksPerMinute'>
+type WebhookDeps = Pick<HandlerDeps, 'accounts' | 'connections' | 'credentials' | 'log' | 'webhooksPerMinute'>
 const MAX_KEYS = 10_000
 
 /** The answers to refused requests are fixed texts: they tell nothing of the configuration. */
@@ -24,7 +24,7 @@ export function webhookHandler(deps: WebhookDeps) {
 }
 
 async function receive(
-  { connections, credentials, log }: WebhookDeps,
+  { accounts, connections, credentials, log }: WebhookDeps,
   limiter: ReturnType<typeof createLimiter>,
   delivery: Delivery,
 ): Promise<WebhookAnswer> {
@@ -34,7 +34,7 @@ async function receive(
   credentials.checkAttempts(clientAddress)
   const connection = connections.find(channel, delivery.account)?.connection
   // A platform gives up a request that is answered with 404.
-  if (!connection && connections.isEnabled(channel, delivery.account))
+  if (!connection && (await isEnabled(accounts, channel, delivery.account)))
     throw new Refusal('service_unavailable', 'The channel is not connected; send it again', { retryAfterSecs: 5 })
   if (!connection?.webhook) throw new Refusal('not_found', 'Nothing is received here')
   if (!limiter.take(key, 1)) throw new Refusal('rate_limit', 'Too many requests', { retryAfterSecs: 60 })
@@ -55,6 +55,11 @@ async function receive(
     })
     throw new Refusal('unauthorized', 'The request is not signed as it has to be')
   }
+}
+
+/** Whether the account is to be connected, so that it is worth asking again while it is not. */
+async function isEnabled(accounts: WebhookDeps['accounts'], channel: string, id: string): Promise<boolean> {
+  return (await accounts.list()).some((entry) => entry.channel === channel && entry.id === id && entry.enabled)
 }
 
 function toRequest({ method, query, header, headers, body }: Delivery): WebhookRequest {

@@ -67,7 +67,7 @@ async function checkFolder(folder: string): Promise<readonly Named[]> {
 function checkInterface({ apiVersion }: Inspection): Named {
   const name = 'interface'
   if (apiVersion !== undefined) return { name, ...passed(`apiVersion ${apiVersion}`) }
-  return { name, ...warned('it does not say for which interface it is written', "add apiVersion: '^1.1.0'") }
+  return { name, ...warned('it does not say for which interface it is written', "add apiVersion: '^1.2.0'") }
 }
 
 function checkPermissions({ permissions, declaresUses }: Inspection): Named {

@@ -10,6 +10,7 @@ export function channelFiles({ name, description }: Template): Readonly<Record<s
 export default defineChannel('0.1.0', {
   name: '${channel}',
   title: ${quote(name)},
+  apiVersion: '^1.2.0',
   category: 'messaging',
   description: ${quote(description || `Messages of ${name}`)},
   load: () => import('./adapter.ts'),

@@ -12,7 +12,7 @@ const Greeting = v.object({ text: v.string() })
 export default definePlugin({
   name: '${name}',
   version: '0.1.0',
-  apiVersion: '^1.1.0',
+  apiVersion: '^1.2.0',
   // The section [plugins.${name}] of the configuration.
   config: v.object({
     greeting: v.optional(settable('only how people are greeted', v.pipe(v.string(), v.minLength(1))), 'Hello'),

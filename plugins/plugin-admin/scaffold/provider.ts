@@ -12,6 +12,7 @@ import type { CompletionEvent, CompletionRequest } from 'svc/providers'
 export default defineProvider('0.1.0', {
   name: '${name}',
   title: ${quote(name)},
+  apiVersion: '^1.2.0',
   defaultModel: 'echo',
   config: v.object({}),
   // A real one names \`envVar\` and \`baseUrl\` here, sends requests with \`link.fetch\` to \`link.baseUrl\`, and asks

@@ -62,13 +62,24 @@ it('loads every example', async () => {
   const { plugins } = (await host.json('GET', '/api/plugins')).body
   const own = plugins.filter(({ source }: { source: string }) => source !== 'built-in')
   const states = own.map(({ name, state, error }: Record<string, unknown>) => `${name} ${state}: ${error}`)
-  const names = ['board', 'channel-parley', 'coin', 'dice', 'hello', 'notes', 'provider-echo', 'welcome']
+  const names = ['board', 'channel-parley', 'coin', 'dice', 'hello', 'notes', 'provider-echo', 'shout', 'welcome']
   expect(states.toSorted()).toEqual(names.map((name) => `${name} loaded: null`))
 })
 
 it('answers a route with a value of the configuration, and a command calls it', async () => {
   expect((await host.json('GET', '/api/hello')).body).toEqual({ text: 'Welcome' })
   expect(await runHere(['hello', '--home', home])).toEqual({ code: 0, stdout: 'Welcome\n', stderr: '' })
+})
+
+it('has the kind of step, which a workflow uses', async () => {
+  const steps = [{ name: 'loud', type: 'shout/upper', with: { text: '{{input}}!' } }]
+  const made = await host.json('POST', '/api/workflows', { name: 'loud', steps })
+  expect((await host.json('POST', `/api/workflows/${made.body.workflow_id}/run`, { input: 'hi' })).body).toMatchObject({
+    status: 'completed',
+    output: 'HI!',
+  })
+  const wrong = await host.json('POST', '/api/workflows', { name: 'mute', steps: [{ name: 'x', type: 'shout/upper' }] })
+  expect([wrong.status, wrong.body.error.message]).toEqual([400, expect.stringContaining('the text is missing')])
 })
 
 it('has the slash command', async () => {

@@ -45,12 +45,23 @@ function startQueue(database: Database, options: Options = {}) {
     },
     counted: (lane, outcome) => outcomes.push(`${lane} ${outcome}`),
   })
+  const every = (ms: number, run: () => void): void => {
+    clock.after(ms, () => {
+      if (isDead) return
+      run()
+      every(ms, run)
+    })
+  }
   return {
     queue,
     store,
     clock,
     outcomes,
-    begin: () => queue.begin(options.isReloaded ?? false),
+    begin() {
+      queue.begin(options.isReloaded ?? false)
+      every(5_000, () => queue.poll())
+      every(20_000, () => void queue.renew())
+    },
     crash: () => void (isDead = true),
     add: (job: NewJob, ...more: readonly Statement[]) => database.sql.batch([queue.add(job), ...more]),
     state: async (id: string) => (await queue.find('work', id))?.state,
@@ -91,7 +102,7 @@ describe.each(engines)('the queue on %s', (engine) => {
       ['a', { n: 'a' }],
     ])
     expect(await state('late')).toBe('pending')
-    await eventually(() => expect(clock.waiting).toBe(2))
+    await eventually(() => expect(clock.waiting).toBe(3))
     clock.advance(2_000)
     await eventually(async () => expect(await state('late')).toBe('done'))
     await add(job('a'))
@@ -159,9 +170,9 @@ describe.each(engines)('the queue on %s', (engine) => {
     await add(job('a'))
     begin()
     await eventually(() => expect(outcomes).toEqual(['work failed']))
-    await eventually(() => expect(clock.waiting).toBe(2))
+    await eventually(() => expect(clock.waiting).toBe(3))
     clock.advance(59_000)
-    await eventually(() => expect(clock.waiting).toBeGreaterThan(1))
+    await eventually(() => expect(clock.waiting).toBe(3))
     expect(failures).toBe(1)
     clock.advance(1_000)
     await eventually(() => expect(failures).toBe(2))
