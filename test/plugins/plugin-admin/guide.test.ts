@@ -13,6 +13,7 @@ import { turnPlugins } from '../plugin-test.ts'
 // The examples of docs/plugins.md, as a reader would save them.
 
 const TOKEN = 'a-long-secret'
+const workflowPlugins = ['queue', 'approvals', 'workflows']
 const FILE = /^```(?:ts|js|html)\n(?:\/\/|<!--) ~\/\.svc\/plugins\/(\S+)(?: -->)?\n(.*?)^```$/gms
 
 let home: string
@@ -39,7 +40,7 @@ beforeAll(async () => {
   })
   const account = { token: TOKEN, base_url: server.origin, agent_name: 'ada', allowed_users: ['eve'] }
   host = await startHost({
-    plugins: [...turnPlugins, 'settings', 'files', 'channels', 'webchat', 'plugin-admin'],
+    plugins: [...turnPlugins, 'settings', 'files', 'channels', 'webchat', 'plugin-admin', ...workflowPlugins],
     home,
     memory: true,
     jobTimer: (plugin) => (plugin === 'notes' ? timer : new ManualTimer(0)),
@@ -132,7 +133,7 @@ it('answers a message of the channel with the provider', async () => {
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify({ id: 'm1', user: 'eve', text: 'Good morning' }),
     })
-  expect((await send('another')).status).toBe(401)
+  await expect.poll(async () => (await send('another')).status).toBe(401)
   expect((await send(TOKEN)).status).toBe(200)
   expect((await send(TOKEN)).status).toBe(200)
   expect((await shown.waitForSent(1)).map(({ text, chatId }) => [chatId, text])).toEqual([['eve', 'Good morning']])
