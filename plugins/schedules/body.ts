@@ -35,8 +35,9 @@ export const JobFields = v.object({
       v.trim(),
       v.nonEmpty(),
       v.maxLength(128),
-      v.regex(/^[\p{L}\p{N} _-]+$/u, 'Expected letters, digits, spaces, hyphens and underscores'),
-      v.description('Made from the prompt when absent.'),
+      // No pattern: not every reader of the OpenAPI document knows letters beyond ASCII.
+      v.check((name) => /^[\p{L}\p{N} _-]+$/u.test(name), 'Expected letters, digits, spaces, hyphens and underscores'),
+      v.description('Letters, digits, spaces, hyphens and underscores. Made from the prompt when absent.'),
     ),
   ),
   agent_id: optional(text(256, 'Id or name of an agent.')),
@@ -81,7 +82,7 @@ export const SlotsQuery = v.object({
   before: v.optional(v.pipe(v.string(), v.isoTimestamp('Expected a time such as 2026-01-31T09:00:00Z'))),
   limit: v.optional(whole),
 })
-export const EnableBody = v.strictObject({ enabled: v.boolean() })
+export const EnableBody = v.object({ enabled: v.boolean() })
 
 const orNull = v.nullable(v.string())
 export const ScheduleView = v.looseObject({

@@ -104,7 +104,7 @@ describe('schedules and cron jobs', () => {
     ['/api/cron/jobs', { agent_id: 'scout', schedule: '0 9 * *', prompt: 'x' }, 'has 4 fields'],
     ['/api/schedules', { agent_id: 'scout', cron: '0 9 * * *', tz: 'Berlin', prompt: 'x' }, 'time zone "Berlin"'],
     ['/api/schedules', { agent_id: 'scout', cron: '0 9 * * *', prompt: 'x', message: 'y' }, 'message: it differs'],
-    ['/api/schedules', { agent_id: 'scout', cron: '0 9 * * *', prompt: 'x', name: 'a/b' }, 'name'],
+    ['/api/schedules', { agent_id: 'scout', cron: '0 9 * * *', prompt: 'x', name: 'a/b' }, 'name: Expected letters'],
     ['/api/schedules', { agent_id: 'scout', cron: '0 9 * * *', prompt: 'x', delivery: { kind: 'fax' } }, 'delivery'],
     [
       '/api/schedules',
@@ -115,6 +115,20 @@ describe('schedules and cron jobs', () => {
     const { status, body: answer } = await call('POST', path, body)
     expect([400, 403]).toContain(status)
     expect(JSON.stringify(answer)).toContain(JSON.stringify(message).slice(1, -1))
+  })
+
+  it('may have a name of letters of any alphabet', async () => {
+    const { id, name } = await add({ name: ' Übersicht_2 für 北京 - Δ ' })
+    expect(name).toBe('Übersicht_2 für 北京 - Δ')
+    await remove(id)
+  })
+
+  it.each(['/api/schedules', '/api/cron/jobs'])('%s/{id}/enable names the field that was meant', async (path) => {
+    const { id } = await add()
+    const misspelt = await call('PUT', `${path}/${id}/enable`, { enabeld: false })
+    expect([misspelt.status, misspelt.body.error.message]).toEqual([400, expect.stringContaining('enabled')])
+    expect((await call('GET', `${path}/${id}`)).body.enabled).toBe(true)
+    await remove(id)
   })
 
   it('name the nearest agent, and the job that is not there', async () => {
