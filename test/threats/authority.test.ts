@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { builtInFolders } from '../../core/host/folders.ts'
 import { operator, startSignIn, tokenOf, withForger } from '../plugins/sso/rig.ts'
+import { textUnlessFeed } from '../support/feed.ts'
 import type { TestHost } from '../support/host.ts'
 import { freePort, startForger } from '../support/openid.ts'
 import type { Forger } from '../support/openid.ts'
@@ -46,8 +47,7 @@ async function asks(
     redirect: 'manual',
     signal: gone.signal,
   })
-  // A feed has no end.
-  const text = response.headers.get('content-type')?.startsWith('text/event-stream') ? '' : await response.text()
+  const text = await textUnlessFeed(response)
   gone.abort()
   return { status: response.status, needsKey: response.status === 403 && NEEDS_KEY.test(text) }
 }
