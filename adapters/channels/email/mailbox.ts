@@ -1,6 +1,6 @@
 import { ImapFlow } from 'imapflow'
 import type { FetchMessageObject } from 'imapflow'
-import { isObject, readJson } from 'svc/sdk'
+import { isObject, readJson, UpstreamFailure } from 'svc/sdk'
 import type { Socket } from 'node:net'
 import type { Connection } from 'svc/sdk'
 import type { Link } from './config.ts'
@@ -15,6 +15,7 @@ const IDLE_MS = 1_200_000
 /** How soon the server is asked to announce new mail. */
 const IDLE_DELAY_MS = 20
 const MAX_AT_ONCE = 50
+const DAY_MS = 86_400_000
 const POSITION = 'position'
 /** Set on mail that cannot be read or is too large. */
 const FAILED = '$SvcFailed'
@@ -180,8 +181,17 @@ export class Mailbox implements AsyncDisposable {
   /** The server numbered the folder anew: before the first mail that came since and that nobody read. */
   async #lastBefore(at: number): Promise<number> {
     this.#link.log.info('the mail server numbered the folder anew; what came since the last mail is read')
-    const unread = await this.#client.search({ seen: false, since: new Date(at) }, { uid: true })
-    if (!unread || unread.length === 0) return this.#lastUid
+    // Roughly, as the server may count in days and has its own clock. No time to come: the library makes it
+    // `YOUNGER 0`, which servers refuse.
+    const since = new Date(Math.min(at, this.#link.now()) - DAY_MS)
+    const unread = await this.#client.search({ seen: false, since }, { uid: true })
+    // Not the same as an empty list: mail would be skipped.
+    if (!unread)
+      throw new UpstreamFailure('email', `${this.#server} did not search for unread mail`, {
+        reason: 'server_error',
+        retry: 'later',
+      })
+    if (unread.length === 0) return this.#lastUid
     const mails = await this.#client.fetchAll(unread.join(','), { uid: true, internalDate: true }, { uid: true })
     const fresh = mails.filter(({ internalDate }) => new Date(internalDate ?? 0).getTime() >= at)
     return Math.min(this.#lastUid, ...fresh.map(({ uid }) => uid - 1))

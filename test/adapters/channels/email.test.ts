@@ -88,17 +88,24 @@ it('answers in the thread, over STARTTLS, and says that it is an answer', async 
   await expect.poll(() => test.connections).toBe(1)
 })
 
-it('reads what came meanwhile when the server numbered the folder anew', async () => {
+it.each([
+  ['', 0],
+  [', with a clock ahead of ours', 3_600_000],
+  [', with a clock behind ours', -3_600_000],
+])('reads what came meanwhile when the server numbered the folder anew%s', async (_title, aheadMs) => {
   await using platform = await MailPlatform.start(await dovecot.get())
-  await platform.deliver({ text: 'history' })
-  // A second before what comes next: mail servers count in seconds.
-  await using test = new TestLink(email, platform.config, () => Date.now() - 1000)
+  const now = Date.now() + aheadMs
+  const deliver = (text: string, at: number): Promise<void> =>
+    platform.deliverRaw(mailOf([from, `Message-ID: <${text}@people.test>`], text), new Date(at))
+  // Mail servers count in seconds: the history is from another one than the rest.
+  await deliver('history', now - 2000)
+  await using test = new TestLink(email, platform.config)
   const first = await email.open(test.link)
-  await platform.deliver({ text: 'read' })
+  await deliver('read', now)
   await test.waitForReceived(1)
   await expect.poll(() => JSON.parse(test.state.get('position') ?? '{}').uid).toBe(2)
   await first[Symbol.asyncDispose]()
-  await platform.deliver({ text: 'meanwhile' })
+  await deliver('meanwhile', now)
   const { at } = JSON.parse(test.state.get('position') ?? '{}')
   test.state.set('position', JSON.stringify({ uidValidity: '1', uid: 900, at }))
   await using _second = await email.open(test.renew())

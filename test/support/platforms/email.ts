@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, rename, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -181,12 +181,13 @@ export class MailPlatform implements FakePlatform {
     await this.deliverRaw(await mail.compile().build())
     return messageId
   }
-  /** Puts a mail into the mailbox as a delivery agent does. */
-  async deliverRaw(mail: Uint8Array | string): Promise<void> {
+  /** Puts a mail into the mailbox as a delivery agent does. `at` is when the server took it. */
+  async deliverRaw(mail: Uint8Array | string, at?: Date): Promise<void> {
     const name = `${Date.now()}.M${process.hrtime.bigint()}P1.test`
     const written = join(this.#folder, 'tmp', name)
     await writeFile(written, mail)
     await chown(written, NOBODY, NOBODY)
+    if (at) await utimes(written, at, at)
     await rename(written, join(this.#folder, 'new', name))
   }
   async disconnect(): Promise<void> {
