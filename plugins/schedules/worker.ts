@@ -268,6 +268,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     return await Promise.race([work, promise])
   } finally {
     signal.removeEventListener('abort', leave)
+    // Whoever left does not learn how it ends.
     work.catch(() => {})
   }
 }

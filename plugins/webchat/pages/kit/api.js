@@ -63,6 +63,7 @@ async function send(method, path, { body, signal }) {
     throw new ApiError(0, 'The daemon does not answer. Is it running?')
   })
   if (response.ok) return response
+  // A proxy answers with a page of its own.
   const error = (await response.json().catch(() => undefined))?.error
   const message = typeof error === 'string' ? error : error?.message
   throw new ApiError(response.status, message ?? `The daemon answered ${response.status}.`, error?.details)
