@@ -34,5 +34,23 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   })
 }
 
+/**
+ * Settles as the work does; rejects with the signal's reason when that aborts first. The work goes on, and its rejection
+ * is then no longer reported.
+ */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const leave = (): void => reject(signal.reason)
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', leave)
+    // Whoever left does not learn how it ends.
+    work.catch(() => {})
+  }
+}
+
 /** A wall-clock time as ISO 8601 in UTC. */
 export const toIso = (ms: number): string => new Date(ms).toISOString()

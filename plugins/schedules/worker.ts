@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { stableId, toIso } from 'svc/internal'
+import { orAborted, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -257,18 +257,4 @@ function whyNot(job: Job, slot: Slot, agent: Agent | undefined): Skip | undefine
     return { reason: 'agent_not_running', detail: `agent "${agent.name}" is ${agent.state.toLowerCase()}` }
   if (slot.kind === 'slot' && !job.enabled) return { reason: 'disabled', detail: 'the schedule was disabled meanwhile' }
   return undefined
-}
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const leave = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
-  if (signal.aborted) leave()
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', leave)
-    // Whoever left does not learn how it ends.
-    work.catch(() => {})
-  }
 }

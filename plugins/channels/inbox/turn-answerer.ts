@@ -1,4 +1,4 @@
-import { stableId } from 'svc/internal'
+import { orAborted, stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { ChannelAdapter, Destination } from 'svc/channels'
@@ -79,18 +79,9 @@ export class TurnAnswerer {
     }
   }
 
-  /** Settles as the work does; rejects when the plugin leaves before, as a turn may wait for a person for hours. */
-  async #orLeave<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.#deps
-    const left = Promise.withResolvers<never>()
-    const leave = (): void => left.reject(new Error('the plugin is being unloaded'))
-    signal.addEventListener('abort', leave, { once: true })
-    if (signal.aborted) leave()
-    try {
-      return await Promise.race([work, left.promise])
-    } finally {
-      signal.removeEventListener('abort', leave)
-    }
+  /** A turn may wait for a person for hours: unloading does not. */
+  #orLeave<T>(work: Promise<T>): Promise<T> {
+    return orAborted(work, this.#deps.signal)
   }
 
   /** Shows the answer while it is written, where the platform edits. Returns the messages that show it. */

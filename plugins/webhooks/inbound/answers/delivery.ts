@@ -1,4 +1,4 @@
-import { matchesWildcard } from 'svc/internal'
+import { matchesWildcard, orAborted } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { ChannelMessages, ChannelTarget } from '../../../channels/contract.ts'
@@ -121,17 +121,11 @@ export class AnswerDelivery {
   /** `undefined` when it comes later, perhaps in another process. */
   async #resultOf(id: string, work: Promise<TurnResult>): Promise<TurnResult | 'failed' | undefined> {
     const { leaving, turns } = this.#deps
-    const left = Promise.withResolvers<undefined>()
-    const leave = (): void => left.resolve(undefined)
-    leaving.addEventListener('abort', leave, { once: true })
-    if (leaving.aborted) leave()
     try {
-      return await Promise.race([work, left.promise])
+      return await orAborted(work, leaving)
     } catch {
       const state = (await turns.find(id))?.state
       return leaving.aborted || state === 'queued' || state === 'running' || state === 'waiting' ? undefined : 'failed'
-    } finally {
-      leaving.removeEventListener('abort', leave)
     }
   }
   async #send(row: AnswerRow, text: string): Promise<void> {
