@@ -71,6 +71,8 @@ export class AgentChat {
   /** Counts the exchanges started here, so that a slow load never overwrites a newer one. */
   #era = 0
   #shown = false
+  /** Another conversation is being opened: what is written meanwhile waits for it. */
+  #switching = false
   /** Turns that have been looked up. */
   readonly #asked = new Set<string>()
 
@@ -201,8 +203,8 @@ export class AgentChat {
   /** Messages sent during an answer wait here and can be withdrawn. */
   send(text: string): void {
     if (text.trim() === '') return
-    if (this.busy || this.waitingHere.length > 0) {
-      this.queue.add(text, this.place.value.shown)
+    if (this.#switching || this.busy || this.waitingHere.length > 0) {
+      this.queue.add(text, this.#switching ? undefined : this.place.value.shown)
       this.#sendQueued()
       return
     }
@@ -226,12 +228,12 @@ export class AgentChat {
     this.#send(first.text)
   }
   #sendQueued(): void {
-    if (this.busy || this.waitingHere[0]?.held !== false) return
+    if (this.#switching || this.busy || this.waitingHere[0]?.held !== false) return
     const last = this.transcript.value.entries.at(-1)
     if (last?.kind === 'answer' && last.state !== 'done' && last.state !== 'stopped') return
     // Not during the update that ended the answer: other watchers have yet to be notified of it.
     queueMicrotask(() => {
-      if (!this.busy && this.waitingHere[0]?.held === false) this.sendNext()
+      if (!this.#switching && !this.busy && this.waitingHere[0]?.held === false) this.sendNext()
     })
   }
   #send(text: string): void {
@@ -274,11 +276,26 @@ export class AgentChat {
 
   /** Throws what the daemon refused. */
   async open(sessionId: string): Promise<void> {
-    if (sessionId !== this.place.value.active) await this.#api.activate(this.agentId, sessionId)
-    this.place.update(({ shown }) => ({ shown, active: sessionId }))
-    if (sessionId !== this.place.value.shown) this.#forgetShown(sessionId)
-    await this.load()
+    await this.#switch(async () => {
+      if (sessionId !== this.place.value.active) await this.#api.activate(this.agentId, sessionId)
+      this.place.update(({ shown }) => ({ shown, active: sessionId }))
+      if (sessionId !== this.place.value.shown) this.#forgetShown(sessionId)
+      await this.load()
+    })
     await this.listSessions()
+  }
+  /** What was written for a conversation that could not be opened is left for the user to send. */
+  async #switch(change: () => Promise<void>): Promise<void> {
+    this.#switching = true
+    try {
+      await change()
+    } catch (error) {
+      this.queue.hold()
+      throw error
+    } finally {
+      this.#switching = false
+    }
+    this.#sendQueued()
   }
   /** Makes the conversation in view the one the agent is in. Throws what the daemon refused. */
   async stay(): Promise<void> {
@@ -421,11 +438,13 @@ export class AgentChat {
 
   /** Throws what the daemon refused. */
   async reset(): Promise<void> {
-    await this.#api.reset(this.agentId)
-    this.#forgetShown(undefined)
-    this.known.set(true)
-    this.history.set('loaded')
-    await this.load()
+    await this.#switch(async () => {
+      await this.#api.reset(this.agentId)
+      this.#forgetShown(undefined)
+      this.known.set(true)
+      this.history.set('loaded')
+      await this.load()
+    })
     await this.listSessions()
   }
 

@@ -189,7 +189,7 @@ function QueuedMessages({ chat, onTakeBack }: QueuedMessagesProps) {
           <li key={id}>
             <span class="queue-state">{index === 0 ? 'Next' : 'Then'}</span>
             <span class="queue-text">{text}</span>
-            {held && <span class="queue-held">not sent when the page was loaded</span>}
+            {held && <span class="queue-held">not sent yet</span>}
             {index === 0 && !chat.busy && (
               <button type="button" onClick={() => chat.sendNext()}>
                 Send now

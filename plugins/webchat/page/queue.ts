@@ -42,6 +42,11 @@ export class Queue extends Observable<readonly Queued[]> {
   add(text: string, session: string | undefined): void {
     this.update((waiting) => [...waiting, { id: this.#nextId++, text, session, held: false }])
   }
+  /** Those without a conversation are not sent by themselves. */
+  hold(): void {
+    if (this.value.some((each) => each.session === undefined))
+      this.update((waiting) => waiting.map((each) => (each.session === undefined ? { ...each, held: true } : each)))
+  }
   take(id: number): Queued | undefined {
     const found = this.value.find((each) => each.id === id)
     if (found) this.update((waiting) => waiting.filter((each) => each.id !== id))

@@ -124,7 +124,7 @@ test('what waits to be sent is there after a reload, is sent once and by hand, a
   one.say('one')
   one.end()
   await page.locator('.answer', { hasText: 'one' }).locator('.answer-foot').waitFor()
-  await queue.getByText('not sent when the page was loaded').first().waitFor()
+  await queue.getByText('not sent yet').first().waitFor()
   await screenshot(tab, 'queue-held')
   await page.getByRole('button', { name: 'New conversation' }).click()
   await page.getByRole('heading', { name: /^Say something to/ }).waitFor()

@@ -82,6 +82,55 @@ test('a new conversation empties the page and the session', async () => {
   expect(await tab.page.locator('.question').count()).toBe(0)
 })
 
+test('what is written while a new conversation is being made goes into the new one', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  const asked = Promise.withResolvers<void>()
+  const allowed = Promise.withResolvers<void>()
+  await page.route('**/session/reset', async (route) => {
+    asked.resolve()
+    await allowed.promise
+    await route.continue()
+  })
+  await tab.say('echo one')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await asked.promise
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('echo two')
+  await page.keyboard.press('Enter')
+  allowed.resolve()
+  await page.locator('.answer', { hasText: 'two' }).locator('.answer-foot').waitFor()
+  expect(await page.locator('.question').allInnerTexts()).toEqual([expect.stringContaining('echo two')])
+  await page.reload()
+  await page.locator('.question', { hasText: 'echo two' }).waitFor()
+  expect(await page.locator('.question').count()).toBe(1)
+  expect(tab.complaints).toEqual([])
+})
+
+test('what is written while no new conversation can be made is kept and not sent', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  const { page } = tab
+  const asked = Promise.withResolvers<void>()
+  const refused = Promise.withResolvers<void>()
+  await page.route('**/session/reset', async (route) => {
+    asked.resolve()
+    await refused.promise
+    await route.fulfill({ status: 503, json: { error: { code: 'unavailable', message: 'Not now', details: {} } } })
+  })
+  await tab.say('echo one')
+  await page.getByRole('button', { name: 'New conversation' }).click()
+  await asked.promise
+  await page.getByRole('textbox', { name: /^Message to/ }).fill('echo two')
+  await page.keyboard.press('Enter')
+  refused.resolve()
+  await page.getByText('A new conversation could not be started').waitFor()
+  expect(await page.locator('.question').count()).toBe(1)
+  const waiting = page.getByRole('region', { name: 'Waiting to be sent' })
+  await waiting.getByText('echo two').waitFor()
+  await waiting.getByText('not sent yet').waitFor()
+})
+
 test('where no socket opens, answers stream over server-sent events and tool results are shown all the same', async () => {
   await using host = await daemon()
   await using tab = await openTab(browser, host.url, {

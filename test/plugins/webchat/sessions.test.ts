@@ -69,6 +69,7 @@ test('on a phone the list is in the drawer, and choosing closes it', async () =>
   const { page } = tab
   await tab.say('echo the first thing')
   await page.getByRole('button', { name: 'New conversation' }).click()
+  await page.getByRole('heading', { name: 'Say something to assistant' }).waitFor()
   await tab.say('echo the second thing')
   await page.getByRole('button', { name: 'Agents', exact: true }).click()
   const first = page.getByRole('button', { name: /^echo the first thing/ })
