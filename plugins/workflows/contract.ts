@@ -94,7 +94,8 @@ export interface RunSummary {
 export interface WorkflowRuns {
   /**
    * Begins a run; `id` is a UUID that is the same whenever the same run is asked for. Settles when it is on disk. Throws
-   * `workflow_not_found` and `rate_limit`.
+   * `workflow_not_found`, `rate_limit`, `conflict` when too many run each other, and `forbidden` when the agent that
+   * asks may not run it.
    */
   start(run: {
     readonly id: string
@@ -102,6 +103,13 @@ export interface WorkflowRuns {
     readonly input: string
     /** Who asked, for the record: `api`, `schedule <id>`, `agent <id>`. */
     readonly cause: string
+    /**
+     * The agent that asks, or that made the schedule or trigger that does: it may run only what it made and what its
+     * operator lets it run, as a run makes other agents act. Absent when a person asks.
+     */
+    readonly agentId?: string
+    /** The turn that asks: a run that begins within a step of another one counts as inside of it. */
+    readonly withinTurn?: string
   }): Promise<void>
   find(id: string): Promise<RunSummary | undefined>
   /** Settles when the run has ended or is paused. Rejects when the signal aborts, which does not stop the run. */

@@ -58,6 +58,8 @@ export interface Workflow {
   readonly totalTimeoutSecs: number
   /** The file in `<home>/workflows` that it comes from; such a workflow is changed there only. */
   readonly file: string | undefined
+  /** Agents that may run it with their tools: ids, names of agents that no agent made, or `*`. The operator's choice. */
+  readonly runBy: readonly string[]
   /** The agent that made it, which may then use only what it may use itself. */
   readonly madeBy: string | undefined
   /** ISO 8601 UTC. */
@@ -70,4 +72,8 @@ export interface Definitions {
   find(id: string): Promise<Workflow | undefined>
   /** The only workflow of this name. Throws `conflict` when there are several. */
   findByName(name: string): Promise<Workflow | undefined>
+  /** Whether an agent may run it. Throws `agent_not_found`. */
+  mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean>
+  /** By id or name, of those that an agent may run. Throws `workflow_not_found` and `conflict`. */
+  resolveFor(agentId: string, idOrName: string): Promise<Workflow>
 }

@@ -28,4 +28,9 @@ export const migrations: readonly Migration[] = [
     )`,
   },
   ...runMigrations,
+  {
+    id: '102-run-by',
+    // JSON: which agents may run it.
+    sql: `ALTER TABLE workflows_definition ADD COLUMN run_by TEXT NOT NULL DEFAULT '[]'`,
+  },
 ]

@@ -5,7 +5,7 @@ import type { WorkflowDefinitions } from './definitions/service.ts'
 
 const MAX_LISTED = 100
 
-/** What agents may know of workflows: what they are for and how they go, not what other agents are asked. */
+/** What agents may know of the workflows that they may run: how they go, not what other agents are asked. */
 export function definitionTools(definitions: () => Promise<WorkflowDefinitions>): readonly AnyTool[] {
   return [listTool(definitions), describeTool(definitions)]
 }
@@ -14,10 +14,10 @@ function listTool(definitions: () => Promise<WorkflowDefinitions>): AnyTool {
   return defineTool({
     name: 'workflow_list',
     risk: 'read',
-    description: `The workflows that there are, ${MAX_LISTED} at most. Answers JSON.`,
+    description: `The workflows that you may run, ${MAX_LISTED} at most. Answers JSON.`,
     input: v.object({}),
-    async run() {
-      const rows = await (await definitions()).list()
+    async run(_input, { agentId }) {
+      const rows = await (await definitions()).listFor(agentId)
       const shown = rows.slice(0, MAX_LISTED)
       return JSON.stringify({
         total: rows.length,
@@ -31,12 +31,12 @@ function describeTool(definitions: () => Promise<WorkflowDefinitions>): AnyTool 
   return defineTool({
     name: 'workflow_describe',
     risk: 'read',
-    description: 'The steps of a workflow: who does what in which mode. Answers JSON.',
+    description: 'The steps of a workflow that you may run: who does what in which mode. Answers JSON.',
     input: v.object({
       workflow_id: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.description('Id or name of the workflow')),
     }),
-    async run({ workflow_id: idOrName }) {
-      const { id, name, description, steps } = await (await definitions()).resolve(idOrName)
+    async run({ workflow_id: idOrName }, { agentId }) {
+      const { id, name, description, steps } = await (await definitions()).resolveFor(agentId, idOrName)
       return JSON.stringify({
         id,
         name,

@@ -43,6 +43,7 @@ const exampleView = {
   id,
   steps: exampleBody.steps.map((step) => ({ ...step, ...filled })),
   total_timeout_secs: 3600,
+  run_by: [],
   revision: 1,
   file: null,
   created_at: '2026-01-31T12:00:00.000Z',

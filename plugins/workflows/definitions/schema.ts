@@ -54,10 +54,17 @@ export const StepBody = v.object({
 })
 export type StepBody = v.InferOutput<typeof StepBody>
 
+/** An agent that runs a workflow makes all its agents act. */
+const RunBy = v.pipe(
+  v.array(v.pipe(text(256), v.minLength(1))),
+  v.maxLength(100),
+  v.description('Agents that may run it with their tools: ids, names or `*`. Default: none.'),
+)
 const head = {
   name: orAbsent(v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(MAX_NAME))),
   description: orAbsent(text(4_096)),
   total_timeout_secs: orAbsent(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(2_592_000))),
+  run_by: orAbsent(RunBy),
 }
 const MISSING_STEPS = "Missing 'steps' array"
 const Steps = v.pipe(v.array(StepBody, MISSING_STEPS), v.minLength(1, 'a workflow has one step at least'))
@@ -136,6 +143,7 @@ export const WorkflowView = v.object({
   description: v.string(),
   steps: v.array(StepView),
   total_timeout_secs: v.number(),
+  run_by: v.array(v.string()),
   revision: v.number(),
   file: v.nullable(v.string()),
   created_at: v.string(),
@@ -151,6 +159,8 @@ export const StoredItem = v.object({
   step_count: v.number(),
   revision: v.number(),
   file: v.nullable(v.string()),
+  made_by: v.nullable(v.string()),
+  run_by: v.pipe(v.string(), v.parseJson(), v.array(v.string())),
   created_at: v.string(),
   updated_at: v.string(),
 })

@@ -9,6 +9,7 @@ import { WorkflowChanged } from '../contract.ts'
 import type { Definitions, Workflow } from '../definition.ts'
 import type { StepTypes } from '../steps/registry.ts'
 import { checkSteps } from './check-steps.ts'
+import { checkRunBy, mayRun } from './run-by.ts'
 import { readSteps } from './read-steps.ts'
 import type { NewWorkflow, StoredItem, WorkflowChange } from './schema.ts'
 import { DefinitionStore } from './store.ts'
@@ -47,8 +48,7 @@ export class WorkflowDefinitions implements Definitions {
   }
   async findByName(name: string): Promise<Workflow | undefined> {
     const [id, other] = await this.#store.findByName(name)
-    if (other !== undefined)
-      throw new Refusal('conflict', `Several workflows have the name "${name}": use the id of one`)
+    if (other !== undefined) throw severalNamed(name)
     return id === undefined ? undefined : this.#store.find(id)
   }
   /** As it is, or as it was in one of the revisions that are kept. Throws `workflow_not_found`. */
@@ -61,16 +61,40 @@ export class WorkflowDefinitions implements Definitions {
     const message = `There is no revision ${revision} of it; plugins.workflows.kept_revisions are kept`
     throw new Refusal('workflow_not_found', message)
   }
-  /** By id, or by its name when no other has it. Throws `workflow_not_found` with the nearest name, and `conflict`. */
-  async resolve(idOrName: string): Promise<Workflow> {
-    const found = (await this.#store.find(idOrName)) ?? (await this.findByName(idOrName))
-    if (found) return found
-    const names = (await this.#store.list()).map(({ name }) => name)
-    const nearest = suggest(findNearest(idOrName, names))
-    throw new Refusal('workflow_not_found', `There is no workflow "${idOrName}"${nearest}`)
-  }
   list(): Promise<readonly StoredItem[]> {
     return this.#store.list()
+  }
+  /** Those that an agent made or may run. Throws `agent_not_found`. */
+  async listFor(agentId: string): Promise<readonly StoredItem[]> {
+    const agent = await this.#deps.agents.require(agentId)
+    return (await this.#store.list()).filter(({ made_by, run_by }) =>
+      mayRun(agent, { madeBy: made_by ?? undefined, runBy: run_by }),
+    )
+  }
+  async mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean> {
+    return mayRun(await this.#deps.agents.require(agentId), workflow)
+  }
+  /**
+   * One of `listFor`, by id, or by its name when no other has it. Throws `workflow_not_found` with the nearest name, and
+   * `conflict`: an agent hears of no workflow that it may not run.
+   */
+  async resolveFor(agentId: string, idOrName: string): Promise<Workflow> {
+    const rows = await this.listFor(agentId)
+    const [row, other] = rows.filter(({ id, name }) => id === idOrName || name === idOrName)
+    if (other) throw severalNamed(idOrName)
+    const found = row && (await this.#store.find(row.id))
+    if (found) return found
+    const nearest =
+      suggest(
+        findNearest(
+          idOrName,
+          rows.map(({ name }) => name),
+        ),
+      ) || '.'
+    throw new Refusal(
+      'workflow_not_found',
+      `There is no workflow "${idOrName}" that you may run${nearest} workflow_list shows those there are.`,
+    )
   }
 
   /** Throws `invalid_request` that names step and field, and `conflict` when there are too many. */
@@ -90,6 +114,7 @@ export class WorkflowDefinitions implements Definitions {
         description: body.description ?? '',
         steps,
         totalTimeoutSecs: body.total_timeout_secs ?? totalTimeoutSecs,
+        runBy: body.run_by ?? [],
         file: origin.file,
         madeBy: origin.madeBy,
         createdAt: now,
@@ -102,6 +127,7 @@ export class WorkflowDefinitions implements Definitions {
   /** Throws as `create`, without storing anything. */
   async check(body: NewWorkflow): Promise<void> {
     const { agents, config, steps } = this.#deps
+    await checkRunBy(body.run_by ?? [], agents)
     await checkSteps(readSteps(body.steps), { agents, steps, settings: config })
   }
 
@@ -117,12 +143,13 @@ export class WorkflowDefinitions implements Definitions {
   replaceFromFile(before: Workflow, body: NewWorkflow): Promise<Workflow> {
     const { total_timeout_secs: total } = this.#deps.config
     return this.#changes.run(() =>
-      this.#replace(before, { name: 'unnamed', description: '', total_timeout_secs: total, ...body }),
+      this.#replace(before, { name: 'unnamed', description: '', total_timeout_secs: total, run_by: [], ...body }),
     )
   }
   async #replace(before: Workflow, change: WorkflowChange): Promise<Workflow> {
     const { agents, config, steps: types } = this.#deps
     const steps = change.steps && readSteps(change.steps)
+    await checkRunBy(change.run_by ?? [], agents)
     if (steps) await checkSteps(steps, { agents, steps: types, settings: config })
     const workflow: Workflow = {
       ...before,
@@ -131,6 +158,7 @@ export class WorkflowDefinitions implements Definitions {
       description: change.description ?? before.description,
       steps: steps ?? before.steps,
       totalTimeoutSecs: change.total_timeout_secs ?? before.totalTimeoutSecs,
+      runBy: change.run_by ?? before.runBy,
       updatedAt: new Date().toISOString(),
     }
     await this.#write(workflow, 'updated', before)
@@ -183,6 +211,9 @@ export class WorkflowDefinitions implements Definitions {
     await hooks.emit(WorkflowChanged, { workflowId: id, name, change })
   }
 }
+
+const severalNamed = (name: string): Refusal =>
+  new Refusal('conflict', `Several workflows have the name "${name}": use the id of one`)
 
 function refuseFile({ file }: Workflow): void {
   if (file !== undefined)

@@ -18,8 +18,9 @@ export class DefinitionStore {
   }
   /** Two at most, the oldest first. */
   async findByName(name: string): Promise<readonly string[]> {
-    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, created_at, updated_at
-      FROM workflows_definition WHERE name = ${name} ORDER BY created_at, id LIMIT 2`
+    const rows = await this.#db
+      .all`SELECT id, name, description, step_count, revision, file, made_by, run_by, created_at,
+        updated_at FROM workflows_definition WHERE name = ${name} ORDER BY created_at, id LIMIT 2`
     return v.parse(v.array(StoredItem), rows).map(({ id }) => id)
   }
   async findRevision(id: string, revision: number): Promise<Workflow | undefined> {
@@ -29,8 +30,9 @@ export class DefinitionStore {
   }
   /** Oldest first. */
   async list(): Promise<readonly StoredItem[]> {
-    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, created_at, updated_at
-      FROM workflows_definition ORDER BY created_at, id`
+    const rows = await this.#db
+      .all`SELECT id, name, description, step_count, revision, file, made_by, run_by, created_at,
+        updated_at FROM workflows_definition ORDER BY created_at, id`
     return v.parse(v.array(StoredItem), rows)
   }
   async count(): Promise<number> {
@@ -46,12 +48,12 @@ export class DefinitionStore {
       this.#db.sql`INSERT INTO workflows_revision (workflow_id, revision, workflow, created_at)
         VALUES (${id}, ${revision}, ${JSON.stringify(workflow)}, ${updatedAt})`,
       this.#db.sql`INSERT INTO workflows_definition
-          (id, name, description, step_count, revision, file, made_by, created_at, updated_at)
+          (id, name, description, step_count, revision, file, made_by, run_by, created_at, updated_at)
         VALUES (${id}, ${name}, ${description}, ${workflow.steps.length}, ${revision}, ${file}, ${madeBy},
-          ${createdAt}, ${updatedAt})
+          ${JSON.stringify(workflow.runBy)}, ${createdAt}, ${updatedAt})
         ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description,
           step_count = excluded.step_count, revision = excluded.revision, file = excluded.file,
-          updated_at = excluded.updated_at`,
+          run_by = excluded.run_by, updated_at = excluded.updated_at`,
     ]
   }
   /** A run that goes on has a copy. */
@@ -66,8 +68,10 @@ export class DefinitionStore {
   }
 }
 
-/** Written by this class, so its shape is known. */
+/** Written by this class, so its shape is known. Earlier versions did not write `runBy`. */
 function toWorkflow(row: unknown): Workflow | undefined {
   const stored = v.parse(v.optional(StoredRevision), row)
-  return stored && (readOwnJson(stored.workflow) as Workflow)
+  if (!stored) return undefined
+  const { runBy = [], ...workflow } = readOwnJson(stored.workflow) as Omit<Workflow, 'runBy'> & Partial<Workflow>
+  return { ...workflow, runBy }
 }

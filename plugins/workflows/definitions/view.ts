@@ -2,7 +2,10 @@ import { omitUndefined } from 'svc/sdk'
 import type { Step, Workflow } from '../definition.ts'
 import type { StoredItem, WorkflowItem, WorkflowView } from './schema.ts'
 
-export function toItem({ step_count: steps, ...row }: StoredItem, problem: string | undefined): WorkflowItem {
+export function toItem(
+  { step_count: steps, made_by: _m, run_by: _r, ...row }: StoredItem,
+  problem: string | undefined,
+): WorkflowItem {
   return { ...row, steps, problem: problem ?? null }
 }
 /** As it was created: what this answers can be sent back. */
@@ -13,6 +16,7 @@ export function toView(workflow: Workflow): WorkflowView {
     description: workflow.description,
     steps: workflow.steps.map(toStepView),
     total_timeout_secs: workflow.totalTimeoutSecs,
+    run_by: [...workflow.runBy],
     revision: workflow.revision,
     file: workflow.file ?? null,
     created_at: workflow.createdAt,
@@ -42,6 +46,6 @@ function toStepView(step: Step): WorkflowView['steps'][number] {
 
 /** What people write: without ids and times. */
 export function contentOf(workflow: Workflow): Readonly<Record<string, unknown>> {
-  const { name, description, steps, total_timeout_secs: total } = toView(workflow)
-  return { name, description, steps, total_timeout_secs: total }
+  const { name, description, steps, total_timeout_secs, run_by } = toView(workflow)
+  return { name, description, steps, total_timeout_secs, run_by }
 }

@@ -138,9 +138,10 @@ export class WorkflowFiles implements Disposable {
     for (const warning of first.warnings) this.#deps.log.warn(`workflows/${file}: ${warning}`)
     return first.body
   }
-  #isSame(before: Workflow, { name = 'unnamed', description = '', steps, total_timeout_secs: total }: NewWorkflow) {
-    const { totalTimeoutSecs } = this.#deps
-    const now = { ...before, name, description, steps: readSteps(steps), totalTimeoutSecs: total ?? totalTimeoutSecs }
+  #isSame(before: Workflow, body: NewWorkflow): boolean {
+    const { name = 'unnamed', description = '', total_timeout_secs: total, run_by: runBy = [] } = body
+    const totalTimeoutSecs = total ?? this.#deps.totalTimeoutSecs
+    const now = { ...before, name, description, steps: readSteps(body.steps), totalTimeoutSecs, runBy }
     return canonicalJson(contentOf(now)) === canonicalJson(contentOf(before))
   }
 

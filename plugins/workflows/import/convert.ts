@@ -11,7 +11,7 @@ export interface Imported {
 type Fields = Readonly<Record<string, unknown>>
 
 const MAX_WORKFLOWS = 500
-const KEPT: ReadonlySet<string> = new Set(['name', 'description', 'steps', 'total_timeout_secs'])
+const KEPT: ReadonlySet<string> = new Set(['name', 'description', 'steps', 'total_timeout_secs', 'run_by'])
 /** Made anew here, or of a drawing. */
 const DROPPED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', 'revision', 'file', 'layout'])
 

@@ -20,7 +20,7 @@ import { toItem, toView } from './views.ts'
 
 export interface OpenRuns {
   readonly service: RunService
-  readonly definitions: Pick<Definitions, 'find' | 'findByName'>
+  readonly definitions: Definitions
   stepOf(name: string): BuiltInStep
   work(job: Job): Promise<JobOutcome>
   view(id: string): Promise<ReturnType<typeof toView>>

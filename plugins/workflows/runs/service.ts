@@ -19,7 +19,7 @@ import { toSummary } from './summary.ts'
 
 export interface RunServiceDeps {
   readonly store: RunStore
-  readonly definitions: Pick<Definitions, 'find'>
+  readonly definitions: Pick<Definitions, 'find' | 'mayRun'>
   readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel' | 'hurry'>
   readonly audit: Pick<Audit, 'entry'>
   readonly chat: Pick<Chat, 'attach'>
@@ -33,6 +33,8 @@ interface Start {
   readonly workflowId: string
   readonly input: string
   readonly cause: string
+  readonly agentId?: string
+  readonly withinTurn?: string
 }
 interface Parent {
   readonly runId: string
@@ -55,7 +57,10 @@ export class RunService implements WorkflowRuns {
     if (await store.find(run.id)) return
     const workflow = await definitions.find(run.workflowId)
     if (!workflow) throw new Refusal('workflow_not_found', `There is no workflow ${run.workflowId}`)
-    const depth = parent ? ((await store.find(parent.runId))?.depth ?? 0) + 1 : 0
+    if (run.agentId !== undefined && !(await definitions.mayRun(run.agentId, workflow)))
+      throw new Refusal('forbidden', `run_by of the workflow "${workflow.name}" does not name the agent ${run.agentId}`)
+    const above = parent?.runId ?? (await this.#runOfTurn(run.withinTurn))
+    const depth = above === undefined ? 0 : ((await store.find(above))?.depth ?? 0) + 1
     if (depth > this.#deps.limits.depth)
       throw new Refusal(
         'conflict',
@@ -64,6 +69,10 @@ export class RunService implements WorkflowRuns {
     await this.#insert(workflow, { ...run, position: positionAfter(0, run.input), depth, parent })
   }
 
+  /** The run whose step the turn is. */
+  async #runOfTurn(turnId: string | undefined): Promise<string | undefined> {
+    return turnId === undefined ? undefined : (await this.#deps.store.findAttempt(turnId))?.run_id
+  }
   async #insert(
     workflow: Workflow,
     run: Start & {
@@ -113,6 +122,9 @@ export class RunService implements WorkflowRuns {
   async find(id: string): Promise<RunSummary | undefined> {
     const row = await this.#deps.store.find(id)
     return row && toSummary(row)
+  }
+  row(id: string): Promise<RunRow | undefined> {
+    return this.#deps.store.find(id)
   }
   /** Throws `workflow_run_not_found`. */
   async require(id: string): Promise<RunRow> {

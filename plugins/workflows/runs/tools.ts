@@ -20,11 +20,19 @@ export function runTools(runs: LazyRuns): readonly AnyTool[] {
 /** The id follows from the call: the same call never begins two runs. */
 async function start(runs: LazyRuns, { workflow, input }: v.InferOutput<typeof Start>, call: ToolCallContext) {
   const { service, definitions } = await runs()
-  const found = (await definitions.find(workflow)) ?? (await definitions.findByName(workflow))
-  if (!found) throw new Refusal('workflow_not_found', `There is no workflow "${workflow}"`)
+  const { agentId, turnId: withinTurn } = call
+  const { id: workflowId } = await definitions.resolveFor(agentId, workflow)
   const id = stableId('workflow-run', call.callId)
-  await service.start({ id, workflowId: found.id, input, cause: `agent ${call.agentId}` })
+  await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn })
   return { id, service }
+}
+const causeOf = (agentId: string): string => `agent ${agentId}`
+
+/** A run that the agent began, or of a workflow that it made; it hears of no other. Throws `workflow_run_not_found`. */
+async function requireOwn(runs: LazyRuns, id: string, agentId: string): Promise<void> {
+  const row = await (await runs()).service.row(id)
+  if (row && (row.cause === causeOf(agentId) || row.definition.madeBy === agentId)) return
+  throw new Refusal('workflow_run_not_found', `There is no run ${id} that you began`)
 }
 
 function runTool(runs: LazyRuns): AnyTool {
@@ -59,9 +67,11 @@ function statusTool(runs: LazyRuns): AnyTool {
     name: 'workflow_status',
     risk: 'read',
     polls: true,
-    description: 'How far a run of a workflow is: its state, its steps, and its output or error. Answers JSON.',
+    description:
+      'How far a run of a workflow that you began is: its state, its steps, and its output or error. Answers JSON.',
     input: v.object({ run_id: runId }),
-    async run({ run_id: id }) {
+    async run({ run_id: id }, { agentId }) {
+      await requireOwn(runs, id, agentId)
       const { state, output, error, step_results: steps } = await (await runs()).view(id)
       return JSON.stringify({
         run_id: id,
@@ -80,9 +90,9 @@ function cancelTool(runs: LazyRuns): AnyTool {
     description: 'Cancel a run of a workflow that you began.',
     input: v.object({ run_id: runId }),
     async run({ run_id: id }, { agentId }) {
+      await requireOwn(runs, id, agentId)
       const { service } = await runs()
-      const { cause, state } = await service.require(id)
-      if (cause !== `agent ${agentId}`) throw new Refusal('forbidden', 'You can cancel only a run that you began')
+      const { state } = await service.require(id)
       if (!(await service.cancel(id, `by agent ${agentId}`)))
         throw new Refusal('conflict', `The run is ${state} already`)
       return 'The run is cancelled.'

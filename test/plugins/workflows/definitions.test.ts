@@ -136,7 +136,7 @@ describe('a definition', () => {
 describe('an agent', () => {
   it('lists and describes workflows, without what others are asked', async () => {
     const id = await created(step({ name: 'asks', prompt: 'a private prompt', output_var: 'x' }))
-    await test.request('PUT', `/api/workflows/${id}`, { name: 'for agents' })
+    await test.request('PUT', `/api/workflows/${id}`, { name: 'for agents', run_by: ['writer'] })
     const list = await callToolJson(test, writer, 'workflow_list')
     expect(list.workflows).toContainEqual({ id, name: 'for agents', description: 'of a test', steps: 1 })
     const described = await callTool(test, writer, 'workflow_describe', { workflow_id: 'for agents' })
@@ -147,7 +147,7 @@ describe('an agent', () => {
     expect(described.text).not.toContain('private')
     expect(await callTool(test, writer, 'workflow_describe', { workflow_id: 'for agent' })).toEqual({
       failed: true,
-      text: expect.stringContaining('There is no workflow "for agent"; did you mean "for agents"?'),
+      text: expect.stringContaining('There is no workflow "for agent" that you may run; did you mean "for agents"?'),
     })
   })
 })

@@ -105,6 +105,7 @@ async function prepare(workflowSteps: readonly Step[]): Promise<Database> {
     steps: workflowSteps,
     totalTimeoutSecs: 3_600,
     file: undefined,
+    runBy: [],
     madeBy: undefined,
     createdAt: '',
     updatedAt: '',

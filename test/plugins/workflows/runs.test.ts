@@ -346,6 +346,7 @@ describe('a run', () => {
 
   it('of a tool begins once for a call, and says how far it is', async () => {
     const id = await define(step('a', 'a({{input}})'))
+    await test.request('PUT', `/api/workflows/${id}`, { run_by: ['*'] })
     const agentId = (await test.request<Json>('GET', '/api/agents')).body[0].id
     const started = await callToolJson(test, agentId, 'workflow_run', { workflow: id, input: 'y' })
     expect(started).toMatchObject({ status: 'completed', output: 'a(y)' })
