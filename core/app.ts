@@ -29,6 +29,10 @@ export interface App extends AsyncDisposable {
   listen(): Promise<{ url: string }>
   /** Settles when the plugins have handled `DaemonListening`, or after a second. */
   greeted(): Promise<void>
+  /** Tells the plugins that requests are answered, as `listen` does; for a daemon that only answers `fetch`. */
+  announce(url: string): Promise<void>
+  /** Settles when what plugins began in the background has ended, such as the first attempt to connect a channel. */
+  settled(): Promise<void>
   /** Answers without a port. */
   fetch(request: Request): Promise<Response>
   readonly host: Host
@@ -147,11 +151,15 @@ class RunningApp implements App {
     const { kernel, watcher } = this.#deps
     // Answer requests that wait for the port before doing background work.
     await delay(FIRST_ANSWER_MS, undefined, { ref: false })
-    await Promise.all([
-      watcher.start(),
-      kernel.programNetwork?.removeStaleFolders(),
-      kernel.hooks.forPlugin(kernel.scope).emit(DaemonListening, { url }),
-    ])
+    await Promise.all([watcher.start(), kernel.programNetwork?.removeStaleFolders(), this.announce(url)])
+  }
+  async announce(url: string): Promise<void> {
+    const { hooks, listening, scope } = this.#deps.kernel
+    listening.isAnnounced = true
+    await hooks.forPlugin(scope).emit(DaemonListening, { url })
+  }
+  settled(): Promise<void> {
+    return this.#deps.kernel.listening.settled()
   }
 
   noteCrash(source: string, error: Error): void {

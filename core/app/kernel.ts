@@ -18,8 +18,10 @@ import { readBuild } from '../process/installation.ts'
 import type { Build } from '../process/installation.ts'
 import { AuthenticationFailed, UnrecordedChange } from '../host/daemon.ts'
 import type { CrashLimits } from '../host/crash-record.ts'
+
 import { Defects } from '../host/defects.ts'
 import type { IsolationSettings } from '../host/isolation/isolated-plugin.ts'
+import { Listening } from '../host/listening.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
 import type { RetirementSettings } from '../host/retired-copies.ts'
 import { Idempotency } from '../http/idempotency.ts'
@@ -61,6 +63,7 @@ export interface Kernel {
   readonly folders: DaemonFolders
   /** Ports the daemon listens on: outbound requests to them are refused. */
   readonly ownPorts: Set<number>
+  readonly listening: Listening
   /** What the parts of the core read of the configuration at this moment, each by the function it was given. */
   settings(): KernelSettings
   /** Applies a new configuration to everything that keeps a copy of a value. */
@@ -119,6 +122,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     programNetwork,
     folders: daemonFolders(config, loaded.files, () => live.schema),
     ownPorts,
+    listening: new Listening(),
     settings: () => kernelSettings(settings, live.current),
     reconfigure(next) {
       settings = httpSettings(next)

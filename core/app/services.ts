@@ -72,6 +72,10 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
     ownPort: kernel.http.ownPort,
+    get isListening() {
+      return kernel.listening.isAnnounced
+    },
+    trackWork: (work) => kernel.listening.trackWork(work),
     openapi: () => kernel.http.openapi(),
     metrics: () => kernel.metrics.render(),
     shutdown: (reason) => stopRequest.send({ kind: 'shutdown', reason }, runningCalls()),

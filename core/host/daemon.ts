@@ -73,6 +73,10 @@ export interface Daemon {
   /** Reports the daemon as degraded because of this part; a reason of `undefined` takes it back. */
   setImpaired(part: string, reason: string | undefined): void
   readonly ownPort: OwnPort
+  /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
+  readonly isListening: boolean
+  /** Tests wait for this work of a plugin before they go on. Whoever starts it handles its failure. */
+  trackWork(work: Promise<unknown>): void
   /** OpenAPI 3.0 of the routes that are live now. */
   openapi(): Promise<object>
   /** Prometheus text format 0.0.4. */

@@ -67,7 +67,7 @@ export interface Registered {
 
 /**
  * A daemon with the built-in plugins and one of yours, on a home of its own that is removed at the end. It has no
- * port and no network.
+ * port and no network. Its plugins are told that it listens, and its channels have connected or failed.
  *
  * ```ts
  * await using test = await startPlugin({ plugin: new URL('../index.ts', import.meta.url) })
@@ -144,6 +144,9 @@ export async function startPlugin(options: PluginTestOptions): Promise<PluginTes
   }
 }
 
+/** Where the daemon would listen. */
+const ADDRESS = 'http://127.0.0.1:4545'
+
 class Test implements PluginTest {
   readonly home: string
   readonly model = new FakeModel()
@@ -194,6 +197,8 @@ class Test implements PluginTest {
     if (status === undefined) throw new Error(`${folder} holds no plugin: there is no index.ts or index.js`)
     if (status.state !== 'loaded') throw new Error(`${status.name} is not loaded: ${status.error ?? status.state}`)
     this.name = status.name
+    await this.#app.announce(ADDRESS)
+    await this.#app.settled()
   }
 
   async request<T>(
@@ -214,7 +219,7 @@ class Test implements PluginTest {
   }
 
   fetch(path: string, init?: RequestInit): Promise<Response> {
-    return this.#running.fetch(new Request(new URL(path, 'http://127.0.0.1:4545'), init))
+    return this.#running.fetch(new Request(new URL(path, ADDRESS), init))
   }
 
   async spawn(name: string, toml = '[capabilities]\ntools = ["*"]'): Promise<string> {
@@ -277,6 +282,7 @@ class Test implements PluginTest {
   }
   async reload(): Promise<void> {
     await this.#running.host.reload(this.name)
+    await this.#running.settled()
   }
   async unload(): Promise<void> {
     await this.#running.host.unload(this.name)

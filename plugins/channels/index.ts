@@ -73,7 +73,9 @@ export default definePlugin({
     const counters = createCounters(ctx.metrics)
     const registry = new AdapterRegistry(async (name) => {
       try {
-        await (await host.requested())?.connections.sync()
+        const connections = (await host.requested())?.connections
+        await connections?.sync()
+        if (connections) ctx.services.daemon.trackWork(connections.attempted())
       } catch (error) {
         log.error(`the connections of ${name} could not be changed`, error)
       }

@@ -62,11 +62,12 @@ function connectWhenListening({ hooks, jobs, log, services, run }: HostContext, 
     await used.connections.begin()
   }
   const start = (): void => {
-    run(begin).catch((error: unknown) =>
+    const begun = run(begin).catch((error: unknown) =>
       log.error('the channels could not be connected; another attempt follows', error),
     )
+    services.daemon.trackWork(begun.then(() => host.loaded?.connections.attempted()))
   }
-  const isListening = (): boolean => services.daemon.ownPort.host() !== undefined
+  const isListening = (): boolean => services.daemon.isListening
   // A reloaded plugin is not told again that the daemon listens.
   if (isListening()) start()
   else hooks.on(DaemonListening, start)

@@ -67,7 +67,7 @@ export default definePlugin({
     own('first run', () => clearTimeout(timer))
     hooks.on(DaemonListening, scheduleFirstRun)
     // On a reload the port is open already.
-    if (daemon.ownPort.host() !== undefined) scheduleFirstRun()
+    if (daemon.isListening) scheduleFirstRun()
     return {}
   },
 })

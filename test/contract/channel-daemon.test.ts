@@ -59,9 +59,8 @@ async function waitForStatus(name: string, matches: (status: Status) => boolean)
   throw new Error(`the status of ${name} did not change`)
 }
 
-/** Settles when every channel is connected. A daemon without a port begins with a reload. */
+/** Settles when every channel is connected. */
 async function connect(): Promise<void> {
-  await test.request('POST', '/api/channels/reload')
   for (const name of names) {
     await platformOf(name).waitForListener?.()
     await waitForStatus(name, ({ state }) => state === 'connected')

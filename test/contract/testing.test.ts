@@ -64,6 +64,33 @@ describe('svc/testing', () => {
     expect(existsSync(test.home)).toBe(false)
   })
 
+  it('announces that it listens, and waits until its channels are connected', async () => {
+    await using folder = await temporaryFolder()
+    const adapter = `{
+      config: v.object({}),
+      capabilities: { dialect: 'plain', maxLength: 100, lengthUnit: 'characters', idempotentSend: true, rate: {} },
+      async open(link) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        return { ...waitForEnd(link), send: async () => ({}) }
+      },
+      probe: async () => ({ account: 'lake' }),
+    }`
+    const text = `import * as v from 'valibot'
+import { defineAdapter, defineChannel, waitForEnd } from 'svc/channels'
+export default defineChannel('1.0.0', {
+  name: 'lake', title: 'Lake', category: 'messaging', description: 'Lake',
+  load: async () => ({ default: defineAdapter(${adapter}) }),
+})`
+    await using test = await startPlugin({
+      plugin: await writePlugin(join(folder.path, 'channel-lake'), text),
+      config: { channels: { lake: { agent_name: 'helper' } } },
+    })
+    const state = async () => (await test.request('GET', '/api/channels/lake')).body
+    expect(await state()).toMatchObject({ status: { state: 'connected' } })
+    await test.reload()
+    expect(await state()).toMatchObject({ status: { state: 'connected' } })
+  })
+
   it('says why a plugin cannot be loaded, and leaves nothing behind', async () => {
     await using folder = await temporaryFolder()
     const text = pluginText('wrong', { setup: `throw new Error('planned')` })

@@ -89,6 +89,10 @@ export class AccountConnections implements Connections {
   sync(): Promise<readonly string[]> {
     return this.#queue.run(() => this.#sync())
   }
+  /** Settles when each account has connected once, has failed to, or was stopped. */
+  async attempted(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ supervisor }) => supervisor.attempted))
+  }
   /** Connects every account anew. Returns the names of their channels. */
   restart(): Promise<readonly string[]> {
     return this.#queue.run(async () => {

@@ -63,6 +63,7 @@ export class AccountSupervisor {
   /** Messages on their way to the platform. */
   readonly #sends = new Set<Promise<unknown>>()
   #loop: Promise<void> | undefined
+  readonly #attempted = Promise.withResolvers<void>()
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps
@@ -76,6 +77,11 @@ export class AccountSupervisor {
   }
   get open(): OpenConnection | undefined {
     return this.#open
+  }
+
+  /** Settles when the first attempt to connect has succeeded or failed. */
+  get attempted(): Promise<void> {
+    return this.#attempted.promise
   }
 
   /** What the adapter warns of, without secrets. */
@@ -94,6 +100,7 @@ export class AccountSupervisor {
     this.#loop ??= this.#run().catch((error: unknown) => {
       this.#deps.log.error(`channel ${this.#name}: its supervisor failed`, error)
       this.#update({ state: 'error', lastError: 'the supervisor of this connection failed; see the log' })
+      this.#attempted.resolve()
     })
   }
   /** Settles when nothing of the account runs, or its adapter did not end in time. */
@@ -114,6 +121,7 @@ export class AccountSupervisor {
     while (!signal.aborted) {
       const openedAt = this.#clock.now()
       const ending = await this.#attempt()
+      this.#attempted.resolve()
       if (ending === 'standby') {
         await this.#pause((settings.lease_secs * 1000) / BEATS, 'standby')
         continue
@@ -237,6 +245,7 @@ export class AccountSupervisor {
     }
     this.#deps.called()
     this.#deps.changed('connected', '')
+    this.#attempted.resolve()
   }
 
   /** Waits for `open` until it takes too long. A connection that opens later is ended at once. */

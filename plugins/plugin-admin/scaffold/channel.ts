@@ -17,17 +17,63 @@ export default defineChannel('0.1.0', {
 })
 `,
     'adapter.ts': adapterFile(channel),
-    'index.test.ts': `import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import channel from './index.ts'
-
-test('is a channel with an adapter', async () => {
-  assert.equal(channel.name, 'channel-${name}')
-  const { default: adapter } = await import('./adapter.ts')
-  assert.ok(adapter.capabilities.maxLength > 0)
-})
-`,
+    'index.test.ts': testFile(channel),
   }
+}
+
+function testFile(channel: string): string {
+  return `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readJson } from 'svc/sdk'
+import { startPlugin } from 'svc/testing'
+
+const token = 'the-token-of-the-test'
+
+interface Sent {
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly chat: string
+  readonly text: string
+}
+
+/** A daemon with an account and an agent. \`sent\` is the first message that the platform was sent. */
+async function start() {
+  const sent = Promise.withResolvers<Sent>()
+  const daemon = await startPlugin({
+    plugin: new URL('./', import.meta.url),
+    config: { channels: { ${channel}: { token, agent_name: 'helper', allowed_users: ['ada'] } } },
+    fetch: async (url, { headers, body }) => {
+      const { chat, text } = readJson(String(body)) as Pick<Sent, 'chat' | 'text'>
+      sent.resolve({ path: url.pathname, authorization: headers?.['authorization'], chat, text })
+      return Response.json({ id: 'sent-1' })
+    },
+  })
+  await daemon.spawn('helper')
+  const receive = (authorization: string) =>
+    daemon.fetch('/api/channels/${channel}/webhook', {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({ id: 'm1', chat: 'c1', user: 'ada', name: 'Ada', text: 'Hello' }),
+    })
+  return { daemon, receive, sent: sent.promise }
+}
+
+test('gives a message of the platform to the agent, and sends its answer', async () => {
+  const { daemon, receive, sent } = await start()
+  await using _ = daemon
+  daemon.model.answer('Hello, Ada!')
+  assert.equal((await receive(\`Bearer \${token}\`)).status, 200)
+  const expected = { path: '/messages', authorization: \`Bearer \${token}\`, chat: 'c1', text: 'Hello, Ada!' }
+  assert.deepEqual(await sent, expected)
+})
+
+test('refuses a message with a wrong token', async () => {
+  const { daemon, receive } = await start()
+  await using _ = daemon
+  assert.equal((await receive('Bearer wrong')).status, 401)
+  assert.deepEqual(daemon.model.requests, [])
+})
+`
 }
 
 /** Credentials and the shapes of the platform, then the adapter. */

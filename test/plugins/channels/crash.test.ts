@@ -24,15 +24,8 @@ beforeAll(async () => {
     },
   })
   helper = await test.spawn('helper')
-  await test.request('POST', '/api/channels/reload')
-  await platform.connected()
 })
 afterAll(() => test[Symbol.asyncDispose]())
-
-const restart = async (): Promise<void> => {
-  await test.restart()
-  await test.request('POST', '/api/channels/reload')
-}
 
 it('an answer whose receipt was lost is sent again, and its receipt says so', async () => {
   test.model.answer('Hello.')
@@ -43,7 +36,7 @@ it('an answer whose receipt was lost is sent again, and its receipt says so', as
   })
   await platform.write('hi')
   await shown.promise
-  await restart()
+  await test.restart()
   expect(await platform.texts(2, 'chat-1')).toEqual(['Hello.', 'Hello.'])
   expect(new Set(platform.attempts.map(({ id }) => id)).size).toBe(1)
   await vi.waitFor(async () => {
@@ -81,9 +74,7 @@ it('an answer that was being shown when the daemon stopped is completed in the s
   await platform.write('tell me', { chat })
   await written.promise
   const before = platform.edits.items.length
-  await restart()
-  // The first message of a daemon without a port begins the work on earlier ones.
-  await platform.write('/help', { chat: { id: 'chat-4', kind: 'direct' } })
+  await test.restart()
   const edits = await platform.edits.wait(before + 1)
   const shown = platform.shown.filter((each) => each.chat === chat.id)
   expect(shown.map(({ text }) => text)).toEqual([beginning])
@@ -104,7 +95,6 @@ it('an answer whose provider is unloaded before the daemon has stopped is given 
   await platform.write('are you there', { chat })
   await asked.promise
   test.model.answer('Still here.')
-  await restart()
-  await platform.write('/help', { chat: { id: 'chat-6', kind: 'direct' } })
+  await test.restart()
   expect(await platform.texts(1, chat.id)).toEqual(['Still here.'])
 })

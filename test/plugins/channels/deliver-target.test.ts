@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
@@ -28,8 +28,7 @@ beforeAll(async () => {
     },
   })
   await test.spawn('helper')
-  await test.request('POST', '/api/channels/reload')
-  await vi.waitFor(() => expect(platform.links.size).toBe(5))
+  expect(platform.links.size).toBe(5)
 })
 afterAll(() => test[Symbol.asyncDispose]())
 

@@ -39,8 +39,6 @@ beforeAll(async () => {
     },
   })
   await test.spawn('helper')
-  await test.request('POST', '/api/channels/reload')
-  await platform.connected()
 })
 afterAll(() => test[Symbol.asyncDispose]())
 

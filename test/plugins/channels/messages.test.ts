@@ -44,8 +44,6 @@ beforeAll(async () => {
     },
   })
   helper = await test.spawn('helper', '[capabilities]\ntools = ["*"]\nnetwork = ["files.example"]')
-  await test.request('POST', '/api/channels/reload')
-  await platform.connected()
 })
 afterAll(() => test[Symbol.asyncDispose]())
 

@@ -19,8 +19,6 @@ it('a message whose channel was removed is answered as soon as the channel is ba
     },
   })
   await test.spawn('helper')
-  await test.request('POST', '/api/channels/reload')
-  await platform.connected()
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   vi.spyOn(test.model, 'complete').mockImplementationOnce(async function* () {

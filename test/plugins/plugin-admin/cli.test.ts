@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -98,6 +98,16 @@ it.each([
   const { code, stdout } = await svc('doctor', join(work, name))
   expect([code, stdout]).toEqual([0, expect.stringContaining(permission)])
   expect(stdout).toMatch(/isolation +ok +it can run in a process of its own/)
+})
+
+it('makes a channel whose test finds that it does not send what the agent answers', async () => {
+  await svc('new', 'river', '--kind', 'channel', '--path', work)
+  const folder = join(work, 'channel-river')
+  expect(await svc('test', folder)).toMatchObject({ code: 0 })
+  const adapter = join(folder, 'adapter.ts')
+  const code = await readFile(adapter, 'utf8')
+  await writeFile(adapter, code.replace('chat: to.chatId, text', "chat: to.chatId, text: ''"))
+  expect(await svc('test', folder)).toMatchObject({ code: 1 })
 })
 
 it('does not install for somebody who has neither a key nor a proof', async () => {

@@ -26,8 +26,6 @@ beforeAll(async () => {
   })
   helper = await test.spawn('helper')
   await test.spawn('mute', 'channels = ["telegram"]')
-  await test.request('POST', '/api/channels/reload')
-  await platform.connected()
 })
 afterAll(() => test[Symbol.asyncDispose]())
 
@@ -85,7 +83,6 @@ describe('deliver', () => {
     test.model.answer('After the restart.')
     await test.restart()
     await cut
-    await test.request('POST', '/api/channels/reload')
     expect(await platform.texts(1, 'ops-cut')).toEqual(['After the restart.'])
   })
 })
