@@ -11,6 +11,8 @@ export interface Actor {
   readonly name?: string
   /** Where the request came from. */
   readonly address?: string
+  /** Id of the work in which it acts and which led to all that it does. */
+  readonly origin?: string
 }
 
 interface Acting {
@@ -43,11 +45,12 @@ const LABELS: Readonly<Record<string, string>> = {
 }
 
 /** One line: `sign-in "Ann" (0f6a…) at 192.0.2.1`. */
-export function describeActor({ kind, label, id, name, address }: Actor): string {
+export function describeActor({ kind, label, id, name, address, origin }: Actor): string {
   const details = [
     name === undefined ? '' : ` "${name}"`,
     id === undefined ? '' : ` (${id})`,
     address === undefined ? '' : ` at ${address}`,
+    origin === undefined ? '' : ` in ${origin}`,
   ]
   return `${label ?? LABELS[kind] ?? kind}${details.join('')}`
 }

@@ -1,6 +1,6 @@
 import { defineService } from 'svc/sdk'
 import type { Actor } from 'svc/internal'
-import type { Statement } from 'svc/sdk'
+import type { Dispose, Statement } from 'svc/sdk'
 
 /** What happened, in snake_case past tense (Interface 2.11). */
 export type AuditEvent =
@@ -75,6 +75,8 @@ export interface AuditEntry {
   readonly event: string
   readonly agentId: string
   readonly details: string
+  /** Who did it, in words; empty when nobody asked for it. It ends in ` in <id>` for work of a turn. */
+  readonly actor: string
 }
 export interface Audit {
   /** A statement for the batch of the change it describes, so that both are on disk or neither is. */
@@ -95,5 +97,7 @@ export interface AuditFeed {
   following(after: number, limit: number): Promise<readonly AuditEntry[]>
   /** The number of the newest entry; 0 when there is none. */
   newest(): Promise<number>
+  /** Calls back after entries of this process are on disk, until it is disposed. Another process may add some too. */
+  onAppended(listener: () => void): Dispose
 }
 export const AuditFeed = defineService<AuditFeed>()('audit-feed')

@@ -38,6 +38,10 @@ export class AuditTrail implements Audit, AuditFeed {
   #verifying: Promise<Verdict> | undefined
   #uncovered = 0
   #closed = false
+  readonly #listeners = new Set<() => void>()
+  readonly #announce = (): void => {
+    for (const listener of this.#listeners) listener()
+  }
 
   constructor(db: PluginDatabase, anchor: AnchorFile, signer: Signer, log: AuditLog) {
     this.store = new AuditStore(db)
@@ -58,13 +62,14 @@ export class AuditTrail implements Audit, AuditFeed {
     const actor = record.actor ?? currentActor()
     const changed = record.change ? describeChange(record.change) : ''
     noteRecorded()
-    return this.store.append({
+    const statement = this.store.append({
       timestamp: new Date().toISOString(),
       event_type: record.event,
       agent_id: agentOf(record),
       details: clean(changed === '' ? record.details : `${record.details}: ${changed}`),
       actor: actor === undefined ? '' : clean(describeActor(actor), ACTOR_BYTES),
     })
+    return { ...statement, written: this.#announce }
   }
 
   async write(record: AuditRecord): Promise<void> {
@@ -86,6 +91,10 @@ export class AuditTrail implements Audit, AuditFeed {
   }
   async newest(): Promise<number> {
     return (await this.store.tip())?.id ?? 0
+  }
+  onAppended(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /**
@@ -213,6 +222,7 @@ const toEntry = (link: Link): AuditEntry => ({
   event: link.event_type,
   agentId: link.agent_id,
   details: link.details,
+  actor: link.actor ?? '',
 })
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

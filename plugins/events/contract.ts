@@ -1,4 +1,4 @@
-import { notify } from 'svc/sdk'
+import { defineService, notify } from 'svc/sdk'
 
 export interface PublishedEvent {
   readonly id: string
@@ -14,5 +14,12 @@ export interface PublishedEvent {
    */
   readonly labels: readonly string[]
 }
-/** An agent published an event. It is in the audit trail already. */
+/** An agent published an event. It and its entry in the audit trail are on disk. */
 export const EventPublished = notify<PublishedEvent>('events:published')
+
+/** What was published, for readers that learn of it later, such as those that follow the audit trail. */
+export interface PublishedEvents {
+  /** `undefined` when it is older than `plugins.events.retention_hours`. */
+  find(id: string): Promise<PublishedEvent | undefined>
+}
+export const PublishedEvents = defineService<PublishedEvents>()('published-events')

@@ -5,9 +5,11 @@ import type { AnyTool, Hooks } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { EventsConfig } from './config.ts'
 import { EventPublished } from './contract.ts'
+import type { EventStore } from './store.ts'
 
 export interface EventToolDeps {
-  readonly audit: Audit
+  readonly store: EventStore
+  readonly audit: Pick<Audit, 'entry'>
   readonly hooks: Hooks
   readonly config: EventsConfig
   readonly now: () => string
@@ -20,7 +22,7 @@ const EventType = v.pipe(
   v.description('What happened, such as report.ready'),
 )
 
-export function eventTools({ audit, hooks, config, now }: EventToolDeps): readonly AnyTool[] {
+export function eventTools({ store, audit, hooks, config, now }: EventToolDeps): readonly AnyTool[] {
   return [
     defineTool({
       // A published event reaches every listener, in this daemon and beyond it.
@@ -37,11 +39,8 @@ export function eventTools({ audit, hooks, config, now }: EventToolDeps): readon
             `payload: ${bytes} bytes of JSON are more than ${config.payload_bytes} (plugins.events.payload_bytes)`,
           )
         const event = { id: randomUUID(), eventType, payload: payload ?? null, agentId, at: now(), labels }
-        await audit.write({
-          event: 'event_published',
-          agentId,
-          details: `event ${event.id} "${eventType}" published, ${bytes} bytes`,
-        })
+        const details = `event ${event.id} "${eventType}" published, ${bytes} bytes`
+        await store.commit(store.insert(event), audit.entry({ event: 'event_published', agentId, details }))
         await hooks.emit(EventPublished, event)
         return JSON.stringify({ event_id: event.id })
       },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { runAs } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -70,7 +71,8 @@ export class Lane {
       this.#isPassRequested = true
       return
     }
-    this.#deps.background(() => this.#search())
+    // Whoever woke it did not ask for the jobs of others.
+    this.#deps.background(() => runAs(undefined, () => this.#search()))
   }
 
   /** Aborts the job if it runs here. */

@@ -91,6 +91,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.queue.lease_secs': when,
   'plugins.queue.poll_interval_ms': pause,
   'plugins.queue.retention_hours': kept,
+  'plugins.events.retention_hours': kept,
   'plugins.tasks.claim_ttl_secs': when,
   'plugins.tasks.retention_days': kept,
   'plugins.tasks.sweep_interval_secs': pause,

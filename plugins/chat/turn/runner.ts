@@ -62,7 +62,8 @@ export class TurnRunner {
    */
   run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     // The agent is the actor of its turn, whoever sent the message.
-    return runAs({ kind: 'agent', id: live.agentId }, () => this.#run(live, next))
+    const origin = live.sender?.origin ?? live.id
+    return runAs({ kind: 'agent', id: live.agentId, origin }, () => this.#run(live, next))
   }
   async #run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const start = performance.now()

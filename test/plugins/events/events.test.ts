@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../../support/json.ts'
 import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
 import { auditDetails, callTool, callToolJson, turnPlugins, useTool } from '../plugin-test.ts'
 
@@ -54,6 +55,16 @@ it('a message of a user that becomes an event is labelled as one', async () => {
     payload: null,
     labels: ['UserInput'],
   })
+})
+
+it('the trail says in which turn an event was published, so that what it causes can be followed', async () => {
+  await useTool(test, agent, 'event_publish', { event_type: 'followed' })
+  const { body } = await test.request<Json>('GET', '/api/audit/recent?limit=50')
+  const turn = /^turn (\S+) by/.exec(
+    body.entries.findLast((entry: Json) => entry.event_type === 'agent_message').details,
+  )
+  const published = body.entries.findLast((entry: Json) => entry.event_type === 'event_published')
+  expect(published.actor).toBe(`agent (${agent}) in ${turn?.[1]}`)
 })
 
 it.each([

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import { readOwnJson } from 'svc/internal'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { PublishedEvent } from './contract.ts'
+
+const json = v.pipe(
+  v.string(),
+  v.transform((text): unknown => readOwnJson(text)),
+)
+const Row = v.pipe(
+  v.object({
+    id: v.string(),
+    event_type: v.string(),
+    payload: json,
+    agent_id: v.string(),
+    labels: v.pipe(json, v.array(v.string())),
+    at: v.string(),
+  }),
+  v.transform(({ id, event_type: eventType, payload, agent_id: agentId, labels, at }): PublishedEvent => {
+    return { id, eventType, payload, agentId, labels, at }
+  }),
+)
+
+export class EventStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async find(id: string): Promise<PublishedEvent | undefined> {
+    return v.parse(v.optional(Row), await this.#db.one`SELECT * FROM events_event WHERE id = ${id}`)
+  }
+  insert({ id, eventType, payload, agentId, labels, at }: PublishedEvent): Statement {
+    return this.#db.sql`INSERT INTO events_event (id, event_type, payload, agent_id, labels, at)
+      VALUES (${id}, ${eventType}, ${JSON.stringify(payload)}, ${agentId}, ${JSON.stringify(labels)}, ${at})`
+  }
+  deleteOf(agentId: string): Statement {
+    return this.#db.sql`DELETE FROM events_event WHERE agent_id = ${agentId}`
+  }
+  deleteBefore(at: string): Statement {
+    return this.#db.sql`DELETE FROM events_event WHERE at < ${at}`
+  }
+  async commit(...statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
