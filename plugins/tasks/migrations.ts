@@ -23,4 +23,10 @@ export const migrations: readonly Migration[] = [
     )`,
   },
   { id: '002-task-status', sql: 'CREATE INDEX tasks_task_status ON tasks_task (status, created_at, id)' },
+  // JSON: where its texts may come from.
+  { id: '003-task-labels', sql: "ALTER TABLE tasks_task ADD COLUMN labels TEXT NOT NULL DEFAULT '[]'" },
+  // Rises with each change, so that of two changes at the same time one fails.
+  { id: '004-task-revision', sql: 'ALTER TABLE tasks_task ADD COLUMN revision INTEGER NOT NULL DEFAULT 0' },
+  { id: '005-task-creator', sql: 'CREATE INDEX tasks_task_creator ON tasks_task (created_by, status)' },
+  { id: '006-task-worker', sql: 'CREATE INDEX tasks_task_worker ON tasks_task (claimed_by, status)' },
 ]

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { ListQuery, Retried, TaskCounts, TaskList, TaskParams } from './schema.ts'
+import { ListQuery, Retried, TaskCounts, TaskList, TaskParams, toView } from './schema.ts'
 import type { LazyTasks } from './service.ts'
 
 const MAX_LIMIT = 1000
@@ -21,15 +21,9 @@ function statusRoute(tasks: LazyTasks): AnyRoute {
     cost: 5,
     returns: TaskCounts,
     async handle() {
-      const { pending, inProgress, completed, failed } = await (await tasks()).counts()
-      return {
-        total: pending + inProgress + completed + failed,
-        pending,
-        running: inProgress,
-        in_progress: inProgress,
-        completed,
-        failed,
-      }
+      const counts = await (await tasks()).counts()
+      const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+      return { total, running: counts.in_progress, ...counts }
     },
   })
 }
@@ -47,8 +41,8 @@ function listRoute(tasks: LazyTasks): AnyRoute {
     async handle({ query }) {
       const found = await (
         await tasks()
-      ).list(query.status, Math.min(Number(query.limit ?? 100), MAX_LIMIT), Number(query.offset ?? 0))
-      return { tasks: [...found.tasks], total: found.total }
+      ).list({ status: query.status }, Math.min(Number(query.limit ?? 100), MAX_LIMIT), Number(query.offset ?? 0))
+      return { tasks: found.tasks.map(toView), total: found.total }
     },
   })
 }

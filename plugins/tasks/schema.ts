@@ -1,37 +1,16 @@
 import * as v from 'valibot'
-import { fields, fileOnly } from 'svc/sdk'
-
-export const Statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
-export type Status = (typeof Statuses)[number]
-
-export const Limits = fileOnly(
-  'bounds what agents put on each other',
-  v.object({
-    claim_ttl_secs: fields.integer(
-      'Seconds an agent may work on a task before another one may claim it.',
-      600,
-      1,
-      604_800,
-    ),
-    max_attempts: fields.integer('Claims of a task that was never finished after which it has failed.', 3, 1, 100),
-    retention_days: fields.integer('Days for which finished tasks are kept; 0 keeps them.', 7, 0, 3650),
-    max_open: fields.integer('Tasks that may wait or be worked on at the same time.', 10_000, 1, 1_000_000),
-    sweep_interval_secs: fields.integer(
-      'Seconds between two searches for claims and tasks that are too old.',
-      30,
-      1,
-      3600,
-    ),
-  }),
-)
-export type Limits = v.InferOutput<typeof Limits>
+import { readJson } from 'svc/sdk'
+import { STATUSES } from './statuses.ts'
+import type { Status } from './statuses.ts'
 
 const nullable = v.nullable(v.string())
-export const TaskRow = v.object({
+/** A row of the table. */
+export const StoredTask = v.object({
   id: v.string(),
   title: v.string(),
   description: v.string(),
-  status: v.picklist(Statuses),
+  labels: v.string(),
+  status: v.picklist(STATUSES),
   assigned_to: nullable,
   created_by: v.string(),
   claimed_by: nullable,
@@ -41,14 +20,25 @@ export const TaskRow = v.object({
   created_at: v.string(),
   completed_at: nullable,
   result: nullable,
+  revision: v.number(),
 })
-export type TaskRow = v.InferOutput<typeof TaskRow>
+export type StoredTask = v.InferOutput<typeof StoredTask>
+
+/** A task as the API shows it. */
+export const TaskView = v.object({
+  ...v.omit(StoredTask, ['labels']).entries,
+  labels: v.pipe(v.array(v.string()), v.description('Where its texts may come from, such as UntrustedAgent.')),
+})
+export type TaskView = v.InferOutput<typeof TaskView>
+export const labelsOf = ({ labels }: Pick<StoredTask, 'labels'>): string[] =>
+  v.parse(v.array(v.string()), readJson(labels))
+export const toView = (task: StoredTask): TaskView => ({ ...task, labels: labelsOf(task) })
 
 export const TaskParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid task ID'), v.toLowerCase()) })
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 /** `running` is what the counts call those in progress too. */
 const StatusFilter = v.pipe(
-  v.picklist([...Statuses, 'running']),
+  v.picklist([...STATUSES, 'running']),
   v.transform((status): Status => (status === 'running' ? 'in_progress' : status)),
 )
 export const ListQuery = v.object({
@@ -56,7 +46,7 @@ export const ListQuery = v.object({
   limit: v.optional(page),
   offset: v.optional(page),
 })
-export const TaskList = v.object({ tasks: v.array(TaskRow), total: v.number() })
+export const TaskList = v.object({ tasks: v.array(TaskView), total: v.number() })
 export const TaskCounts = v.object({
   total: v.number(),
   pending: v.number(),
@@ -64,5 +54,6 @@ export const TaskCounts = v.object({
   in_progress: v.number(),
   completed: v.number(),
   failed: v.number(),
+  cancelled: v.number(),
 })
 export const Retried = v.object({ status: v.literal('retried'), id: v.string() })

@@ -1,9 +1,39 @@
 import * as v from 'valibot'
-import type { Changes, PluginDatabase, Statement } from 'svc/sdk'
-import { TaskRow } from './schema.ts'
-import type { Status } from './schema.ts'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { StoredTask } from './schema.ts'
+import type { Status } from './statuses.ts'
 
-const Count = v.object({ status: v.string(), count: v.union([v.number(), v.pipe(v.string(), v.transform(Number))]) })
+const number = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
+const Count = v.object({ status: v.string(), count: number })
+const Total = v.object({ count: number })
+
+/** What a change of a task may set. */
+export type TaskChange = Partial<
+  Pick<
+    StoredTask,
+    | 'title'
+    | 'description'
+    | 'labels'
+    | 'status'
+    | 'assigned_to'
+    | 'claimed_by'
+    | 'claimed_at'
+    | 'lease_until'
+    | 'attempts'
+    | 'completed_at'
+    | 'result'
+  >
+>
+export interface TaskFilter {
+  readonly status?: Status | undefined
+  readonly assignedTo?: string | undefined
+  readonly createdBy?: string | undefined
+  readonly claimedBy?: string | undefined
+}
+type InsertedTask = Pick<
+  StoredTask,
+  'id' | 'title' | 'description' | 'labels' | 'assigned_to' | 'created_by' | 'created_at'
+>
 
 export class TaskStore {
   readonly #db: PluginDatabase
@@ -11,18 +41,34 @@ export class TaskStore {
     this.#db = db
   }
 
-  async find(id: string): Promise<TaskRow | undefined> {
-    return v.parse(v.optional(TaskRow), await this.#db.one`SELECT * FROM tasks_task WHERE id = ${id}`)
+  async find(id: string): Promise<StoredTask | undefined> {
+    return v.parse(v.optional(StoredTask), await this.#db.one`SELECT * FROM tasks_task WHERE id = ${id}`)
   }
   /** Newest first. */
-  async list(status: Status | undefined, limit: number, offset: number): Promise<TaskRow[]> {
-    return v.parse(
-      v.array(TaskRow),
+  async list(filter: TaskFilter, limit: number, offset: number): Promise<StoredTask[]> {
+    const { status, assignedTo = null, createdBy = null, claimedBy = null } = filter
+    const rows =
       status === undefined
-        ? await this.#db.all`SELECT * FROM tasks_task ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
-        : await this.#db.all`SELECT * FROM tasks_task WHERE status = ${status} ORDER BY created_at DESC, id
-              LIMIT ${limit} OFFSET ${offset}`,
-    )
+        ? await this.#db.all`SELECT * FROM tasks_task
+            WHERE created_by = COALESCE(${createdBy}, created_by)
+              AND COALESCE(assigned_to, '') = COALESCE(${assignedTo}, assigned_to, '')
+              AND COALESCE(claimed_by, '') = COALESCE(${claimedBy}, claimed_by, '')
+            ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
+        : await this.#db.all`SELECT * FROM tasks_task
+            WHERE status = ${status} AND created_by = COALESCE(${createdBy}, created_by)
+              AND COALESCE(assigned_to, '') = COALESCE(${assignedTo}, assigned_to, '')
+              AND COALESCE(claimed_by, '') = COALESCE(${claimedBy}, claimed_by, '')
+            ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
+    return v.parse(v.array(StoredTask), rows)
+  }
+  /** How many a list has in all its pages. */
+  async count(filter: TaskFilter): Promise<number> {
+    const { status = null, assignedTo = null, createdBy = null, claimedBy = null } = filter
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM tasks_task
+      WHERE status = COALESCE(${status}, status) AND created_by = COALESCE(${createdBy}, created_by)
+        AND COALESCE(assigned_to, '') = COALESCE(${assignedTo}, assigned_to, '')
+        AND COALESCE(claimed_by, '') = COALESCE(${claimedBy}, claimed_by, '')`
+    return v.parse(Total, row).count
   }
   async counts(): Promise<ReadonlyMap<string, number>> {
     const rows = v.parse(
@@ -31,76 +77,78 @@ export class TaskStore {
     )
     return new Map(rows.map(({ status, count }) => [status, count]))
   }
+  async openOf(createdBy: string): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM tasks_task
+      WHERE created_by = ${createdBy} AND status IN ('pending', 'in_progress')`
+    return v.parse(Total, row).count
+  }
+  async claimedOf(agentId: string): Promise<number> {
+    const row = await this.#db.one`SELECT COUNT(*) AS count FROM tasks_task
+      WHERE claimed_by = ${agentId} AND status = 'in_progress'`
+    return v.parse(Total, row).count
+  }
 
-  /** Over the limit the title becomes NULL, which the column refuses, so that the batch fails as a whole. */
-  insert(
-    task: Pick<TaskRow, 'id' | 'title' | 'description' | 'assigned_to' | 'created_by' | 'created_at'>,
-    maxOpen: number,
-  ): Statement {
-    return this.#db
-      .sql`INSERT INTO tasks_task (id, title, description, status, assigned_to, created_by, attempts, created_at)
-      VALUES (${task.id}, CASE WHEN (SELECT COUNT(*) FROM tasks_task
-      WHERE status IN ('pending', 'in_progress')) < ${maxOpen} THEN ${task.title} END,
-        ${task.description}, 'pending', ${task.assigned_to}, ${task.created_by}, 0, ${task.created_at})`
+  /** Over a limit the title becomes NULL, which the column refuses, so that the batch fails as a whole. */
+  insert(task: InsertedTask, max: { readonly open: number; readonly ofCreator: number }): Statement {
+    return this.#db.sql`INSERT INTO tasks_task
+        (id, title, description, labels, status, assigned_to, created_by, attempts, created_at)
+      VALUES (${task.id}, CASE
+          WHEN (SELECT COUNT(*) FROM tasks_task WHERE status IN ('pending', 'in_progress')) < ${max.open}
+            AND (SELECT COUNT(*) FROM tasks_task
+              WHERE created_by = ${task.created_by} AND status IN ('pending', 'in_progress')) < ${max.ofCreator}
+          THEN ${task.title} END,
+        ${task.description}, ${task.labels}, 'pending', ${task.assigned_to}, ${task.created_by}, 0, ${task.created_at})`
   }
-  /**
-   * Claims the oldest open task for this agent or for anyone; returns whether there was one. The condition is repeated:
-   * another process may have claimed the row in between.
-   */
-  async claim(agentId: string, claimId: string, now: string, leaseUntil: string): Promise<TaskRow | undefined> {
-    const { changes } = await this.#db
-      .run`UPDATE tasks_task SET status = 'in_progress', claimed_by = ${agentId}, claim_id = ${claimId},
-        claimed_at = ${now},
-      lease_until = ${leaseUntil}, attempts = attempts + 1
-      WHERE status = 'pending' AND id = (SELECT id FROM tasks_task WHERE status = 'pending' AND (assigned_to IS NULL
-      OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1)`
-    if (changes === 0) return undefined
-    return v.parse(v.optional(TaskRow), await this.#db.one`SELECT * FROM tasks_task WHERE claim_id = ${claimId}`)
+  /** Makes its batch fail when the task was changed or removed since it was read: the title would be NULL. */
+  unchanged({ id, revision }: StoredTask): Statement {
+    return this.#db.sql`INSERT INTO tasks_task
+        (id, title, description, labels, status, created_by, attempts, created_at)
+      SELECT ${id}, CAST(NULL AS TEXT), '', '', '', '', 0, ''
+      WHERE NOT EXISTS (SELECT 1 FROM tasks_task WHERE id = ${id} AND revision = ${revision})`
   }
-  async complete(id: string, agentId: string, result: string, now: string): Promise<boolean> {
-    const { changes } = await this.#db
-      .run`UPDATE tasks_task SET status = 'completed', result = ${result}, completed_at = ${now}, lease_until = NULL
-      WHERE id = ${id} AND status = 'in_progress' AND claimed_by = ${agentId}`
-    return changes > 0
+  update(before: StoredTask, change: TaskChange): Statement {
+    const after = { ...before, ...change }
+    return this.#db.sql`UPDATE tasks_task SET
+        status = ${after.status}, revision = ${before.revision + 1},
+        title = ${after.title}, description = ${after.description}, labels = ${after.labels},
+        assigned_to = ${after.assigned_to}, claimed_by = ${after.claimed_by}, claimed_at = ${after.claimed_at},
+        lease_until = ${after.lease_until}, attempts = ${after.attempts}, completed_at = ${after.completed_at},
+        result = ${after.result}
+      WHERE id = ${before.id}`
   }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM tasks_task WHERE id = ${id}`
   }
-  /** Changes one that has failed. */
-  retry(id: string, assignee: string | null): Statement {
-    return this.#db
-      .sql`UPDATE tasks_task SET status = 'pending', assigned_to = ${assignee}, attempts = 0, claimed_by = NULL,
-        claim_id = NULL, claimed_at = NULL, completed_at = NULL, result = NULL
-      WHERE id = ${id} AND status = 'failed'`
-  }
 
-  /**
-   * Reopens tasks that were not finished in time; one that was reopened too often fails. Then deletes those that ended
-   * before `before`.
-   */
-  sweep(now: string, maxAttempts: number, before: string | undefined): Promise<readonly Changes[]> {
-    return this.#db.batch([
-      this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,
-          result = 'nobody finished it in time'
-        WHERE status = 'in_progress' AND lease_until <= ${now} AND attempts >= ${maxAttempts}`,
-      this.#db.sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL,
-          lease_until = NULL WHERE status = 'in_progress' AND lease_until <= ${now}`,
-      ...(before === undefined
-        ? []
-        : [this.#db.sql`DELETE FROM tasks_task WHERE status IN ('completed', 'failed') AND completed_at < ${before}`]),
-    ])
+  /** The oldest task that waits for this agent or for anyone. */
+  async nextFor(agentId: string): Promise<StoredTask | undefined> {
+    const row = await this.#db.one`SELECT * FROM tasks_task
+      WHERE status = 'pending' AND (assigned_to IS NULL OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1`
+    return v.parse(v.optional(StoredTask), row)
   }
-  /** An agent was removed: its claimed tasks are open again, and those assigned to it have failed. */
-  async release(agentId: string, now: string): Promise<void> {
-    await this.#db.batch([
-      this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,
-          result = 'the agent it was assigned to is gone'
-        WHERE assigned_to = ${agentId} AND status IN ('pending', 'in_progress')`,
-      this.#db.sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claim_id = NULL, claimed_at = NULL,
-          lease_until = NULL WHERE claimed_by = ${agentId} AND status = 'in_progress'`,
-    ])
+  /** Tasks whose claim has ended, those that were claimed first first. */
+  async expired(now: string, limit: number): Promise<readonly StoredTask[]> {
+    const rows = await this.#db.all`SELECT * FROM tasks_task
+      WHERE status = 'in_progress' AND lease_until <= ${now} ORDER BY lease_until, id LIMIT ${limit}`
+    return v.parse(v.array(StoredTask), rows)
   }
-  commit(...statements: readonly Statement[]): Promise<readonly Changes[]> {
+  deleteEnded(before: string): Statement {
+    return this.#db.sql`DELETE FROM tasks_task
+      WHERE status IN ('completed', 'failed', 'cancelled') AND completed_at < ${before}`
+  }
+  /** An agent is removed: those assigned to it have failed. */
+  failOf(agentId: string, now: string): Statement {
+    return this.#db.sql`UPDATE tasks_task SET status = 'failed', completed_at = ${now}, lease_until = NULL,
+        result = 'the agent it was assigned to is gone', revision = revision + 1
+      WHERE assigned_to = ${agentId} AND status IN ('pending', 'in_progress')`
+  }
+  /** What an agent works on is open again. */
+  releaseOf(agentId: string): Statement {
+    return this.#db.sql`UPDATE tasks_task SET status = 'pending', claimed_by = NULL, claimed_at = NULL,
+        lease_until = NULL, revision = revision + 1
+      WHERE claimed_by = ${agentId} AND status = 'in_progress'`
+  }
+  commit(...statements: readonly Statement[]): Promise<unknown> {
     return this.#db.batch(statements)
   }
 }

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import { Statuses } from './schema.ts'
+import { toView } from './schema.ts'
+import { STATUSES } from './statuses.ts'
 import type { LazyTasks } from './service.ts'
 
 /** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and all agents read it. */
@@ -22,7 +23,7 @@ function postTool(tasks: LazyTasks): AnyTool {
       'Put a task into the queue that all agents share, for one agent or for any. Answers JSON with its task_id.',
     input: v.object({
       title: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(512)),
-      description: v.pipe(v.string(), v.maxLength(65_536)),
+      description: v.string(),
       assigned_to: v.optional(
         v.pipe(
           v.string(),
@@ -31,17 +32,9 @@ function postTool(tasks: LazyTasks): AnyTool {
         ),
       ),
     }),
-    async run(input, { agentId }) {
-      return JSON.stringify({
-        task_id: await (
-          await tasks()
-        ).post({
-          title: input.title,
-          description: input.description,
-          assignedTo: input.assigned_to,
-          createdBy: agentId,
-        }),
-      })
+    async run({ title, description, assigned_to: assignedTo }, { agentId, labels }) {
+      const { id } = await (await tasks()).post({ title, description, assignedTo, agentId, labels })
+      return JSON.stringify({ task_id: id })
     },
   })
 }
@@ -77,7 +70,7 @@ function completeTool(tasks: LazyTasks): AnyTool {
     name: 'task_complete',
     risk: 'write',
     description: 'Finish a task that you claimed.',
-    input: v.object({ task_id: taskId, result: v.pipe(v.string(), v.maxLength(65_536)) }),
+    input: v.object({ task_id: taskId, result: v.string() }),
     async run(input, { agentId }) {
       await (await tasks()).complete(input.task_id, agentId, input.result)
       return 'Completed.'
@@ -92,9 +85,9 @@ function listTool(tasks: LazyTasks): AnyTool {
     risk: 'read',
     polls: true,
     description: 'The tasks of the queue, the newest first: at most 100. Answers JSON.',
-    input: v.object({ status: v.optional(v.picklist(Statuses)) }),
+    input: v.object({ status: v.optional(v.picklist(STATUSES)) }),
     async run(input) {
-      const found = await (await tasks()).list(input.status, 100, 0)
+      const found = await (await tasks()).list({ status: input.status }, 100, 0)
       return JSON.stringify({
         ...found,
         tasks: found.tasks.map(({ id, title, status, assigned_to, claimed_by, created_at }) => ({
@@ -119,7 +112,7 @@ function statusTool(tasks: LazyTasks): AnyTool {
     description: 'All about one task, with its result. Answers JSON.',
     input: v.object({ task_id: taskId }),
     async run(input) {
-      return JSON.stringify(await (await tasks()).require(input.task_id))
+      return JSON.stringify(toView(await (await tasks()).require(input.task_id)))
     },
   })
 }

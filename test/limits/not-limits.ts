@@ -313,6 +313,18 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'tries what failed again after a pause, as often as it may, and tells its plugin of the end',
   ],
   'plugins.queue.max_losses': ['test/plugins/queue/queue.test.ts', 'gives up a job that ends its daemon each time'],
+  'plugins.tasks.max_open_per_agent': [
+    'test/plugins/tasks/service.test.ts',
+    'are refused beyond their limits, also at the same time, and what is refused leaves nothing',
+  ],
+  'plugins.tasks.max_claimed_per_agent': [
+    'test/plugins/tasks/service.test.ts',
+    'are refused beyond their limits, also at the same time, and what is refused leaves nothing',
+  ],
+  'plugins.tasks.max_text_chars': [
+    'test/plugins/tasks/service.test.ts',
+    'are refused beyond their limits, also at the same time, and what is refused leaves nothing',
+  ],
   'plugins.tasks.max_attempts': [
     'test/plugins/tasks/tasks.test.ts',
     'ends with its time: another agent gets the task, and after some attempts it has failed',

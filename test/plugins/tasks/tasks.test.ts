@@ -16,7 +16,7 @@ beforeAll(async () => {
     database: 'file',
     config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } },
   })
-  one = await test.spawn('one')
+  one = await test.spawn('one', 'capabilities.tools = ["*"]\ncapabilities.agent_message = ["*"]')
   two = await test.spawn('two')
 })
 afterAll(async () => {
@@ -67,6 +67,7 @@ it('a task is posted, claimed and completed, through whole turns', async () => {
     in_progress: 0,
     completed: 1,
     failed: 0,
+    cancelled: 0,
   })
 })
 
@@ -180,7 +181,9 @@ describe('an operator', () => {
         .toSorted()
     expect(await five('POST', `/api/tasks/${id}/retry`)).toEqual([200, 404, 404, 404, 404])
     expect(await five('DELETE', `/api/tasks/${id}`)).toEqual([200, 404, 404, 404, 404])
-    expect((await auditDetails(test, 'config_change')).filter((line) => line.includes(id))).toHaveLength(2)
+    expect((await auditDetails(test, 'config_change')).filter((line) => line.includes(id))).toHaveLength(1)
+    const changes = (await auditDetails(test, 'task_changed')).filter((line) => line.includes(id))
+    expect(changes.filter((line) => line.includes('is to be tried again'))).toHaveLength(1)
   })
   it('finds the tasks that are running under both their names', async () => {
     const id = await post('busy')
