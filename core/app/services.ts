@@ -7,6 +7,7 @@ import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-sna
 import { HealthMonitor } from '../host/health.ts'
 import type { Host } from '../host/host.ts'
 import { Logs } from '../host/logs.ts'
+import { createPluginData, PluginDataService } from '../host/plugin-data-service.ts'
 import { sectionWarnings } from '../host/section.ts'
 import type { StopRequest } from '../host/stop-request.ts'
 import { LogFeed } from '../log/feed.ts'
@@ -31,6 +32,10 @@ export function provideServices(deps: ServiceDeps): Daemon {
   const daemon = createDaemon(deps)
   host.provide(Daemon, daemon)
   host.provide(AcceptedPermissions, home.accepted)
+  host.provide(
+    PluginDataService,
+    createPluginData(home.database, () => host.known().map(({ name }) => name)),
+  )
   host.provide(Logs, options.logs ?? new LogFeed())
   host.provide(
     DatabaseSnapshots,

@@ -58,6 +58,7 @@ const entries = {
       (name) => !reservedPluginNames.includes(name),
       ({ input }) => `"${input}" is a key of [plugins] and cannot be the name of a plugin`,
     ),
+    v.notValue('core', '"core" is what the daemon itself stores its data under: take another name'),
   ),
   version: v.pipe(v.string('must be a string'), v.minLength(1, 'must not be empty')),
   config: v.looseObject(

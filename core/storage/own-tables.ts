@@ -9,10 +9,8 @@ export class OwnTables {
   /** `tables`: every table there is. `plugins`: the names of all plugins that have or had tables. */
   constructor(plugin: string, tables: readonly string[], plugins: readonly string[]) {
     this.#prefix = prefixOf(plugin)
-    const longer = plugins.map(prefixOf).filter((other) => other !== this.#prefix && other.startsWith(this.#prefix))
-    const isOwn = (table: string): boolean =>
-      table.startsWith(this.#prefix) && !longer.some((other) => table.startsWith(other))
-    this.#foreign = new Set(tables.map((table) => table.toLowerCase()).filter((table) => !isOwn(table)))
+    const own = new Set(listOwnTables(plugin, tables, plugins))
+    this.#foreign = new Set(tables.filter((table) => !own.has(table)).map((table) => table.toLowerCase()))
   }
 
   /** What is wrong with a statement at run time; `undefined` if nothing is. */
@@ -55,6 +53,19 @@ export class OwnTables {
     const found = words.find((word) => this.#foreign.has(word) || RESERVED.test(word))
     return found === undefined ? undefined : `"${found}" does not belong to it`
   }
+}
+
+/** The tables of one plugin, of all there are. */
+export function listOwnTables(
+  plugin: string,
+  tables: readonly string[],
+  plugins: readonly string[],
+): readonly string[] {
+  const prefix = prefixOf(plugin)
+  const longer = plugins.map(prefixOf).filter((other) => other !== prefix && other.startsWith(prefix))
+  const isOwn = (table: string): boolean =>
+    table.startsWith(prefix) && !longer.some((other) => table.startsWith(other)) && !RESERVED.test(table)
+  return tables.filter((table) => isOwn(table.toLowerCase()))
 }
 
 /** Tables and functions of the engines that lead to everything. */

@@ -86,11 +86,12 @@ function uninstallRoute({ installer }: ExtensionDeps): AnyRoute {
     body: UninstallRequest,
     returns: ExtensionRemoved,
     errors: ['forbidden', 'plugin_not_found', 'conflict'],
-    async handle({ body: { name, force, proof }, principal }) {
+    async handle({ body, principal }) {
       const service = await installer()
-      await service.authorize(principal, proof, 'plugin remove')
-      await service.uninstall(name, { force })
-      return { status: 'uninstalled' as const, name }
+      await service.authorize(principal, body.proof, 'plugin remove')
+      const { toOptions, toStoredData } = await import('./install/stored-data.ts')
+      const data = toStoredData(await service.uninstall(body.name, toOptions(body)))
+      return { status: body.dry_run ? ('checked' as const) : ('uninstalled' as const), name: body.name, data }
     },
   })
 }

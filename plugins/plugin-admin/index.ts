@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AcceptedPermissions, Configuration, Daemon, DaemonListening } from 'svc/internal'
+import { AcceptedPermissions, Configuration, Daemon, DaemonListening, PluginDataService } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import type { PluginCatalog } from './catalog.ts'
@@ -16,7 +16,13 @@ export default definePlugin({
   name: 'plugin-admin',
   version: '1.0.0',
   config: Settings,
-  requires: { audit: Audit, daemon: Daemon, configuration: Configuration, accepted: AcceptedPermissions },
+  requires: {
+    audit: Audit,
+    daemon: Daemon,
+    configuration: Configuration,
+    accepted: AcceptedPermissions,
+    pluginData: PluginDataService,
+  },
   migrations,
   pages: [
     {

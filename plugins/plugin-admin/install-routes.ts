@@ -24,6 +24,9 @@ const INSTALL_DESCRIPTION =
   'dependencies lie in its own folder. What it asks for and was not accepted is refused with 409, with the list in ' +
   '`details`. `update` replaces an installed plugin; when the new code cannot be loaded, the old one goes on. ' +
   NEEDS_PROOF
+const UNINSTALL_DESCRIPTION =
+  'Running calls end first. Its tables, stored values and secrets stay, and are found again when it is installed again; ' +
+  '`delete_data` deletes them, and `dry_run` says which they are.'
 const created = (body: object) => reply(JSON.stringify(body), { 'content-type': 'application/json' }, 201)
 
 /** `installer` loads the code that installs with the first request. */
@@ -80,18 +83,19 @@ function uninstallRoute(installer: () => Promise<Installer>): AnyRoute {
     method: 'POST',
     path: '/api/plugins/uninstall',
     summary: 'Unload a plugin of the home and remove its files',
-    description: `Running calls end first. Its tables, stored values and secrets stay. ${NEEDS_PROOF}`,
+    description: `${UNINSTALL_DESCRIPTION} ${NEEDS_PROOF}`,
     auth,
     effect,
     cost: 50,
     body: UninstallRequest,
     returns: Removed,
     errors: ['forbidden', 'plugin_not_found', 'conflict'],
-    async handle({ body: { name, force, proof }, principal }) {
+    async handle({ body, principal }) {
       const service = await installer()
-      await service.authorize(principal, proof, 'plugin remove')
-      await service.uninstall(name, { force })
-      return { removed: true, name }
+      await service.authorize(principal, body.proof, 'plugin remove')
+      const { toOptions, toStoredData } = await import('./install/stored-data.ts')
+      const data = toStoredData(await service.uninstall(body.name, toOptions(body)))
+      return { removed: !body.dry_run, name: body.name, data }
     },
   })
 }

@@ -118,9 +118,26 @@ const pluginName = v.pipe(
 export const UninstallRequest = v.object({
   name: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
   force: v.optional(v.pipe(v.boolean(), v.description('Also when other plugins need it.')), false),
+  delete_data: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Also delete its tables, stored values and secrets for good. For a plugin that was removed before, only these.',
+      ),
+    ),
+    false,
+  ),
+  dry_run: v.optional(v.pipe(v.boolean(), v.description('Only say what would be deleted.')), false),
   proof,
 })
-export const Removed = v.object({ removed: v.boolean(), name: v.string() })
+/** What a plugin has stored. */
+export const StoredData = v.object({
+  tables: v.array(v.object({ name: v.string(), rows: v.number() })),
+  values: v.pipe(v.number(), v.description('How many stored values.')),
+  secrets: v.pipe(names, v.description('Names of the secrets in the vault.')),
+})
+const data = v.pipe(v.nullable(StoredData), v.description('What is deleted with `delete_data`; else null.'))
+export const Removed = v.object({ removed: v.boolean(), name: v.string(), data })
 export const ScaffoldRequest = v.object({
   name: pluginName,
   description: v.optional(v.pipe(v.string(), v.maxLength(300)), ''),
@@ -180,7 +197,7 @@ export const ExtensionRequest = v.object({
   name: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(300)),
 })
 export const ExtensionInstalled = v.object({ status: v.literal('installed'), name: v.string(), connected: v.boolean() })
-export const ExtensionRemoved = v.object({ status: v.literal('uninstalled'), name: v.string() })
+export const ExtensionRemoved = v.object({ status: v.picklist(['uninstalled', 'checked']), name: v.string(), data })
 
 /** What all routes that install may refuse with. */
 export const installErrors = [

@@ -14,7 +14,7 @@ const row = {
   signed_by: v.nullable(v.string()),
   permissions: v.pipe(Json, v.array(v.string())),
   replaces: v.nullable(v.pipe(Json, Before)),
-  state: v.picklist(['installing', 'installed', 'removing']),
+  state: v.picklist(['installing', 'installed', 'removing', 'deleting']),
   installed_at: v.string(),
   updated_at: v.string(),
 }

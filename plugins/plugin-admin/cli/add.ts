@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline/promises'
 import * as v from 'valibot'
 import {
   callDaemon,
@@ -16,6 +15,7 @@ import {
   renderFacts,
 } from 'svc/cli'
 import type { Connection } from 'svc/cli'
+import { confirm } from './confirm.ts'
 import { withProof } from './proof.ts'
 
 const Answer = v.looseObject({
@@ -68,7 +68,7 @@ export default defineCommand({
     const signature = args.signature ?? findSignature(args.source)
     const sent = { ...request, ...(signature === undefined ? {} : { signature }) }
     const found = await install(connection, { ...sent, dry_run: true })
-    if (!args.yes) await confirm(found, args.json === true)
+    if (!args.yes) await ask(found, args.json === true)
     // The hash makes sure that what is installed is what was shown.
     const answer = await install(connection, { ...sent, hash: found.hash, accept: found.permissions })
     if (args.json) printJson(answer)
@@ -103,17 +103,12 @@ function findSignature(source: string): string | undefined {
   return existsSync(file) ? readFileSync(file).toString('base64') : undefined
 }
 
-async function confirm(found: Answer, isJson: boolean): Promise<void> {
+async function ask(found: Answer, isJson: boolean): Promise<void> {
   note(describe(found))
-  if (!process.stdin.isTTY || isJson)
+  const isAccepted = await confirm('Install it? [y/N] ', isJson)
+  if (isAccepted === undefined)
     throw new Failure(exits.refused, `"${found.name}" was not installed: nobody was there to accept`, 'add --yes')
-  const prompt = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const answer = await prompt.question('Install it? [y/N] ')
-    if (!/^y(?:es)?$/i.test(answer.trim())) throw new Failure(exits.refused, `"${found.name}" was not installed`)
-  } finally {
-    prompt.close()
-  }
+  if (!isAccepted) throw new Failure(exits.refused, `"${found.name}" was not installed`)
 }
 
 function describe(found: Answer): string {

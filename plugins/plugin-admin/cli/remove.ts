@@ -1,27 +1,78 @@
 import * as v from 'valibot'
-import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  exits,
+  Failure,
+  note,
+  print,
+  printJson,
+  renderFacts,
+} from 'svc/cli'
+import type { Connection } from 'svc/cli'
+import { confirm } from './confirm.ts'
 import { withProof } from './proof.ts'
 
+const Data = v.looseObject({
+  tables: v.array(v.looseObject({ name: v.string(), rows: v.number() })),
+  values: v.number(),
+  secrets: v.array(v.string()),
+})
+const Answer = v.looseObject({ removed: v.boolean(), data: v.nullish(Data) })
+type Answer = v.InferOutput<typeof Answer>
+
 export default defineCommand({
-  description: 'Unload a plugin and remove its files. Running calls end first; its tables and stored values stay.',
+  description:
+    'Unload a plugin and remove its files. Running calls end first. Its tables, stored values and secrets stay, and ' +
+    'are found again when it is installed again, unless --delete-data deletes them.',
   args: {
     plugin: { type: 'positional', required: true, description: 'Name of the plugin' },
     force: { type: 'boolean', description: 'Also when other plugins need it' },
+    'delete-data': {
+      type: 'boolean',
+      description: 'Delete its tables, stored values and secrets for good; shows them and asks',
+    },
+    yes: { type: 'boolean', alias: 'y', description: 'Delete its data without asking' },
     ...clientArgs,
   },
-  examples: [['svc plugin remove weather', 'while the daemon serves']],
+  examples: [
+    ['svc plugin remove weather', 'while the daemon serves'],
+    ['svc plugin remove weather --delete-data', 'nothing of it stays; also later, when the plugin is removed already'],
+  ],
   async run(args) {
     const connection = await connect(args)
-    const answer = await callDaemon(connection, (client) =>
-      withProof(connection, (proof) =>
-        client.call('POST', '/api/plugins/uninstall', v.looseObject({ removed: v.boolean() }), {
-          body: { name: args.plugin, force: args.force ?? false, ...proof },
-          timeoutMs: 120_000,
-        }),
-      ),
-    )
+    const deletesData = args['delete-data'] === true
+    const body = { name: args.plugin, force: args.force ?? false, delete_data: deletesData }
+    if (deletesData && !args.yes) await ask(args.plugin, await uninstall(connection, { ...body, dry_run: true }), args)
+    const answer = await uninstall(connection, body)
     if (args.json) printJson(answer)
-    else print(`plugin "${args.plugin}" removed`)
+    else print(`plugin "${args.plugin}" removed${deletesData ? ', and its data deleted' : ''}`)
     return exits.ok
   },
 })
+
+function uninstall(connection: Connection, body: object): Promise<Answer> {
+  return callDaemon(connection, (client) =>
+    withProof(connection, (proof) =>
+      client.call('POST', '/api/plugins/uninstall', Answer, { body: { ...body, ...proof }, timeoutMs: 120_000 }),
+    ),
+  )
+}
+
+async function ask(name: string, { data }: Answer, { json }: { readonly json?: boolean | undefined }): Promise<void> {
+  const tables = (data?.tables ?? []).map((table) => `${table.name} (${table.rows} rows)`)
+  note(
+    renderFacts([
+      ['plugin', name],
+      ['tables', tables.join(', ') || 'none'],
+      ['stored values', String(data?.values ?? 0)],
+      ['secrets', data?.secrets.join(', ') || 'none'],
+    ]),
+  )
+  const isSure = await confirm(`Delete all of this for good? [y/N] `, json === true)
+  if (isSure === undefined)
+    throw new Failure(exits.refused, `"${name}" was not removed: nobody was there to confirm`, 'add --yes')
+  if (!isSure) throw new Failure(exits.refused, `"${name}" was not removed`)
+}

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { AcceptedPermissions, Daemon } from 'svc/internal'
+import type { AcceptedPermissions, Daemon, PluginData, PluginDataService } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
@@ -8,6 +8,7 @@ import type { Candidate } from './candidate.ts'
 import { exists, FolderSwap, ModulesSwap, removeMoved, sweep, unfinishedModules } from './folders.ts'
 import { describeSource } from './request.ts'
 import { inUse } from './staging.ts'
+import { describeStored } from './stored-data.ts'
 
 export interface PlacementDeps {
   /** The folder of installed plugins. */
@@ -15,6 +16,7 @@ export interface PlacementDeps {
   readonly daemon: Daemon
   readonly accepted: AcceptedPermissions
   readonly audit: Audit
+  readonly pluginData: PluginDataService
   readonly store: InstallStore
   readonly log: Logger
 }
@@ -74,17 +76,26 @@ export class Placement {
     await this.#finish(entry, swap)
   }
 
-  /** Unloads the plugin in a file or folder and removes it. */
-  async remove(name: string, version: string, path: string): Promise<void> {
+  /** Unloads the plugin in a file or folder and removes it; with `data`, what it has stored as well. */
+  async remove(name: string, version: string, path: string, data: PluginData | undefined): Promise<void> {
     const { store, audit } = this.#deps
     const entry = await store.find(name)
     const from = entry ? `; it came from ${entry.source}, ${entry.hash}` : ''
     const details = `plugin "${name}" ${version} removed from ${path}${from}`
     await store.commit([
-      ...(entry ? [store.put({ ...entry, state: 'removing' })] : []),
+      ...(entry ? [store.put({ ...entry, state: data ? 'deleting' : 'removing' })] : []),
       audit.entry({ event: 'plugin_changed', details }),
     ])
     await this.#takeAway(name, path)
+    if (data) await this.deleteData(name, data)
+    else await store.commit([store.remove(name)])
+  }
+
+  /** Deletes what a plugin that is gone has stored. */
+  async deleteData(name: string, data: PluginData): Promise<void> {
+    const { store, audit, pluginData } = this.#deps
+    const details = `data of plugin "${name}" deleted: ${describeStored(data)}`
+    await pluginData.delete(name, [store.remove(name), audit.entry({ event: 'plugin_changed', details })])
   }
 
   /** Puts dependencies in place of those of a plugin. Throws `conflict` when it cannot be loaded with them. */
@@ -131,7 +142,7 @@ export class Placement {
   /** An update is kept when its code runs, and taken back when it does not; a removal is completed. */
   async #end(entry: Installed): Promise<void> {
     const swap = new FolderSwap(this.#deps.plugins, entry.name)
-    if (entry.state === 'removing') return await this.#takeAway(entry.name, swap.target)
+    if (entry.state === 'removing' || entry.state === 'deleting') return await this.#endRemoval(entry, swap.target)
     const status = this.#deps.daemon.plugins().find(({ source }) => source === swap.target)
     const runs = status?.state === 'loaded' && status.version === entry.version
     if (runs && (await swap.isPlaced(beforeOf(entry).folder))) await this.#finish(entry, swap)
@@ -167,14 +178,20 @@ export class Placement {
     await this.#loadBefore(name, swap.target)
   }
 
+  async #endRemoval({ name, state }: Installed, path: string): Promise<void> {
+    const { store, pluginData } = this.#deps
+    await this.#takeAway(name, path)
+    if (state === 'deleting') await this.deleteData(name, await pluginData.describe(name))
+    else await store.commit([store.remove(name)])
+  }
+
   async #takeAway(name: string, path: string): Promise<void> {
-    const { daemon, store, accepted } = this.#deps
+    const { daemon, accepted } = this.#deps
     const isLoaded = daemon.plugins().some(({ source, state }) => source === path && state === 'loaded')
     if (isLoaded) await daemon.unload(name)
     if (await exists(path)) await removeMoved(path)
     await daemon.sync(path)
     await accepted.forget(path)
-    await store.commit([store.remove(name)])
   }
 
   /** Loads what is in the folder again, unless the code before never stopped. */

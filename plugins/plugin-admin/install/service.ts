@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { findNearest, newPermissions, suggest, launcher, typesConfig } from 'svc/internal'
-import type { PluginStatus } from 'svc/internal'
+import type { PluginData, PluginStatus } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Fetch, Principal } from 'svc/sdk'
 import type { Settings } from '../settings.ts'
@@ -18,12 +18,21 @@ import { toSource } from './request.ts'
 import type * as v from 'valibot'
 import { displayName } from '../plugin-view.ts'
 import type { InstallAnswer, InstallRequest, Registries, Scaffolded, ScaffoldRequest } from '../schema.ts'
+import { isEmpty } from './stored-data.ts'
 import type { Source } from './request.ts'
 import { Staging } from './staging.ts'
 
 export interface InstallerDeps extends PlacementDeps {
   readonly settings: Settings
   readonly fetch: Fetch
+}
+
+export interface UninstallOptions {
+  /** Also when other plugins need it. */
+  readonly force: boolean
+  readonly deletesData?: boolean
+  /** Only says what would be deleted. */
+  readonly isDryRun?: boolean
 }
 
 /** Installs, updates and removes the plugins of the home, one at a time. */
@@ -62,12 +71,21 @@ export class Installer {
     })
   }
 
-  /** Unloads a plugin and removes its files. Its tables and stored values stay. */
-  uninstall(name: string, { force }: { readonly force: boolean }): Promise<void> {
+  /**
+   * Unloads a plugin and removes its files; with `deletesData`, what it has stored as well. Resolves to what that is or
+   * was; `undefined` without `deletesData`.
+   */
+  uninstall(name: string, options: UninstallOptions): Promise<PluginData | undefined> {
+    const { force, deletesData = false, isDryRun = false } = options
     return this.#queue.run(async () => {
-      const status = this.#findOwn(name)
-      refuseNeeded(status, this.#deps.daemon.plugins(), force)
-      await this.#placement.remove(name, status.version, status.source)
+      const { daemon, pluginData } = this.#deps
+      const isGone = deletesData && !daemon.plugins().some((one) => one.name === name)
+      const data = deletesData ? await pluginData.describe(name) : undefined
+      const status = isGone && !isEmpty(data) ? undefined : this.#findOwn(name)
+      if (status) refuseNeeded(status, daemon.plugins(), force)
+      if (!isDryRun && status) await this.#placement.remove(name, status.version, status.source, data)
+      if (!isDryRun && !status && data) await this.#placement.deleteData(name, data)
+      return data
     })
   }
 

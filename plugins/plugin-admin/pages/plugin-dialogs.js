@@ -25,22 +25,50 @@ export function askToReload(name, { onDone, onFailed }) {
 export function askToRemove({ name, path }, { onDone }) {
   const force = element('input', { type: 'checkbox' })
   const further = element('label', { className: 'check', hidden: true }, force, 'Remove it all the same')
+  const deletesData = element('input', { type: 'checkbox' })
+  const data = element('p', { className: 'hint' }, KEPT)
+  deletesData.addEventListener('change', () => void describeData(name, deletesData, data))
   openDialog({
     title: `Remove ${name}?`,
     content: [
       element('p', {}, 'Its running calls end, then its files are deleted: ', element('code', {}, path ?? '')),
-      element('p', { className: 'hint' }, 'Its tables, stored values and secrets stay, for the case that it returns.'),
+      element('label', { className: 'check' }, deletesData, 'Delete its data as well'),
+      data,
       further,
     ],
     confirm: 'Remove',
     busy: 'Removing …',
     isDangerous: true,
     async submit() {
-      await call('POST', '/api/plugins/uninstall', { name, force: force.checked })
-      await onDone(`${name} is removed.`)
+      await call('POST', '/api/plugins/uninstall', {
+        name,
+        force: force.checked,
+        delete_data: deletesData.checked,
+      })
+      await onDone(deletesData.checked ? `${name} is removed, and its data is deleted.` : `${name} is removed.`)
     },
     onError({ message }) {
       further.hidden = !message.includes('is needed by')
     },
   })
+}
+
+const KEPT = 'Its tables, stored values and secrets stay, for the case that it returns.'
+
+/** Says what would be deleted. */
+async function describeData(name, { checked }, target) {
+  if (!checked) {
+    target.textContent = KEPT
+    return
+  }
+  try {
+    const request = { name, force: true, delete_data: true, dry_run: true }
+    const { tables, values, secrets } = (await call('POST', '/api/plugins/uninstall', request)).data
+    const listed = tables.map((table) => `${table.name} (${table.rows} rows)`).join(', ')
+    target.textContent =
+      `Deleted for good: tables ${listed || 'none'}; stored values: ${values}; ` +
+      `secrets: ${secrets.join(', ') || 'none'}.`
+  } catch (error) {
+    target.textContent = `What it has stored cannot be read: ${error.message}`
+  }
 }

@@ -140,6 +140,8 @@ class FakeDaemon {
   }
 }
 
+const storedData = { tables: [{ name: 'one_row', rows: 1 }], values: 0, secrets: [] }
+
 /** One life of a daemon on a home. */
 async function boot(home: string) {
   const plugins = join(home, 'plugins')
@@ -163,6 +165,10 @@ async function boot(home: string) {
     },
     audit: { entry: () => sql.sql`SELECT 1`, write: fault.guard(async () => undefined), entries: async () => [] },
     daemon: daemon as never,
+    pluginData: {
+      describe: async () => storedData,
+      delete: fault.guard(async (_plugin, entries) => void (await sql.batch(entries))),
+    },
     fetch: fetchPackage as never,
   })
   return {
@@ -231,7 +237,11 @@ const changes: Readonly<Record<string, Change>> = {
   },
   'a removal': {
     prepare: (daemon, home) => install(daemon, home, plugin('1.0.0', '1.0.0')),
-    change: ({ installer }) => installer.uninstall('one', { force: false }),
+    change: async ({ installer }) => void (await installer.uninstall('one', { force: false })),
+  },
+  'a removal with all that it has stored': {
+    prepare: (daemon, home) => install(daemon, home, plugin('1.0.0', '1.0.0')),
+    change: async ({ installer }) => void (await installer.uninstall('one', { force: false, deletesData: true })),
   },
   'dependencies that replace others': {
     prepare: async (daemon, home) => {

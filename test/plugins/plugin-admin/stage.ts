@@ -23,7 +23,10 @@ export interface Stage extends AsyncDisposable {
   file(name: string, content: string | Uint8Array): Promise<string>
 }
 
-export async function openStage(settings: object = {}, options: { readonly apiKey?: boolean } = {}): Promise<Stage> {
+export async function openStage(
+  settings: object = {},
+  options: { readonly apiKey?: boolean; readonly listen?: boolean } = {},
+): Promise<Stage> {
   const root = await mkdtemp(join(tmpdir(), 'svc-plugin-admin-'))
   const home = join(root, 'home')
   const registry = await startRegistry()
@@ -34,7 +37,8 @@ export async function openStage(settings: object = {}, options: { readonly apiKe
   }
   const { mkdir } = await import('node:fs/promises')
   await mkdir(home, { mode: 0o700 })
-  const host = await startHost({ plugins: ['audit', 'plugin-admin'], home, memory: true, listen: false, config })
+  const plugins = ['audit', 'plugin-admin']
+  const host = await startHost({ plugins, home, memory: true, listen: options.listen ?? false, config })
   const headers = options.apiKey === false ? {} : { authorization: `Bearer ${KEY}` }
   const call = (method: string, path: string, body?: unknown): Promise<Answer> => host.json(method, path, body, headers)
   return {
