@@ -79,6 +79,7 @@ export class ApprovalGate {
     signal.throwIfAborted()
     const approval = await this.#findOrRequest(attempt, hash, standing)
     if (approval.state !== 'pending') return approval
+    attempt.waits?.()
     try {
       return await service.decision(approval.id, signal)
     } catch (error) {

@@ -11,6 +11,7 @@ import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { ChatConfig } from './config.ts'
+import type { ToolCalls } from './contract.ts'
 import type { Compactor, CompactorDeps } from './context/compactor.ts'
 import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
@@ -21,6 +22,7 @@ import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
 import { markFailedTurns, recoverTurns } from './turn/resume.ts'
 import { TurnRunner } from './turn/runner.ts'
+import type { ToolCallServiceDeps } from './turn/tool-calls.ts'
 import { ChatService } from './turn/service.ts'
 
 type Context = PluginContext<ChatConfig, {}, {}>
@@ -54,7 +56,7 @@ const MAX_LABELLED_AGENTS = 1000
 /** Creates the services of the plugin. */
 export function composeChat(deps: ChatDeps) {
   const { config, tools, log, services } = deps
-  const { agents, sessions, journal, daemon } = services
+  const { agents, sessions, journal } = services
   const onDefect = (error: unknown, turnId?: string): void => {
     log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error)
   }
@@ -64,24 +66,21 @@ export function composeChat(deps: ChatDeps) {
   const effectfulTools: EffectfulTools = (turnId) => findEffectfulTools(turnId, journal, tools)
   const { record, budgetGate, compactor, history } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
-  const runner = new TurnRunner({
+  const callDeps = {
     ...deps,
     ...services,
     record,
-    background,
-    onDefect,
-    history,
-    budgetGate,
     toolCallRate,
     onWithheld: withheldCounter(deps.metrics),
-    modelsWithoutVision: new Set(),
-    pluginsLoaded: (until) => pluginsLoaded(daemon, 'chat', AbortSignal.any([until, deps.signal])),
+    pluginsLoaded: untilLoaded(deps),
     onWaiting: () => {
       if (deps.leaving.aborted) chat.releaseWaiting()
     },
     screening: { policy: config.screening, service: services.screening },
     ...runnerLimits(config),
-  })
+  }
+  const models = { history, budgetGate, modelsWithoutVision: new Set<string>() }
+  const runner = new TurnRunner({ ...callDeps, ...models, background, onDefect })
   const sessionStream = new SessionStream({
     turns: (sessionId) => chat.turnsOf(sessionId),
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
@@ -108,6 +107,7 @@ export function composeChat(deps: ChatDeps) {
     background,
     onDefect,
     toolCallRate,
+    toolCalls: lazyToolCalls(deps, callDeps),
     resumeTurns: () => resumeTurns(deps, chat, record, effectfulTools),
   }
 }
@@ -182,6 +182,18 @@ function stopWithPlugin({ signal, leaving, own }: ChatDeps, chat: ChatService): 
     leaving.removeEventListener('abort', leave)
     signal.removeEventListener('abort', unload)
   })
+}
+
+const untilLoaded =
+  ({ services: { daemon }, signal }: ChatDeps) =>
+  (until: AbortSignal): Promise<void> =>
+    pluginsLoaded(daemon, 'chat', AbortSignal.any([until, signal]))
+
+/** Few daemons call tools outside of turns. */
+function lazyToolCalls({ run }: ChatDeps, deps: ToolCallServiceDeps): ToolCalls {
+  let loading: Promise<ToolCalls> | undefined
+  const load = async (): Promise<ToolCalls> => new (await import('./turn/tool-calls.ts')).ToolCallService(deps)
+  return { call: (request) => run(async () => (await (loading ??= load())).call(request)) }
 }
 
 /** Most conversations are never summarised: the code is loaded by the first one. */

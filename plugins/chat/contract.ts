@@ -226,6 +226,43 @@ export interface Turns {
 }
 export const Turns = defineService<Turns>()('turns')
 
+/** A call of a tool that no model asks for, such as a step of a workflow. */
+export interface ToolCallRequest {
+  /** A UUID that is the same whenever this call is made again. The journal keeps the call as a turn with this id. */
+  readonly id: string
+  readonly agentId: string
+  /** Of the conversation that approvals for a session hold in; it need not exist. */
+  readonly sessionId: string
+  readonly entryPoint: EntryPoint
+  readonly tool: string
+  readonly args: unknown
+  /** What the arguments carry beside what the entry point says. */
+  readonly labels?: readonly Label[]
+  /** As the last answer said: the call counts against the limit per minute once. */
+  readonly counted?: boolean
+  readonly signal: AbortSignal
+}
+/**
+ * - `ended`: the tool was called, or may not be called; `text` is its answer, or why it failed.
+ * - `waiting`: call again at `untilMs`, or after `ApprovalResolved` of an approval whose `turnId` is the id of the call.
+ * - `unknown`: the process died during the call. The tool may have had its effect, and is not called again.
+ */
+export type ToolCallResult =
+  | { readonly outcome: 'ended'; readonly text: string; readonly failed: boolean; readonly labels: readonly Label[] }
+  | { readonly outcome: 'waiting'; readonly counted: boolean; readonly untilMs?: number }
+  | { readonly outcome: 'unknown' }
+/** Calls of tools outside of turns. */
+export interface ToolCalls {
+  /**
+   * Calls a tool as a turn of the agent does: by its grants, its limit per minute, the labels of the arguments and its
+   * approvals, with the answer screened, and all of it in the journal, the traces, the audit trail and the metrics. The
+   * second call with an id gets the result of the first one; a tool that only reads is called again after a crash.
+   * Throws `agent_not_found`, `conflict` when the agent is paused or stopped, and the reason of the signal.
+   */
+  call(request: ToolCallRequest): Promise<ToolCallResult>
+}
+export const ToolCalls = defineService<ToolCalls>()('tool-calls')
+
 /** A turn is about to begin. A `Refusal` is shown to whoever sent the message. */
 export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>(
   'chat:turn-starting',
@@ -283,6 +320,8 @@ export interface ToolCallAttempt {
   readonly signal: AbortSignal
   /** Called by a listener when a person approved exactly these arguments; says who. */
   readonly approve?: (by: string) => void
+  /** Called by a listener that begins to wait for a person. `signal` may abort then: the same call is made again later. */
+  readonly waits?: () => void
 }
 /** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
 export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')

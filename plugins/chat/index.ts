@@ -22,6 +22,7 @@ import {
   PromptBuilt,
   SlashCommands,
   ToolCallEnded,
+  ToolCalls,
   ToolCallStarting,
   TurnEnded,
   TurnFailed,
@@ -56,7 +57,7 @@ export default definePlugin({
     screening: Screening,
   },
   optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },
-  provides: { chat: Chat, turns: Turns, slashCommands: SlashCommands },
+  provides: { chat: Chat, turns: Turns, slashCommands: SlashCommands, toolCalls: ToolCalls },
   async setup(ctx) {
     const { config, hooks, routes, jobs, metrics, services } = ctx
     const { agents, sessions } = services
@@ -110,7 +111,7 @@ export default definePlugin({
       if (!ctx.leaving.aborted) await composed.resumeTurns()
     })
     await composed.resumeTurns()
-    return { chat, turns, slashCommands: slashCommands(entryDeps) }
+    return { chat, turns, slashCommands: slashCommands(entryDeps), toolCalls: composed.toolCalls }
   },
 })
 

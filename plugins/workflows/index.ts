@@ -5,7 +5,7 @@ import { AgentSpawned, Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ChannelMessages } from '../channels/contract.ts'
-import { Chat, Turns } from '../chat/contract.ts'
+import { Chat, ToolCalls, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -26,6 +26,7 @@ const required = {
   daemon: Daemon,
   queue: Queue,
   sessions: Sessions,
+  toolCalls: ToolCalls,
   turns: Turns,
 }
 const optional = { approvals: Approvals, channels: ChannelMessages, inference: Inference }

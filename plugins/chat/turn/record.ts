@@ -67,6 +67,22 @@ export class TurnRecord {
       journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt }, state),
     ]
   }
+  /** A turn that is a single call, which nobody asked for in words; it is on disk before the call is made. */
+  callBegins(turn: TurnFacts, { id, name, args }: ToolCall): Statement[] {
+    const { journal, now } = this.#deps
+    const { agentId, sessionId, entryPoint } = turn
+    const facts = { id: turn.id, agentId, sessionId, entryPoint, createdAt: now() }
+    return [
+      journal.accept({ ...facts, onCrash: 'interrupt', options: ONE_CALL }, 'running'),
+      journal.intend({
+        key: effectKey(turn.id, id),
+        turnId: turn.id,
+        kind: 'tool',
+        name,
+        input: JSON.stringify(args ?? null),
+      }),
+    ]
+  }
   waiting(turnId: string): Statement {
     return this.#deps.journal.move(turnId, 'waiting')
   }
@@ -121,7 +137,7 @@ export class TurnRecord {
     return this.#deps.journal.settle(effectKey(turn.id, call.id), failed ? 'failed' : 'done', result)
   }
   toolResults(turn: TurnFacts, results: readonly ToolOutcome[]): Statement[] {
-    const { sessions, audit } = this.#deps
+    const { sessions } = this.#deps
     const blocks = results.map(({ call, outcome }): Block => ({
       type: 'result',
       callId: call.id,
@@ -132,14 +148,15 @@ export class TurnRecord {
     }))
     return [
       ...sessions.append(turn.sessionId, this.#message(turn, 'tool', blocks)),
-      ...results.map(({ call, outcome }) =>
-        audit.entry({
-          event: 'tool_invoked',
-          agentId: turn.agentId,
-          details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
-        }),
-      ),
+      ...results.map((result) => this.toolInvoked(turn, result)),
     ]
+  }
+  toolInvoked(turn: TurnFacts, { call, outcome }: ToolOutcome): Statement {
+    return this.#deps.audit.entry({
+      event: 'tool_invoked',
+      agentId: turn.agentId,
+      details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
+    })
   }
   traces(progress: Traces): readonly Statement[] {
     return this.#deps.journal.trace(progress.takeTraces())
@@ -271,6 +288,9 @@ function toBlocks(text: string, reasoning: string, labels: readonly Label[]): Bl
   if (text !== '') blocks.push({ type: 'text', text, ...(labels.length > 0 && { labels }) })
   return blocks
 }
+
+/** The options of a turn that is a single call of a tool, without messages. */
+export const ONE_CALL = JSON.stringify({ toolCall: true })
 
 /** The same whenever the call is made again: a call's id is unique within its turn. */
 export function effectKey(turnId: string, callId: string): string {

@@ -8,7 +8,7 @@ import { unknownFailure } from './failure.ts'
 import { LiveTurn, readOptions } from './live-turn.ts'
 import type { LoopInput } from './loop.ts'
 import type { AnsweredCall, Outcome } from './tool-step.ts'
-import { effectKey } from './record.ts'
+import { effectKey, ONE_CALL } from './record.ts'
 import type { TurnRecord } from './record.ts'
 
 export const INTERRUPTED = '[Interrupted: the service stopped before this was answered.]'
@@ -16,7 +16,8 @@ const UNKNOWN =
   'unknown: the service stopped while this call was running, so it may or may not have had its effect. ' +
   'It was not run again. Check before you repeat it.'
 
-const Receipt = v.pipe(
+/** The result of an effect of kind `tool`. */
+export const Receipt = v.pipe(
   v.string(),
   v.parseJson(),
   v.object({
@@ -38,13 +39,19 @@ export async function recoverTurns(deps: RecoveryDeps): Promise<readonly LiveTur
   const resumed: LiveTurn[] = []
   for (const turn of await deps.journal.orphans()) {
     const waiting = turn.state === 'waiting'
-    if (turn.onCrash === 'interrupt' && !waiting) await markInterrupted(deps, turn)
+    if (turn.options === ONE_CALL) await endCall(deps, turn)
+    else if (turn.onCrash === 'interrupt' && !waiting) await markInterrupted(deps, turn)
     else
       resumed.push(
         new LiveTurn({ ...turn, options: readOptions(turn.options), resumed: true, resumable: true, waiting }),
       )
   }
   return resumed
+}
+
+/** Whoever made the call finds in its effect that nobody knows how it ended. */
+async function endCall({ db, record }: RecoveryDeps, turn: Turn): Promise<void> {
+  await db.batch(record.ended(turn, 'interrupted', 'the service stopped during the call of a tool'))
 }
 
 async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, turn: Turn): Promise<void> {

@@ -49,6 +49,12 @@ interface CallingTurn {
   readonly emit: ToolPorts['emit']
   /** Outcomes of an earlier process. */
   readonly known: ReadonlyMap<string, Outcome> | undefined
+  /** The calls count already against the limit per minute. */
+  readonly isCounted?: boolean
+  /** Writes down that a call begins, where the step of the turn has not done it. */
+  readonly begin?: (call: ToolCall) => Promise<void>
+  /** Called when a call begins to wait for a person. */
+  readonly onPerson?: () => void
 }
 /** The gate's plugin is being replaced, so the call has to be checked again. */
 const CHECK_AGAIN = Symbol('check again')
@@ -63,10 +69,13 @@ export class ToolExecutor implements ToolPorts {
   readonly #agent: Agent
   readonly #progress: TurnProgress
   readonly #known: CallingTurn['known']
+  readonly #calling: CallingTurn
   /** Settles when the journal knows that the turn waits. */
   #markedWaiting: Promise<unknown> = Promise.resolve()
-  constructor(deps: ToolExecutorDeps, { live, agent, progress, emit, known }: CallingTurn) {
+  constructor(deps: ToolExecutorDeps, calling: CallingTurn) {
+    const { live, agent, progress, emit, known } = calling
     this.#deps = deps
+    this.#calling = calling
     this.#live = live
     this.#agent = agent
     this.#progress = progress
@@ -133,6 +142,7 @@ export class ToolExecutor implements ToolPorts {
   }
 
   #exceedsRate(): string | undefined {
+    if (this.#calling.isCounted) return undefined
     const max = this.#agent.manifest.resources.max_tool_calls_per_minute
     const waitSecs = this.#deps.toolCallRate.take(this.#agent.id, max)
     if (waitSecs === 0) return undefined
@@ -144,6 +154,7 @@ export class ToolExecutor implements ToolPorts {
     const { id: turnId, sessionId } = this.#live
     const agent = this.#agent
     const progress = this.#progress
+    await this.#calling.begin?.(call)
     progress.startedCalls.add(call.id)
     const result = await tools.call(call.name, call.args, {
       agentId: agent.id,
@@ -212,9 +223,11 @@ export class ToolExecutor implements ToolPorts {
       approve: (by) => {
         approver = by
       },
+      waits: () => this.#calling.onPerson?.(),
       ...(!verdict.allowed && { refusal: `${agent.name} wants to ${purposeOf(toolName)}. ${verdict.reason}` }),
       ...omitUndefined({ suspicion }),
     })
+    signal.throwIfAborted()
     if (refusal !== undefined) {
       if (!verdict.allowed) this.#deps.onWithheld(agent, verdict.label, toolName)
       return refusal

@@ -5,7 +5,7 @@ import { ApprovalResolved } from '../../approvals/contract.ts'
 import type { Approvals } from '../../approvals/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { ChannelMessages } from '../../channels/contract.ts'
-import type { Chat, Turns } from '../../chat/contract.ts'
+import type { Chat, ToolCalls, Turns } from '../../chat/contract.ts'
 import { EventPublished } from '../../events/contract.ts'
 import type { Queue } from '../../queue/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
@@ -37,6 +37,7 @@ export interface RunsContext {
     readonly chat: Chat
     readonly queue: Queue
     readonly sessions: Sessions
+    readonly toolCalls: ToolCalls
     readonly turns: Turns
   }
   optional(name: 'approvals'): Approvals | undefined

@@ -89,14 +89,14 @@ export async function openRuns(
 }
 
 function builtInSteps(ctx: RunsContext, definitions: Definitions, service: RunService) {
-  const { config, db, fetch, hooks, services, tools } = ctx
+  const { config, db, fetch, services } = ctx
   const approvals = () => ctx.optional('approvals')
   const channels = () => ctx.optional('channels')
   const startChild: Parameters<typeof workflowStep>[0]['startChild'] = ({ parentRunId, parentKey, ...child }) =>
     service.start({ ...child, cause: `workflow ${parentRunId}` }, { runId: parentRunId, key: parentKey })
   const types = [
     agentStep({ ...services, db }),
-    toolStep({ ...services, tools, hooks }),
+    toolStep(services),
     workflowStep({ definitions, runs: service, startChild }),
     approvalStep({ ...services, approvals, channels }),
     waitStep(),

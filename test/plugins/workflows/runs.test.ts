@@ -228,16 +228,30 @@ describe('the other step types', () => {
     expect((await run(self)).body.error.message).toContain('plugins.workflows.max_depth allows')
   })
 
-  it('a tool is called with the rights of the agent, and an agent without them is refused', async () => {
+  it('a tool is called as in a turn of the agent: its rights, approvals, and the result goes on', async () => {
     await test.spawn('bare', 'capabilities.tools = []\n')
-    const tool = (agent: string) => ({
-      name: 'time',
+    const tool = (agent: string, name: string, args: object = {}) => ({
+      name: 'call',
       type: 'tool',
       agent_name: agent,
-      with: { tool: 'system_time', args: {} },
+      with: { tool: name, args },
     })
-    const refused = await run(await define(tool('bare')))
-    expect(refused.body.error.message).toMatch(/bare may not use the tool|there is no tool/)
+    const refused = await run(await define(tool('bare', 'system_time')))
+    expect(refused.body.error.message).toContain('The tool "system_time" is not granted')
+    const args = { event_type: 'made', payload: '{{input}}' }
+    expect((await run(await define(tool('writer', 'event_publish', args)), 'y')).body.output).toContain('event_id')
+
+    const inner = await define(step('a', 'inner({{input}})'))
+    await test.request('PUT', `/api/workflows/${inner}`, { run_by: ['writer'] })
+    const runId = await begin(await define(tool('writer', 'workflow_run', { workflow: inner, input: '{{input}}' })))
+    const approval = await eventually(async () => {
+      const { body } = await test.request<Json>('GET', '/api/approvals?status=pending')
+      expect(body.approvals).toHaveLength(1)
+      return body.approvals[0]
+    })
+    expect((await read(runId)).step_results).toMatchObject([{ state: 'waiting' }])
+    await test.request('POST', `/api/approvals/${approval.id}/approve`, {})
+    expect((await settled(runId, 'Completed')).output).toContain('inner(x)')
   })
 })
 

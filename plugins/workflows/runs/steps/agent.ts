@@ -1,12 +1,12 @@
-import { stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import type { Chat, TurnRequest, Turns } from '../../../chat/contract.ts'
-import { LABELS } from '../../../sessions/contract.ts'
-import type { Label, Sessions } from '../../../sessions/contract.ts'
+import type { Sessions } from '../../../sessions/contract.ts'
 import type { StepCall, StepResult } from '../../contract.ts'
+import { knownLabels } from '../labels.ts'
 import { StepTimeout } from '../timeout.ts'
 import type { BuiltInStep } from './built-in.ts'
+import { sessionOf } from './session.ts'
 
 export interface AgentStepDeps {
   readonly turns: Pick<Turns, 'ensure'>
@@ -31,7 +31,7 @@ async function ask(deps: AgentStepDeps, call: StepCall): Promise<StepResult> {
   const { turns, chat, sessions, db } = deps
   const { key, agentId, signal } = call
   if (agentId === undefined) throw new Error('it names no agent')
-  const sessionId = stableId('workflow-session', call.runId, call.step.replace(/ \(iter \d+\)$/, ''), agentId)
+  const sessionId = sessionOf(call, agentId)
   await db.batch(sessions.ensure(sessionId, agentId))
   let turn
   try {
@@ -55,12 +55,11 @@ async function ask(deps: AgentStepDeps, call: StepCall): Promise<StepResult> {
   }
 }
 
-const known: ReadonlySet<string> = new Set(LABELS)
 function requestOf(call: StepCall, agentId: string): Omit<TurnRequest, 'id'> {
   return {
     agentId,
     text: String(call.with['prompt']),
     entryPoint: 'workflow',
-    labels: call.labels.filter((label): label is Label => known.has(label)),
+    labels: knownLabels(call.labels),
   }
 }

@@ -1,0 +1,123 @@
+import * as v from 'valibot'
+import { runAs } from 'svc/internal'
+import type { ToolCall } from 'svc/providers'
+import type { Agent } from '../../agents/contract.ts'
+import type { Effect, Journal } from '../../journal/contract.ts'
+import type { ToolCallRequest, ToolCallResult, ToolCalls } from '../contract.ts'
+import { labelsOfMessage, SOURCES } from '../safety/labels.ts'
+import { LiveTurn } from './live-turn.ts'
+import { TurnProgress } from './progress.ts'
+import { Receipt } from './resume.ts'
+import { ToolExecutor } from './tool-executor.ts'
+import type { ToolExecutorDeps } from './tool-executor.ts'
+import type { Outcome } from './tool-step.ts'
+
+export interface ToolCallServiceDeps extends ToolExecutorDeps {
+  readonly journal: Pick<Journal, 'effects'>
+}
+/** A person has not decided yet. */
+const UNDECIDED = Symbol('undecided')
+
+/** Calls that no model asked for, through the same executor as those of a turn. */
+export class ToolCallService implements ToolCalls {
+  readonly #deps: ToolCallServiceDeps
+  constructor(deps: ToolCallServiceDeps) {
+    this.#deps = deps
+  }
+
+  call(request: ToolCallRequest): Promise<ToolCallResult> {
+    return runAs({ kind: 'agent', id: request.agentId }, () => this.#call(request))
+  }
+  async #call(request: ToolCallRequest): Promise<ToolCallResult> {
+    const { agents, journal, tools } = this.#deps
+    const [earlier] = await journal.effects(request.id)
+    if (earlier?.result !== undefined) return ended(v.parse(Receipt, earlier.result))
+    if (earlier && tools.find(request.tool)?.risk !== 'read') return { outcome: 'unknown' }
+    const agent = await agents.requireRunning(request.agentId)
+    const waitSecs = request.counted ? 0 : this.#rateWaitSecs(agent)
+    if (waitSecs > 0) return { outcome: 'waiting', counted: false, untilMs: Date.now() + waitSecs * 1000 }
+    return this.#execute(request, agent, earlier)
+  }
+  #rateWaitSecs({ id, manifest }: Agent): number {
+    return this.#deps.toolCallRate.take(id, manifest.resources.max_tool_calls_per_minute)
+  }
+
+  async #execute(request: ToolCallRequest, agent: Agent, earlier: Effect | undefined): Promise<ToolCallResult> {
+    const { db, record } = this.#deps
+    const { id, sessionId, entryPoint, tool: name, args } = request
+    const live = new LiveTurn({
+      id,
+      agentId: agent.id,
+      sessionId,
+      entryPoint,
+      options: {},
+      resumed: earlier !== undefined,
+      resumable: true,
+    })
+    const progress = this.#progressOf(live, request)
+    const call: ToolCall = { id, name, args }
+    const patience = new AbortController()
+    let hasBegun = earlier !== undefined
+    const executor = new ToolExecutor(this.#deps, {
+      live,
+      agent,
+      progress,
+      emit: () => undefined,
+      known: undefined,
+      isCounted: true,
+      onPerson: () => patience.abort(UNDECIDED),
+      begin: async () => {
+        if (!hasBegun) await db.batch(record.callBegins(live, call))
+        hasBegun = true
+      },
+    })
+    const offer = executor.offer(name)
+    if (typeof offer === 'string') return ended({ text: offer, failed: true })
+    let outcome: Outcome
+    try {
+      outcome = await executor.call(call, AbortSignal.any([request.signal, patience.signal]))
+    } catch (error) {
+      if (error === UNDECIDED) return { outcome: 'waiting', counted: true }
+      if (hasBegun) await db.batch(record.ended(live, 'interrupted', `${name} was stopped`, progress))
+      throw error
+    }
+    await this.#record({ live, progress, call, outcome }, hasBegun)
+    return ended(outcome)
+  }
+
+  #progressOf(live: LiveTurn, { entryPoint, args, labels = [] }: ToolCallRequest): TurnProgress {
+    const progress = new TurnProgress(live)
+    const all = labelsOfMessage(entryPoint, JSON.stringify(args ?? null), labels, this.#deps.personalData)
+    progress.carried = new Map(all.map((label) => [label, SOURCES[label]]))
+    return progress
+  }
+
+  /** A call that was refused is recorded too, with its end. */
+  async #record(
+    {
+      live,
+      progress,
+      call,
+      outcome,
+    }: {
+      readonly live: LiveTurn
+      readonly progress: TurnProgress
+      readonly call: ToolCall
+      readonly outcome: Outcome
+    },
+    hasBegun: boolean,
+  ): Promise<void> {
+    const { db, record } = this.#deps
+    const how = outcome.failed ? 'failed' : 'done'
+    await db.batch([
+      ...(hasBegun ? [] : record.callBegins(live, call)),
+      record.receipt(live, call, outcome),
+      record.toolInvoked(live, { call, outcome }),
+      ...record.ended(live, 'done', `${call.name} ${how}`, progress),
+    ])
+  }
+}
+
+function ended({ text, failed, labels = [] }: Outcome): ToolCallResult {
+  return { outcome: 'ended', text, failed, labels }
+}
