@@ -160,6 +160,8 @@ export interface Agents {
   findByName(name: string): Promise<Agent | undefined>
   /** Throws `agent_not_found`. */
   require(id: string): Promise<Agent>
+  /** By id or by name. Throws `agent_not_found`, with the nearest name. */
+  resolve(idOrName: string): Promise<Agent>
   /**
    * The agent, when it accepts messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and
    * `service_unavailable` while it is being created.
@@ -170,6 +172,8 @@ export interface Agents {
    * the risk.
    */
   mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs'>): boolean
+  /** Whether `capabilities.agent_message` of its manifest names the other agent. */
+  mayMessage(from: Agent, to: Agent): boolean
   /** Every agent, oldest first. */
   list(): Promise<readonly Agent[]>
   /** Every agent as it is listed on the wire, oldest first. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
-import { enforced, readOwnJson } from 'svc/internal'
+import { enforced, findNearest, readOwnJson, suggest } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
@@ -17,7 +17,7 @@ import type { ChooseModel, NameModel } from './model-names.ts'
 import { checkPinned, pinOf } from './pin.ts'
 import type { LoadedAgent, AgentRegistry } from './registry.ts'
 import type { AgentRow, NewAgent } from './schema.ts'
-import { grants } from './rights.ts'
+import { grants, mayMessage } from './rights.ts'
 import { isOlder, SHIPPED } from './signing.ts'
 import type { Opened, Signatures } from './signing.ts'
 import { manifestOf } from './starter.ts'
@@ -97,6 +97,13 @@ export class AgentService implements Agents {
     if (!agent) throw new Refusal('agent_not_found', `No agent ${id}`)
     return agent
   }
+  async resolve(idOrName: string): Promise<LoadedAgent> {
+    const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(idOrName)
+    const agent = (isId ? await this.find(idOrName.toLowerCase()) : undefined) ?? (await this.findByName(idOrName))
+    if (agent) return agent
+    const names = (await this.list()).map(({ name }) => name)
+    throw new Refusal('agent_not_found', `There is no agent "${idOrName}"${suggest(findNearest(idOrName, names))}`)
+  }
   names(): Promise<NameModel> {
     return this.#deps.names()
   }
@@ -135,6 +142,9 @@ export class AgentService implements Agents {
   }
   mayUse(agent: Agent, tool: ToolFacts): boolean {
     return mayUse(agent.manifest, agent.permission, tool)
+  }
+  mayMessage(from: Agent, to: Agent): boolean {
+    return mayMessage(from, to)
   }
 
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */

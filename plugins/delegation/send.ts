@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
-import type { Agent, Agents } from '../agents/contract.ts'
+import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat } from '../chat/contract.ts'
 import { LABELS } from '../sessions/contract.ts'
@@ -31,10 +30,10 @@ export async function send(
   call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>,
 ): Promise<string> {
   const from = await agents.require(call.agentId)
-  const target = await resolveAgent(agents, to)
+  const target = await agents.resolve(to)
   if (target.id === from.id)
     throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
-  if (!maySend(from, target)) {
+  if (!agents.mayMessage(from, target)) {
     await audit.write({
       event: 'capability_check',
       agentId: from.id,
@@ -83,35 +82,6 @@ export async function send(
     call.signal.removeEventListener('abort', stop)
     forget()
   }
-}
-
-/** By id or by name. Throws `agent_not_found`. */
-export async function resolveAgent(agents: Agents, to: string): Promise<Agent> {
-  const found = (/^[0-9a-f-]{36}$/i.test(to) ? await agents.find(to) : undefined) ?? (await agents.findByName(to))
-  if (!found)
-    throw new Refusal(
-      'agent_not_found',
-      `There is no agent "${to}"${suggest(
-        findNearest(
-          to,
-          (await agents.list()).map(({ name }) => name),
-        ),
-      )}. agent_list shows those there are.`,
-    )
-  return found
-}
-
-/** By name or id; `*` at an end of a pattern matches any characters. */
-function maySend(from: Agent, target: Agent): boolean {
-  return from.manifest.capabilities.agent_message.some((pattern) =>
-    [target.name, target.id].some(
-      (name) =>
-        pattern === '*' ||
-        pattern === name ||
-        (pattern.endsWith('*') && !pattern.slice(0, -1).includes('*') && name.startsWith(pattern.slice(0, -1))) ||
-        (pattern.startsWith('*') && !pattern.slice(1).includes('*') && name.endsWith(pattern.slice(1))),
-    ),
-  )
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

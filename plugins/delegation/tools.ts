@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agent, Family, Capability } from '../agents/contract.ts'
-import { resolveAgent, send } from './send.ts'
+import { send } from './send.ts'
 import type { SendDeps } from './send.ts'
 
 const texts = (max: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(max))
@@ -59,7 +59,7 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
     description: 'End an agent that you created, or a descendant of one, with its sessions and files.',
     input: v.object({ agent_id: whom }),
     async run(input, { agentId }) {
-      const { name } = await family.kill(agentId, (await resolveAgent(agents, input.agent_id)).id)
+      const { name } = await family.kill(agentId, (await agents.resolve(input.agent_id)).id)
       return `Agent "${name}" is killed.`
     },
   })

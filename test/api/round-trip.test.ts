@@ -11,6 +11,7 @@ let event: string
 let session: string
 let workflow: string
 let schedule: string
+let goal: string
 beforeAll(async () => {
   host = await startHost({ memory: true, config: { providers: { openai: { api_key: 'k' } } } })
   const { body } = await host.json('POST', '/api/agents', {
@@ -27,6 +28,8 @@ beforeAll(async () => {
   const steps = [{ name: 'one', agent_name: 'trip', prompt: '{{input}}' }]
   workflow = (await host.json('POST', '/api/workflows', { name: 'w', steps })).body.workflow_id
   schedule = (await host.json('POST', '/api/schedules', { agent_id: agent, cron: '0 9 * * *', prompt: 'p' })).body.id
+  goal = (await host.json('POST', '/api/goals', { title: 'g', agent_id: agent, due_at: '2026-12-31T18:00:00Z' })).body
+    .id
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
@@ -48,6 +51,7 @@ const at = (path: string): string =>
     .replace('{session}', session)
     .replace('{workflow}', workflow)
     .replace('{schedule}', schedule)
+    .replace('{goal}', goal)
 /** What `{id}` is in a path that begins so. */
 const idOf = (path: string): string =>
   [
@@ -57,6 +61,7 @@ const idOf = (path: string): string =>
     ['/api/workflows', workflow],
     ['/api/schedules', schedule],
     ['/api/cron', schedule],
+    ['/api/goals', goal],
   ].find(([prefix = '']) => path.startsWith(prefix))?.[1] ?? agent
 const resources: readonly Resource[] = [
   {
@@ -146,6 +151,11 @@ const resources: readonly Resource[] = [
     get: '/api/cron/jobs/{schedule}',
     put: ['PUT', '/api/cron/jobs/{schedule}'],
     change: { name: 'other' },
+  },
+  {
+    get: '/api/goals/{goal}',
+    put: ['PUT', '/api/goals/{goal}'],
+    change: { progress: 7 },
   },
 ]
 

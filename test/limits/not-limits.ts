@@ -171,6 +171,11 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/schedules/routes.test.ts',
     'keeps max_result_chars of a result, and its receiver gets all of it',
   ],
+  'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
+  'plugins.goals.max_depth': [
+    'test/plugins/goals/goals.test.ts',
+    'have a hierarchy without cycles, which is deleted as a whole',
+  ],
   'plugins.workflows.max_workflows': ['test/plugins/workflows/definitions.test.ts', 'a workflow too many'],
   'plugins.workflows.max_steps': ['test/plugins/workflows/definitions.test.ts', 'too many steps'],
   'plugins.workflows.max_prompt_chars': ['test/plugins/workflows/definitions.test.ts', 'a long prompt'],
