@@ -18,7 +18,7 @@ import { ChangeQueue } from './queue.ts'
 import { isWritten } from './section.ts'
 import type { Replacements } from './replacements.ts'
 import type { RetiredCopies } from './retired-copies.ts'
-import { findTaken, providedBy, reasonOf, requiredBy, Slots, statusOf, toNode } from './slot.ts'
+import { findTaken, providedBy, reasonOf, requiredBy, setupReason, Slots, statusOf, toNode } from './slot.ts'
 import type { Ready, Slot } from './slot.ts'
 
 /** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
@@ -441,7 +441,7 @@ export class Host {
     try {
       await this.#setUp(slot, ready)
     } catch (error) {
-      this.#fail(slot, `setup failed: ${reasonOf(error)}`)
+      this.#fail(slot, `setup failed: ${await setupReason(error, ready, slot)}`)
     }
   }
 

@@ -147,5 +147,5 @@ async function startTranspiler(cacheDir: string | undefined): Promise<Transpiler
 }
 async function toProblem(error: unknown, folder: string): Promise<PluginProblem> {
   const { importProblem } = await import('./import-problem.ts')
-  return importProblem(error, folder)
+  return await importProblem(error, folder)
 }

@@ -8,7 +8,7 @@ import { plan } from './graph.ts'
 import type { HostDeps } from './host-deps.ts'
 import { watchReload } from './reload-watch.ts'
 import { RetiredCopies } from './retired-copies.ts'
-import { findTaken, reasonOf, toNode } from './slot.ts'
+import { findTaken, reasonOf, setupReason, toNode } from './slot.ts'
 import type { Ready, Slot, Slots } from './slot.ts'
 
 /** What the host does with its slots. */
@@ -167,7 +167,7 @@ export class Replacements {
     } catch (again) {
       this.#host.fail(
         slot,
-        `the new code cannot be used: ${reason}; setup of the old code failed too: ${reasonOf(again)}`,
+        `the new code cannot be used: ${reason}; setup of the old code failed too: ${await setupReason(again, old, slot)}`,
       )
       await this.#host.bringUp(dependents)
       throw new Refusal('conflict', `Plugin "${slot.name}" is not loaded: ${slot.error}`)
@@ -187,7 +187,7 @@ export class Replacements {
         await this.#deps.migrate(slot.name, definition.migrations, { strict: false, ownTables: access === 'declared' })
       await this.#host.setUp(slot, next)
     } catch (error) {
-      return `setup failed: ${reasonOf(error)}`
+      return `setup failed: ${await setupReason(error, next, slot)}`
     }
     await this.#host.bringUp(dependents)
     const failed = dependents.find(({ state }) => state !== 'loaded')

@@ -173,6 +173,13 @@ export function findTaken({ sections = {} }: AnyPlugin, slot: Slot, others: read
   return undefined
 }
 
+/** Why setup failed, with the file, line and column of a plugin that does not ship with the daemon. */
+export async function setupReason(error: unknown, { access }: Ready, { folder }: Slot): Promise<string> {
+  if (access === 'built-in') return reasonOf(error)
+  const { setupProblem } = await import('./import-problem.ts')
+  return await setupProblem(error, folder)
+}
+
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

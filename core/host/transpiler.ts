@@ -31,7 +31,7 @@ export class Transpiler {
       fsCache: cacheDir ?? false,
       interopDefault: false,
       virtualModules,
-      transform: (options) => partOfJiti<NonNullable<JitiOptions['transform']>>('babel.cjs')(options),
+      transform,
     }
   }
 
@@ -55,6 +55,10 @@ export class Transpiler {
     return this.#stamps.get(folder) ?? Promise.resolve(undefined)
   }
 }
+
+/** Makes the code that runs of a source file. */
+export const transform: NonNullable<JitiOptions['transform']> = (options) =>
+  partOfJiti<NonNullable<JitiOptions['transform']>>('babel.cjs')(options)
 
 /** How Node loads for one copy of a plugin. */
 function nativeLoading(modules: NativeModules, generation: number): NativeLoading {

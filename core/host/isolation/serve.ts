@@ -84,7 +84,7 @@ class ServedPlugin {
     return await run(input as never, signal)
   }
 
-  async #setUp(definition: AnyPlugin, { config: written, access }: Call): Promise<void> {
+  async #setUp(definition: AnyPlugin, { config: written, access, folder }: Call): Promise<void> {
     const config = v.safeParse(definition.config, written)
     if (!config.success)
       throw new PluginProblem(
@@ -92,8 +92,14 @@ class ServedPlugin {
           .map((issue) => `plugins.${definition.name}.${v.getDotPath(issue) ?? ''}: ${issue.message}`)
           .join('; '),
       )
-    await definition.setup(await this.#createContext(definition, config.output, access))
-    await Promise.all(this.#pending)
+    try {
+      await definition.setup(await this.#createContext(definition, config.output, access))
+      await Promise.all(this.#pending)
+    } catch (error) {
+      // The stack stays in this process.
+      const { setupProblem } = await import('../import-problem.ts')
+      throw new PluginProblem(await setupProblem(error, folder), { cause: error })
+    }
   }
 
   /** What the plugin owns is disposed, the newest first; all of it, whatever fails. */
@@ -126,9 +132,15 @@ class ServedPlugin {
   }
 
   #await(answer: Promise<unknown>): void {
+    // The rejection comes from the daemon: what counts is which line of the plugin made the call.
+    const { stack } = new Error('called')
+    const located = answer.catch((error: unknown) => {
+      if (error instanceof Error && stack !== undefined) error.stack = stack
+      throw error
+    })
     // A rejection is seen by setup; one that comes later is in the log of the daemon.
-    answer.catch(() => undefined)
-    this.#pending.push(answer)
+    located.catch(() => undefined)
+    this.#pending.push(located)
   }
 
   async #services({ requires = {} }: AnyPlugin, { services }: Exposed): Promise<Readonly<Record<string, unknown>>> {

@@ -60,7 +60,7 @@ describe('a plugin that declares what it uses', () => {
     expect(await attempt(action, 'uses: {},')).toMatch(
       new RegExp(`may not use "${RegExp.escape(permission)}": it does not declare it. Add uses: \\{ `),
     )
-    expect(await attempt(action, `uses: { ${uses} },`)).toMatch(/^loaded$|this daemon has no network$/)
+    expect(await attempt(action, `uses: { ${uses} },`)).toMatch(/^loaded$|this daemon has no network \(\S+:\d+:\d+\)$/)
     await host.app.host.unload(`guarded-${count}`)
   })
 

@@ -67,9 +67,11 @@ describe('a reload whose new code breaks those that require it', () => {
     await it.load('apart', pluginText('apart', { setup: `${routeText('/api/apart', 'apart')}; return {}` }))
     it.changes.length = 0
     await it.edit('base', base('bad'))
-    expect(await it.host.app.host.reload('base').catch(cause)).toBe(
-      'Plugin "base" was not reloaded, the code before goes on: ' +
-        'plugin "first" fails with the new code: setup failed: cannot use it',
+    expect(await it.host.app.host.reload('base').catch(cause)).toMatch(
+      new RegExp(
+        '^Plugin "base" was not reloaded, the code before goes on: plugin "first" fails with the new code: ' +
+          String.raw`setup failed: cannot use it \(\S+/first/index\.ts:\d+:\d+\)$`,
+      ),
     )
     for (const [name, value] of [
       ['base', 'good'],
@@ -280,7 +282,7 @@ describe('every change of a plugin', () => {
     }
     const source = `plugin "one" 1.0.0 (${folder}):`
     expect([...(await entries())].sort()).toEqual([
-      `${source} failed: not reloaded, the code before goes on: setup failed: no`,
+      `${source} failed: not reloaded, the code before goes on: setup failed: no (${folder}/index.ts:8:11)`,
       `${source} loaded`,
       `${source} reloaded`,
       `${source} unloaded`,
