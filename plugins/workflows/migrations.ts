@@ -33,4 +33,5 @@ export const migrations: readonly Migration[] = [
     // JSON: which agents may run it.
     sql: `ALTER TABLE workflows_definition ADD COLUMN run_by TEXT NOT NULL DEFAULT '[]'`,
   },
+  { id: '103-run-order', sql: 'CREATE INDEX workflows_run_order ON workflows_run (created_at, id)' },
 ]

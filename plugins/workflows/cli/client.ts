@@ -12,6 +12,7 @@ const Item = v.looseObject({
   problem: v.nullable(v.string()),
 })
 export type Item = v.InferOutput<typeof Item>
+export const STATES = ['Pending', 'Running', 'Completed', 'Failed', 'Paused', 'Cancelled'] as const
 export const RunItem = v.looseObject({
   id: v.string(),
   workflow_name: v.string(),

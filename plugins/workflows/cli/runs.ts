@@ -10,25 +10,31 @@ import {
   printJson,
   renderTable,
 } from 'svc/cli'
-import { RunItem, requireWorkflow } from './client.ts'
+import { RunItem, requireWorkflow, STATES } from './client.ts'
 
 export default defineCommand({
   description: 'List the runs of a workflow, or of all, the newest first.',
   args: {
     workflow: { type: 'positional', required: false, description: 'Name or id of the workflow' },
+    state: { type: 'string', valueHint: 'state', description: `Only runs that are ${STATES.join(', ')}` },
+    limit: { type: 'string', valueHint: 'count', description: 'How many; 50 by default' },
+    offset: { type: 'string', valueHint: 'count', description: 'How many of the newest are left out' },
     ...clientArgs,
   },
   examples: [
     ['svc workflow runs', 'of all workflows'],
-    ['svc workflow runs article', 'of one'],
+    ['svc workflow runs article --state Failed', 'of one, those that failed'],
+    ['svc workflow runs --limit 20 --offset 20', 'the second page'],
   ],
   async run(args) {
     const runs = await callDaemon(await connect(args), async (client) => {
       const path = args.workflow === undefined ? '' : `/${(await requireWorkflow(client, args.workflow)).id}`
-      return client.call('GET', `/api/workflows${path}/runs?limit=50`, v.array(RunItem))
+      const { state, limit = '50', offset = '0' } = args
+      const query = new URLSearchParams({ limit, offset, ...(state !== undefined && { state }) })
+      return client.call('GET', `/api/workflows${path}/runs?${query}`, v.array(RunItem))
     })
     if (args.json) printJson(runs)
-    else if (runs.length === 0) print('No workflow has run yet.')
+    else if (runs.length === 0) print('There are no such runs.')
     else
       print(
         renderTable(

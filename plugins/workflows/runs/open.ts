@@ -15,6 +15,7 @@ import { toolStep } from './steps/tool.ts'
 import { waitStep } from './steps/wait.ts'
 import { workflowStep } from './steps/workflow.ts'
 import { RunStore } from './store.ts'
+import type { RunPage } from './store.ts'
 import { followAll, followRun } from './stream.ts'
 import { toItem, toView } from './views.ts'
 
@@ -24,7 +25,7 @@ export interface OpenRuns {
   stepOf(name: string): BuiltInStep
   work(job: Job): Promise<JobOutcome>
   view(id: string): Promise<ReturnType<typeof toView>>
-  list(workflowId: string | undefined, limit: number, offset: number): Promise<readonly ReturnType<typeof toItem>[]>
+  list(page: RunPage): Promise<readonly ReturnType<typeof toItem>[]>
   follow(id: string, after: number, signal: AbortSignal): AsyncIterable<ServerSentEvent>
   followAll(signal: AbortSignal): AsyncIterable<ServerSentEvent>
   trim(signal: AbortSignal): Promise<void>
@@ -75,7 +76,7 @@ export async function openRuns(
     },
     work: (job) => engine.work(job),
     view: async (id) => toView(await service.require(id), await store.attempts(id)),
-    list: async (workflowId, limit, offset) => (await store.list(workflowId, limit, offset)).map(toItem),
+    list: async (page) => (await store.list(page)).map(toItem),
     follow: (id, after, signal) => followRun({ store, changes, clock }, id, after, signal),
     followAll: (signal) => followAll({ store, changes, clock }, signal),
     async trim(signal) {

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineError, defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { v7 } from 'uuid'
+import { RUN_STATES } from '../definition.ts'
 import type { LazyRuns } from './index.ts'
 import { RunEvent, RunItem, RunView } from './views.ts'
 
@@ -16,7 +17,16 @@ const digits = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number 
 const flag = v.picklist(['true', 'false'])
 const Params = v.object({ id: v.string() })
 const RunParams = v.object({ run_id: v.string() })
-const Page = v.object({ limit: v.optional(digits, '200'), offset: v.optional(digits, '0') })
+const Page = v.object({
+  limit: v.optional(digits, '200'),
+  offset: v.optional(digits, '0'),
+  state: v.optional(v.picklist(RUN_STATES)),
+})
+const pageOf = ({ limit, offset, state }: v.InferOutput<typeof Page>) => ({
+  limit: Math.min(Number(limit), MAX_LIMIT),
+  offset: Number(offset),
+  state,
+})
 const Status = v.object({ status: v.string(), run_id: v.string() })
 const Started = v.object({ run_id: v.string(), status: v.string() })
 const Outcome = v.object({
@@ -89,7 +99,7 @@ function listRoute(runs: LazyRuns): AnyRoute {
     errors: ['workflow_not_found'],
     async handle({ params, query }) {
       const { list, definitions } = await runs()
-      const items = await list(params.id, Math.min(Number(query.limit), MAX_LIMIT), Number(query.offset))
+      const items = await list({ workflowId: params.id, ...pageOf(query) })
       // Runs outlast their workflow.
       if (items.length === 0 && !(await definitions.find(params.id)))
         throw new Refusal('workflow_not_found', `There is no workflow ${params.id}`)
@@ -109,7 +119,7 @@ function allRoute(runs: LazyRuns): AnyRoute {
     returns: v.array(RunItem),
     async handle({ query }) {
       const { list } = await runs()
-      return [...(await list(undefined, Math.min(Number(query.limit), MAX_LIMIT), Number(query.offset)))]
+      return [...(await list(pageOf(query)))]
     },
   })
 }

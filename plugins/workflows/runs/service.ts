@@ -130,7 +130,7 @@ export class RunService implements WorkflowRuns {
   async require(id: string): Promise<RunRow> {
     const row = await this.#deps.store.find(id)
     if (row) return row
-    const ids = (await this.#deps.store.list(undefined, 100, 0)).map((each) => each.id)
+    const ids = (await this.#deps.store.list({ limit: 100, offset: 0 })).map((each) => each.id)
     throw new Refusal('workflow_run_not_found', `There is no run ${id}${suggest(findNearest(id, ids))}`)
   }
 

@@ -19,6 +19,14 @@ export interface RunChange {
   readonly error?: string
 }
 
+/** Of one workflow, or of all; in one state, or in any. */
+export interface RunPage {
+  readonly workflowId?: string | undefined
+  readonly state?: RunState | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
 export class RunStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {
@@ -40,13 +48,16 @@ export class RunStore {
   async find(id: string): Promise<RunRow | undefined> {
     return v.parse(v.optional(RunRow), await this.#db.one`SELECT * FROM workflows_run WHERE id = ${id}`)
   }
-  /** Newest first. Of one workflow, or of all. */
-  async list(workflowId: string | undefined, limit: number, offset: number): Promise<readonly RunListRow[]> {
+  /** Newest first. */
+  async list({ workflowId, state, limit, offset }: RunPage): Promise<readonly RunListRow[]> {
+    const wanted = state ?? null
+    // Two queries, so that each has an index.
     const rows =
       workflowId === undefined
-        ? await this.#db.all`SELECT * FROM workflows_run ORDER BY created_at DESC, id DESC
-            LIMIT ${limit} OFFSET ${offset}`
-        : await this.#db.all`SELECT * FROM workflows_run WHERE workflow_id = ${workflowId}
+        ? await this.#db.all`SELECT * FROM workflows_run WHERE state = COALESCE(${wanted}, state)
+            ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+        : await this.#db.all`SELECT * FROM workflows_run
+            WHERE workflow_id = ${workflowId} AND state = COALESCE(${wanted}, state)
             ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
     return v.parse(v.array(RunListRow), rows)
   }

@@ -108,4 +108,38 @@ it('runs a workflow, lists and follows its run, and says what failed', async () 
   )
   const failed = await svc('run', 'fails')
   expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('only')])
+  const [, failure = ''] = (await svc('runs', '--state', 'Failed')).stdout.split('\n')
+  expect(failure).toMatch(/ fails +Failed /)
+  expect((await svc('watch', failure.split(' ')[0] ?? '')).code).toBe(1)
+  expect((await svc('runs', '--limit', '1', '--offset', '1')).stdout).toContain(' pause ')
+  expect((await svc('runs', '--state', 'failed')).stderr).toContain('state')
+})
+
+it('pauses and resumes a run, and runs it again from a step', async () => {
+  const wait = (name: string, seconds: number) =>
+    `[[steps]]\nname = "${name}"\ntype = "wait"\nwith = { seconds = ${seconds} }\n`
+  await svc('create', await file('two.toml', `name = "two"\n${wait('long', 600)}${wait('other', 600)}`))
+  const { body } = await host.json('POST', '/api/workflows', {
+    name: 'quick',
+    steps: [
+      { name: 'one', type: 'wait', with: { until: '2020-01-01T00:00:00Z' } },
+      { name: 'two', type: 'wait', with: { until: '{{input}}' } },
+    ],
+  })
+  const { id } = JSON.parse((await svc('show', 'two', '--json')).stdout)
+  const run = (await host.json('POST', `/api/workflows/${id}/run?wait=false`, {})).body.run_id
+  expect((await svc('pause', run)).stdout).toBe(`run ${run} is paused\n`)
+  expect(await svc('pause', run)).toMatchObject({ code: 1, stderr: expect.stringContaining('The run is Paused') })
+  expect(JSON.parse((await svc('resume', run, '--json')).stdout)).toEqual({ status: 'running', run_id: run })
+  expect((await svc('rerun', run)).stderr).toContain('cancel it first')
+  expect((await svc('cancel', run)).stdout).toBe(`run ${run} was cancelled\n`)
+  expect((await svc('rerun', run, '--step', 'lon')).stderr).toContain('did you mean "long"?')
+
+  const first = (await host.json('POST', `/api/workflows/${body.workflow_id}/run`, { input: '2021-01-01T00:00:00Z' }))
+    .body
+  const again = await svc('rerun', first.run_id, '--step', 'two', '--watch')
+  expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/two {2}completed.*\n.*Completed\n$/s)])
+  const begun = JSON.parse((await svc('rerun', first.run_id, '--json')).stdout)
+  expect(begun).toEqual({ run_id: expect.stringMatching(/^[0-9a-f-]{36}$/), status: 'pending' })
+  expect((await svc('rerun', run)).stdout).toMatch(/^run [0-9a-f-]{36} began\n$/)
 })
