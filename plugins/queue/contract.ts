@@ -51,7 +51,7 @@ export interface Worker {
    */
   run(job: Job): Promise<JobOutcome>
   /** The last failure allowed, or the last loss: statements that are committed with the end of the job. */
-  dead?(job: Omit<Job, 'signal'>, reason: string): readonly Statement[]
+  dead?(job: Omit<Job, 'signal'>, reason: string): readonly Statement[] | Promise<readonly Statement[]>
 }
 
 export type JobState = 'pending' | 'running' | 'done' | 'dead' | 'cancelled'

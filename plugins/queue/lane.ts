@@ -183,7 +183,7 @@ export class Lane {
     const error = textOf(cause)
     if (failures >= settings.max_failures) {
       log.error(`job ${stored.id} of lane ${stored.lane} is dead after ${failures} failures`, cause)
-      const statements = worker.dead?.({ ...this.#toJob(stored), failures }, error) ?? []
+      const statements = (await worker.dead?.({ ...this.#toJob(stored), failures }, error)) ?? []
       await this.#settle(stored, claimId, { state: 'dead', failures, error }, statements)
       counted('dead')
       return
@@ -227,8 +227,8 @@ export class Lane {
       const isDead = stored.losses + 1 >= settings.max_losses
       const error = `the daemon that worked on it stopped (${stored.losses + 1} times)`
       const last = { ...this.#toJob(stored), losses: stored.losses + 1 }
-      const statements = isDead ? (worker.dead?.(last, error) ?? []) : []
       try {
+        const statements = isDead ? ((await worker.dead?.(last, error)) ?? []) : []
         await store.commit([...statements, store.lose(stored, isDead ? 'dead' : 'pending', error, now)])
         counted(isDead ? 'dead' : 'lost')
       } catch (failure) {

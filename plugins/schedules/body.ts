@@ -5,6 +5,7 @@ import { SKIP_REASONS } from './reasons.ts'
 const text = (max: number, description: string) =>
   v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(max), v.description(description))
 const MAX_PROMPT = 16_384
+const MAX_WORKFLOW_SECS = 7 * 86_400
 const optional = v.exactOptional
 const maybe = <S extends v.GenericSchema>(schema: S) => v.nullish(schema)
 
@@ -25,6 +26,12 @@ const ActionObject = v.variant('kind', [
     timeout_secs: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(600))),
   }),
   v.strictObject({ kind: v.literal('system_event'), text: text(4_096, 'The text of the event.') }),
+  v.strictObject({
+    kind: v.literal('workflow'),
+    workflow_id: text(256, 'Id or name of a workflow.'),
+    input: v.nullish(v.pipe(v.string(), v.maxLength(MAX_PROMPT))),
+    timeout_secs: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(10), v.maxValue(MAX_WORKFLOW_SECS))),
+  }),
 ])
 
 /** Fields of schedules and of cron jobs, in both spellings. Which are required depends on the route. */
@@ -55,6 +62,7 @@ export const JobFields = v.object({
   prompt: optional(prompt),
   message: optional(v.pipe(prompt, v.description('The same as prompt.'))),
   action: optional(ActionObject),
+  workflow_id: maybe(text(256, 'Id or name of a workflow to run; the prompt is its input then.')),
   enabled: optional(v.boolean()),
   delivery: maybe(DeliveryTarget),
   delivery_targets: optional(v.pipe(v.array(DeliveryTarget), v.maxLength(8))),
@@ -125,6 +133,7 @@ export const SlotView = v.object({
   detail: orNull,
   late_ms: v.number(),
   turn_id: orNull,
+  workflow_run_id: orNull,
   result: orNull,
   error: orNull,
   created_at: v.string(),

@@ -25,11 +25,16 @@ export const JobDisabled = notify<{
   readonly error: string
 }>('schedules:job-disabled')
 
-/** A job whose action is a `system_event` is due. */
+/** A job whose action is a `system_event` is due. After a crash it may come again, with the same id. */
 export const SystemEventDue = notify<{
+  /** A UUID of this slot. */
+  readonly id: string
   readonly jobId: string
+  readonly name: string
   readonly agentId: string
   readonly text: string
+  /** Where the text comes from, when an agent made the job; such as `ExternalNetwork`. */
+  readonly labels: readonly string[]
   /** When it was due, ISO 8601 UTC. */
   readonly slot: string
 }>('schedules:system-event')

@@ -1,7 +1,7 @@
 import type { ErrorCode } from 'svc/sdk'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { JobBody } from './body.ts'
-import type { Job } from './job.ts'
+import type { Job, Slot } from './job.ts'
 import type { Runtime } from './runtime.ts'
 import { MEASURED, toSlot } from './views.ts'
 
@@ -46,12 +46,36 @@ export async function history(
   return { slots: (await runtime.schedules.history(code, id, until, max)).map(toSlot) }
 }
 /** The answer to "run now" (API facts 4.2). */
-export async function runNow(runtime: Runtime, code: ErrorCode, id: string, signal: AbortSignal) {
-  const { agentId } = await runtime.schedules.require(code, id)
-  const { state, result, error, turnId, reason, detail } = await runtime.schedules.runNow(code, id, signal)
+export async function runNow(
+  runtime: Runtime,
+  code: ErrorCode,
+  id: string,
+  { signal, effectId }: { readonly signal: AbortSignal; readonly effectId?: string | undefined },
+) {
+  const job = await runtime.schedules.require(code, id)
+  return toAnswer(job, await runtime.manual.run(job, signal, effectId))
+}
+/** The answer of a run that was asked for with this id. `undefined` when it never began. */
+export async function recallRun(
+  runtime: Runtime,
+  code: ErrorCode,
+  id: string,
+  { signal, effectId }: { readonly signal: AbortSignal; readonly effectId: string },
+) {
+  const job = await runtime.schedules.require(code, id)
+  const slot = await runtime.manual.find(job, signal, effectId)
+  return slot && toAnswer(job, slot)
+}
+function toAnswer({ id, agentId, action }: Job, slot: Slot) {
+  const { state, result = '', error = '', turnId, workflowRunId: runId, reason, detail } = slot
   if (state === 'skipped') throw new Refusal('conflict', `The run was skipped (${reason}): ${detail}`)
   const ids = { schedule_id: id, agent_id: agentId, turn_id: turnId ?? null }
+  // API facts 4.2.
+  const run = action.kind === 'workflow' ? { workflow_id: action.workflow_id, output: result } : {}
   return state === 'done'
-    ? { isDone: true as const, answer: { status: 'completed', ...ids, response: result ?? '' } }
-    : { isDone: false as const, answer: { status: 'failed', ...ids, error: error ?? '' } }
+    ? {
+        isDone: true as const,
+        answer: { status: 'completed', ...ids, ...run, ...omitUndefined({ run_id: runId }), response: result },
+      }
+    : { isDone: false as const, answer: { status: 'failed', ...ids, error } }
 }

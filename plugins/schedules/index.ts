@@ -6,9 +6,11 @@ import { Chat, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
+import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
 import { cronRoutes } from './cron-routes.ts'
+import { LANE } from './lane.ts'
 import { migrations } from './migrations.ts'
 import { scheduleRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
@@ -31,7 +33,7 @@ export default definePlugin({
     queue: Queue,
     turns: Turns,
   },
-  optional: { inference: Inference },
+  optional: { inference: Inference, workflows: WorkflowRuns },
   hooks: [JobDisabled, SlotEnded, SystemEventDue],
   migrations,
   pages: [
@@ -49,10 +51,9 @@ export default definePlugin({
     const background = (work: () => Promise<void>): void => {
       run(work).catch((error: unknown) => log.error('work of a schedule failed', error))
     }
-    let loaded: Runtime | undefined
     const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
-      return (loaded = createRuntime({
+      return createRuntime({
         ...services,
         config,
         db,
@@ -60,25 +61,30 @@ export default definePlugin({
         log,
         background,
         inference: () => optional('inference'),
+        workflows: () => optional('workflows'),
         counted: (outcome, count) => slots.add(count, { outcome }),
         disabled: () => disabled.add(1),
-      }))
+      })
     }
     let opened: Promise<Runtime> | undefined
     const runtime = (): Promise<Runtime> => (opened ??= open())
     own('scheduler', async () => (await opened)?.scheduler.stop())
     own(
       'worker',
-      services.queue.work('schedule', {
+      services.queue.work(LANE, {
         run: async (job) => (await runtime()).runner.run(job),
-        dead: (job, reason) => loaded?.runner.dead(job, reason) ?? [],
+        dead: async (job, reason) => (await runtime()).runner.dead(job, reason),
       }),
     )
-    routes.add(...scheduleRoutes(runtime), ...cronRoutes(runtime))
+    routes.add(...scheduleRoutes(runtime, leaving), ...cronRoutes(runtime))
     tools.add(...scheduleTools(runtime, services.agents), ...cronTools(runtime))
     hooks.on(AgentKilling, async ({ agent, statements }) => {
       if (!(await hasJobs(db, agent.id))) return { agent, statements }
       return { agent, statements: [...statements, (await runtime()).jobs.endOf(agent.id, Date.now())] }
+    })
+    // The run of a slot has the id of its job of the queue, which waits for the end of the run.
+    hooks.on(WorkflowRunChanged, async ({ id, state }) => {
+      if (state !== 'Pending' && state !== 'Running' && state !== 'Paused') await services.queue.hurry(LANE, id)
     })
     jobs.every('retention', HOUR_MS, async () => {
       if (await hasJobs(db)) await (await runtime()).schedules.deleteOld()

@@ -1,6 +1,7 @@
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { DeliveryTarget } from '../result-delivery/contract.ts'
 import type { JobBody } from './body.ts'
+import { textOf } from './job.ts'
 import type { Action, Job } from './job.ts'
 import { readPhrase } from './timing/phrase.ts'
 import { checkTiming } from './timing/timing.ts'
@@ -71,14 +72,17 @@ function toTiming(
   return { kind: 'every', every_secs: given.every_secs, from: now }
 }
 
-function readAction({ prompt, message, action }: JobBody, before: Action | undefined): Action | undefined {
+function readAction(body: JobBody, before: Action | undefined): Action | undefined {
+  const { prompt, message, action, workflow_id: workflow } = body
   if (prompt !== undefined && message !== undefined && prompt !== message)
     throw new Refusal('invalid_request', 'message: it differs from prompt, and both mean the same; give one of them')
   const text = prompt ?? message
-  if (action === undefined) {
-    if (text === undefined) return undefined
-    return before?.kind === 'agent_turn' ? { ...before, message: text } : { kind: 'agent_turn', message: text }
-  }
+  if (action === undefined && typeof workflow === 'string')
+    return { kind: 'workflow', workflow_id: workflow, ...omitUndefined({ input: text }) }
+  if (action === undefined) return text === undefined ? undefined : withText(text, before)
+  if (action.kind === 'workflow') return readWorkflow(action, text, workflow)
+  if (typeof workflow === 'string')
+    throw new Refusal('invalid_request', `workflow_id: the action is of the kind ${action.kind}; give one of them`)
   if (action.kind === 'system_event') return action
   const { message: said, model_override: model, timeout_secs: secs } = action
   return {
@@ -88,10 +92,24 @@ function readAction({ prompt, message, action }: JobBody, before: Action | undef
   }
 }
 
+function withText(text: string, before: Action | undefined): Action {
+  if (before?.kind === 'agent_turn') return { ...before, message: text }
+  return before?.kind === 'workflow' ? { ...before, input: text } : { kind: 'agent_turn', message: text }
+}
+function readWorkflow(
+  action: Extract<JobBody['action'], { readonly kind: 'workflow' }>,
+  text: string | undefined,
+  workflow: string | null | undefined,
+): Action {
+  if (typeof workflow === 'string' && workflow !== action.workflow_id)
+    throw new Refusal('invalid_request', 'workflow_id: it differs from that of the action; give one of them')
+  const { kind, workflow_id, input, timeout_secs: secs } = action
+  return { kind, workflow_id, ...omitUndefined({ input: text ?? input ?? undefined, timeout_secs: secs ?? undefined }) }
+}
+
 /** The first words of a prompt, of the characters that a name may have. */
 export function nameFrom(action: Action): string {
-  const text = action.kind === 'agent_turn' ? action.message : action.text
-  const words = text
+  const words = textOf(action)
     .replaceAll(/[^\p{L}\p{N} _-]+/gu, ' ')
     .trim()
     .split(/\s+/)

@@ -14,6 +14,18 @@ export type Action =
       readonly timeout_secs?: number | undefined
     }
   | { readonly kind: 'system_event'; readonly text: string }
+  | {
+      readonly kind: 'workflow'
+      readonly workflow_id: string
+      readonly input?: string | undefined
+      readonly timeout_secs?: number | undefined
+    }
+
+/** What the action says, in words: a prompt, the text of an event, or the input of a workflow. */
+export function textOf(action: Action): string {
+  if (action.kind === 'agent_turn') return action.message
+  return action.kind === 'system_event' ? action.text : (action.input ?? '')
+}
 
 /** A schedule or cron job: both are views of this. Times are milliseconds since 1970. */
 export interface Job {
@@ -68,6 +80,9 @@ export interface Slot {
   /** The job of the queue. */
   readonly runId: string
   readonly turnId: string | undefined
+  readonly workflowRunId: string | undefined
+  /** When its run of a workflow began. */
+  readonly begunAt: number | undefined
   readonly result: string | undefined
   readonly error: string | undefined
   readonly createdAt: number
@@ -88,6 +103,12 @@ const StoredAction: v.GenericSchema<unknown, Action> = v.variant('kind', [
     timeout_secs: v.optional(v.number()),
   }),
   v.object({ kind: v.literal('system_event'), text: v.string() }),
+  v.object({
+    kind: v.literal('workflow'),
+    workflow_id: v.string(),
+    input: v.optional(v.string()),
+    timeout_secs: v.optional(v.number()),
+  }),
 ])
 const json = <S extends v.GenericSchema>(schema: S) =>
   v.pipe(
@@ -171,6 +192,8 @@ export const SlotRow = v.pipe(
     late_ms: count,
     run_id: v.string(),
     turn_id: text,
+    workflow_run_id: text,
+    begun_at: time,
     result: text,
     error: text,
     created_at: count,
@@ -187,6 +210,8 @@ export const SlotRow = v.pipe(
     lateMs: row.late_ms,
     runId: row.run_id,
     turnId: row.turn_id,
+    workflowRunId: row.workflow_run_id,
+    begunAt: row.begun_at,
     result: row.result,
     error: row.error,
     createdAt: row.created_at,

@@ -61,4 +61,14 @@ export const migrations: readonly Migration[] = [
   },
   { id: '005-slot-open', sql: "CREATE INDEX schedules_slot_open ON schedules_slot (job_id) WHERE state = 'open'" },
   { id: '006-slot-created', sql: 'CREATE INDEX schedules_slot_created ON schedules_slot (created_at)' },
+  {
+    id: '007-slot-workflow',
+    sql: `ALTER TABLE schedules_slot ADD COLUMN workflow_run_id TEXT;
+      -- When that run began.
+      ALTER TABLE schedules_slot ADD COLUMN begun_at BIGINT`,
+  },
+  {
+    id: '008-slot-manual',
+    sql: "CREATE UNIQUE INDEX schedules_slot_manual ON schedules_slot (run_id) WHERE kind = 'manual'",
+  },
 ]

@@ -25,9 +25,12 @@ const Ran = v.object({
   turn_id: v.nullable(v.string()),
   response: v.exactOptional(v.string()),
   error: v.exactOptional(v.string()),
+  workflow_id: v.exactOptional(v.string()),
+  run_id: v.exactOptional(v.string()),
+  output: v.exactOptional(v.string()),
 })
 
-export function scheduleRoutes(runtime: LazyRuntime): readonly AnyRoute[] {
+export function scheduleRoutes(runtime: LazyRuntime, leaving: AbortSignal): readonly AnyRoute[] {
   return [
     listSchedules(runtime),
     addSchedule(runtime),
@@ -35,7 +38,7 @@ export function scheduleRoutes(runtime: LazyRuntime): readonly AnyRoute[] {
     changeSchedule(runtime),
     removeSchedule(runtime),
     enableSchedule(runtime),
-    runSchedule(runtime),
+    runSchedule(runtime, leaving),
     listSlots(runtime),
   ]
 }
@@ -175,7 +178,10 @@ function enableSchedule(runtime: LazyRuntime): AnyRoute {
   })
 }
 
-function runSchedule(runtime: LazyRuntime): AnyRoute {
+function toReply({ isDone, answer }: { readonly isDone: boolean; readonly answer: v.InferOutput<typeof Ran> }) {
+  return isDone ? answer : reply(JSON.stringify(answer), { 'content-type': 'application/json' }, 500)
+}
+function runSchedule(runtime: LazyRuntime, leaving: AbortSignal): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/schedules/:id/run',
@@ -188,10 +194,17 @@ function runSchedule(runtime: LazyRuntime): AnyRoute {
     returns: Ran,
     answers: { 500: { description: 'The agent could not answer', json: Ran } },
     errors: [code, 'conflict', 'service_unavailable'],
-    async handle({ params, signal }) {
+    idempotent: true,
+    async handle({ params, signal, effectId }) {
       const { opened, handlers } = await load(runtime)
-      const { isDone, answer } = await handlers.runNow(opened, code, params.id, signal)
-      return isDone ? answer : reply(JSON.stringify(answer), { 'content-type': 'application/json' }, 500)
+      // With a key the answer is kept for whoever asks again, also when this client leaves.
+      const until = effectId === undefined ? signal : leaving
+      return toReply(await handlers.runNow(opened, code, params.id, { signal: until, effectId }))
+    },
+    async recall(effectId, { params }) {
+      const { opened, handlers } = await load(runtime)
+      const found = await handlers.recallRun(opened, code, params.id, { signal: leaving, effectId })
+      return found && toReply(found)
     },
   })
 }

@@ -7,6 +7,7 @@ import type { Chat, Turns } from '../chat/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
+import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
 import type { Job, Slot } from './job.ts'
@@ -14,8 +15,9 @@ import { JobStore } from './jobs/store.ts'
 import { Scheduler } from './scheduler.ts'
 import { Schedules } from './service.ts'
 import { SlotStore } from './slots/store.ts'
-import { SlotRunner } from './worker.ts'
-import type { SlotOutcome } from './worker.ts'
+import type { SlotOutcome } from './running/ends.ts'
+import { ManualRuns } from './running/manual-runs.ts'
+import { SlotRunner } from './running/slot-runner.ts'
 
 export interface RuntimeDeps {
   readonly db: PluginDatabase
@@ -29,6 +31,7 @@ export interface RuntimeDeps {
   readonly chat: Chat
   readonly delivery: ResultDelivery
   readonly inference: () => Inference | undefined
+  readonly workflows: () => WorkflowRuns | undefined
   readonly background: (work: () => Promise<void>) => void
   /** A slot was started, skipped or has ended. */
   readonly counted: (outcome: string, count: number) => void
@@ -40,6 +43,7 @@ export interface Runtime {
   readonly schedules: Schedules
   readonly scheduler: Scheduler
   readonly runner: SlotRunner
+  readonly manual: ManualRuns
 }
 
 /** All that works on jobs, once there is one. */
@@ -48,7 +52,9 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
   const jobs = new JobStore(db)
   const slots = new SlotStore(db)
   const scheduler = new Scheduler({ ...deps, jobs, slots, settings, clock })
-  const ended = ({ id, name, agentId }: Job, { kind, slotAt }: Slot, end: SlotOutcome): void => {
+  const manual = new ManualRuns({ ...deps, jobs, slots, settings, clock })
+  const ended = ({ id, name, agentId }: Job, { kind, slotAt, runId }: Slot, end: SlotOutcome): void => {
+    manual.tell(runId)
     counted(end.state, 1)
     const event = { jobId: id, name, agentId, slot: toIso(slotAt), kind, state: end.state }
     background(() => hooks.emit(SlotEnded, { ...event, turnId: end.turnId ?? null, error: end.error ?? null }))
@@ -60,14 +66,23 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
     settings,
     clock,
     ended,
+    left: ({ runId }) => manual.tell(runId),
     disabled({ id, name, agentId }, failures, error) {
       deps.disabled()
       background(() => hooks.emit(JobDisabled, { jobId: id, name, agentId, failures, error }))
     },
-    systemEvent({ id, agentId }, { slotAt }, text) {
-      background(() => hooks.emit(SystemEventDue, { jobId: id, agentId, text, slot: toIso(slotAt) }))
+    async systemEvent({ id: jobId, name, agentId, labels }, { runId: id, slotAt }, text) {
+      await hooks.emit(SystemEventDue, { id, jobId, name, agentId, text, labels, slot: toIso(slotAt) })
     },
   })
-  const schedules = new Schedules({ ...deps, jobs, slots, settings, clock, wake: () => scheduler.wake() })
-  return { jobs, schedules, scheduler, runner }
+  const schedules = new Schedules({
+    ...deps,
+    jobs,
+    slots,
+    settings,
+    clock,
+    gone: (runId) => manual.tell(runId),
+    wake: () => scheduler.wake(),
+  })
+  return { jobs, schedules, scheduler, runner, manual }
 }

@@ -5,13 +5,13 @@ import type { Audit } from '../audit/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { Settings } from './config.ts'
 import type { Job } from './job.ts'
+import { LANE } from './lane.ts'
 import type { JobStore } from './jobs/store.ts'
 import { planSlots } from './slots/plan.ts'
 import type { SlotPlan } from './slots/plan.ts'
 import type { SlotStore } from './slots/store.ts'
 import { nextSlot } from './timing/timing.ts'
 
-export const LANE = 'schedule'
 /** Timers stand still while a machine sleeps; this is how late it is noticed. */
 const MAX_TIMER_MS = 15_000
 const RETRY_MS = 1_000

@@ -1,32 +1,35 @@
 import { v7 } from 'uuid'
-import { findNearest, sleep, stableId, suggest, toIso } from 'svc/internal'
+import { findNearest, suggest, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { ErrorCode } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
+import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
 import type { JobBody } from './body.ts'
 import type { Settings } from './config.ts'
 import { nameFrom, readInput } from './input.ts'
-import type { Job, Slot } from './job.ts'
+import { textOf } from './job.ts'
+import type { Action, Job, Slot } from './job.ts'
 import type { JobFilter, JobStore } from './jobs/store.ts'
-import { LANE } from './scheduler.ts'
+import { LANE } from './lane.ts'
 import type { SlotStore } from './slots/store.ts'
 import { nextSlot } from './timing/timing.ts'
-
-const POLL_MS = 250
 
 export interface ServiceDeps {
   readonly jobs: JobStore
   readonly slots: SlotStore
   readonly agents: Agents
   readonly audit: Audit
-  readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel'>
+  readonly queue: Pick<Queue, 'cancel'>
   readonly delivery: Pick<ResultDelivery, 'check'>
+  readonly workflows: () => Pick<WorkflowRuns, 'resolve' | 'cancel'> | undefined
   readonly settings: Settings
   readonly clock: Clock
+  /** A run by hand has nothing to wait for any more. */
+  readonly gone: (runId: string) => void
   /** A job is due earlier than before. */
   readonly wake: () => void
 }
@@ -60,7 +63,8 @@ export class Schedules {
     if (input.action === undefined) throw missing('prompt')
     const agent = await this.#agent(input.agent)
     for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
-    const { timing, action, enabled = true } = input
+    const { timing, enabled = true } = input
+    const action = await this.#checked(input.action, author)
     const job: Job = {
       id: id ?? v7(),
       name: input.name ?? nameFrom(action),
@@ -107,7 +111,8 @@ export class Schedules {
       if (job.endedAt !== undefined)
         throw new Refusal('conflict', `This schedule has ended: ${job.reason ?? 'it is done'}; make a new one`)
       const now = clock.now()
-      const { agent, timing = job.timing, ...input } = readInput(body, now, job)
+      const { agent, timing = job.timing, action: changed, ...input } = readInput(body, now, job)
+      const action = changed === undefined ? job.action : await this.#checked(changed, author)
       const agentId = agent === undefined ? job.agentId : (await this.#agent(agent)).id
       for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
       const enabled = input.enabled ?? job.enabled
@@ -116,6 +121,7 @@ export class Schedules {
       const next: Job = {
         ...job,
         ...input,
+        action,
         agentId,
         timing,
         enabled,
@@ -155,47 +161,12 @@ export class Schedules {
       const open = [...(await slots.waiting(id)), ...(await slots.waiting(id, 'manual'))]
       const details = `schedule ${id} "${job.name}" was removed`
       await jobs.commit([...jobs.remove(id), audit.entry({ event: 'schedule_changed', agentId: job.agentId, details })])
-      for (const { runId } of open) await queue.cancel(LANE, runId)
+      for (const { runId, workflowRunId } of open) {
+        await queue.cancel(LANE, runId)
+        this.#deps.gone(runId)
+        if (workflowRunId !== undefined) await this.#deps.workflows()?.cancel(workflowRunId, details)
+      }
     })
-  }
-
-  /**
-   * Runs a job now and waits for its end. It is no slot of it. Throws `conflict` when the agent does not run, and
-   * `service_unavailable` when it takes too long; the run goes on then.
-   */
-  async runNow(code: ErrorCode, id: string, signal: AbortSignal, effectId?: string): Promise<Slot> {
-    const { jobs, slots, agents, audit, queue, clock, settings } = this.#deps
-    const job = await this.require(code, id)
-    if (!job.enabled)
-      throw new Refusal(
-        'invalid_request',
-        `This schedule is disabled${job.reason ? ` (${job.reason})` : ''}; enable it`,
-      )
-    const { agentId, name } = job
-    if (job.action.kind === 'agent_turn') await agents.requireRunning(agentId)
-    await queue.admit(agentId)
-    const now = clock.now()
-    const runId = effectId ?? stableId('schedule-manual', v7())
-    const key = { jobId: id, kind: 'manual', slotAt: now } as const
-    await jobs.commit([
-      slots.open({ ...key, lateMs: 0, runId, createdAt: now }),
-      queue.add({ lane: LANE, id: runId, group: id, agentId, payload: { job_id: id, kind: 'manual', slot_at: now } }),
-      audit.entry({ event: 'cron_fired', agentId, details: `schedule ${id} "${name}" by hand` }),
-    ])
-    const until = clock.now() + settings.run_wait_secs * 1000
-    for (;;) {
-      const slot = await slots.find(key)
-      if (slot && slot.state !== 'open') return slot
-      if (!slot) throw new Refusal('conflict', 'This schedule was removed while it ran')
-      if (clock.now() >= until)
-        throw new Refusal(
-          'service_unavailable',
-          `The run takes longer than ${settings.run_wait_secs} seconds (plugins.schedules.run_wait_secs) and goes on; ` +
-            'the list of slots has its result',
-          { retryAfterSecs: 30 },
-        )
-      await sleep(clock, POLL_MS, signal)
-    }
   }
 
   /** Throws `…_not_found`. */
@@ -219,6 +190,19 @@ export class Schedules {
     await jobs.commit([...jobs.deleteEnded(before), slots.deleteOld(before)])
   }
 
+  /** A workflow by its id. */
+  async #checked(action: Action, { agentId }: Author): Promise<Action> {
+    if (action.kind !== 'workflow') return action
+    // A workflow may do what this agent may not, and workflow_run asks a person where that is needed.
+    if (agentId !== undefined)
+      throw new Refusal(
+        'forbidden',
+        'action: an agent cannot put a workflow on a schedule; schedule a prompt that says to run it with workflow_run',
+      )
+    const workflows = this.#deps.workflows()
+    if (!workflows) throw new Refusal('invalid_request', 'action.kind: the plugin "workflows" is not loaded')
+    return { ...action, workflow_id: await workflows.resolve(action.workflow_id) }
+  }
   async #agent(name: string): Promise<Agent> {
     const { agents } = this.#deps
     const isId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
@@ -241,7 +225,15 @@ export class Schedules {
 const missing = (field: string): Refusal => new Refusal('invalid_request', `${field}: this field is required`)
 
 function toRecord({ name, agentId, timing, action, targets, enabled, missed }: Job): Record<string, unknown> {
-  const text = action.kind === 'agent_turn' ? action.message : action.text
   const when = timing.kind === 'at' ? toIso(timing.at) : timing.kind === 'cron' ? `${timing.expr} ${timing.tz}` : timing
-  return { name, agent_id: agentId, schedule: when, prompt: text, delivery_targets: targets, enabled, missed }
+  return {
+    name,
+    agent_id: agentId,
+    schedule: when,
+    action: action.kind,
+    prompt: textOf(action),
+    delivery_targets: targets,
+    enabled,
+    missed,
+  }
 }

@@ -1,8 +1,8 @@
 import { toIso } from 'svc/internal'
+import { textOf } from './job.ts'
 import type { Job, Slot } from './job.ts'
 
 const at = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
-const textOf = ({ action }: Job): string => (action.kind === 'agent_turn' ? action.message : action.text)
 
 /** A cron expression as it is, another timing as an object. */
 function scheduleOf({ timing }: Job) {
@@ -18,8 +18,9 @@ function common(job: Job) {
     agent_id: job.agentId,
     schedule: scheduleOf(job),
     tz: job.timing.kind === 'cron' ? job.timing.tz : null,
-    prompt: textOf(job),
+    prompt: textOf(job.action),
     action: job.action,
+    workflow_id: job.action.kind === 'workflow' ? job.action.workflow_id : null,
     enabled: job.enabled,
     one_shot: job.oneShot,
     missed: job.missed,
@@ -40,7 +41,7 @@ function common(job: Job) {
 }
 
 export function toSchedule(job: Job) {
-  return { ...common(job), cron: job.timing.kind === 'cron' ? job.timing.expr : null, message: textOf(job) }
+  return { ...common(job), cron: job.timing.kind === 'cron' ? job.timing.expr : null, message: textOf(job.action) }
 }
 export const toCronJob = common
 
@@ -54,6 +55,7 @@ export function toSlot(slot: Slot) {
     detail: slot.detail ?? null,
     late_ms: slot.lateMs,
     turn_id: slot.turnId ?? null,
+    workflow_run_id: slot.workflowRunId ?? null,
     result: slot.result ?? null,
     error: slot.error ?? null,
     created_at: toIso(slot.createdAt),

@@ -92,6 +92,8 @@ export interface RunSummary {
   readonly error: string | undefined
 }
 export interface WorkflowRuns {
+  /** The id of a workflow by its id or name. Throws `workflow_not_found` that names the nearest one. */
+  resolve(idOrName: string): Promise<string>
   /**
    * Begins a run; `id` is a UUID that is the same whenever the same run is asked for. Settles when it is on disk. Throws
    * `workflow_not_found`, `rate_limit`, `conflict` when too many run each other, and `forbidden` when the agent that

@@ -76,4 +76,6 @@ export interface Definitions {
   mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean>
   /** By id or name, of those that an agent may run. Throws `workflow_not_found` and `conflict`. */
   resolveFor(agentId: string, idOrName: string): Promise<Workflow>
+  /** By its id or name. Throws `workflow_not_found` that names the nearest one. */
+  resolve(idOrName: string): Promise<Workflow>
 }

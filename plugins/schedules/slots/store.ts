@@ -42,6 +42,11 @@ export class SlotStore {
         result = ${result ?? null}, error = ${error ?? null}, ended_at = ${now}
       WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt} AND state = 'open'`
   }
+  /** Its run of a workflow is on disk. */
+  begun({ jobId, kind, slotAt }: SlotKey, workflowRunId: string, now: number): Statement {
+    return this.#db.sql`UPDATE schedules_slot SET workflow_run_id = ${workflowRunId}, begun_at = ${now}
+      WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt}`
+  }
   skip({ jobId, kind, slotAt }: SlotKey, { reason, detail }: Skip, now: number): Statement {
     return this.#db.sql`UPDATE schedules_slot
       SET state = 'skipped', reason = ${reason}, detail = ${detail}, ended_at = ${now}
@@ -53,6 +58,13 @@ export class SlotStore {
       v.optional(SlotRow),
       await this.#db.one`SELECT * FROM schedules_slot
         WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt}`,
+    )
+  }
+  /** A run by hand. */
+  async findManual(runId: string): Promise<Slot | undefined> {
+    return v.parse(
+      v.optional(SlotRow),
+      await this.#db.one`SELECT * FROM schedules_slot WHERE kind = 'manual' AND run_id = ${runId}`,
     )
   }
   /** Slots of a job that wait or run. */

@@ -3,6 +3,7 @@ import { toIso } from 'svc/internal'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
+import { textOf } from '../job.ts'
 import type { Job } from '../job.ts'
 import type { LazyRuntime } from '../routes.ts'
 
@@ -92,7 +93,7 @@ function brief({ id: jobId, name, agentId, timing, action, enabled, nextRun, las
     agent_id: agentId,
     schedule: timing.kind === 'cron' ? timing.expr : timing,
     tz: timing.kind === 'cron' ? timing.tz : undefined,
-    prompt: action.kind === 'agent_turn' ? action.message : action.text,
+    prompt: textOf(action),
     enabled,
     next_run: nextRun === undefined ? null : toIso(nextRun),
     last_status: lastStatus ?? null,

@@ -88,6 +88,7 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
   hooks.on(EventPublished, async ({ eventType, payload }) => (await runs()).service.publish(eventType, payload))
   jobs.every('runs', TRIM_MS, async (signal) => (await runs()).trim(signal))
   return {
+    resolve: async (idOrName) => (await (await definitions()).resolve(idOrName)).id,
     start: async (run) => (await runs()).service.start(run),
     find: async (id) => (await runs()).service.find(id),
     settled: async (id, signal) => (await runs()).service.settled(id, signal),

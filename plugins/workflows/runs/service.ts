@@ -46,7 +46,7 @@ const POLL_MS = 1_000
 const FULL_RETRY_SECS = 10
 
 /** Begins, ends and finds runs; the engine moves them. */
-export class RunService implements WorkflowRuns {
+export class RunService implements Omit<WorkflowRuns, 'resolve'> {
   readonly #deps: RunServiceDeps
   constructor(deps: RunServiceDeps) {
     this.#deps = deps

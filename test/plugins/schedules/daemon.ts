@@ -40,9 +40,17 @@ export class World {
   /** Turns by id: how often each was begun, and its answer. */
   readonly turns = new Map<string, { readonly text: string; state: string }>()
   readonly begun: string[] = []
+  /** How often a turn was begun or followed. */
+  asked = 0
+  /** Turns that are followed do not end either. */
+  isStuck = false
   readonly delivered: Json[] = []
   /** What the next turns end with; an error makes one fail. */
   answer: (text: string) => Promise<string> = (text) => Promise.resolve(`done: ${text}`)
+  /** What listens to hooks. */
+  listen: (event: Json) => Promise<void> = () => Promise.resolve()
+  /** The plugin of workflows. */
+  workflows: Json
   /** Refuses turns before they are written. */
   refuse: Error | undefined
   constructor(database: Database, clock: WallClock) {
@@ -94,7 +102,9 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     turns: {
       find: (id: string) => Promise.resolve(world.turns.get(id)),
       ensure(request: { readonly id: string; readonly text: string }) {
+        world.asked++
         const known = world.turns.get(request.id)
+        if (known && world.isStuck) return Promise.resolve({ result: () => new Promise(() => {}) })
         if (known) return Promise.resolve({ result: () => Promise.resolve({ text: known.text, stop: 'done' }) })
         if (world.refuse) return Promise.reject(world.refuse)
         const turn = { text: `done: ${request.text}`, state: 'running' }
@@ -114,7 +124,13 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
         return Promise.resolve({ result: () => result })
       },
     },
-    chat: { attach: () => undefined },
+    chat: {
+      attach: (id: string) => {
+        const turn = world.turns.get(id)
+        return turn?.state === 'running' ? { cancel: () => void (turn.state = 'cancelled') } : undefined
+      },
+    },
+    workflows: () => world.workflows,
     audit: { entry: () => nothing(world) },
     delivery: {
       check: () => Promise.resolve(),
@@ -127,7 +143,12 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     ...services,
     db: world.database.sql,
     config: parse(Settings, settings),
-    hooks: { emit: (_: unknown, event: Json) => Promise.resolve(void events.push(event)) },
+    hooks: {
+      emit(_: unknown, event: Json) {
+        events.push(event)
+        return world.listen(event)
+      },
+    },
     log,
     queue,
     inference: () => undefined,

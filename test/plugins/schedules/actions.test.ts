@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Refusal } from 'svc/sdk'
+import type { Json } from '../../support/json.ts'
+import { open } from '../../core/storage/engines.ts'
+import { startDaemon, WallClock, World } from './daemon.ts'
+import type { TestDaemon } from './daemon.ts'
+
+const MINUTE = 60_000
+let world: World
+let daemons: TestDaemon[]
+beforeEach(async () => {
+  const { database } = await open('sqlite')
+  world = new World(database, new WallClock('2026-03-02T09:00:30Z'))
+  await world.prepare()
+  daemons = []
+})
+afterEach(async () => {
+  for (const daemon of daemons) await daemon.stop()
+})
+
+const start = async (settings = {}, queue = {}): Promise<TestDaemon> => {
+  const daemon = startDaemon(world, settings, queue)
+  daemons.push(daemon)
+  daemon.begin()
+  await daemon.idle()
+  return daemon
+}
+const pass = async (minutes: number): Promise<void> => {
+  for (let left = minutes * MINUTE; left > 0; left -= MINUTE / 4) {
+    world.clock.advance(MINUTE / 4)
+    for (let again = 0; again < 3; again++) for (const daemon of daemons) await daemon.idle()
+  }
+}
+/** Moves on until something has happened: while a turn hangs, a daemon is never idle. */
+const passUntil = async (hasHappened: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await hasHappened())) {
+    world.clock.advance(MINUTE / 4)
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  }
+}
+const crash = (daemon: TestDaemon): void => {
+  daemon.crash()
+  daemons = daemons.filter((one) => one !== daemon)
+}
+const told = async (daemon: TestDaemon, id: string): Promise<string[]> =>
+  (await daemon.slots(id)).map(({ state, reason, error, result }) =>
+    [reason ?? state, error ?? result].filter((part) => part !== undefined).join(': '),
+  )
+
+/** Runs of workflows as their plugin keeps them. */
+class Runs {
+  readonly rows = new Map<string, Json>()
+  readonly starts: Json[] = []
+  readonly cancels: string[] = []
+  failing: unknown
+  async start(run: Json): Promise<void> {
+    if (this.failing) throw this.failing
+    this.starts.push(run)
+    if (!this.rows.has(run.id)) this.rows.set(run.id, { ...run, state: 'Running' })
+    await Promise.resolve()
+  }
+  find = (id: string) => Promise.resolve(this.rows.get(id))
+  resolve = (name: string) => Promise.resolve(name === 'digest' ? 'workflow-1' : name)
+  cancel = (id: string, reason: string) => {
+    this.cancels.push(reason)
+    return Promise.resolve(this.end(id, { state: 'Cancelled', error: `cancelled: ${reason}` }))
+  }
+  end = (id: string, end: Json): boolean => {
+    this.rows.set(id, { ...this.rows.get(id), ...end })
+    return true
+  }
+  /** Ends the run of the latest slot, and tells the queue as the hook does. */
+  async endLast(daemon: TestDaemon, end: Json): Promise<void> {
+    const id = this.starts.at(-1).id
+    this.end(id, end)
+    await daemon.queue.hurry('schedule', id)
+    await daemon.idle()
+  }
+}
+
+describe('a schedule with a workflow', () => {
+  const action = { kind: 'workflow', workflow_id: 'digest', input: 'cats' }
+  const webhook = { kind: 'webhook', url: 'https://hooks.example.com/' }
+  let runs: Runs
+  beforeEach(() => {
+    runs = new Runs()
+    world.workflows = runs
+  })
+
+  it('starts one run for a slot, holds no place in the lane meanwhile, and delivers the output', async () => {
+    const daemon = await start({}, { concurrency: { schedule: 1 } })
+    const { id } = await daemon.add({ prompt: undefined, action, delivery: webhook })
+    const other = await daemon.add({ schedule: '12 * * * *' })
+    await pass(13)
+    expect(runs.starts).toEqual([
+      { id: expect.any(String), workflowId: 'workflow-1', input: 'cats', cause: `schedule ${id}` },
+    ])
+    // The only place of the lane was free for it.
+    expect(await told(daemon, other.id)).toEqual(['done: done: Report'])
+    world.delivered.length = 0
+    await runs.endLast(daemon, { state: 'Completed', output: 'about cats' })
+    expect(await told(daemon, id)).toEqual(['done: about cats'])
+    expect((await daemon.slots(id))[0]).toMatchObject({ workflowRunId: runs.starts[0].id })
+    expect(world.delivered).toMatchObject([{ target: webhook, text: 'about cats' }])
+    expect(await daemon.job(id)).toMatchObject({ lastStatus: 'ok', failures: 0 })
+  })
+
+  it('goes on with the same run after a crash', async () => {
+    const first = await start()
+    const { id } = await first.add({ prompt: undefined, action })
+    // Killed when the run is on disk and the slot does not know it yet.
+    runs.start = (run) => {
+      runs.rows.set(run.id, { ...run, state: 'Running' })
+      runs.starts.push(run)
+      crash(first)
+      return new Promise(() => {})
+    }
+    await passUntil(() => runs.starts.length > 0)
+    const second = await start()
+    await pass(1)
+    expect(runs.starts).toHaveLength(1)
+    await runs.endLast(second, { state: 'Completed', output: 'once' })
+    expect(await told(second, id)).toEqual(['done: once'])
+  })
+
+  it.each([
+    ['a failed run is a failure', { state: 'Failed', error: 'step "a" failed' }, 'failed: step "a" failed', 1],
+    ['a cancelled one is none', { state: 'Cancelled', error: 'by hand' }, 'cancelled: by hand', 0],
+  ])('%s', async (_, end, slot, failures) => {
+    const daemon = await start()
+    const { id } = await daemon.add({ prompt: undefined, action })
+    await pass(10)
+    await runs.endLast(daemon, end)
+    expect(await told(daemon, id)).toEqual([slot])
+    expect(await daemon.job(id)).toMatchObject({ failures })
+  })
+
+  it('cancels a run that takes too long, and that of a removed schedule', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({ prompt: undefined, action: { ...action, timeout_secs: 120 } })
+    await pass(13)
+    expect(await told(daemon, id)).toEqual(['failed: it took longer than 120 seconds'])
+    expect(runs.cancels).toEqual(['it took longer than 120 seconds'])
+    await pass(8)
+    await daemon.schedules.remove('schedule_not_found', id)
+    expect(runs.cancels.at(-1)).toBe(`schedule ${id} "cats" was removed`)
+  })
+
+  it('fails when its workflow is gone, and waits when there are too many runs', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({ prompt: undefined, action })
+    runs.failing = new Refusal('workflow_not_found', 'There is no workflow workflow-1')
+    await pass(10)
+    runs.failing = new Refusal('rate_limit', 'too many runs', { retryAfterSecs: 10 })
+    await pass(10)
+    expect(await told(daemon, id)).toEqual(['failed: There is no workflow workflow-1', 'open'])
+    runs.failing = undefined
+    await pass(1)
+    await runs.endLast(daemon, { state: 'Completed', output: 'late' })
+    expect((await told(daemon, id)).at(-1)).toBe('done: late')
+  })
+
+  it('is for people only, and needs the plugin', async () => {
+    const daemon = await start()
+    const body = { agent_id: 'scout', schedule: '*/10 * * * *', action }
+    const make = (author?: object) => daemon.schedules.create(body as Json, undefined, author)
+    await expect(make({ agentId: 'agent-1' })).rejects.toThrow('an agent cannot put a workflow on a schedule')
+    world.workflows = undefined
+    await expect(make()).rejects.toThrow('the plugin "workflows" is not loaded')
+  })
+
+  it('may be written with workflow_id and a prompt', async () => {
+    const daemon = await start()
+    const { id, action: made } = await daemon.add({ workflow_id: 'digest', prompt: 'dogs' })
+    expect(made).toEqual({ kind: 'workflow', workflow_id: 'workflow-1', input: 'dogs' })
+    const { action: changed } = await daemon.schedules.change('schedule_not_found', id, { prompt: 'cats' })
+    expect(changed).toEqual({ kind: 'workflow', workflow_id: 'workflow-1', input: 'cats' })
+    const both = { workflow_id: 'digest', action: { kind: 'system_event', text: 'x' } }
+    await expect(daemon.add({ ...both, prompt: undefined })).rejects.toThrow('workflow_id: the action is of the kind')
+  })
+})
+
+describe('a system event', () => {
+  const action = { kind: 'system_event', text: 'The day begins' }
+  const isTold = (event: Json): boolean => event.text === action.text
+
+  it('is told to listeners with an id of its slot, again after a crash before its end is written', async () => {
+    const first = await start()
+    const { id } = await first.add({ prompt: undefined, action })
+    world.listen = () => new Promise(() => {})
+    await passUntil(() => first.events.some(isTold))
+    crash(first)
+    world.listen = () => Promise.resolve()
+    const second = await start()
+    await pass(1)
+    const [before, after] = [first, second].map(({ events }) => events.filter(isTold))
+    expect(before).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        jobId: id,
+        name: 'The day begins',
+        agentId: 'agent-1',
+        text: 'The day begins',
+        labels: [],
+        slot: '2026-03-02T09:10:00.000Z',
+      },
+    ])
+    expect(after?.map((event) => event.id)).toContain(before?.[0].id)
+    expect(await told(second, id)).toEqual(['done: The day begins'])
+    expect(world.begun).toEqual([])
+  })
+})
+
+describe('a slot', () => {
+  it('whose job of the queue is dead counts as a failure, which disables in the end', async () => {
+    const daemon = await start({ max_failures: 2 }, { max_failures: 1 })
+    const { id } = await daemon.add({ delivery: { kind: 'webhook', url: 'https://hooks.example.com/' } })
+    world.refuse = new Refusal('rate_limit', 'the session is full')
+    await pass(21)
+    expect(await told(daemon, id)).toEqual(['failed: the session is full', 'failed: the session is full'])
+    expect(await daemon.job(id)).toMatchObject({
+      enabled: false,
+      failures: 2,
+      reason: 'disabled after 2 failures in a row',
+      lastStatus: 'error: the session is full',
+    })
+    expect(daemon.events.at(-1)).toMatchObject({ jobId: id, failures: 2, error: 'the session is full' })
+    expect(world.delivered.map(({ event }) => event)).toEqual(['schedule.disabled'])
+  })
+
+  it('whose daemon dies each time counts as a failure', async () => {
+    const { id } = await (await start()).add({})
+    world.answer = () => new Promise(() => {})
+    world.isStuck = true
+    let [daemon] = daemons as [TestDaemon]
+    for (let times = 1; times <= 3; times++) {
+      await passUntil(() => world.asked === times)
+      crash(daemon)
+      daemon = startDaemon(world, {}, { max_losses: 3 })
+      daemons.push(daemon)
+      daemon.begin()
+    }
+    await daemon.idle()
+    expect(await told(daemon, id)).toEqual(['failed: the daemon that worked on it stopped (3 times)'])
+    expect(await daemon.job(id)).toMatchObject({ failures: 1 })
+  })
+
+  it('that runs is stopped when its schedule is removed', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({})
+    world.answer = () => new Promise(() => {})
+    await passUntil(() => world.begun.length > 0)
+    await daemon.schedules.remove('schedule_not_found', id)
+    await daemon.idle()
+    expect([...world.turns.values()]).toMatchObject([{ state: 'cancelled' }])
+    expect(await daemon.jobs.find(id)).toBeUndefined()
+    expect(world.delivered).toEqual([])
+  })
+})
