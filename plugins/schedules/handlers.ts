@@ -1,19 +1,15 @@
 import type { ErrorCode } from 'svc/sdk'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { JobBody } from './body.ts'
 import type { Job, Slot } from './job.ts'
 import type { Runtime } from './runtime.ts'
-import { MEASURED, toSlot } from './views.ts'
+import { toCronJob, toSlot } from './views.ts'
+
+export { MEASURED } from './views.ts'
 
 const MAX_LIMIT = 1_000
 const DEFAULT_LIMIT = 500
 const DEFAULT_SLOTS = 50
 
-/** What both views of the jobs have in common. */
-export interface ViewOf<V> {
-  readonly code: ErrorCode
-  readonly view: (job: Job) => V
-}
 interface Query {
   readonly agent_id?: string | undefined
   readonly enabled?: string | undefined
@@ -22,18 +18,18 @@ interface Query {
   readonly offset?: string | undefined
 }
 
-export async function list<V>(runtime: Runtime, { view }: ViewOf<V>, query: Query) {
+export async function list(runtime: Runtime, query: Query) {
   const limit = Math.min(Number(query.limit ?? DEFAULT_LIMIT), MAX_LIMIT)
   const enabled = query.enabled === undefined ? undefined : query.enabled === 'true'
   const filter = { agentId: query.agent_id, enabled, ended: query.ended === 'true' }
-  const { jobs, total } = await runtime.schedules.list(filter, limit, Number(query.offset ?? 0))
-  return { jobs: jobs.map(view), total }
+  return runtime.schedules.list(filter, limit, Number(query.offset ?? 0))
 }
-export async function shown<V extends object>(runtime: Runtime, { code, view }: ViewOf<V>, id: string) {
-  return { fields: view(await runtime.schedules.require(code, id)), measured: MEASURED }
-}
-export async function change<V>(runtime: Runtime, { code, view }: ViewOf<V>, id: string, body: JobBody) {
-  return view(await runtime.schedules.change(code, id, body))
+/** The last result and the next time (API facts 2.5). */
+export async function status(runtime: Runtime, code: ErrorCode, id: string) {
+  const job = toCronJob(await runtime.schedules.require(code, id))
+  const [slot] = await history(runtime, code, id, { limit: '1' })
+  const { one_shot, last_status, consecutive_errors, last_run, next_run } = job
+  return { job, one_shot, last_status, consecutive_errors, last_run, next_run, last_slot: slot ?? null }
 }
 export async function history(
   runtime: Runtime,
@@ -43,7 +39,7 @@ export async function history(
 ) {
   const until = before === undefined ? undefined : Date.parse(before)
   const max = Math.min(Number(limit ?? DEFAULT_SLOTS), MAX_LIMIT)
-  return { slots: (await runtime.schedules.history(code, id, until, max)).map(toSlot) }
+  return (await runtime.schedules.history(code, id, until, max)).map(toSlot)
 }
 /** The answer to "run now" (API facts 4.2). */
 export async function runNow(

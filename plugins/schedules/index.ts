@@ -9,10 +9,9 @@ import { ResultDelivery } from '../result-delivery/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
-import { cronRoutes } from './cron-routes.ts'
 import { LANE } from './lane.ts'
 import { migrations } from './migrations.ts'
-import { scheduleRoutes } from './routes.ts'
+import { jobRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
 import { cronTools } from './tools/cron-tools.ts'
 import { scheduleTools } from './tools/schedule-tools.ts'
@@ -76,7 +75,7 @@ export default definePlugin({
         dead: async (job, reason) => (await runtime()).runner.dead(job, reason),
       }),
     )
-    routes.add(...scheduleRoutes(runtime, leaving), ...cronRoutes(runtime))
+    routes.add(...jobRoutes(runtime, leaving))
     tools.add(...scheduleTools(runtime, services.agents), ...cronTools(runtime))
     hooks.on(AgentKilling, async ({ agent, statements }) => {
       if (!(await hasJobs(db, agent.id))) return { agent, statements }

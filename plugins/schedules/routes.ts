@@ -1,23 +1,14 @@
 import * as v from 'valibot'
 import { defineRoute, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import {
-  EnableBody,
-  JobBody,
-  JobFields,
-  ListQuery,
-  ScheduleParams,
-  ScheduleView,
-  SlotsQuery,
-  SlotView,
-} from './body.ts'
+import { EnableBody, JobBody, JobFields, ListQuery, SlotsQuery, SlotView } from './body.ts'
+import { cronJobs, schedules } from './route-views.ts'
+import type { JobView } from './route-views.ts'
 import type { Runtime } from './runtime.ts'
 
 export type LazyRuntime = () => Promise<Runtime>
 
-const code = 'schedule_not_found'
 const auth = 'bearer' as const
-const errors = [code] as const
 const Ran = v.object({
   status: v.string(),
   schedule_id: v.string(),
@@ -30,150 +21,166 @@ const Ran = v.object({
   output: v.exactOptional(v.string()),
 })
 
-export function scheduleRoutes(runtime: LazyRuntime, leaving: AbortSignal): readonly AnyRoute[] {
-  return [
-    listSchedules(runtime),
-    addSchedule(runtime),
-    readSchedule(runtime),
-    changeSchedule(runtime),
-    removeSchedule(runtime),
-    enableSchedule(runtime),
-    runSchedule(runtime, leaving),
-    listSlots(runtime),
-  ]
+/** Interface 4.2: schedules and cron jobs are two views of the same jobs. */
+export function jobRoutes(runtime: LazyRuntime, leaving: AbortSignal): readonly AnyRoute[] {
+  const views = [schedules, cronJobs].flatMap((view) => [
+    listJobs(runtime, view),
+    addJob(runtime, view),
+    readJob(runtime, view),
+    changeJob(runtime, view),
+    removeJob(runtime, view),
+    enableJob(runtime, view),
+    listSlots(runtime, view),
+  ])
+  return [...views, runSchedule(runtime, leaving), jobStatus(runtime)]
 }
 
-const viewOf = async () => ({ code, view: (await import('./views.ts')).toSchedule }) as const
-const load = async (runtime: LazyRuntime) => {
-  const [opened, handlers, view] = await Promise.all([runtime(), import('./handlers.ts'), viewOf()])
-  return { opened, handlers, view }
+const load = async (runtime: LazyRuntime, { shapes }: JobView) => {
+  const [opened, handlers, shape] = await Promise.all([runtime(), import('./handlers.ts'), shapes()])
+  return { ...opened, handlers, shape }
 }
 
-function listSchedules(runtime: LazyRuntime): AnyRoute {
+function listJobs(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'GET',
-    path: '/api/schedules',
-    summary: 'The schedules, the oldest first',
+    path: view.path,
+    summary: `The ${view.noun}s, the oldest first`,
     description: 'Schedules and cron jobs are two views of the same jobs.',
     auth,
     effect: 'read',
     cost: 5,
     query: ListQuery,
-    returns: v.object({ schedules: v.array(ScheduleView), total: v.number() }),
+    returns: view.listed,
     async handle({ query }) {
-      const { opened, handlers, view } = await load(runtime)
-      const { jobs, total } = await handlers.list(opened, view, query)
-      return { schedules: jobs, total }
+      const { handlers, shape, ...opened } = await load(runtime, view)
+      const { jobs, total } = await handlers.list(opened, query)
+      return shape.list(jobs, total)
     },
   })
 }
 
-function addSchedule(runtime: LazyRuntime): AnyRoute {
+function addJob(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'POST',
-    path: '/api/schedules',
-    summary: 'Ask an agent something at certain times',
-    description:
-      '`agent_id`, `cron` and `prompt` are required. `cron` has five fields (minute, hour, day of the month, month, ' +
-      'day of the week) in the time zone `tz`; `schedule` may be `{kind: "every", every_secs}` or `{kind: "at", at}` ' +
-      'instead. Every slot runs once. `missed` says what becomes of slots at which the daemon did not run.',
+    path: view.path,
+    summary: view.make,
+    description: view.required,
     auth,
     effect: 'lasting',
     cost: 10,
     body: JobBody,
-    returns: ScheduleView,
+    returns: view.item,
     status: 201,
-    errors: ['agent_not_found', 'forbidden', 'conflict'],
+    errors: ['agent_not_found', 'workflow_not_found', 'forbidden', 'conflict'],
     idempotent: true,
-    example: { body: { agent_id: 'assistant', cron: '30 9 * * MON-FRI', tz: 'Europe/Berlin', prompt: 'What is new?' } },
+    example: { body: view.example },
     async handle({ body, effectId }) {
-      const { opened, view } = await load(runtime)
-      return view.view(await opened.schedules.create(body, effectId))
+      const opened = await load(runtime, view)
+      return opened.shape.item(await opened.schedules.create(body, effectId))
     },
   })
 }
 
-function readSchedule(runtime: LazyRuntime): AnyRoute {
+function readJob(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'GET',
-    path: '/api/schedules/:id',
-    summary: 'Read a schedule',
+    path: `${view.path}/:id`,
+    summary: `Read a ${view.noun}`,
     auth,
     effect: 'read',
     cost: 2,
-    params: ScheduleParams,
-    returns: ScheduleView,
-    errors,
+    params: view.params,
+    returns: view.item,
+    errors: [view.code],
     async handle({ params }) {
-      const { opened, view } = await load(runtime)
-      return view.view(await opened.schedules.require(code, params.id))
+      const opened = await load(runtime, view)
+      return opened.shape.item(await opened.schedules.require(view.code, params.id))
     },
   })
 }
 
-function changeSchedule(runtime: LazyRuntime): AnyRoute {
+function changeJob(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'PUT',
-    path: '/api/schedules/:id',
-    summary: 'Change a schedule',
+    path: `${view.path}/:id`,
+    summary: `Change a ${view.noun}`,
     description: 'Fields that are left out stay.',
     auth,
     effect: 'lasting',
     cost: 10,
-    params: ScheduleParams,
+    params: view.params,
     body: JobFields,
     async shown({ params }) {
-      const { opened, handlers, view } = await load(runtime)
-      return handlers.shown(opened, view, params.id)
+      const { handlers, shape, schedules: jobs } = await load(runtime, view)
+      return { fields: shape.item(await jobs.require(view.code, params.id)), measured: handlers.MEASURED }
     },
-    returns: v.looseObject({ ...ScheduleView.entries, status: v.literal('updated'), schedule_id: v.string() }),
-    errors: [code, 'agent_not_found', 'conflict', 'forbidden'],
+    returns: view.changed,
+    errors: [view.code, 'agent_not_found', 'workflow_not_found', 'conflict', 'forbidden'],
     example: { body: { enabled: false } },
     async handle({ params: { id }, body, unchanged }) {
-      const { opened, handlers, view } = await load(runtime)
-      const changed = unchanged
-        ? view.view(await opened.schedules.require(code, id))
-        : await handlers.change(opened, view, id, body)
-      return { ...changed, status: 'updated' as const, schedule_id: id }
+      const { shape, schedules: jobs } = await load(runtime, view)
+      return shape.changed(unchanged ? await jobs.require(view.code, id) : await jobs.change(view.code, id, body))
     },
   })
 }
 
-function removeSchedule(runtime: LazyRuntime): AnyRoute {
+function removeJob(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'DELETE',
-    path: '/api/schedules/:id',
-    summary: 'Remove a schedule and its history',
+    path: `${view.path}/:id`,
+    summary: `Remove a ${view.noun} and its history`,
+    description: 'A run that is going on is stopped.',
     auth,
     effect: 'lasting',
     cost: 5,
-    params: ScheduleParams,
-    returns: v.object({ status: v.literal('removed'), schedule_id: v.string() }),
-    errors,
+    params: view.params,
+    returns: view.removed,
+    errors: [view.code],
     async handle({ params: { id } }) {
-      await (await runtime()).schedules.remove(code, id)
-      return { status: 'removed' as const, schedule_id: id }
+      const { shape, schedules: jobs } = await load(runtime, view)
+      await jobs.remove(view.code, id)
+      return shape.removed(id)
     },
   })
 }
 
-function enableSchedule(runtime: LazyRuntime): AnyRoute {
+function enableJob(runtime: LazyRuntime, view: JobView): AnyRoute {
   return defineRoute({
     method: 'PUT',
-    path: '/api/schedules/:id/enable',
-    summary: 'Enable or disable a schedule',
+    path: `${view.path}/:id/enable`,
+    summary: `Enable or disable a ${view.noun}`,
     description: 'Enabling resets the count of failures. Slots of the time in between are not made up for.',
     auth,
     effect: 'lasting',
     cost: 5,
-    params: ScheduleParams,
+    params: view.params,
     body: EnableBody,
-    returns: ScheduleView,
-    errors: [code, 'conflict'],
+    returns: view.enabled,
+    errors: [view.code, 'conflict'],
     example: { body: { enabled: true } },
     async handle({ params, body }) {
-      const { opened, handlers, view } = await load(runtime)
-      return handlers.change(opened, view, params.id, body)
+      const { shape, schedules: jobs } = await load(runtime, view)
+      return shape.enabled(await jobs.change(view.code, params.id, body))
+    },
+  })
+}
+
+function listSlots(runtime: LazyRuntime, view: JobView): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: `${view.path}/:id/slots`,
+    summary: `The past slots of a ${view.noun}, the newest first`,
+    description: 'Each with its result, or with the reason for which it was skipped, and how late it began.',
+    auth,
+    effect: 'read',
+    cost: 5,
+    params: view.params,
+    query: SlotsQuery,
+    returns: v.object({ slots: v.array(SlotView) }),
+    errors: [view.code],
+    async handle({ params, query }) {
+      const { handlers, ...opened } = await load(runtime, view)
+      return { slots: await handlers.history(opened, view.code, params.id, query) }
     },
   })
 }
@@ -182,49 +189,58 @@ function toReply({ isDone, answer }: { readonly isDone: boolean; readonly answer
   return isDone ? answer : reply(JSON.stringify(answer), { 'content-type': 'application/json' }, 500)
 }
 function runSchedule(runtime: LazyRuntime, leaving: AbortSignal): AnyRoute {
+  const { path, code, params: Params } = schedules
   return defineRoute({
     method: 'POST',
-    path: '/api/schedules/:id/run',
+    path: `${path}/:id/run`,
     summary: 'Run a schedule now and wait for the result',
     description: 'It is no slot of the schedule: the next one comes as usual. The result is delivered like any other.',
     auth,
     effect: 'conversation',
     cost: 50,
-    params: ScheduleParams,
+    params: Params,
     returns: Ran,
     answers: { 500: { description: 'The agent could not answer', json: Ran } },
     errors: [code, 'conflict', 'service_unavailable'],
     idempotent: true,
-    async handle({ params, signal, effectId }) {
-      const { opened, handlers } = await load(runtime)
+    async handle({ params: { id }, signal, effectId }) {
+      const { handlers, ...opened } = await load(runtime, schedules)
       // With a key the answer is kept for whoever asks again, also when this client leaves.
       const until = effectId === undefined ? signal : leaving
-      return toReply(await handlers.runNow(opened, code, params.id, { signal: until, effectId }))
+      return toReply(await handlers.runNow(opened, code, id, { signal: until, effectId }))
     },
-    async recall(effectId, { params }) {
-      const { opened, handlers } = await load(runtime)
-      const found = await handlers.recallRun(opened, code, params.id, { signal: leaving, effectId })
+    async recall(effectId, { params: { id } }) {
+      const { handlers, ...opened } = await load(runtime, schedules)
+      const found = await handlers.recallRun(opened, code, id, { signal: leaving, effectId })
       return found && toReply(found)
     },
   })
 }
 
-function listSlots(runtime: LazyRuntime): AnyRoute {
+function jobStatus(runtime: LazyRuntime): AnyRoute {
+  const { path, code, params: Params, item } = cronJobs
+  const orNull = v.nullable(v.string())
   return defineRoute({
     method: 'GET',
-    path: '/api/schedules/:id/slots',
-    summary: 'The past slots of a schedule, the newest first',
-    description: 'Each with its result, or with the reason for which it was skipped, and how late it began.',
+    path: `${path}/:id/status`,
+    summary: 'The last result and the next time of a cron job',
     auth,
     effect: 'read',
-    cost: 5,
-    params: ScheduleParams,
-    query: SlotsQuery,
-    returns: v.object({ slots: v.array(SlotView) }),
-    errors,
-    async handle({ params, query }) {
-      const { opened, handlers } = await load(runtime)
-      return handlers.history(opened, code, params.id, query)
+    cost: 2,
+    params: Params,
+    returns: v.object({
+      job: item,
+      one_shot: v.boolean(),
+      last_status: orNull,
+      consecutive_errors: v.number(),
+      last_run: orNull,
+      next_run: orNull,
+      last_slot: v.nullable(SlotView),
+    }),
+    errors: [code],
+    async handle({ params: { id } }) {
+      const { handlers, ...opened } = await load(runtime, cronJobs)
+      return handlers.status(opened, code, id)
     },
   })
 }

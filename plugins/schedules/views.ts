@@ -1,6 +1,7 @@
 import { toIso } from 'svc/internal'
 import { textOf } from './job.ts'
 import type { Job, Slot } from './job.ts'
+import type { JobShapes } from './route-views.ts'
 
 const at = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
 
@@ -44,6 +45,21 @@ export function toSchedule(job: Job) {
   return { ...common(job), cron: job.timing.kind === 'cron' ? job.timing.expr : null, message: textOf(job.action) }
 }
 export const toCronJob = common
+
+export const scheduleShapes: JobShapes = {
+  item: toSchedule,
+  list: (jobs, total) => ({ schedules: jobs.map(toSchedule), total }),
+  changed: (job) => ({ ...toSchedule(job), status: 'updated', schedule_id: job.id }),
+  removed: (id) => ({ status: 'removed', schedule_id: id }),
+  enabled: toSchedule,
+}
+export const cronShapes: JobShapes = {
+  item: toCronJob,
+  list: (jobs, total) => ({ jobs: jobs.map(toCronJob), total }),
+  changed: toCronJob,
+  removed: (id) => ({ status: 'deleted', job_id: id }),
+  enabled: ({ id, enabled, nextRun }) => ({ id, enabled, next_run: at(nextRun) }),
+}
 
 export function toSlot(slot: Slot) {
   return {

@@ -1,6 +1,8 @@
+import { toIso } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
+import { textOf } from '../job.ts'
 import type { Job } from '../job.ts'
 import type { Runtime } from '../runtime.ts'
 
@@ -62,4 +64,20 @@ export async function resume(
   if (job.reason === 'disabled by hand')
     throw new Refusal('forbidden', 'A person disabled this schedule, and has to enable it again.')
   return runtime.schedules.change(code, id, { enabled: true }, { agentId })
+}
+
+/** A job as an agent is told of it. */
+export function brief({ id: jobId, name, agentId, timing, action, enabled, nextRun, lastStatus, reason }: Job) {
+  return {
+    id: jobId,
+    name,
+    agent_id: agentId,
+    schedule: timing.kind === 'cron' ? timing.expr : timing,
+    tz: timing.kind === 'cron' ? timing.tz : undefined,
+    prompt: textOf(action),
+    enabled,
+    next_run: nextRun === undefined ? null : toIso(nextRun),
+    last_status: lastStatus ?? null,
+    reason,
+  }
 }

@@ -1,10 +1,7 @@
 import * as v from 'valibot'
-import { toIso } from 'svc/internal'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
-import { textOf } from '../job.ts'
-import type { Job } from '../job.ts'
 import type { LazyRuntime } from '../routes.ts'
 
 const code = 'schedule_not_found'
@@ -39,7 +36,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
       ])
       const target = await own.targetOf(agents, call.agentId, input.agent)
       const body = { agent_id: target, prompt: input.description, schedule: readPhrase(input.schedule), tz: input.tz }
-      return JSON.stringify(brief(await opened.schedules.create(body, undefined, own.authorOf(call, target))))
+      return JSON.stringify(own.brief(await opened.schedules.create(body, undefined, own.authorOf(call, target))))
     },
   })
 }
@@ -52,7 +49,7 @@ function listTool(runtime: LazyRuntime): AnyTool {
     description: 'The schedules that are for you or that you made, with next times and last results. Answers JSON.',
     input: v.object({}),
     async run(_, { agentId }) {
-      const { jobsOf } = await import('./own-jobs.ts')
+      const { brief, jobsOf } = await import('./own-jobs.ts')
       return JSON.stringify({ schedules: (await jobsOf(await runtime(), agentId)).map(brief) })
     },
   })
@@ -80,23 +77,8 @@ function resumeTool(runtime: LazyRuntime): AnyTool {
     description: 'Start a schedule again that you made and that was disabled because it failed. Answers JSON.',
     input: v.object({ id }),
     async run(input, { agentId }) {
-      const { resume } = await import('./own-jobs.ts')
+      const { brief, resume } = await import('./own-jobs.ts')
       return JSON.stringify(brief(await resume(await runtime(), code, input.id, agentId)))
     },
   })
-}
-
-function brief({ id: jobId, name, agentId, timing, action, enabled, nextRun, lastStatus, reason }: Job) {
-  return {
-    id: jobId,
-    name,
-    agent_id: agentId,
-    schedule: timing.kind === 'cron' ? timing.expr : timing,
-    tz: timing.kind === 'cron' ? timing.tz : undefined,
-    prompt: textOf(action),
-    enabled,
-    next_run: nextRun === undefined ? null : toIso(nextRun),
-    last_status: lastStatus ?? null,
-    reason,
-  }
 }

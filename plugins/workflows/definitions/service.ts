@@ -74,6 +74,13 @@ export class WorkflowDefinitions implements Definitions {
   async mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean> {
     return mayRun(await this.#deps.agents.require(agentId), workflow)
   }
+  async resolve(idOrName: string): Promise<Workflow> {
+    const found = (await this.find(idOrName)) ?? (await this.findByName(idOrName))
+    if (found) return found
+    const names = (await this.#store.list()).map(({ name }) => name)
+    const nearest = suggest(findNearest(idOrName, names))
+    throw new Refusal('workflow_not_found', `There is no workflow "${idOrName}"${nearest}`)
+  }
   /**
    * One of `listFor`, by id, or by its name when no other has it. Throws `workflow_not_found` with the nearest name, and
    * `conflict`: an agent hears of no workflow that it may not run.
