@@ -108,8 +108,7 @@ export class AgentTurnAction {
       text: action.message,
       entryPoint: 'schedule',
       labels: labels.filter(isLabel),
-      instructions:
-        `A schedule (${job.id}) asks for this, for ${toIso(slot.slotAt)}. ` + `Nobody is waiting at a screen.${late}`,
+      instructions: `A schedule (${job.id}) asks for this, for ${toIso(slot.slotAt)}. Nobody is waiting at a screen.${late}`,
       ...omitUndefined({ sessionId: sessionOf(job, slot, agent), model }),
     }
   }
