@@ -64,10 +64,11 @@ export { nameOf } from './auth/principal.ts'
 export type { Holder, Principal } from './auth/principal.ts'
 
 // Tools
-export { defineTool } from './tools/tool.ts'
+export { defineTool, idempotencyKey } from './tools/tool.ts'
 export type {
   AnyTool,
   CallAssessment,
+  Recovery,
   Tool,
   ToolCallContext,
   ToolDescription,

@@ -168,6 +168,10 @@ function restrictTools(tools: Tools, require: Require): Tools {
       require('tool', name)
       return await tools.call(name, args, call)
     },
+    async recover(name, args, call) {
+      require('tool', name)
+      return await tools.recover(name, args, call)
+    },
     protectSecret: (value) => tools.protectSecret(value),
     containsSecret: (args) => tools.containsSecret(args),
   }

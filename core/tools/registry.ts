@@ -7,7 +7,16 @@ import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { SecretScanner } from './secret-scanner.ts'
 import { toInputSchema } from './input-schema.ts'
-import type { AnyTool, CallAssessment, Tool, ToolCallContext, ToolDescription, ToolResult, Tools } from './tool.ts'
+import type {
+  AnyTool,
+  CallAssessment,
+  Recovery,
+  Tool,
+  ToolCallContext,
+  ToolDescription,
+  ToolResult,
+  Tools,
+} from './tool.ts'
 
 export interface ToolLimits {
   readonly timeoutSecs: number
@@ -82,6 +91,7 @@ export class ToolRegistry {
       list: () => this.list(),
       find: (name) => this.#tools.get(name)?.description ?? this.#held.get(name),
       call: (name, args, call) => this.#call(scope.name, name, args, call),
+      recover: (name, args, call) => this.#recover(scope.name, name, args, call),
       protectSecret: (value) => this.#options.secrets?.add(value),
       containsSecret: (args) => this.#options.secrets?.containsSecret(args) ?? false,
     }
@@ -151,6 +161,29 @@ export class ToolRegistry {
     return this.#run(found, parsed.output, call, answer)
   }
 
+  async #recover(caller: string, name: string, args: unknown, call: ToolCallContext): Promise<Recovery> {
+    call.signal.throwIfAborted()
+    const held = this.#barrier.wait(name, caller)
+    if (held) await unlessAborted(held, call.signal)
+    const found = this.#tools.get(name)
+    if (!found) return OUTCOME_UNKNOWN
+    const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
+    // It would be refused again.
+    if (!parsed.success) return { outcome: 'repeat' }
+    const { tool, scope } = found
+    if (!tool.recover) return tool.risk === 'read' ? { outcome: 'repeat' } : OUTCOME_UNKNOWN
+    const leave = scope.enter()
+    const recovering = invoke(async () => tool.recover?.(parsed.output, call) ?? OUTCOME_UNKNOWN)
+    void recovering.then(leave, leave)
+    try {
+      return await unlessAborted(recovering, call.signal)
+    } catch (error) {
+      if (call.signal.aborted) throw call.signal.reason
+      this.#options.onDefect(error, `plugin "${scope.name}", recovery of tool ${name}`)
+      return OUTCOME_UNKNOWN
+    }
+  }
+
   async #run(
     { tool, scope }: Registered,
     input: unknown,
@@ -210,6 +243,13 @@ export class ToolRegistry {
       durationMs,
     }
   }
+}
+
+const OUTCOME_UNKNOWN: Recovery = {
+  outcome: 'unknown',
+  text:
+    'unknown: the service stopped while this call was running, so it may or may not have had its effect. ' +
+    'It was not run again. Check before you repeat it.',
 }
 
 async function invoke<T>(work: () => Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { stableId } from '../schema/stable-id.ts'
 
 /** Who runs a tool and for what. */
 export interface ToolCallContext {
@@ -20,6 +21,24 @@ export interface ToolCallContext {
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
   readonly signal: AbortSignal
 }
+
+/**
+ * The idempotency key of a call: a UUID that is the same when the call is made again after a crash, and another one for
+ * every other call. Send it to whatever the call changes outside the daemon.
+ */
+export function idempotencyKey({ turnId, callId }: Pick<ToolCallContext, 'turnId' | 'callId'>): string {
+  return stableId('tool', turnId, callId)
+}
+
+/**
+ * What is known of a call that was cut off by the end of the process. `done`: it had its effect, and `text` is its
+ * result. `repeat`: it had none, or making it again with the same key does no harm. `unknown`: it may have had its
+ * effect; `text` tells the model what to check.
+ */
+export type Recovery =
+  | { readonly outcome: 'done'; readonly text: string }
+  | { readonly outcome: 'repeat' }
+  | { readonly outcome: 'unknown'; readonly text: string }
 
 /** Describes a call to the person who approves it. */
 export interface CallAssessment {
@@ -58,6 +77,11 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   assess?(input: v.InferOutput<I>): CallAssessment
   /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
   run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
+  /**
+   * Finds out what became of a call that was cut off; `call` is the same as it was. Changes nothing. Default: a tool
+   * that only reads is called again, and of every other call the outcome is unknown.
+   */
+  recover?(input: v.InferOutput<I>, call: ToolCallContext): Promise<Recovery>
 }
 /** A tool with any input. */
 export type AnyTool = Tool
@@ -110,6 +134,11 @@ export interface Tools {
    * arguments do wrong: that is a result with `failed`, told to the model. Rejects only when `call.signal` aborts.
    */
   call(name: string, args: unknown, call: ToolCallContext): Promise<ToolResult>
+  /**
+   * What is known of a call that an earlier process did not finish. Rejects only when `call.signal` aborts: a tool that
+   * is gone or fails leaves the outcome unknown.
+   */
+  recover(name: string, args: unknown, call: ToolCallContext): Promise<Recovery>
   /**
    * From now on tools that send data to other systems refuse arguments that contain this value or a part of it. Values
    * under eight characters are ignored.

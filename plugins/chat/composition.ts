@@ -1,6 +1,6 @@
 import { pluginsLoaded } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
-import type { Hooks, Logger, Metrics, PluginContext, PluginDatabase, Statement, Tools } from 'svc/sdk'
+import type { Hooks, Logger, Metrics, PluginContext, PluginDatabase, Recovery, Statement, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Budgets } from '../budgets/contract.ts'
@@ -72,6 +72,7 @@ export function composeChat(deps: ChatDeps) {
     record,
     toolCallRate,
     onWithheld: withheldCounter(deps.metrics),
+    onCutCall: cutCallCounter(deps.metrics),
     pluginsLoaded: untilLoaded(deps),
     onWaiting: () => {
       if (deps.leaving.aborted) chat.releaseWaiting()
@@ -171,6 +172,14 @@ function withheldCounter(metrics: Metrics): (agent: Agent, label: string, tool: 
     if (known.size < MAX_LABELLED_AGENTS) known.add(id)
     counter.add(1, { agent: known.has(id) ? id : '(others)', label, tool })
   }
+}
+
+function cutCallCounter(metrics: Metrics): (outcome: Recovery['outcome']) => void {
+  const counter = metrics.counter(
+    'svc_chat_cut_calls_total',
+    'Tool calls that the end of an earlier process cut off, by what became of them.',
+  )
+  return (outcome) => counter.add(1, { outcome })
 }
 
 function stopWithPlugin({ signal, leaving, own }: ChatDeps, chat: ChatService): void {

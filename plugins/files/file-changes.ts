@@ -1,12 +1,15 @@
 import { Refusal } from 'svc/sdk'
+import type { ToolCallContext } from 'svc/sdk'
 import { applyHunks, parsePatch } from './patch.ts'
+import type { FileChange } from './change-log.ts'
 import type { Edit } from './patch.ts'
 import type { AgentFiles } from './tools.ts'
 
 /** Applies all of a patch or nothing. Returns what was done, such as `changed "a", deleted "b"`. */
-export async function applyPatch(files: AgentFiles, agentId: string, patch: string): Promise<string> {
-  const changes = new FileChanges(files, agentId)
+export async function applyPatch(files: AgentFiles, call: ToolCallContext, patch: string): Promise<string> {
+  const changes = new FileChanges(files, call.agentId)
   for (const edit of parsePatch(patch)) await changes.add(edit)
+  await files.changes.intend(call, changes.list())
   await changes.apply()
   return changes.summary()
 }
@@ -46,6 +49,9 @@ class FileChanges {
     this.#after.set(target, applyHunks(name, content, hunks))
   }
 
+  list(): readonly FileChange[] {
+    return [...this.#after].map(([path, after]) => ({ path, after }))
+  }
   /** Writes all files. When one fails, restores those already written. */
   async apply(): Promise<void> {
     const written: string[] = []

@@ -3,6 +3,7 @@ import { Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { ChangeLog } from './change-log.ts'
 import { Uploads, Workspaces } from './contract.ts'
 import { Folders } from './folders.ts'
 import { migrations } from './migrations.ts'
@@ -14,6 +15,8 @@ import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './uploads.ts'
 
+const PRUNE_MS = 24 * 3_600_000
+
 export default definePlugin({
   name: 'files',
   version: '1.0.0',
@@ -21,7 +24,7 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, log, routes, services: { agents, audit, daemon }, spawn, tools }) {
+  async setup({ config, db, hooks, jobs, log, routes, services: { agents, audit, daemon }, spawn, tools }) {
     const base = join(daemon.config().dataDir, 'workspaces')
     spawn.checkWorkspace(base)
     // And again when one is used: a link may lead elsewhere by then.
@@ -39,6 +42,8 @@ export default definePlugin({
       workspaces,
       maxBytes: config.max_upload_bytes,
     })
+    const changes = new ChangeLog(db, workspaces)
+    jobs.every('changes', PRUNE_MS, () => changes.prune())
     await uploads.sweep()
     hooks.on(AgentSpawned, async ({ agent }) => {
       try {
@@ -51,13 +56,14 @@ export default definePlugin({
     })
     hooks.on(AgentKilled, async ({ agent }) => {
       await uploads.clear(agent.id)
+      await changes.clear(agent.id)
       await folders.remove(agent.id)
     })
     routes.add(
       ...fileRoutes(workspaces, agents, audit, config.max_file_bytes),
       ...uploadRoutes(uploads, config.max_upload_bytes),
     )
-    tools.add(...fileTools(workspaces, audit))
+    tools.add(...fileTools(workspaces, changes, audit))
     return { workspaces, uploads }
   },
 })

@@ -14,4 +14,18 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX files_upload_agent ON files_upload (agent_id);`,
   },
+  {
+    // What a call is about to change: after a crash the hashes tell whether it did.
+    id: '002-change',
+    sql: `CREATE TABLE files_change (
+      call_key TEXT NOT NULL,
+      path TEXT NOT NULL,
+      agent_id TEXT NOT NULL,
+      before_hash TEXT NOT NULL,
+      after_hash TEXT NOT NULL,
+      created_at TEXT NOT NULL,
+      PRIMARY KEY (call_key, path)
+    );
+    CREATE INDEX files_change_time ON files_change (created_at);`,
+  },
 ]

@@ -4,8 +4,10 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
-import type { AnyTool } from 'svc/sdk'
+import type { AnyTool, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import { quote } from './change-log.ts'
+import type { ChangeLog } from './change-log.ts'
 import type { Workspaces } from './contract.ts'
 import { accessProblem, accessRefusal, hasCode } from './disk.ts'
 
@@ -18,9 +20,11 @@ const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to th
 /** The workspace as the tools of an agent name its files. */
 export class AgentFiles {
   readonly workspaces: Workspaces
+  readonly changes: ChangeLog
   readonly #audit: Audit
-  constructor(workspaces: Workspaces, audit: Audit) {
+  constructor(workspaces: Workspaces, changes: ChangeLog, audit: Audit) {
     this.workspaces = workspaces
+    this.changes = changes
     this.#audit = audit
   }
 
@@ -53,8 +57,8 @@ export class AgentFiles {
   }
 }
 
-export function fileTools(workspaces: Workspaces, audit: Audit): readonly AnyTool[] {
-  const files = new AgentFiles(workspaces, audit)
+export function fileTools(workspaces: Workspaces, changes: ChangeLog, audit: Audit): readonly AnyTool[] {
+  const files = new AgentFiles(workspaces, changes, audit)
   return [readTool(files), writeTool(files), listTool(files), createTool(files), patchTool(files), searchTool(files)]
 }
 
@@ -78,14 +82,38 @@ function writeTool(files: AgentFiles): AnyTool {
     description: 'Write a text file of the workspace, replacing its content. Missing folders are created.',
     input: v.object({ path, content: v.string() }),
     assess: () => ({ intent: 'write a file of its workspace' }),
-    async run(input, { agentId }) {
+    async run(input, call) {
+      const { agentId } = call
       const name = await files.fileIn(agentId, input.path)
+      await files.changes.intend(call, [{ path: name, after: input.content }])
       const { created } = await files.workspaces.write(agentId, name, input.content)
       const bytes = Buffer.byteLength(input.content)
       await files.recordChange(agentId, `${created ? 'created' : 'replaced'} "${name}" (${bytes} bytes)`)
       return `${created ? 'Created' : 'Replaced'} "${name}".`
     },
+    recover: (_, call) => recoverChange(files, call),
   })
+}
+
+/** Compares the files with what the call found and what it was about to leave. */
+async function recoverChange(files: AgentFiles, call: ToolCallContext): Promise<Recovery> {
+  const state = await files.changes.state(call)
+  if (!state) return { outcome: 'repeat' }
+  const { before, after, other } = state
+  if (before.length + other.length === 0) {
+    await files.recordChange(call.agentId, `changed ${quote(after)} (found so after the service stopped)`)
+    return { outcome: 'done', text: `Done: ${quote(after)} holds what this call was to write.` }
+  }
+  if (after.length + other.length === 0) return { outcome: 'repeat' }
+  const parts = [
+    ...(after.length > 0 ? [`changed by this call: ${quote(after)}`] : []),
+    ...(before.length > 0 ? [`not changed yet: ${quote(before)}`] : []),
+    ...(other.length > 0 ? [`changed by somebody else since, or not at all by this call: ${quote(other)}`] : []),
+  ]
+  return {
+    outcome: 'unknown',
+    text: `unknown: the service stopped during this call, which was not made again. ${parts.join('; ')}. Read before you write.`,
+  }
 }
 
 function listTool(files: AgentFiles): AnyTool {
@@ -150,6 +178,7 @@ function createTool(files: AgentFiles): AnyTool {
       if (made) await files.recordChange(agentId, `created folder "${name}"`)
       return made ? `Created folder "${name}".` : `"${name}" is there already.`
     },
+    recover: () => Promise.resolve({ outcome: 'repeat' }),
   })
 }
 
@@ -166,12 +195,13 @@ function patchTool(files: AgentFiles): AnyTool {
       'taken too.',
     input: v.object({ patch: v.pipe(v.string(), v.minLength(1), v.maxLength(1_048_576)) }),
     assess: () => ({ intent: 'change files of its workspace' }),
-    async run(input, { agentId }) {
+    async run(input, call) {
       const { applyPatch } = await import('./file-changes.ts')
-      const done = await applyPatch(files, agentId, input.patch)
-      await files.recordChange(agentId, `patch: ${done}`)
+      const done = await applyPatch(files, call, input.patch)
+      await files.recordChange(call.agentId, `patch: ${done}`)
       return `Done: ${done}.`
     },
+    recover: (_, call) => recoverChange(files, call),
   })
 }
 

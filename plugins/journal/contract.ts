@@ -117,7 +117,8 @@ export interface Journal {
   /** Turns of all agents that failed, by their ids, those after one. */
   failed(after: string, limit: number): Promise<readonly Turn[]>
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
-  settle(key: string, state: 'done' | 'failed', result: string): Statement
+  /** `unknown`: a call was cut off, and the model was told so. */
+  settle(key: string, state: 'done' | 'failed' | 'unknown', result: string): Statement
   effects(turnId: string): Promise<readonly Effect[]>
   /** Statements for the batch of a step that does not end the turn. */
   trace(traces: readonly Trace[]): readonly Statement[]

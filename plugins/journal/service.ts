@@ -42,7 +42,7 @@ export class JournalService implements Journal {
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement {
     return this.#store.insertEffect(effect, this.#now())
   }
-  settle(key: string, state: 'done' | 'failed', result: string): Statement {
+  settle(key: string, state: 'done' | 'failed' | 'unknown', result: string): Statement {
     return this.#store.settle(key, state, result, this.#now())
   }
 

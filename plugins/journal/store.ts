@@ -90,7 +90,7 @@ export class JournalStore {
       VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, 'intent', ${effect.input},
       ${at}) ON CONFLICT (key) DO NOTHING`
   }
-  settle(key: string, state: 'done' | 'failed', result: string, at: string): Statement {
+  settle(key: string, state: 'done' | 'failed' | 'unknown', result: string, at: string): Statement {
     return this.#db.sql`UPDATE journal_effect SET state = ${state}, result = ${result}, settled_at = ${at}
       WHERE key = ${key} AND state IN ('intent', 'unknown')`
   }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { defineTool } from 'svc/sdk'
+import { defineTool, idempotencyKey } from 'svc/sdk'
 import type { Capability } from '../agents/contract.ts'
-import type { Admission, AnyTool, Exit } from 'svc/sdk'
+import type { Admission, AnyTool, Exit, Recovery, ToolCallContext } from 'svc/sdk'
 import { readCommand } from './command.ts'
 import type { CommandDeps } from './command.ts'
 import { assessCommand } from './harm.ts'
@@ -17,6 +17,8 @@ const guarded = {
   refuses: ['ExternalNetwork', 'UntrustedAgent', 'UserInput'],
   labels: ['ExternalNetwork'],
 } as const
+/** The idempotency key of the call, for programs that pass it on to what they change. */
+const KEY_VARIABLE = 'SVC_IDEMPOTENCY_KEY'
 const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap'
 const command = v.pipe(v.string(), v.minLength(1), v.maxLength(32_768))
 const processId = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As process_start answered'))
@@ -58,7 +60,7 @@ function execTool({ commandDeps, running }: ShellToolsDeps): AnyTool {
       timeout_seconds: v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(120), v.description('At most 120')), 30),
     }),
     assess: (input) => assessCommand(input.command),
-    async run(input, { agentId, signal }) {
+    async run(input, { agentId, turnId, callId, signal }) {
       const found = await readCommand(commandDeps, agentId, input.command)
       const {
         words: [name = '', ...args],
@@ -75,6 +77,7 @@ function execTool({ commandDeps, running }: ShellToolsDeps): AnyTool {
           ...(network && { network }),
           ...commandDeps.confinement,
           path: commandDeps.path,
+          ...keyOf({ turnId, callId }),
           signal,
           outputBytes: own.outputBytes,
           timeoutMs: seconds * 1000,
@@ -90,6 +93,7 @@ function execTool({ commandDeps, running }: ShellToolsDeps): AnyTool {
       ].filter((line) => line !== '')
       return [...lines, text === '' ? '(no output)' : text].join('\n')
     },
+    recover: (input, call) => unknownOutcome(input.command, call),
   })
 }
 
@@ -111,7 +115,7 @@ function startTool({ commandDeps, running, processes, limits }: ShellToolsDeps):
       const { intent, harm } = assessCommand(input.command, input.args)
       return { intent: `${intent} in the background`, harm: harm === 'critical' ? harm : 'high', standing: 'once' }
     },
-    async run(input, { agentId }) {
+    async run(input, { agentId, turnId, callId }) {
       const found = await readCommand(commandDeps, agentId, input.command, input.args)
       const {
         words: [name = '', ...args],
@@ -127,6 +131,7 @@ function startTool({ commandDeps, running, processes, limits }: ShellToolsDeps):
             ...(network && { network }),
             ...commandDeps.confinement,
             path: commandDeps.path,
+            ...keyOf({ turnId, callId }),
             input: 'open',
             background: true,
             timeoutMs: limits.lifeSecs * 1000,
@@ -194,6 +199,20 @@ function listTool({ processes }: ShellToolsDeps): AnyTool {
     async run(_, { agentId }) {
       return JSON.stringify(processes.list(agentId))
     },
+  })
+}
+
+function keyOf(call: Pick<ToolCallContext, 'turnId' | 'callId'>) {
+  return { env: { [KEY_VARIABLE]: idempotencyKey(call) }, approvedEnv: [KEY_VARIABLE] }
+}
+/** Nobody knows what a program did before it was cut off. */
+function unknownOutcome(command: string, call: ToolCallContext): Promise<Recovery> {
+  return Promise.resolve({
+    outcome: 'unknown',
+    text:
+      `unknown: the service stopped while "${command.slice(0, 200)}" ran, which ended the program. ` +
+      `It may have had a part of its effect, and was not run again. Its ${KEY_VARIABLE} was ${idempotencyKey(call)}. ` +
+      'Check before you repeat it.',
   })
 }
 

@@ -36,6 +36,20 @@ const Config = settable(
     searxng_url: v.optional(url('Address of a SearXNG server; a private one must be in [outbound] allow too.')),
     brave_url: v.optional(url('Address of the API of Brave Search.'), 'https://api.search.brave.com'),
     tavily_url: v.optional(url('Address of the API of Tavily.'), 'https://api.tavily.com'),
+    idempotent_hosts: fileOnly(
+      'says which requests are sent again after a crash',
+      v.optional(
+        v.pipe(
+          v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(253))),
+          v.maxLength(100),
+          v.description(
+            'Hosts that recognise a repeated request by its Idempotency-Key, such as `api.example.com`: a POST or ' +
+              'PATCH that a crash cut off is sent to them again.',
+          ),
+        ),
+        [],
+      ),
+    ),
     max_results: fields.integer('Results of a search when the call sets no number.', 5, 1, 20),
   }),
 )
@@ -54,6 +68,7 @@ export default definePlugin({
         ...services,
         fetch,
         provider,
+        idempotentHosts: config.idempotent_hosts,
         limits: {
           maxBytes: config.max_response_bytes,
           maxChars: config.max_chars,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { allowsHost } from 'svc/internal'
-import { defineTool, omitUndefined, Refusal } from 'svc/sdk'
-import type { AnyTool, Fetch } from 'svc/sdk'
+import { defineTool, idempotencyKey, omitUndefined, Refusal } from 'svc/sdk'
+import type { AnyTool, Fetch, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Agents, Capability } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { SearchProvider } from './search.ts'
@@ -19,6 +19,8 @@ export interface WebToolsDeps {
   readonly fetch: Fetch
   readonly limits: WebLimits
   readonly provider: SearchProvider | undefined
+  /** Hosts that recognise a repeated request by its `Idempotency-Key`. */
+  readonly idempotentHosts: readonly string[]
 }
 
 /** Security facts 1.2: nothing secret goes out, and what comes in is not to be trusted. */
@@ -64,15 +66,15 @@ function fetchTool(deps: WebToolsDeps): AnyTool {
           }
         : { intent, harm: method === 'GET' ? 'medium' : 'high' }
     },
-    run: (input, { agentId, signal }) => fetchPage(deps, input, agentId, signal),
+    run: (input, call) => fetchPage(deps, input, call),
+    recover: (input, call) => Promise.resolve(recoverRequest(deps, input, call)),
   })
 }
 
 async function fetchPage(
   { agents, audit, fetch, limits }: WebToolsDeps,
   input: v.InferOutput<typeof FetchInput>,
-  agentId: string,
-  signal: AbortSignal,
+  { agentId, signal, ...call }: ToolCallContext,
 ): Promise<string> {
   const { method, headers, body } = input
   const agent = await agents.require(agentId)
@@ -86,7 +88,7 @@ async function fetchPage(
     await audit.write({ event: 'network_access', agentId: agent.id, details: `${method} ${first.origin}` })
     const response = await fetch(first, {
       method,
-      headers,
+      headers: method === 'GET' ? headers : withKey(headers, idempotencyKey(call)),
       ...omitUndefined({ body }),
       signal,
       check,
@@ -104,6 +106,30 @@ async function fetchPage(
         details: `denied: ${method} ${first.origin}: ${error.message}`,
       })
     throw error
+  }
+}
+
+const KEY_HEADER = 'idempotency-key'
+/** A key of the agent's own has a meaning to it. */
+function withKey(headers: Readonly<Record<string, string>>, key: string): Readonly<Record<string, string>> {
+  return Object.keys(headers).some((name) => name.toLowerCase() === KEY_HEADER)
+    ? headers
+    : { ...headers, [KEY_HEADER]: key }
+}
+/** HTTP says of these that the second request changes nothing. */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'PUT', 'DELETE'])
+function recoverRequest(
+  { idempotentHosts }: Pick<WebToolsDeps, 'idempotentHosts'>,
+  { url, method }: v.InferOutput<typeof FetchInput>,
+  call: ToolCallContext,
+): Recovery {
+  const address = new URL(url)
+  if (REPEATABLE.has(method) || allowsHost(idempotentHosts, address)) return { outcome: 'repeat' }
+  return {
+    outcome: 'unknown',
+    text:
+      `unknown: the service stopped while the ${method} to ${address.host} was on its way. It may have arrived, and ` +
+      `was not sent again. Its Idempotency-Key was ${idempotencyKey(call)}. Check before you repeat it.`,
   }
 }
 

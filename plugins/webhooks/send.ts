@@ -52,6 +52,7 @@ export async function send(
         'x-webhook-id': id,
         'x-webhook-timestamp': String(seconds),
         'webhook-id': id,
+        'idempotency-key': id,
         'webhook-timestamp': String(seconds),
         ...(secret === undefined
           ? {}

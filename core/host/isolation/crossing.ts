@@ -52,6 +52,7 @@ const TOOL: Crossing<AnyTool> = {
   needs: true,
   run: true,
   assess: false,
+  recover: false,
 }
 const REQUEST: Crossing<OutboundRequest> = {
   method: true,

@@ -248,6 +248,7 @@ class ServedPlugin {
       find: () => notAvailable('ctx.tools.find'),
       call: async (name, args, { signal, ...call }) =>
         (await this.peer.call('tool', { name, args, call }, signal)) as ToolResult,
+      recover: () => notAvailable('ctx.tools.recover'),
       protectSecret: () => notAvailable('ctx.tools.protectSecret'),
       containsSecret: () => notAvailable('ctx.tools.containsSecret'),
     }

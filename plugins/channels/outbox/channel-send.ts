@@ -40,5 +40,7 @@ export function channelSendTool(deps: () => Promise<ChannelSendDeps>): AnyTool {
       const { sendFromTool } = await import('./send-from-tool.ts')
       return sendFromTool(await deps(), input, call)
     },
+    // The outbox takes a message once by its id, which is that of the call.
+    recover: () => Promise.resolve({ outcome: 'repeat' }),
   })
 }

@@ -1,5 +1,5 @@
-import { allowsHost, mediaTypeOf, stableId } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { allowsHost, mediaTypeOf } from 'svc/internal'
+import { idempotencyKey, Refusal } from 'svc/sdk'
 import type { Fetch, ToolCallContext } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
 import type { Agent, Agents } from '../../agents/contract.ts'
@@ -34,7 +34,7 @@ export async function sendFromTool(
 ): Promise<string> {
   const agent = await deps.agents.require(agentId)
   const { account, adapter } = await findTarget(deps, agent, input)
-  const id = stableId('tool', turnId, callId)
+  const id = idempotencyKey({ turnId, callId })
   const attachments = await readFiles(deps, agent, input, { id, signal })
   const text = [input.subject === '' ? '' : `**${input.subject}**`, input.message].filter((part) => part !== '')
   if (text.length + attachments.length === 0) throw new Refusal('invalid_request', 'Give a message or a file_path')

@@ -2,7 +2,7 @@ import { v7 } from 'uuid'
 import { costNano, toUsd } from 'svc/providers'
 import type { ToolCall, Usage } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { Recovery, Statement } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Journal, Trace, TurnFailure, TurnState } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
@@ -131,10 +131,23 @@ export class TurnRecord {
       ),
     ]
   }
-  receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome): Statement {
+  receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome, state?: 'unknown'): Statement {
     const { text, failed } = outcome
     const result = JSON.stringify({ text, failed, ...labelsOf(outcome) })
-    return this.#deps.journal.settle(effectKey(turn.id, call.id), failed ? 'failed' : 'done', result)
+    return this.#deps.journal.settle(effectKey(turn.id, call.id), state ?? (failed ? 'failed' : 'done'), result)
+  }
+  /** The end of the process cut a call off. */
+  callCut({ id, agentId }: TurnFacts, call: ToolCall, outcome: Recovery['outcome']): Statement {
+    const what = {
+      done: 'had its effect all the same',
+      repeat: 'is made again with the same key',
+      unknown: 'may have had its effect, and is not made again',
+    }[outcome]
+    return this.#deps.audit.entry({
+      event: 'tool_invoked',
+      agentId,
+      details: `turn ${id}: ${call.name} was cut off by the end of the process: it ${what}`,
+    })
   }
   toolResults(turn: TurnFacts, results: readonly ToolOutcome[]): Statement[] {
     const { sessions } = this.#deps

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { ToolCall } from 'svc/providers'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Journal, Turn } from '../../journal/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
@@ -56,10 +57,10 @@ async function endCall({ db, record }: RecoveryDeps, turn: Turn): Promise<void> 
 
 async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, turn: Turn): Promise<void> {
   const calls = openCalls(await sessions.turn(turn.sessionId, turn.id))
-  const known = await knownOutcomes(journal, turn.id, calls)
+  const known = await recordedOutcomes(journal, turn.id, calls)
   const results = calls.map((call) => ({
     call,
-    outcome: known.get(call.id) ?? { text: INTERRUPTED, failed: true },
+    outcome: known.get(call.id) ?? { text: UNKNOWN, failed: true },
   }))
   await db.batch([
     ...(results.length === 0 ? [] : record.toolResults(turn, results)),
@@ -105,19 +106,29 @@ export async function markFailedTurns({
   }
 }
 
-/** Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones. */
+export interface ResumePoint extends Pick<LoopInput, 'iterations' | 'pending' | 'earlier'> {
+  /** Open calls that may have begun: nobody knows whether they had their effect. */
+  readonly cut?: readonly ToolCall[]
+}
+
+/**
+ * Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones.
+ * `waited`: it waited for an approval. A call without a receipt then had not begun, or only reads, and may run now.
+ */
 export async function resumePoint(
   journal: Pick<Journal, 'effects'>,
   turnId: string,
   messages: readonly Message[],
   waited: boolean,
-): Promise<Pick<LoopInput, 'iterations' | 'pending' | 'earlier'>> {
+): Promise<ResumePoint> {
   const own = messages.filter((message) => message.turnId === turnId)
   const iterations = own.filter(({ role }) => role === 'assistant').length
   const calls = openCalls(own)
   const earlier = answeredCalls(own)
   if (calls.length === 0) return { iterations, earlier }
-  return { iterations, earlier, pending: { calls, known: await knownOutcomes(journal, turnId, calls, waited) } }
+  const known = await recordedOutcomes(journal, turnId, calls)
+  const cut = waited ? [] : calls.filter(({ id }) => !known.has(id))
+  return { iterations, earlier, pending: { calls, known }, cut }
 }
 
 /** The calls of a turn that have results, with the text of the result. */
@@ -143,24 +154,18 @@ function openCalls(messages: readonly Message[]) {
   )
 }
 
-/**
- * The outcomes of open calls, by call id. `waited`: the turn waited for an approval. A call without a receipt then had
- * not begun, or only reads, so it is left out and may run now.
- */
-async function knownOutcomes(
+/** The outcomes of calls that have a receipt, by call id. */
+async function recordedOutcomes(
   journal: Pick<Journal, 'effects'>,
   turnId: string,
   calls: readonly { readonly id: string }[],
-  waited = false,
 ): Promise<ReadonlyMap<string, Outcome>> {
   if (calls.length === 0) return new Map()
-  const recorded = new Map((await journal.effects(turnId)).map((effect) => [effect.key, effect]))
+  const recorded = new Map((await journal.effects(turnId)).map((effect) => [effect.key, effect.result]))
   return new Map(
     calls.flatMap(({ id }): [string, Outcome][] => {
-      const effect = recorded.get(effectKey(turnId, id))
-      const receipt = effect?.state === 'done' || effect?.state === 'failed' ? effect.result : undefined
-      if (receipt !== undefined) return [[id, v.parse(Receipt, receipt)]]
-      return waited ? [] : [[id, { text: UNKNOWN, failed: true }]]
+      const receipt = recorded.get(effectKey(turnId, id))
+      return receipt === undefined ? [] : [[id, v.parse(Receipt, receipt)]]
     }),
   )
 }

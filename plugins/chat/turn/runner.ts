@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { runAs } from 'svc/internal'
-import type { ResponseFormat, Usage } from 'svc/providers'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { ResponseFormat, ToolCall, Usage } from 'svc/providers'
+import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Recovery, Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Journal } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
@@ -25,6 +25,7 @@ import { checkAnswer, FormatInput, TEXT_ONLY } from './response-format.ts'
 import { resumePoint } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
+import { riskOfCall } from './tool-step.ts'
 
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   readonly journal: Pick<Journal, 'effects'>
@@ -35,6 +36,8 @@ export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   /** Runs work that nobody waits for and that must end before the plugin unloads. */
   readonly background: (work: () => Promise<void>) => void
   readonly onDefect: (error: unknown, turnId: string) => void
+  /** Counts calls that an earlier process did not finish. */
+  readonly onCutCall: (outcome: Recovery['outcome']) => void
 }
 /** A turn with what is known of it, and the statements that start the next turn of its session. */
 interface Run {
@@ -125,13 +128,25 @@ export class TurnRunner {
     const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, max)
     const input = { turns, maxIterations, signal: live.signal, iterations: 0 }
     if (!live.resumed) return input
-    const point = await resumePoint(journal, live.id, messages, live.waiting)
-    for (const { tool } of point.earlier ?? []) if (tools.find(tool)?.risk !== 'read') progress.effects.push(tool)
-    for (const { labels = [] } of point.pending?.known.values() ?? []) {
+    const { cut = [], ...point } = await resumePoint(journal, live.id, messages, live.waiting)
+    for (const { tool, args } of point.earlier ?? [])
+      if (riskOfCall(tools.find(tool), args) !== 'read') progress.effects.push(tool)
+    const pending = point.pending && {
+      ...point.pending,
+      known: new Map([...point.pending.known, ...(await this.#recover({ live, agent }, point.pending.calls, cut))]),
+    }
+    for (const { labels = [] } of pending?.known.values() ?? []) {
       const known = labels.map((label) => [label, 'the answer of a tool'] as const)
       progress.carried = new Map([...known, ...progress.carried])
     }
-    return { ...input, ...point }
+    return { ...input, ...point, ...omitUndefined({ pending }) }
+  }
+
+  /** Most turns have no call that was cut off: the code is loaded by the first one. */
+  async #recover(turn: Pick<Prepared, 'live' | 'agent'>, calls: readonly ToolCall[], cut: readonly ToolCall[]) {
+    if (cut.length === 0) return []
+    const { recoverCutCalls } = await import('./cut-calls.ts')
+    return recoverCutCalls(this.#deps, turn, { calls, cut })
   }
 
   /** What the loop calls: the models, the tools, and the record of each step. */

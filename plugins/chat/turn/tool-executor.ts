@@ -19,6 +19,7 @@ import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
+import { riskOfCall } from './tool-step.ts'
 import type { Offer, Outcome, ToolOutcome, ToolPorts } from './tool-step.ts'
 
 export interface ToolExecutorDeps {
@@ -84,7 +85,7 @@ export class ToolExecutor implements ToolPorts {
     this.guard = createGuard({ ...guardLimits, callsPerTurn: deps.maxToolCalls }, live.toolCalls)
   }
 
-  offer(name: string): Offer {
+  offer(name: string, args: unknown): Offer {
     const { tools, agents } = this.#deps
     const tool = tools.find(name)
     if (!tool) {
@@ -92,7 +93,7 @@ export class ToolExecutor implements ToolPorts {
       const nearest = suggest(findNearest(name, names)) || '.'
       return `There is no tool "${name}"${nearest}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
-    if (agents.mayUse(this.#agent, tool)) return { risk: tool.risk, polls: tool.polls ?? false }
+    if (agents.mayUse(this.#agent, tool)) return { risk: riskOfCall(tool, args), polls: tool.polls ?? false }
     const needs =
       tool.needs === undefined
         ? ''
@@ -165,7 +166,7 @@ export class ToolExecutor implements ToolPorts {
       signal,
       labels: progress.labels,
     })
-    if (!result.failed && tools.find(call.name)?.risk !== 'read') progress.effects.push(call.name)
+    if (!result.failed && riskOfCall(tools.find(call.name), call.args) !== 'read') progress.effects.push(call.name)
     this.#addLabels(call.name, result)
     if (result.refused !== undefined) {
       this.#deps.onWithheld(agent, result.refused, call.name)

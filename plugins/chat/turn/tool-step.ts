@@ -1,5 +1,5 @@
 import type { ToolCall } from 'svc/providers'
-import type { ToolResult } from 'svc/sdk'
+import type { ToolDescription, ToolResult } from 'svc/sdk'
 import type { Label } from '../../sessions/contract.ts'
 import type { TurnEvent } from '../contract.ts'
 import type { Guard } from '../safety/loop-guard.ts'
@@ -27,7 +27,7 @@ export type Offer = { readonly risk: 'read' | 'write' | 'execute'; readonly poll
 export interface ToolPorts {
   readonly guard: Guard
   emit(event: Extract<TurnEvent, { type: 'tool-started' | 'tool-ended' }>): void
-  offer(tool: string): Offer
+  offer(tool: string, args: unknown): Offer
   /** Rejects only when the signal aborts. */
   call(call: ToolCall, signal: AbortSignal): Promise<Outcome>
   /** Records the receipt of one call among several. */
@@ -63,7 +63,7 @@ export async function runTools(
 /** Tells the guard of the calls that an earlier process ran. */
 export function countEarlierCalls(earlier: readonly AnsweredCall[], ports: ToolPorts): void {
   for (const { tool, args, text } of earlier) {
-    const polls = isPolling(ports.offer(tool))
+    const polls = isPolling(ports.offer(tool, args))
     ports.guard.before(tool, args, polls)
     ports.guard.after(tool, args, polls, text)
   }
@@ -104,7 +104,7 @@ function planCall(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: To
   const answered = (outcome: Outcome): PlannedCall => ({ call, risk: 'read', polls: false, outcome })
   const settled = known.get(call.id)
   if (settled) return answered(settled)
-  const offer = ports.offer(call.name)
+  const offer = ports.offer(call.name, call.args)
   // Refused calls count too, or a model could ask for what it may not have for ever.
   const verdict = ports.guard.before(call.name, call.args, isPolling(offer))
   if (verdict.action === 'end')
@@ -114,6 +114,17 @@ function planCall(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: To
     return answered({ text: `The arguments of ${call.name} are not valid JSON. Send one JSON object.`, failed: true })
   if (verdict.action === 'block') return answered({ text: `blocked: ${verdict.reason}`, failed: true })
   return { call, ...offer, ...(verdict.action === 'warn' && { warning: verdict.reason }) }
+}
+
+/** A tool that reads may have calls that do more, such as a POST request. */
+export function riskOfCall(
+  tool: Pick<ToolDescription, 'risk' | 'assess'> | undefined,
+  args: unknown,
+): ToolDescription['risk'] {
+  const risk = tool?.risk ?? 'execute'
+  if (risk !== 'read') return risk
+  const harm = tool?.assess?.(args)?.harm
+  return harm === 'high' || harm === 'critical' ? 'execute' : 'read'
 }
 
 const isPolling = (offer: Offer): boolean => typeof offer === 'object' && offer.polls

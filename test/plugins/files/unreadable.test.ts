@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Agent, Agents } from '../../../plugins/agents/contract.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
+import type { ChangeLog } from '../../../plugins/files/change-log.ts'
 import { Folders } from '../../../plugins/files/folders.ts'
 import { WorkspaceService } from '../../../plugins/files/service.ts'
 import { fileTools } from '../../../plugins/files/tools.ts'
@@ -48,8 +49,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(base, { recursive: true, force: true })
 })
+const changes = {} as ChangeLog
 async function run(name: string, args: object): Promise<string> {
-  const tool = fileTools(workspaces, audit).find((each) => each.name === name)
+  const tool = fileTools(workspaces, changes, audit).find((each) => each.name === name)
   return (await tool?.run(args, { agentId: agent.id, signal: new AbortController().signal } as ToolCallContext)) ?? ''
 }
 
