@@ -33,7 +33,7 @@ export function idempotencyKey({ turnId, callId }: Pick<ToolCallContext, 'turnId
 /**
  * What is known of a call that was cut off by the end of the process. `done`: it had its effect, and `text` is its
  * result. `repeat`: it had none, or making it again with the same key does no harm. `unknown`: it may have had its
- * effect; `text` tells the model what to check.
+ * effect; `text` says what to check.
  */
 export type Recovery =
   | { readonly outcome: 'done'; readonly text: string }

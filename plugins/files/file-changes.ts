@@ -1,7 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import { applyHunks, parsePatch } from './patch.ts'
-import type { FileChange } from './change-log.ts'
+import type { FileChange } from './changes/change-log.ts'
 import type { Edit } from './patch.ts'
 import type { AgentFiles } from './tools.ts'
 
@@ -9,7 +9,7 @@ import type { AgentFiles } from './tools.ts'
 export async function applyPatch(files: AgentFiles, call: ToolCallContext, patch: string): Promise<string> {
   const changes = new FileChanges(files, call.agentId)
   for (const edit of parsePatch(patch)) await changes.add(edit)
-  await files.changes.intend(call, changes.list())
+  await (await files.changes()).intend(call, changes.list())
   await changes.apply()
   return changes.summary()
 }

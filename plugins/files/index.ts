@@ -3,7 +3,8 @@ import { Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { ChangeLog } from './change-log.ts'
+import type { ChangeLog } from './changes/change-log.ts'
+import { ChangeStore } from './changes/store.ts'
 import { Uploads, Workspaces } from './contract.ts'
 import { Folders } from './folders.ts'
 import { migrations } from './migrations.ts'
@@ -15,7 +16,9 @@ import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './uploads.ts'
 
-const PRUNE_MS = 24 * 3_600_000
+const DAY_MS = 86_400_000
+/** A call that was cut off is decided about at the next start. */
+const KEEP_DAYS = 30
 
 export default definePlugin({
   name: 'files',
@@ -42,8 +45,11 @@ export default definePlugin({
       workspaces,
       maxBytes: config.max_upload_bytes,
     })
-    const changes = new ChangeLog(db, workspaces)
-    jobs.every('changes', PRUNE_MS, () => changes.prune())
+    const store = new ChangeStore(db)
+    let loading: Promise<ChangeLog> | undefined
+    const changes = (): Promise<ChangeLog> =>
+      (loading ??= import('./changes/change-log.ts').then((loaded) => new loaded.ChangeLog(store, workspaces)))
+    jobs.every('changes', DAY_MS, () => store.prune(new Date(Date.now() - KEEP_DAYS * DAY_MS).toISOString()))
     await uploads.sweep()
     hooks.on(AgentSpawned, async ({ agent }) => {
       try {
@@ -56,7 +62,7 @@ export default definePlugin({
     })
     hooks.on(AgentKilled, async ({ agent }) => {
       await uploads.clear(agent.id)
-      await changes.clear(agent.id)
+      await store.clear(agent.id)
       await folders.remove(agent.id)
     })
     routes.add(

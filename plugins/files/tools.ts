@@ -6,8 +6,7 @@ import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import { quote } from './change-log.ts'
-import type { ChangeLog } from './change-log.ts'
+import type { ChangeLog } from './changes/change-log.ts'
 import type { Workspaces } from './contract.ts'
 import { accessProblem, accessRefusal, hasCode } from './disk.ts'
 
@@ -20,9 +19,9 @@ const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to th
 /** The workspace as the tools of an agent name its files. */
 export class AgentFiles {
   readonly workspaces: Workspaces
-  readonly changes: ChangeLog
+  readonly changes: () => Promise<ChangeLog>
   readonly #audit: Audit
-  constructor(workspaces: Workspaces, changes: ChangeLog, audit: Audit) {
+  constructor(workspaces: Workspaces, changes: () => Promise<ChangeLog>, audit: Audit) {
     this.workspaces = workspaces
     this.changes = changes
     this.#audit = audit
@@ -55,9 +54,13 @@ export class AgentFiles {
   recordChange(agentId: string, details: string): Promise<void> {
     return this.#audit.write({ event: 'file_access', agentId, details })
   }
+  async recover(call: ToolCallContext): Promise<Recovery> {
+    const { recoverChange } = await import('./changes/change-log.ts')
+    return recoverChange(await this.changes(), (details) => this.recordChange(call.agentId, details), call)
+  }
 }
 
-export function fileTools(workspaces: Workspaces, changes: ChangeLog, audit: Audit): readonly AnyTool[] {
+export function fileTools(workspaces: Workspaces, changes: () => Promise<ChangeLog>, audit: Audit): readonly AnyTool[] {
   const files = new AgentFiles(workspaces, changes, audit)
   return [readTool(files), writeTool(files), listTool(files), createTool(files), patchTool(files), searchTool(files)]
 }
@@ -85,35 +88,14 @@ function writeTool(files: AgentFiles): AnyTool {
     async run(input, call) {
       const { agentId } = call
       const name = await files.fileIn(agentId, input.path)
-      await files.changes.intend(call, [{ path: name, after: input.content }])
+      await (await files.changes()).intend(call, [{ path: name, after: input.content }])
       const { created } = await files.workspaces.write(agentId, name, input.content)
       const bytes = Buffer.byteLength(input.content)
       await files.recordChange(agentId, `${created ? 'created' : 'replaced'} "${name}" (${bytes} bytes)`)
       return `${created ? 'Created' : 'Replaced'} "${name}".`
     },
-    recover: (_, call) => recoverChange(files, call),
+    recover: (_, call) => files.recover(call),
   })
-}
-
-/** Compares the files with what the call found and what it was about to leave. */
-async function recoverChange(files: AgentFiles, call: ToolCallContext): Promise<Recovery> {
-  const state = await files.changes.state(call)
-  if (!state) return { outcome: 'repeat' }
-  const { before, after, other } = state
-  if (before.length + other.length === 0) {
-    await files.recordChange(call.agentId, `changed ${quote(after)} (found so after the service stopped)`)
-    return { outcome: 'done', text: `Done: ${quote(after)} holds what this call was to write.` }
-  }
-  if (after.length + other.length === 0) return { outcome: 'repeat' }
-  const parts = [
-    ...(after.length > 0 ? [`changed by this call: ${quote(after)}`] : []),
-    ...(before.length > 0 ? [`not changed yet: ${quote(before)}`] : []),
-    ...(other.length > 0 ? [`changed by somebody else since, or not at all by this call: ${quote(other)}`] : []),
-  ]
-  return {
-    outcome: 'unknown',
-    text: `unknown: the service stopped during this call, which was not made again. ${parts.join('; ')}. Read before you write.`,
-  }
 }
 
 function listTool(files: AgentFiles): AnyTool {
@@ -201,7 +183,7 @@ function patchTool(files: AgentFiles): AnyTool {
       await files.recordChange(call.agentId, `patch: ${done}`)
       return `Done: ${done}.`
     },
-    recover: (_, call) => recoverChange(files, call),
+    recover: (_, call) => files.recover(call),
   })
 }
 

@@ -248,11 +248,11 @@ describe('after a kill between the act and the receipt', () => {
   })
 
   it('the operator finds every cut call in the audit trail, the metrics and the log, and the message that may have arrived', async () => {
-    const { entries } = await call<{ entries: { detail: string }[] }>(
+    const { entries } = await call<{ entries: { details: string }[] }>(
       'GET',
       '/api/audit/recent?n=500&event_type=tool_invoked',
     )
-    const cut = entries.map(({ detail }) => detail).filter((text) => text.includes('was cut off'))
+    const cut = entries.map(({ details }) => details).filter((text) => text.includes('was cut off'))
     expect(cut).toHaveLength(Object.keys(RECOVERED).length)
     const metrics = await (await fetch(`${daemon.url}/api/metrics`)).text()
     expect(metrics).toMatch(/svc_chat_cut_calls_total\{outcome="unknown"\} 3/)

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Agent, Agents } from '../../../plugins/agents/contract.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
-import type { ChangeLog } from '../../../plugins/files/change-log.ts'
 import { Folders } from '../../../plugins/files/folders.ts'
 import { WorkspaceService } from '../../../plugins/files/service.ts'
 import { fileTools } from '../../../plugins/files/tools.ts'
@@ -49,7 +48,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(base, { recursive: true, force: true })
 })
-const changes = {} as ChangeLog
+const changes = () => Promise.reject(new Error('not used'))
 async function run(name: string, args: object): Promise<string> {
   const tool = fileTools(workspaces, changes, audit).find((each) => each.name === name)
   return (await tool?.run(args, { agentId: agent.id, signal: new AbortController().signal } as ToolCallContext)) ?? ''

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import * as v from 'valibot'
 import { idempotencyKey, Refusal } from 'svc/sdk'
-import type { PluginDatabase, ToolCallContext } from 'svc/sdk'
-import type { Workspaces } from './contract.ts'
+import type { Recovery, ToolCallContext } from 'svc/sdk'
+import type { Workspaces } from '../contract.ts'
+import type { ChangeRow, ChangeStore } from './store.ts'
 
 type Call = Pick<ToolCallContext, 'agentId' | 'turnId' | 'callId'>
 type Content = string | Uint8Array | undefined
@@ -18,20 +18,16 @@ export interface ChangeState {
   readonly other: readonly string[]
 }
 
-const DAY_MS = 86_400_000
-/** A call that was cut off is decided about at the next start. */
-const KEEP_DAYS = 30
 const MISSING = 'missing'
 /** Too large, or not permitted: it cannot be compared. */
 const UNREADABLE = 'unreadable'
-const Row = v.object({ path: v.string(), before_hash: v.string(), after_hash: v.string() })
 
 /** Records what each call is about to do to files, so that a crash leaves no doubt whether it did. */
 export class ChangeLog {
-  readonly #db: PluginDatabase
+  readonly #store: ChangeStore
   readonly #workspaces: Pick<Workspaces, 'read'>
-  constructor(db: PluginDatabase, workspaces: Pick<Workspaces, 'read'>) {
-    this.#db = db
+  constructor(store: ChangeStore, workspaces: Pick<Workspaces, 'read'>) {
+    this.#store = store
     this.#workspaces = workspaces
   }
 
@@ -41,42 +37,26 @@ export class ChangeLog {
    */
   async intend(call: Call, changes: readonly FileChange[]): Promise<void> {
     const key = idempotencyKey(call)
-    const rows = await this.#rows(key)
+    const rows = await this.#store.ofCall(key)
     if (rows.length > 0) {
       const { other } = await this.#compare(call.agentId, rows)
       if (other.length > 0)
         throw new Refusal('conflict', `${quote(other)} changed since this call was made first; read it again`)
       return
     }
-    const at = new Date().toISOString()
-    const statements = changes.map(
-      async ({ path, after }) =>
-        this.#db.sql`INSERT INTO files_change (call_key, path, agent_id, before_hash, after_hash, created_at)
-          VALUES (${key}, ${path}, ${call.agentId}, ${await this.#hashNow(call.agentId, path)}, ${hashOf(after)},
-          ${at})`,
-    )
-    await this.#db.batch(await Promise.all(statements))
+    const hashes = changes.map(async ({ path, after }) => ({
+      path,
+      before_hash: await this.#hashNow(call.agentId, path),
+      after_hash: hashOf(after),
+    }))
+    await this.#store.insert({ key, agentId: call.agentId }, await Promise.all(hashes), new Date().toISOString())
   }
   /** `undefined`: the call had not begun to change anything. */
   async state(call: Call): Promise<ChangeState | undefined> {
-    const rows = await this.#rows(idempotencyKey(call))
+    const rows = await this.#store.ofCall(idempotencyKey(call))
     return rows.length === 0 ? undefined : this.#compare(call.agentId, rows)
   }
-  async prune(now = Date.now()): Promise<void> {
-    const before = new Date(now - KEEP_DAYS * DAY_MS).toISOString()
-    await this.#db.run`DELETE FROM files_change WHERE created_at < ${before}`
-  }
-  async clear(agentId: string): Promise<void> {
-    await this.#db.run`DELETE FROM files_change WHERE agent_id = ${agentId}`
-  }
-
-  async #rows(key: string): Promise<readonly v.InferOutput<typeof Row>[]> {
-    return v.parse(
-      v.array(Row),
-      await this.#db.all`SELECT path, before_hash, after_hash FROM files_change WHERE call_key = ${key} ORDER BY path`,
-    )
-  }
-  async #compare(agentId: string, rows: readonly v.InferOutput<typeof Row>[]): Promise<ChangeState> {
+  async #compare(agentId: string, rows: readonly ChangeRow[]): Promise<ChangeState> {
     const state = { before: [] as string[], after: [] as string[], other: [] as string[] }
     for (const { path, before_hash: before, after_hash: after } of rows) {
       const now = await this.#hashNow(agentId, path)
@@ -96,8 +76,32 @@ export class ChangeLog {
   }
 }
 
-/** File names for a person or a model. */
-export function quote(paths: readonly string[]): string {
+/** Compares the files with what the call found and what it was about to leave. */
+export async function recoverChange(
+  changes: ChangeLog,
+  recordChange: (details: string) => Promise<void>,
+  call: Call,
+): Promise<Recovery> {
+  const state = await changes.state(call)
+  if (!state) return { outcome: 'repeat' }
+  const { before, after, other } = state
+  if (before.length + other.length === 0) {
+    await recordChange(`changed ${quote(after)} (found so after the service stopped)`)
+    return { outcome: 'done', text: `Done: ${quote(after)} holds what this call was to write.` }
+  }
+  if (after.length + other.length === 0) return { outcome: 'repeat' }
+  const parts = [
+    ...(after.length > 0 ? [`changed by this call: ${quote(after)}`] : []),
+    ...(before.length > 0 ? [`not changed yet: ${quote(before)}`] : []),
+    ...(other.length > 0 ? [`changed by somebody else since, or not at all by this call: ${quote(other)}`] : []),
+  ]
+  return {
+    outcome: 'unknown',
+    text: `unknown: the service stopped during this call, which was not made again. ${parts.join('; ')}. Read before you write.`,
+  }
+}
+
+function quote(paths: readonly string[]): string {
   return paths.map((path) => `"${path}"`).join(', ')
 }
 
