@@ -6,8 +6,8 @@ import type { ApprovalGate } from './gate.ts'
 import type { ApprovalService } from './service.ts'
 
 /** Works without the chat plugin too: then no tool is called. */
-export function listen(hooks: Hooks, service: ApprovalService, gate: ApprovalGate): void {
-  hooks.on(ToolCallStarting, (attempt) => gate.check(attempt))
+export function listen(hooks: Hooks, service: ApprovalService, gate: () => Promise<ApprovalGate>): void {
+  hooks.on(ToolCallStarting, async (attempt) => (await gate()).check(attempt))
   hooks.on(AgentKilled, async ({ agent }) => {
     await service.withdraw(agent.id, 'the agent was killed')
     await service.revokeAll(agent.id, undefined, 'the agent was killed')

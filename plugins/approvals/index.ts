@@ -4,7 +4,7 @@ import { Audit } from '../audit/contract.ts'
 import { wallClock } from 'svc/internal'
 import { ApprovalsConfig } from './config.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
-import { ApprovalGate } from './gate.ts'
+import type { ApprovalGate } from './gate.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
 import { approvalRoutes } from './routes.ts'
@@ -56,7 +56,12 @@ export default definePlugin({
     })
     own('timers of approvals', () => service.close())
     await service.open()
-    const gate = new ApprovalGate({ config, service, store, clock: wallClock, tools, leaving })
+    // The first call of a tool loads it.
+    let loading: Promise<ApprovalGate> | undefined
+    const gate = (): Promise<ApprovalGate> =>
+      (loading ??= import('./gate.ts').then(
+        (loaded) => new loaded.ApprovalGate({ config, service, store, clock: wallClock, tools, leaving }),
+      ))
     listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
     metrics.observed('svc_approvals_pending', 'Approvals that wait for an answer.', () => [{ value: service.waiting }])

@@ -49,8 +49,8 @@ export async function recoverCutCalls(
   return outcomes
 }
 
-/** `undefined` for a call that is made again. */
-async function recoverCall(
+/** Decides about one call; `undefined` when it is made again, a failed outcome when it is unknown. */
+export async function recoverCall(
   { db, tools, record, log, onCutCall }: CutCallDeps,
   { live, agent }: { readonly live: LiveTurn; readonly agent: Agent },
   call: ToolCall,

@@ -7,12 +7,13 @@ import type { ToolCallRequest, ToolCallResult, ToolCalls } from '../contract.ts'
 import { labelsOfMessage, SOURCES } from '../safety/labels.ts'
 import { LiveTurn } from './live-turn.ts'
 import { TurnProgress } from './progress.ts'
+import type { CutCallDeps } from './cut-calls.ts'
 import { Receipt } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
 import type { Outcome } from './tool-step.ts'
 
-export interface ToolCallServiceDeps extends ToolExecutorDeps {
+export interface ToolCallServiceDeps extends ToolExecutorDeps, Pick<CutCallDeps, 'onCutCall'> {
   readonly journal: Pick<Journal, 'effects'>
 }
 /** A person has not decided yet. */
@@ -29,10 +30,10 @@ export class ToolCallService implements ToolCalls {
     return runAs({ kind: 'agent', id: request.agentId }, () => this.#call(request))
   }
   async #call(request: ToolCallRequest): Promise<ToolCallResult> {
-    const { agents, journal, tools } = this.#deps
+    const { agents, journal } = this.#deps
     const [earlier] = await journal.effects(request.id)
-    if (earlier?.result !== undefined) return ended(v.parse(Receipt, earlier.result))
-    if (earlier && tools.find(request.tool)?.risk !== 'read') return { outcome: 'unknown' }
+    if (earlier?.result !== undefined)
+      return earlier.state === 'unknown' ? { outcome: 'unknown' } : ended(v.parse(Receipt, earlier.result))
     const agent = await agents.requireRunning(request.agentId)
     const waitSecs = request.counted ? 0 : this.#rateWaitSecs(agent)
     if (waitSecs > 0) return { outcome: 'waiting', counted: false, untilMs: Date.now() + waitSecs * 1000 }
@@ -56,6 +57,15 @@ export class ToolCallService implements ToolCalls {
     })
     const progress = this.#progressOf(live, request)
     const call: ToolCall = { id, name, args }
+    if (earlier) {
+      const { recoverCall } = await import('./cut-calls.ts')
+      const recovered = await recoverCall(this.#deps, { live, agent }, call)
+      if (recovered?.failed === true) return { outcome: 'unknown' }
+      if (recovered) {
+        await this.#record({ live, progress, call, outcome: recovered }, true)
+        return ended(recovered)
+      }
+    }
     const patience = new AbortController()
     let hasBegun = earlier !== undefined
     const executor = new ToolExecutor(this.#deps, {
@@ -71,7 +81,7 @@ export class ToolCallService implements ToolCalls {
         hasBegun = true
       },
     })
-    const offer = executor.offer(name)
+    const offer = executor.offer(name, args)
     if (typeof offer === 'string') return ended({ text: offer, failed: true })
     let outcome: Outcome
     try {
