@@ -1,5 +1,6 @@
 import { defineService, notify } from 'svc/sdk'
-import type { Principal } from 'svc/sdk'
+import type { Principal, ToolDescription } from 'svc/sdk'
+import type { Agent } from '../agents/contract.ts'
 
 export type ApprovalState = 'pending' | 'approved' | 'rejected' | 'expired'
 export type RiskLevel = 'low' | 'medium' | 'high' | 'critical'
@@ -96,6 +97,11 @@ export interface Approvals {
   /** Pending ones first, oldest first; then those decided last. Of one agent, or of all. */
   list(agentId?: string): Promise<readonly Approval[]>
   find(id: string): Promise<Approval | undefined>
+  /**
+   * Whether a person is asked before an agent calls a tool, by its policy and whatever the arguments are. What the
+   * arguments carry can be a reason to ask too.
+   */
+  asks(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk'>): boolean
   /**
    * Durable before it settles. An approval by somebody with a revocable credential counts as long as the credential is
    * accepted. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden` for

@@ -6,8 +6,8 @@ import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { ApprovalsConfig } from './config.ts'
 import type { Approval, Standing } from './contract.ts'
-import { policyOf } from './policy.ts'
-import { isAtLeastHigh, isHarmful, isRisky, riskOf } from './risk.ts'
+import { asks, policyOf } from './policy.ts'
+import { isAtLeastHigh, isHarmful, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
 import type { RequestRow } from './schema.ts'
 import type { ApprovalService } from './service.ts'
@@ -64,11 +64,10 @@ export class ApprovalGate {
 
   #needsApproval({ agent, tool, args, risk, refusal, suspicion }: ToolCallAttempt): boolean {
     const { config, tools } = this.#deps
-    const policy = policyOf(agent, config)
-    if (policy === 'never') return false
+    if (policyOf(agent, config) === 'never') return false
     const isSuspicious =
       suspicion !== undefined && (isHarmful(tool, risk) || isAtLeastHigh(tools.find(tool)?.assess?.(args)?.harm))
-    return policy !== 'risky' || refusal !== undefined || isSuspicious || isRisky(tool, risk, config.require_approval)
+    return refusal !== undefined || isSuspicious || asks(agent, { name: tool, risk }, config)
   }
 
   /** The answer to the request for this call, which is made unless there is one. */

@@ -7,6 +7,7 @@ import { ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
 import type { ApprovalGate } from './gate.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
+import { asks } from './policy.ts'
 import { approvalRoutes } from './routes.ts'
 import { ApprovalService } from './service.ts'
 import { ApprovalStore } from './store.ts'
@@ -36,6 +37,7 @@ export default definePlugin({
       clock: wallClock,
       failed,
       granted: () => passed.add(),
+      asks: (agent, tool) => asks(agent, tool, config),
       holds: (principal) => credentials.holds(principal),
       limits: {
         timeoutSecs: config.timeout_secs,

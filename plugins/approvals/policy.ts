@@ -1,7 +1,9 @@
 import * as v from 'valibot'
+import type { ToolDescription } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { Policy } from './config.ts'
 import type { ApprovalsConfig } from './config.ts'
+import { isRisky } from './risk.ts'
 
 const strictness: Readonly<Record<Policy, number>> = { never: 0, risky: 1, always: 2 }
 const stricter = (a: Policy, b: Policy): Policy => (strictness[a] > strictness[b] ? a : b)
@@ -24,6 +26,16 @@ export function policyOf(
   if (configured === undefined && ownRisk !== undefined && !made) return ownRisk
   const base = configured ?? config.policy
   return ownRisk === undefined ? base : stricter(base, ownRisk)
+}
+
+/** Whether a call needs an approval whatever its arguments are. */
+export function asks(
+  agent: Pick<Agent, 'id' | 'name' | 'manifest'>,
+  { name, risk }: Pick<ToolDescription, 'name' | 'risk'>,
+  config: Pick<ApprovalsConfig, 'policy' | 'agents' | 'require_approval'>,
+): boolean {
+  const policy = policyOf(agent, config)
+  return policy === 'always' || (policy === 'risky' && isRisky(name, risk, config.require_approval))
 }
 
 function own(agents: ApprovalsConfig['agents'], key: string): Policy | undefined {

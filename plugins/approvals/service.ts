@@ -22,6 +22,7 @@ export interface ApprovalServiceDeps {
     readonly sessionScope: boolean
     readonly grantsPerSession: number
   }
+  readonly asks: Approvals['asks']
   /** Whether somebody's credential is still accepted. */
   readonly holds: (principal: Principal) => boolean
   /** Called after the change is on disk; must not throw. */
@@ -127,6 +128,9 @@ export class ApprovalService implements Approvals {
         : [store.pendingOf(agentId), store.decidedOf(agentId, recent)],
     )
     return [...pending, ...decided].map(toApproval)
+  }
+  asks(...call: Parameters<Approvals['asks']>): boolean {
+    return this.#deps.asks(...call)
   }
   async approve(id: string, by: Principal | string, scope: Scope = 'once'): Promise<Approval> {
     // Before it is on disk: a waiting call uses it at once.

@@ -58,7 +58,13 @@ export default definePlugin({
         openDefinitions({ ...services, config, db, hooks, log, steps }),
       ))
     const files = followFiles(ctx, definitions)
-    const rehearsal = () => ({ ...services, inference: ctx.optional('inference'), steps, tools: tools.list() })
+    const rehearsal = () => ({
+      ...services,
+      inference: ctx.optional('inference'),
+      approvals: ctx.optional('approvals'),
+      steps,
+      tools: tools.list(),
+    })
     routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
     tools.add(...definitionTools(definitions))
     return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }) }

@@ -8,6 +8,7 @@ const Rehearsal = v.looseObject({
   steps: v.array(
     v.looseObject({
       name: v.string(),
+      type: v.string(),
       mode: v.string(),
       text: v.string(),
       model: v.nullable(v.string()),
@@ -65,7 +66,7 @@ async function rehearse(client: DaemonClient, id: string, input: string, json: b
         escapeControls(step.text),
         step.model ?? '',
         String(step.most_calls),
-        step.agent_name === null ? '' : dollars(step.estimated_cost_usd),
+        step.type === 'agent' ? dollars(step.estimated_cost_usd) : '',
         step.needs_approval ? 'yes' : step.may_ask_for.length > 0 ? `for ${step.may_ask_for.join(', ')}` : '',
       ]),
     ),

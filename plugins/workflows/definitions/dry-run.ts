@@ -1,6 +1,8 @@
+import { findNearest, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ToolDescription } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
+import type { Approvals } from '../../approvals/contract.ts'
 import type { Inference, ResolvedModel } from '../../providers/contract.ts'
 import type { Step, Workflow } from '../definition.ts'
 import type { StepTypes } from '../steps/registry.ts'
@@ -12,6 +14,7 @@ export interface DryRunDeps {
   readonly inference: Pick<Inference, 'resolve'> | undefined
   readonly steps: Pick<StepTypes, 'find' | 'explainMissing'>
   readonly tools: readonly ToolDescription[]
+  readonly approvals: Pick<Approvals, 'asks'> | undefined
 }
 
 const CHARS_PER_TOKEN = 4
@@ -20,7 +23,7 @@ const USD_PER_TOKENS = 1_000_000
 /** What a run would do, as far as that is known before. Calls no model and no tool. */
 export async function rehearse(workflow: Workflow, input: string, deps: DryRunDeps): Promise<DryRunView> {
   const steps: DryRunStep[] = []
-  for (const step of workflow.steps) steps.push(await rehearseStep(step, input, deps))
+  for (const step of workflow.steps) steps.push(await rehearseStep(workflow, step, input, deps))
   const costs = steps
     .filter(({ type, most_calls: calls }) => type === 'agent' && calls > 0)
     .map(({ estimated_cost_usd: cost }) => cost)
@@ -36,7 +39,7 @@ export async function rehearse(workflow: Workflow, input: string, deps: DryRunDe
   }
 }
 
-async function rehearseStep(step: Step, input: string, deps: DryRunDeps): Promise<DryRunStep> {
+async function rehearseStep(workflow: Workflow, step: Step, input: string, deps: DryRunDeps): Promise<DryRunStep> {
   const known = {
     name: step.name,
     type: step.type,
@@ -54,6 +57,7 @@ async function rehearseStep(step: Step, input: string, deps: DryRunDeps): Promis
     problem: null,
   }
   if (step.mode === 'collect') return { ...known, text: 'joins the outputs of the steps before it' }
+  if (step.type === 'tool') return { ...known, ...(await describeTool(workflow, step, deps)) }
   if (step.type !== 'agent') return { ...known, ...describeOther(step, deps) }
   const agent = await findAgent(step, deps)
   if (!agent) return { ...known, most_calls: 1, problem: 'its agent does not exist' }
@@ -63,19 +67,40 @@ async function rehearseStep(step: Step, input: string, deps: DryRunDeps): Promis
   return {
     ...asked,
     model: resolved ? `${resolved.provider}/${resolved.model}` : null,
-    most_calls: calls * (step.errorMode === 'retry' ? step.maxRetries + 1 : 1),
+    most_calls: mostCalls(step),
     estimated_cost_usd: resolved ? costOf(resolved, agent, step, input, calls) : null,
-    may_ask_for: deps.tools.filter((tool) => tool.risk === 'execute' && deps.agents.mayUse(agent, tool)).map(nameOf),
+    may_ask_for: deps.tools.filter((tool) => mayAsk(agent, tool, deps)).map(nameOf),
     problem,
   }
 }
 const nameOf = ({ name }: ToolDescription): string => name
 
+const mayAsk = (agent: Agent, tool: ToolDescription, { agents, approvals }: DryRunDeps): boolean =>
+  agents.mayUse(agent, tool) && (approvals?.asks(agent, tool) ?? false)
+const mostCalls = (step: Step): number =>
+  (step.mode === 'loop' ? step.maxIterations : 1) * (step.errorMode === 'retry' ? step.maxRetries + 1 : 1)
+
+/** Whether a person is asked is up to the policy of the agent; a name with placeholders is not known before. */
+async function describeTool({ madeBy }: Workflow, step: Step, deps: DryRunDeps): Promise<Partial<DryRunStep>> {
+  const name = String(step.with['tool'])
+  const agent = (await findAgent(step, deps)) ?? (madeBy === undefined ? undefined : await deps.agents.find(madeBy))
+  const text = `calls the tool ${name}`
+  if (!agent) return { text, most_calls: mostCalls(step), problem: 'it names no agent that exists' }
+  const as = { agent_id: agent.id, agent_name: agent.name, text: `${text} as "${agent.name}"` }
+  const about = { ...as, most_calls: mostCalls(step) }
+  if (findPlaceholders(name).length > 0) return about
+  const tool = deps.tools.find((each) => each.name === name)
+  if (!tool)
+    return { ...about, problem: `there is no tool "${name}"${suggest(findNearest(name, deps.tools.map(nameOf)))}` }
+  if (!deps.agents.mayUse(agent, tool)) return { ...about, problem: `the agent "${agent.name}" may not use ${name}` }
+  return { ...about, needs_approval: deps.approvals?.asks(agent, tool) ?? false }
+}
+
 function describeOther(step: Step, { steps }: DryRunDeps): Partial<DryRunStep> {
   const type = steps.find(step.type)
   if (!type) return { problem: steps.explainMissing(step.type) }
   const { text, needsApproval } = type.describe?.(step.with) ?? { text: type.description, needsApproval: false }
-  return { text, needs_approval: needsApproval, most_calls: step.mode === 'loop' ? step.maxIterations : 1 }
+  return { text, needs_approval: needsApproval, most_calls: mostCalls(step) }
 }
 
 function variablesOf({ prompt, with: settings }: Step): string[] {

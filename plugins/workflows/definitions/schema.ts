@@ -181,7 +181,7 @@ const DryRunStep = v.object({
   most_calls: v.pipe(v.number(), v.description('How often it is done at most, with its retries.')),
   estimated_cost_usd: v.nullable(v.number()),
   needs_approval: v.boolean(),
-  may_ask_for: v.pipe(v.array(v.string()), v.description('Tools of the agent that run programs or the like.')),
+  may_ask_for: v.pipe(v.array(v.string()), v.description('Tools of the agent that a person has to approve.')),
   problem: v.nullable(v.string()),
 })
 export type DryRunStep = v.InferOutput<typeof DryRunStep>

@@ -86,14 +86,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
   ): Promise<void> {
     const { store, queue, clock, limits, changes } = this.#deps
     // One that another run waits for must not be refused because that one counts.
-    if (!run.parent && (await store.countActive()) >= limits.activeRuns)
-      throw new Refusal(
-        'rate_limit',
-        `${limits.activeRuns} runs are all that plugins.workflows.max_active_runs allows`,
-        {
-          retryAfterSecs: FULL_RETRY_SECS,
-        },
-      )
+    const maxActive = run.parent ? Number.MAX_SAFE_INTEGER : limits.activeRuns
     await queue.admit()
     const row: NewRun = {
       id: run.id,
@@ -109,12 +102,19 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
       position: run.position,
       stepsCompleted: run.attempts?.filter(({ state }) => state === 'completed').length ?? 0,
     }
-    await store.commit([
-      store.insert(row, clock.now()),
+    const statements = [
+      store.insert(row, clock.now(), maxActive),
       ...(run.attempts ?? []).map((attempt) => store.saveAttempt(attempt)),
       ...[...(run.variables ?? [])].map(([name, value]) => store.setVariable(run.id, name, value)),
       queue.add({ lane: LANE, id: run.id, payload: null }),
-    ])
+    ]
+    try {
+      await store.commit(statements)
+    } catch (error) {
+      if ((await store.countActive()) < maxActive) throw error
+      const message = `${limits.activeRuns} runs are all that plugins.workflows.max_active_runs allows`
+      throw new Refusal('rate_limit', message, { cause: error, retryAfterSecs: FULL_RETRY_SECS })
+    }
     changes.tell(run.id)
     await this.#announce(run.id)
   }

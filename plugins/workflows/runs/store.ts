@@ -33,17 +33,20 @@ export class RunStore {
     this.#db = db
   }
 
-  /** The second run with an id is not added; `added` is told of the first. */
-  insert(run: NewRun, now: number, added?: () => void): Statement {
+  /**
+   * The second run with an id is not added. Makes its batch fail when `maxActive` runs have not ended: the id would be
+   * NULL.
+   */
+  insert(run: NewRun, now: number, maxActive: number): Statement {
     const { position, stepsCompleted } = run
-    const statement = this.#db.sql`INSERT INTO workflows_run
+    return this.#db.sql`INSERT INTO workflows_run
         (id, workflow_id, workflow_name, definition, input, cause, state, step_index, iteration, step_input,
          steps_completed, worked_ms, depth, parent_run_id, parent_key, rerun_of, epoch, revision, created_at)
-      VALUES (${run.id}, ${run.workflow_id}, ${run.workflow_name}, ${run.definition}, ${run.input}, ${run.cause},
+      VALUES (CASE WHEN (SELECT COUNT(*) FROM workflows_run WHERE state IN ('Pending', 'Running', 'Paused'))
+          < ${maxActive} THEN ${run.id} END, ${run.workflow_id}, ${run.workflow_name}, ${run.definition}, ${run.input}, ${run.cause},
         'Pending', ${position.index}, ${position.iteration}, ${position.input}, ${stepsCompleted}, 0, ${run.depth},
         ${run.parent_run_id}, ${run.parent_key}, ${run.rerun_of}, 0, 1, ${now})
       ON CONFLICT (id) DO NOTHING`
-    return { ...statement, written: (changes) => void (changes > 0 && added?.()) }
   }
   async find(id: string): Promise<RunRow | undefined> {
     return v.parse(v.optional(RunRow), await this.#db.one`SELECT * FROM workflows_run WHERE id = ${id}`)

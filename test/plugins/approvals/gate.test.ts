@@ -71,6 +71,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       failed: (error) => {
         throw error
       },
+      asks: () => false,
       holds: () => true,
       limits: {
         timeoutSecs: settings.timeout_secs,

@@ -91,7 +91,7 @@ it('warns of a file that is not in force, in the list and in svc doctor', async 
 it('runs a workflow, lists and follows its run, and says what failed', async () => {
   const text = (name: string, type: string, more: string) =>
     `name = "${name}"\n[[steps]]\nname = "only"\ntype = "${type}"\n${more}`
-  await svc('create', await file('pause.toml', text('pause', 'wait', 'with = { seconds = 0.01 }\n')))
+  await svc('create', await file('pause.toml', text('pause', 'wait', 'with = { until = "2020-01-01" }\n')))
   expect(await svc('run', 'pause', '--input', 'through')).toMatchObject({ code: 0, stdout: 'through\n' })
   const [, row = ''] = (await svc('runs', 'pause')).stdout.split('\n')
   const [id = ''] = row.split(' ')

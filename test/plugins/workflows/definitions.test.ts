@@ -179,6 +179,33 @@ describe('a rehearsal', () => {
       { name: 'b', agent_name: 'payer', most_calls: 4, variables: ['x', 'input'] },
     ])
     expect(body.steps[0].model).toMatch(/^\S+\/\S+$/)
+    expect(body.steps.map(({ may_ask_for: names }: Json) => names)).toEqual([
+      ['workflow_run', 'workflow_start'],
+      ['workflow_run', 'workflow_start'],
+    ])
+  })
+
+  it('of a tool step says what the policy of its agent says, and what cannot work', async () => {
+    const tools = '[capabilities]\ntools = ["workflow_*"]\n'
+    await test.spawn('careful', `${tools}[metadata]\napproval = "always"\n`)
+    await test.spawn('without', '[capabilities]\ntools = []\n')
+    const call = (name: string, agent: string, tool: string) =>
+      step({ name, type: 'tool', agent_name: agent, with: { tool } })
+    const id = await created(
+      call('reads', 'writer', 'workflow_list'),
+      call('runs', 'writer', 'workflow_run'),
+      call('asks', 'careful', 'workflow_list'),
+      call('may not', 'without', 'workflow_list'),
+      call('wrong', 'writer', 'workflow_lst'),
+      step({ name: 'person', type: 'approval' }),
+    )
+    const { body } = await test.request<Json>('POST', `/api/workflows/${id}/dry-run`, {})
+    expect(body.needs_approval).toEqual(['runs', 'asks', 'person'])
+    expect(body.steps[0]).toMatchObject({ agent_name: 'writer', text: 'calls the tool workflow_list as "writer"' })
+    expect(body.problems).toEqual([
+      'step "may not": the agent "without" may not use workflow_list',
+      'step "wrong": there is no tool "workflow_lst"; did you mean "workflow_list"?',
+    ])
   })
 })
 
@@ -265,6 +292,21 @@ const refusals: readonly (readonly [what: string, steps: unknown, message: strin
   ['no time', [step({ timeout_secs: 0 })], 'step 1 "one": timeout_secs: expected 1 to 86400 seconds'],
   ['an unknown mode', [step({ mode: 'parallel' })], 'steps.0.mode: expected sequential, fan_out'],
   ['an unknown type', [step({ type: 'agnt' })], 'step 1 "one": type: there is no step type "agnt"'],
+  [
+    'no time at all',
+    [step({ type: 'wait', with: { seconds: 0.01 } })],
+    'with.seconds: expected 1 to 31622400 whole seconds',
+  ],
+  [
+    'a wait that is no number',
+    [step({ type: 'wait', with: { seconds: '5' } })],
+    'with.seconds: expected 1 to 31622400',
+  ],
+  [
+    'a time that is none',
+    [step({ type: 'wait', with: { until: 'May 2027' } })],
+    'with.until: expected a time in ISO 8601',
+  ],
   ['a misspelt field', [step({ promt: 'x', prompt: undefined })], 'promt'],
   ['a name that is no text', [step({ name: 5 })], 'steps.0.name'],
 ]

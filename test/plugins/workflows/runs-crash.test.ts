@@ -125,7 +125,7 @@ async function prepare(workflowSteps: readonly Step[]): Promise<Database> {
     position: { index: 0, iteration: 1, input: 'x' },
     stepsCompleted: 0,
   }
-  await store.commit([store.insert(run, 0)])
+  await store.commit([store.insert(run, 0, 10)])
   return database
 }
 

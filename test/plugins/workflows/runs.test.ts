@@ -279,15 +279,15 @@ describe('a run', () => {
 
   it('is refused beyond max_active_runs at a time', async () => {
     const id = await waiting()
-    const runIds: string[] = []
-    let refused: Json
-    while (refused === undefined && runIds.length < 10) {
-      const { status, body } = await run(id, 'x', '?wait=false')
-      if (status === 202) runIds.push(body.run_id)
-      else refused = [status, JSON.stringify(body)]
-    }
-    for (const runId of runIds) await act(runId, 'cancel')
-    expect(refused).toEqual([429, expect.stringContaining('plugins.workflows.max_active_runs allows')])
+    const answers = await Promise.all(Array.from({ length: 10 }, () => run(id, 'x', '?wait=false')))
+    const begun = answers.filter(({ status }) => status === 202)
+    for (const { body } of begun) await act(body.run_id, 'cancel')
+    expect(begun).toHaveLength(5)
+    const refused = answers.find(({ status }) => status !== 202)
+    expect([refused?.status, JSON.stringify(refused?.body)]).toEqual([
+      429,
+      expect.stringContaining('plugins.workflows.max_active_runs allows'),
+    ])
     expect(await run(await define(step('a', 'a')))).toMatchObject({ status: 200 })
   })
 
@@ -324,6 +324,18 @@ describe('a run', () => {
     })
     expect(test.model.requests.length - before).toBe(1)
     expect((await act(runId, 'rerun', { step: 'c' })).status).toBe(400)
+  })
+
+  it('goes on with the definition that it began with when its workflow is changed meanwhile', async () => {
+    const id = await waiting()
+    const runId = await begin(id)
+    await eventually(async () => expect((await read(runId)).step_results).toMatchObject([{ state: 'waiting' }]))
+    const steps = [{ name: 'other', agent_name: 'writer', prompt: 'other' }]
+    expect((await test.request('PUT', `/api/workflows/${id}`, { name: 'changed', steps })).status).toBe(200)
+    const writer = (await test.request<Json>('GET', '/api/agents')).body[0].id
+    await test.callTool('event_publish', { event_type: 'never.comes', payload: 'now' }, { agentId: writer })
+    expect(await settled(runId, 'Completed')).toMatchObject({ output: 'b(now)', workflow_name: 'flow' })
+    expect((await run(id)).body.output).toBe('other')
   })
 
   it('that is cancelled while a step acts ends at once, and a reload does not begin it again', async () => {

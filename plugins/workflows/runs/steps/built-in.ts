@@ -14,7 +14,7 @@ export const BUILT_IN: readonly Declared[] = [
   {
     name: 'tool',
     description: 'A tool is called with the rights of the agent. with: tool, args.',
-    describe: ({ tool }) => ({ text: `calls the tool ${String(tool)}`, needsApproval: true }),
+    describe: ({ tool }) => ({ text: `calls the tool ${String(tool)}`, needsApproval: false }),
   },
   {
     name: 'workflow',

@@ -13,7 +13,10 @@ export function waitStep(): BuiltInStep {
       if ([seconds, until, event].filter((part) => part !== undefined).length === 0)
         throw refuse('with', 'seconds, until or event')
       if (event !== undefined && typeof event !== 'string') throw refuse('with.event', 'the type of an event')
-      if (seconds !== undefined && !isSeconds(seconds)) throw refuse('with.seconds', `1 to ${MAX_SECS} seconds`)
+      if (seconds !== undefined && !isSeconds(seconds) && !isTemplate(seconds))
+        throw refuse('with.seconds', `1 to ${MAX_SECS} whole seconds`)
+      if (until !== undefined && toTime(until) === undefined && !isTemplate(until))
+        throw refuse('with.until', 'a time in ISO 8601, such as 2026-12-24T18:00:00Z')
     },
     run({ with: { seconds, until, event }, state, input }) {
       if (isObject(state) && 'event' in state) {
@@ -41,13 +44,21 @@ export function waitStep(): BuiltInStep {
 function endOf(since: number, seconds: unknown, until: unknown): number | undefined {
   if (seconds !== undefined) {
     const secs = Number(seconds)
-    if (!isSeconds(secs)) throw new Error(`with.seconds: expected 1 to ${MAX_SECS} seconds, got "${String(seconds)}"`)
+    if (!isSeconds(secs))
+      throw new Error(`with.seconds: expected 1 to ${MAX_SECS} whole seconds, got "${String(seconds)}"`)
     return since + secs * 1000
   }
   if (until === undefined) return undefined
-  const at = Date.parse(String(until))
-  if (Number.isNaN(at)) throw new Error(`with.until: "${String(until)}" is no time in ISO 8601`)
+  const at = toTime(until)
+  if (at === undefined) throw new Error(`with.until: "${String(until)}" is no time in ISO 8601`)
   return at
 }
+const isTemplate = (value: unknown): boolean => typeof value === 'string' && value.includes('{{')
 const isSeconds = (value: unknown): boolean =>
-  typeof value === 'string' ? value.includes('{{') : typeof value === 'number' && value > 0 && value <= MAX_SECS
+  Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_SECS
+/** A day, or a time with its zone: one without would depend on where the daemon runs. */
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/
+function toTime(value: unknown): number | undefined {
+  const at = typeof value === 'string' && TIME.test(value.trim()) ? Date.parse(value.trim()) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
+}
