@@ -14,6 +14,7 @@ export type EntryPoint =
   | 'agent'
   | 'schedule'
   | 'trigger'
+  | 'task'
   | 'workflow'
   | 'hook'
   | 'a2a'

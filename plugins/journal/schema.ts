@@ -12,6 +12,7 @@ const entryPoints = [
   'agent',
   'schedule',
   'trigger',
+  'task',
   'workflow',
   'hook',
   'a2a',

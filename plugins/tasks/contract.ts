@@ -36,6 +36,10 @@ export interface NewTask {
    * does when absent: the caller of the current request.
    */
   readonly agentId?: string | undefined
+  /** The turn in which that agent posts it: what it posts for a task of another agent is for that agent too. */
+  readonly turnId?: string | undefined
+  /** Whether the assignee gets a turn; `plugins.tasks.wake_assignee` when absent. */
+  readonly wake?: boolean | undefined
   /** Where title and description may come from. Texts of an agent have `UntrustedAgent` besides. */
   readonly labels?: readonly string[] | undefined
 }

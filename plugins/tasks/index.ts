@@ -1,12 +1,14 @@
-import { wallClock } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Chat, ToolCallStarting, Turns } from '../chat/contract.ts'
+import { Queue } from '../queue/contract.ts'
 import { Limits } from './config.ts'
 import { TaskChanged, TaskClaimed, TaskCompleted, TaskPosted, Tasks } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { taskRoutes } from './routes.ts'
-import type { TaskService } from './service.ts'
+import type { Runtime } from './runtime.ts'
+import { failJob, hasTasks } from './store.ts'
 import { taskTools } from './tools.ts'
 
 const HOOKS = { posted: TaskPosted, claimed: TaskClaimed, completed: TaskCompleted, changed: TaskChanged }
@@ -15,19 +17,19 @@ export default definePlugin({
   name: 'tasks',
   version: '1.0.0',
   config: Limits,
-  requires: { agents: Agents, audit: Audit },
+  requires: { agents: Agents, audit: Audit, chat: Chat, queue: Queue, turns: Turns },
   provides: { tasks: Tasks },
   hooks: Object.values(HOOKS),
   migrations,
-  setup({ config, db, hooks, jobs, log, metrics, routes, run, services, tools }) {
+  setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, tools }) {
     const changes = metrics.counter('svc_tasks_total', 'Changes of tasks, by what happened.')
-    const open = async (): Promise<TaskService> => {
-      const [{ TaskService }, { TaskStore }] = await Promise.all([import('./service.ts'), import('./store.ts')])
-      return new TaskService({
+    const open = async (): Promise<Runtime> => {
+      const { createRuntime } = await import('./runtime.ts')
+      return createRuntime({
         ...services,
-        store: new TaskStore(db),
+        db,
         limits: config,
-        clock: wallClock,
+        log,
         notify(event, payload) {
           changes.add(1, { event })
           run(() => hooks.emit(HOOKS[event], payload)).catch((error: unknown) =>
@@ -36,18 +38,39 @@ export default definePlugin({
         },
       })
     }
-    let opened: Promise<TaskService> | undefined
-    const tasks = (): Promise<TaskService> => (opened ??= open())
-    tools.add(...taskTools(tasks))
-    routes.add(...taskRoutes(tasks))
-    jobs.every('sweep', config.sweep_interval_secs * 1000, async () => (await tasks()).sweep())
-    hooks.on(AgentKilling, async ({ agent, statements }) => ({
-      agent,
-      statements: [...statements, ...(await tasks()).endOf(agent.id)],
-    }))
-    hooks.on(AgentChanged, async ({ agent }) => {
-      if (agent.state === 'Stopped') await (await tasks()).release(agent.id)
+    let opened: Promise<Runtime> | undefined
+    const runtime = (): Promise<Runtime> => (opened ??= open())
+    const isUsed = async (): Promise<boolean> => opened !== undefined || hasTasks(db)
+    let hadTasks: Promise<boolean> | undefined
+    own(
+      'worker',
+      services.queue.work('task', {
+        run: async (job) => (await runtime()).worker.run(job),
+        dead: ({ id }, reason) => [failJob(db, id, reason)],
+      }),
+    )
+    tools.add(...taskTools(runtime))
+    routes.add(...taskRoutes(runtime))
+    jobs.every('sweep', config.sweep_interval_secs * 1000, async () => {
+      if (await isUsed()) await (await runtime()).expiry.sweep()
     })
-    return { tasks: { post: async (task) => (await tasks()).post(task), find: async (id) => (await tasks()).find(id) } }
+    hooks.on(AgentKilling, async ({ agent, statements }) => {
+      if (!(await isUsed())) return { agent, statements }
+      return { agent, statements: [...statements, ...(await runtime()).expiry.endOfAgent(agent.id)] }
+    })
+    hooks.on(AgentChanged, async ({ agent }) => {
+      if (agent.state === 'Stopped' && (await isUsed())) await (await runtime()).expiry.release(agent.id)
+    })
+    hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
+      // Turns for tasks begin in this runtime, or began before a restart.
+      if (!opened && !(await (hadTasks ??= hasTasks(db)))) return
+      await (await runtime()).woken.checkTool(turnId, tools.find(tool) ?? { name: tool, risk: 'execute' })
+    })
+    return {
+      tasks: {
+        post: async (task) => (await runtime()).tasks.post(task),
+        find: async (id) => (await runtime()).tasks.find(id),
+      },
+    }
   },
 })

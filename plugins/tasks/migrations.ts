@@ -29,4 +29,10 @@ export const migrations: readonly Migration[] = [
   { id: '004-task-revision', sql: 'ALTER TABLE tasks_task ADD COLUMN revision INTEGER NOT NULL DEFAULT 0' },
   { id: '005-task-creator', sql: 'CREATE INDEX tasks_task_creator ON tasks_task (created_by, status)' },
   { id: '006-task-worker', sql: 'CREATE INDEX tasks_task_worker ON tasks_task (claimed_by, status)' },
+  // Whether the agent it is for gets a turn.
+  { id: '007-task-wake', sql: 'ALTER TABLE tasks_task ADD COLUMN wake INTEGER NOT NULL DEFAULT 0' },
+  // The turn that was begun for it last.
+  { id: '008-task-turn', sql: 'ALTER TABLE tasks_task ADD COLUMN turn_id TEXT' },
+  // JSON: the agent that posted it, by id, after those whose tasks it worked on when it did.
+  { id: '009-task-behalf', sql: "ALTER TABLE tasks_task ADD COLUMN on_behalf TEXT NOT NULL DEFAULT '[]'" },
 ]

@@ -1,28 +1,38 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import { toView } from './schema.ts'
+import type { LazyRuntime } from './runtime.ts'
+import { MAX_TITLE } from './schema.ts'
 import { STATUSES } from './statuses.ts'
-import type { LazyTasks } from './service.ts'
 
 /** Security facts 1.2: another agent wrote the text of a task, from unknown sources; and all agents read it. */
 const written = { refuses: ['Secret'] } as const
 const read = { labels: ['UntrustedAgent', 'ExternalNetwork'] } as const
-const taskId = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
+const id = v.pipe(v.string(), v.minLength(1), v.maxLength(64))
+const ofTask = v.object({ task_id: id })
 
-export function taskTools(tasks: LazyTasks): readonly AnyTool[] {
-  return [postTool(tasks), claimTool(tasks), completeTool(tasks), listTool(tasks), statusTool(tasks)]
+export function taskTools(runtime: LazyRuntime): readonly AnyTool[] {
+  return [
+    postTool(runtime),
+    claimTool(runtime),
+    completeTool(runtime),
+    listTool(runtime),
+    statusTool(runtime),
+    cancelTool(runtime),
+    retryTool(runtime),
+  ]
 }
 
-function postTool(tasks: LazyTasks): AnyTool {
+function postTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...written,
     name: 'task_post',
     risk: 'write',
     description:
-      'Put a task into the queue that all agents share, for one agent or for any. Answers JSON with its task_id.',
+      'Put a task into the queue that all agents share, for one agent or for any. An agent that is named begins to ' +
+      'work on it; task_status has its result. Answers JSON with the task_id.',
     input: v.object({
-      title: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(512)),
+      title: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(MAX_TITLE)),
       description: v.string(),
       assigned_to: v.optional(
         v.pipe(
@@ -32,25 +42,26 @@ function postTool(tasks: LazyTasks): AnyTool {
         ),
       ),
     }),
-    async run({ title, description, assigned_to: assignedTo }, { agentId, labels }) {
-      const { id } = await (await tasks()).post({ title, description, assignedTo, agentId, labels })
-      return JSON.stringify({ task_id: id })
+    async run({ title, description, assigned_to: assignedTo }, { agentId, turnId, labels }) {
+      const { tasks } = await runtime()
+      const task = await tasks.post({ title, description, assignedTo, agentId, turnId, labels })
+      return JSON.stringify({ task_id: task.id })
     },
   })
 }
 
-function claimTool(tasks: LazyTasks): AnyTool {
+function claimTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...read,
     name: 'task_claim',
     risk: 'write',
     polls: true,
     description:
-      'Take the oldest task that waits for you or for anyone. Finish it with task_complete in time, or another ' +
-      'agent gets it. Answers JSON.',
-    input: v.object({}),
-    async run(_, { agentId }) {
-      const task = await (await tasks()).claim(agentId)
+      'Take the oldest task that waits for you or for anyone, or the one with task_id. Finish it with task_complete ' +
+      'in time, or another agent gets it. Answers JSON.',
+    input: v.object({ task_id: v.optional(id) }),
+    async run({ task_id: wanted }, { agentId }) {
+      const task = await (await runtime()).tasks.claim(agentId, wanted)
       return task
         ? JSON.stringify({
             task_id: task.id,
@@ -64,21 +75,21 @@ function claimTool(tasks: LazyTasks): AnyTool {
   })
 }
 
-function completeTool(tasks: LazyTasks): AnyTool {
+function completeTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...written,
     name: 'task_complete',
     risk: 'write',
     description: 'Finish a task that you claimed.',
-    input: v.object({ task_id: taskId, result: v.string() }),
+    input: v.object({ task_id: id, result: v.string() }),
     async run(input, { agentId }) {
-      await (await tasks()).complete(input.task_id, agentId, input.result)
+      await (await runtime()).tasks.complete(input.task_id, agentId, input.result)
       return 'Completed.'
     },
   })
 }
 
-function listTool(tasks: LazyTasks): AnyTool {
+function listTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...read,
     name: 'task_list',
@@ -86,33 +97,60 @@ function listTool(tasks: LazyTasks): AnyTool {
     polls: true,
     description: 'The tasks of the queue, the newest first: at most 100. Answers JSON.',
     input: v.object({ status: v.optional(v.picklist(STATUSES)) }),
-    async run(input) {
-      const found = await (await tasks()).list({ status: input.status }, 100, 0)
+    async run({ status }) {
+      const found = await (await runtime()).tasks.list({ status }, 100, 0)
       return JSON.stringify({
         ...found,
-        tasks: found.tasks.map(({ id, title, status, assigned_to, claimed_by, created_at }) => ({
-          task_id: id,
-          title,
-          status,
-          assigned_to,
-          claimed_by,
-          created_at,
+        tasks: found.tasks.map((task) => ({
+          task_id: task.id,
+          title: task.title,
+          status: task.status,
+          assigned_to: task.assigned_to,
+          claimed_by: task.claimed_by,
+          created_at: task.created_at,
         })),
       })
     },
   })
 }
 
-function statusTool(tasks: LazyTasks): AnyTool {
+function statusTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...read,
     name: 'task_status',
     risk: 'read',
     polls: true,
     description: 'All about one task, with its result. Answers JSON.',
-    input: v.object({ task_id: taskId }),
+    input: ofTask,
     async run(input) {
-      return JSON.stringify(toView(await (await tasks()).require(input.task_id)))
+      const [{ tasks }, { toView }] = await Promise.all([runtime(), import('./rows/row.ts')])
+      return JSON.stringify(toView(await tasks.require(input.task_id)))
+    },
+  })
+}
+
+function cancelTool(runtime: LazyRuntime): AnyTool {
+  return defineTool({
+    name: 'task_cancel',
+    risk: 'write',
+    description: 'Cancel a task that you posted and that has not ended. Whoever works on it is stopped.',
+    input: ofTask,
+    async run(input, { agentId }) {
+      await (await runtime()).tasks.cancel(input.task_id, agentId)
+      return 'Cancelled.'
+    },
+  })
+}
+
+function retryTool(runtime: LazyRuntime): AnyTool {
+  return defineTool({
+    name: 'task_retry',
+    risk: 'write',
+    description: 'Have a task that you posted done again, after it failed, was cancelled or completed.',
+    input: ofTask,
+    async run(input, { agentId }) {
+      await (await runtime()).tasks.retry(input.task_id, agentId)
+      return 'It waits again.'
     },
   })
 }

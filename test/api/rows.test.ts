@@ -190,7 +190,9 @@ const rows: readonly Row[] = [
   ['GET', '/api/tools/kv_get', undefined, 200, ['name', 'description', 'input_schema']],
   ['GET', `${A}/turns`, undefined, 200, ['turns.0.turn_id', 'turns.0.state', 'turns.0.ahead']],
   ['GET', '/api/tasks/status', undefined, 200, ['pending', 'running', 'failed']],
-  ['GET', '/api/tasks/list', undefined, 200, ['tasks']],
+  ['POST', '/api/tasks', { title: 'row', description: 'why' }, 201, ['id', 'title', 'status', 'labels']],
+  ['GET', '/api/tasks', undefined, 200, ['tasks.0.id', 'total']],
+  ['GET', '/api/tasks/list', undefined, 200, ['tasks.0.id', 'total']],
   ['POST', '/api/pairing/request', undefined, 200, ['pairing_code', 'expires_at']],
   [
     'POST',

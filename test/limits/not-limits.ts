@@ -95,6 +95,8 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.tasks.claim_ttl_secs': when,
   'plugins.tasks.retention_days': kept,
   'plugins.tasks.sweep_interval_secs': pause,
+  'plugins.tasks.wake_retry_secs': pause,
+  'plugins.tasks.wake_retry_max_secs': pause,
   'plugins.webhooks.back_off_min_ms': when,
   'plugins.webhooks.back_off_max_ms': when,
   'plugins.webhooks.retention_days': kept,
@@ -330,6 +332,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/tasks/service.test.ts',
     'are refused beyond their limits, also at the same time, and what is refused leaves nothing',
   ],
+  'plugins.tasks.max_depth': ['test/plugins/tasks/wake.test.ts', 'cannot have agents keep each other busy for ever'],
   'plugins.tasks.max_attempts': [
     'test/plugins/tasks/tasks.test.ts',
     'ends with its time: another agent gets the task, and after some attempts it has failed',

@@ -61,6 +61,7 @@ const ENTRY_POINT_LABELS: Readonly<Partial<Record<EntryPoint, readonly Label[]>>
   channel: ['UserInput'],
   hook: ['UserInput'],
   trigger: ['UserInput'],
+  task: ['UserInput'],
   agent: ['UntrustedAgent'],
   a2a: ['UntrustedAgent'],
 }

@@ -36,7 +36,7 @@ function checkSize(text: string, images: number, config: ChatConfig): void {
 }
 
 /** Entry points through which nobody speaks: the turn was started by a clock or an event. */
-const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'trigger', 'hook'])
+const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'trigger', 'task', 'hook'])
 export const isAutomated = (entryPoint: EntryPoint): boolean => automated.has(entryPoint)
 
 /**

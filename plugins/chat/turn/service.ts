@@ -50,6 +50,7 @@ const RESUMABLE: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
   'channel',
   'schedule',
   'trigger',
+  'task',
   'workflow',
   'hook',
   'a2a',

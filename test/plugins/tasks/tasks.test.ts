@@ -12,9 +12,9 @@ let two = ''
 beforeAll(async () => {
   test = await startPlugin({
     plugin: new URL('../../../plugins/tasks/', import.meta.url),
-    builtIns: turnPlugins,
+    builtIns: [...turnPlugins, 'queue'],
     database: 'file',
-    config: { plugins: { tasks: { max_attempts: 2, max_open: 30 } } },
+    config: { plugins: { tasks: { max_attempts: 2, max_open: 30, wake_assignee: false } } },
   })
   one = await test.spawn('one', 'capabilities.tools = ["*"]\ncapabilities.agent_message = ["*"]')
   two = await test.spawn('two')
