@@ -27,7 +27,7 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     ...(!quirks.noStreamOptions && { stream_options: { include_usage: true } }),
     ...(tools.length > 0 &&
       !quirks.noTools && {
-        tools: tools.map(functionTool),
+        tools: functionTools(tools),
       }),
     ...(maxTokens !== undefined && { [quirks.maxTokensField ?? 'max_tokens']: maxTokens }),
     ...(temperature !== undefined &&
@@ -129,6 +129,10 @@ function functionCall({ name, args }: ToolCall, id: string): ChatCompletionMessa
     function: { name, arguments: jsonArguments(args) },
   }
 }
-function functionTool({ name, description, input }: CompletionRequest['tools'][number]): ChatCompletionFunctionTool {
-  return { type: 'function', function: { name, description, parameters: objectSchema(input) } }
+/** In one loop: an agent may have a hundred tools, and every request has them. */
+function functionTools(tools: CompletionRequest['tools']): ChatCompletionFunctionTool[] {
+  const encoded: ChatCompletionFunctionTool[] = []
+  for (const { name, description, input } of tools)
+    encoded.push({ type: 'function', function: { name, description, parameters: objectSchema(input) } })
+  return encoded
 }
