@@ -36,7 +36,7 @@ export type LazyRuntime = () => Promise<Runtime>
 
 /** All that works on tasks, made by its first use. */
 export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
-  const { agents, limits } = deps
+  const { agents } = deps
   const store = new TaskStore(db)
   const changes = new TaskChanges({
     ...deps,
