@@ -206,6 +206,8 @@ export interface Family {
    * the right, which is in the audit log then, and what `spawn` throws; nothing is made in these cases.
    */
   spawn(parentId: string, manifestToml: string): Promise<Agent>
+  /** The id of the agent that made another one, which may have been removed since; `undefined` when none did. */
+  parentOf(agent: Agent): string | undefined
   /** Whether the second descends from the first, at any distance. */
   isDescendant(ancestorId: string, id: string): Promise<boolean>
   /** Ends an agent that descends from another one. Throws `forbidden` for any other. */

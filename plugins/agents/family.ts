@@ -34,8 +34,8 @@ export class FamilyService implements Family {
 
   /** Finds the agents that have children. Called once, before the first request. */
   async recover(): Promise<void> {
-    for (const { manifest } of await this.#agents.list()) {
-      const parent = text(manifest.metadata[parentKey])
+    for (const agent of await this.#agents.list()) {
+      const parent = this.parentOf(agent)
       if (parent !== undefined) this.#parents.add(parent)
     }
   }
@@ -74,13 +74,16 @@ export class FamilyService implements Family {
     })
   }
 
+  parentOf({ manifest }: Agent): string | undefined {
+    return text(manifest.metadata[parentKey])
+  }
   async isDescendant(ancestorId: string, id: string): Promise<boolean> {
     const ancestor = await this.#agents.require(ancestorId)
     let at = await this.#agents.find(id)
     // Manifests may name each other in a circle.
     for (const visited = new Set<string>(); at && !visited.has(at.id);) {
       visited.add(at.id)
-      const parent = text(at.manifest.metadata[parentKey])
+      const parent = this.parentOf(at)
       if (parent === ancestor.id) return true
       at = parent === undefined ? undefined : await this.#agents.find(parent)
     }
@@ -99,7 +102,7 @@ export class FamilyService implements Family {
   async recheck(parent: Agent): Promise<void> {
     if (!this.#parents.has(parent.id)) return
     for (const child of await this.#agents.list()) {
-      if (text(child.manifest.metadata[parentKey]) !== parent.id) continue
+      if (this.parentOf(child) !== parent.id) continue
       if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission))
         await this.#agents.setPermission(child.id, parent.permission)
       if (child.state === 'Stopped') continue

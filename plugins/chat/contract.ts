@@ -119,9 +119,9 @@ export interface Chat {
   /**
    * Settles when the turn is durable. Throws before anything is written: `agent_not_found`, `invalid_request`,
    * `payload_too_large`, `conflict` when the agent is paused or stopped, `service_unavailable` for an automated entry
-   * point in the agent's quiet hours.
+   * point in the agent's quiet hours. `also`: statements that are committed together with the turn.
    */
-  accept(request: TurnRequest): Promise<AcceptedTurn>
+  accept(request: TurnRequest, also?: readonly Statement[]): Promise<AcceptedTurn>
   /**
    * Answers the message of a failed or interrupted turn again, as a new turn with the same text, images and options,
    * and hides the old turn. `id` is the id of the new turn. Throws `turn_not_found`, and `conflict` when the turn did

@@ -4,6 +4,8 @@ import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCallStarting } from '../chat/contract.ts'
 import { Chains } from './chains.ts'
+import { AgentMessages, AgentMessageSending } from './contract.ts'
+import { post } from './send.ts'
 import { delegationTools } from './tools.ts'
 
 export default definePlugin({
@@ -27,10 +29,14 @@ export default definePlugin({
     }),
   ),
   requires: { agents: Agents, family: Family, audit: Audit, chat: Chat },
+  provides: { messages: AgentMessages },
+  hooks: [AgentMessageSending],
   setup({ config, hooks, services, tools }) {
     const chains = new Chains()
-    tools.add(...delegationTools({ ...services, chains, maxDepth: config.max_depth }, config.send_timeout_secs))
-    if (!config.intersect_rights) return {}
+    const deps = { ...services, hooks, chains, maxDepth: config.max_depth }
+    const messages: AgentMessages = { send: (message) => post(deps, message) }
+    tools.add(...delegationTools(deps, config.send_timeout_secs))
+    if (!config.intersect_rights) return { messages }
     // Security facts 1.12: sending to a more privileged agent gives nobody more rights than it has.
     hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
       const found = tools.find(tool) ?? { name: tool, risk: 'execute' as const }
@@ -40,6 +46,6 @@ export default definePlugin({
           throw new Refusal('forbidden', `"${asking.name}", who requested this, may not use ${tool} itself`)
       }
     })
-    return {}
+    return { messages }
   },
 })

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
+import { v7 } from 'uuid'
 import { Refusal } from 'svc/sdk'
-import type { ToolCallContext } from 'svc/sdk'
-import type { Agents } from '../agents/contract.ts'
+import type { Hooks, ToolCallContext } from 'svc/sdk'
+import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import type { Chat } from '../chat/contract.ts'
+import type { AcceptedTurn, Chat } from '../chat/contract.ts'
 import { LABELS } from '../sessions/contract.ts'
 import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
+import { AgentMessageSending } from './contract.ts'
+import type { NewAgentMessage } from './contract.ts'
 
 const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
@@ -14,6 +17,7 @@ export interface SendDeps {
   readonly agents: Agents
   readonly chat: Chat
   readonly audit: Audit
+  readonly hooks: Pick<Hooks, 'apply'>
   readonly chains: Chains
   readonly maxDepth: number
 }
@@ -23,27 +27,15 @@ export interface SendDeps {
  * worded for the model.
  */
 export async function send(
-  { agents, chat, audit, chains, maxDepth }: SendDeps,
+  deps: SendDeps,
   to: string,
   message: string,
   key: string,
   call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>,
 ): Promise<string> {
+  const { agents, chains, maxDepth } = deps
   const from = await agents.require(call.agentId)
-  const target = await agents.resolve(to)
-  if (target.id === from.id)
-    throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
-  if (!agents.mayMessage(from, target)) {
-    await audit.write({
-      event: 'capability_check',
-      agentId: from.id,
-      details: `denied: message to agent "${target.name}"`,
-    })
-    throw new Refusal(
-      'forbidden',
-      `This agent may not send to "${target.name}": capabilities.agent_message of its manifest does not name it.`,
-    )
-  }
+  const target = await requireTarget(deps, from, to)
   const chain = chains.of(call.turnId)
   if (chain.includes(target.id))
     throw new Refusal('conflict', `"${target.name}" is waiting for this answer; it cannot answer before.`)
@@ -57,14 +49,8 @@ export async function send(
   const sessionId = conversation(from.id, target.id, key)
   if (chains.deadlocks(call.turnId, sessionId))
     throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
-  const turn = await chat.accept({
-    agentId: target.id,
-    sessionId,
-    text: message,
-    entryPoint: 'agent',
-    within: call.turnId,
-    labels: (call.labels ?? []).filter(isLabel),
-  })
+  const labels = (call.labels ?? []).filter(isLabel)
+  const turn = await accept(deps, { from, target, text: message, sessionId, labels, within: call.turnId })
   const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
   const stop = (): void => turn.cancel()
   call.signal.addEventListener('abort', stop, { once: true })
@@ -82,6 +68,58 @@ export async function send(
     call.signal.removeEventListener('abort', stop)
     forget()
   }
+}
+
+/** The same for a message that no turn waits for. */
+export async function post(deps: SendDeps, message: NewAgentMessage): Promise<AcceptedTurn> {
+  const { agents, chains } = deps
+  const { id, text, conversation: key = '', labels = [] } = message
+  const from = await agents.resolve(message.from)
+  const target = await requireTarget(deps, from, message.to)
+  await agents.requireRunning(from.id)
+  await agents.requireRunning(target.id)
+  const sessionId = conversation(from.id, target.id, key)
+  const turn = await accept(deps, { id, from, target, text, sessionId, labels })
+  // The other agent may do no more than the sender while it answers.
+  const forget = chains.add(turn.id, { from: '', chain: [from.id], sessionId })
+  turn.result().then(forget, forget)
+  return turn
+}
+
+/** The agent that a message is for. Throws `agent_not_found`, `forbidden` and `conflict`. */
+async function requireTarget({ agents, audit }: SendDeps, from: Agent, to: string): Promise<Agent> {
+  const target = await agents.resolve(to)
+  if (target.id === from.id)
+    throw new Refusal('conflict', 'An agent cannot send to itself: it would wait for its own answer.')
+  if (agents.mayMessage(from, target)) return target
+  await audit.write({
+    event: 'capability_check',
+    agentId: from.id,
+    details: `denied: message to agent "${target.name}"`,
+  })
+  throw new Refusal(
+    'forbidden',
+    `This agent may not send to "${target.name}": capabilities.agent_message of its manifest does not name it.`,
+  )
+}
+
+interface Accepting {
+  readonly id?: string | undefined
+  readonly from: Agent
+  readonly target: Agent
+  readonly text: string
+  readonly sessionId: string
+  readonly labels: readonly Label[]
+  readonly within?: string
+}
+async function accept({ chat, hooks }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
+  const { id = v7(), from, target, text, sessionId, labels, within } = message
+  const { statements } = await hooks.apply(AgentMessageSending, {
+    message: { id, from: { id: from.id, name: from.name }, to: { id: target.id, name: target.name }, text },
+    statements: [],
+  })
+  const request = { id, agentId: target.id, sessionId, text, entryPoint: 'agent' as const, labels }
+  return chat.accept(within === undefined ? request : { ...request, within }, statements)
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

@@ -81,6 +81,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.journal.lease_secs': when,
   'plugins.providers.reload_wait_ms': when,
   'plugins.schedules.grace_secs': when,
+  'plugins.comms.max_events': kept,
   'plugins.schedules.retention_days': kept,
   'plugins.schedules.run_wait_secs': when,
   'plugins.workflows.kept_revisions': kept,
@@ -172,6 +173,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.schedules.max_result_chars': [
     'test/plugins/schedules/routes.test.ts',
     'keeps max_result_chars of a result, and its receiver gets all of it',
+  ],
+  'plugins.comms.max_streams': [
+    'test/plugins/comms/comms.test.ts',
+    'refuses more readers than plugins.comms.max_streams',
   ],
   'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
   'plugins.goals.max_depth': [
