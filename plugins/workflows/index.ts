@@ -1,4 +1,4 @@
-import { Daemon, pluginsLoaded } from 'svc/internal'
+import { Daemon, homeId, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import { AgentSpawned, Agents } from '../agents/contract.ts'
@@ -55,7 +55,7 @@ export default definePlugin({
     let opened: Promise<WorkflowDefinitions> | undefined
     const definitions = (): Promise<WorkflowDefinitions> =>
       (opened ??= import('./definitions/service.ts').then(({ openDefinitions }) =>
-        openDefinitions({ ...services, config, db, hooks, log, steps }),
+        openDefinitions({ ...services, config, db, hooks, log, steps, home: homeId(services.daemon.config()) }),
       ))
     const files = followFiles(ctx, definitions)
     const rehearsal = () => ({

@@ -34,4 +34,14 @@ export const migrations: readonly Migration[] = [
     sql: `ALTER TABLE workflows_definition ADD COLUMN run_by TEXT NOT NULL DEFAULT '[]'`,
   },
   { id: '103-run-order', sql: 'CREATE INDEX workflows_run_order ON workflows_run (created_at, id)' },
+  {
+    id: '104-files',
+    // Daemons that share this database have folders of their own.
+    sql: `CREATE TABLE workflows_file (
+      home TEXT NOT NULL,
+      file TEXT NOT NULL,
+      digest TEXT NOT NULL,
+      PRIMARY KEY (home, file)
+    )`,
+  },
 ]

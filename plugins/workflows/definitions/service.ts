@@ -8,6 +8,7 @@ import type { Settings } from '../config.ts'
 import { WorkflowChanged } from '../contract.ts'
 import type { Definitions, Workflow } from '../definition.ts'
 import type { StepTypes } from '../steps/registry.ts'
+import { FileClaims } from '../files/store.ts'
 import { checkSteps } from './check-steps.ts'
 import { checkRunBy, mayRun } from './run-by.ts'
 import { readSteps } from './read-steps.ts'
@@ -23,15 +24,20 @@ export interface DefinitionsDeps {
   readonly hooks: Pick<Hooks, 'emit'>
   readonly log: Logger
   readonly steps: StepTypes
+  readonly claims: FileClaims
 }
 /** Where a workflow comes from other than a request. */
 export interface Origin {
   readonly id?: string | undefined
   readonly file?: string | undefined
   readonly madeBy?: string | undefined
+  /** For the batch that creates it. */
+  readonly also?: readonly Statement[]
 }
 
-export const openDefinitions = (deps: DefinitionsDeps): WorkflowDefinitions => new WorkflowDefinitions(deps)
+export const openDefinitions = (
+  deps: Omit<DefinitionsDeps, 'claims'> & { readonly home: string },
+): WorkflowDefinitions => new WorkflowDefinitions({ ...deps, claims: new FileClaims(deps.db, deps.home) })
 
 export class WorkflowDefinitions implements Definitions {
   readonly #deps: DefinitionsDeps
@@ -43,6 +49,13 @@ export class WorkflowDefinitions implements Definitions {
     this.#store = new DefinitionStore(deps.db)
   }
 
+  get claims(): FileClaims {
+    return this.#deps.claims
+  }
+  /** For a claim alone. */
+  commit(...statements: readonly Statement[]): Promise<void> {
+    return this.#store.commit(statements)
+  }
   find(id: string): Promise<Workflow | undefined> {
     return this.#store.find(id)
   }
@@ -127,7 +140,7 @@ export class WorkflowDefinitions implements Definitions {
         createdAt: now,
         updatedAt: now,
       }
-      await this.#write(workflow, 'created')
+      await this.#write(workflow, 'created', undefined, origin.also)
       return workflow
     })
   }
@@ -147,13 +160,13 @@ export class WorkflowDefinitions implements Definitions {
     })
   }
   /** The file of the workflow changed. */
-  replaceFromFile(before: Workflow, body: NewWorkflow): Promise<Workflow> {
+  replaceFromFile(before: Workflow, body: NewWorkflow, also: readonly Statement[]): Promise<Workflow> {
     const { total_timeout_secs: total } = this.#deps.config
     return this.#changes.run(() =>
-      this.#replace(before, { name: 'unnamed', description: '', total_timeout_secs: total, run_by: [], ...body }),
+      this.#replace(before, { name: 'unnamed', description: '', total_timeout_secs: total, run_by: [], ...body }, also),
     )
   }
-  async #replace(before: Workflow, change: WorkflowChange): Promise<Workflow> {
+  async #replace(before: Workflow, change: WorkflowChange, also?: readonly Statement[]): Promise<Workflow> {
     const { agents, config, steps: types } = this.#deps
     const steps = change.steps && readSteps(change.steps)
     await checkRunBy(change.run_by ?? [], agents)
@@ -168,15 +181,19 @@ export class WorkflowDefinitions implements Definitions {
       runBy: change.run_by ?? before.runBy,
       updatedAt: new Date().toISOString(),
     }
-    await this.#write(workflow, 'updated', before)
+    await this.#write(workflow, 'updated', before, also)
     return workflow
   }
 
-  /** Throws `workflow_not_found`, and `conflict` for a workflow of a file. Runs that began go on. */
+  /**
+   * Throws `workflow_not_found`, and `conflict` for a workflow of a file of this home: another home may be gone for good.
+   * Runs that began go on.
+   */
   remove(id: string): Promise<void> {
     return this.#changes.run(async () => {
       const workflow = await this.require(id)
-      refuseFile(workflow)
+      const { file } = workflow
+      if (file !== undefined && (await this.#deps.claims.find(file)).own !== undefined) refuseFile(workflow)
       await this.#remove(workflow)
     })
   }
@@ -184,16 +201,23 @@ export class WorkflowDefinitions implements Definitions {
   removeOfFile(workflow: Workflow): Promise<void> {
     return this.#changes.run(() => this.#remove(workflow))
   }
-  async #remove({ id, name }: Workflow): Promise<void> {
-    await this.#commit(this.#store.remove(id), { id, name, change: 'deleted' }, `workflow ${id} "${name}" deleted`)
+  async #remove({ id, name, file }: Workflow): Promise<void> {
+    const claims = file === undefined ? [] : [this.#deps.claims.drop(file)]
+    const statements = [...this.#store.remove(id), ...claims]
+    await this.#commit(statements, { id, name, change: 'deleted' }, `workflow ${id} "${name}" deleted`)
   }
 
-  async #write(workflow: Workflow, change: 'created' | 'updated', before?: Workflow): Promise<void> {
+  async #write(
+    workflow: Workflow,
+    change: 'created' | 'updated',
+    before?: Workflow,
+    also: readonly Statement[] = [],
+  ): Promise<void> {
     const { id, name, steps } = workflow
     const details = `workflow ${id} "${name}" ${change}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`
     const audited = before && { before: contentOf(before), after: contentOf(workflow) }
     await this.#commit(
-      this.#store.write(workflow, this.#deps.config.kept_revisions),
+      [...this.#store.write(workflow, this.#deps.config.kept_revisions), ...also],
       { id, name, change },
       details,
       audited,

@@ -45,7 +45,12 @@ function toStepView(step: Step): WorkflowView['steps'][number] {
 }
 
 /** What people write: without ids and times. */
-export function contentOf(workflow: Workflow): Readonly<Record<string, unknown>> {
-  const { name, description, steps, total_timeout_secs, run_by } = toView(workflow)
-  return { name, description, steps, total_timeout_secs, run_by }
+export function contentOf({
+  name,
+  description,
+  steps,
+  totalTimeoutSecs,
+  runBy,
+}: Pick<Workflow, 'name' | 'description' | 'steps' | 'totalTimeoutSecs' | 'runBy'>): Readonly<Record<string, unknown>> {
+  return { name, description, steps: steps.map(toStepView), total_timeout_secs: totalTimeoutSecs, run_by: runBy }
 }

@@ -1,11 +1,11 @@
+import { hash } from 'node:crypto'
 import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { canonicalJson, stableId } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
-import type { Logger } from 'svc/sdk'
-import type { Workflow } from '../definition.ts'
+import type { Logger, Statement } from 'svc/sdk'
 import { readSteps } from '../definitions/read-steps.ts'
 import type { NewWorkflow } from '../definitions/schema.ts'
 import type { WorkflowDefinitions } from '../definitions/service.ts'
@@ -112,10 +112,7 @@ export class WorkflowFiles implements Disposable {
   async #apply(file: string): Promise<FileState> {
     const workflowId = stableId('workflow-file', file)
     try {
-      const body = await this.#read(file)
-      const before = await this.#deps.definitions.find(workflowId)
-      if (!before) await this.#deps.definitions.create(body, { id: workflowId, file })
-      else if (!this.#isSame(before, body)) await this.#deps.definitions.replaceFromFile(before, body)
+      await this.#write(file, workflowId, await this.#read(file))
       return { file, workflowId, problem: undefined }
     } catch (error) {
       const problem = explain(error)
@@ -138,22 +135,58 @@ export class WorkflowFiles implements Disposable {
     for (const warning of first.warnings) this.#deps.log.warn(`workflows/${file}: ${warning}`)
     return first.body
   }
-  #isSame(before: Workflow, body: NewWorkflow): boolean {
+  /** Whoever changed its file last defines it, so that homes with the same files can be updated one by one. */
+  async #write(file: string, id: string, body: NewWorkflow): Promise<void> {
+    const { definitions } = this.#deps
+    const { claims } = definitions
+    const digest = this.#digest(body)
+    const claim = claims.claim(file, digest)
+    const before = await definitions.find(id)
+    if (!before) {
+      await this.#create(file, id, body, claim)
+      return
+    }
+    const { own, hasOthers } = await claims.find(file)
+    if (digest === digestOf(contentOf(before))) {
+      if (own !== digest) await definitions.commit(claim)
+      return
+    }
+    if (hasOthers && (own === undefined || own === digest))
+      throw new Refusal(
+        'conflict',
+        'another daemon on this database has a file of this name with other content: make them equal, or rename one',
+      )
+    await definitions.replaceFromFile(before, body, [claim])
+  }
+  async #create(file: string, id: string, body: NewWorkflow, claim: Statement): Promise<void> {
+    const { definitions } = this.#deps
+    try {
+      await definitions.create(body, { id, file, also: [claim] })
+    } catch (error) {
+      // Another daemon created it at the same moment.
+      if (error instanceof Refusal || !(await definitions.find(id))) throw error
+      await this.#write(file, id, body)
+    }
+  }
+  #digest(body: NewWorkflow): string {
     const { name = 'unnamed', description = '', total_timeout_secs: total, run_by: runBy = [] } = body
     const totalTimeoutSecs = total ?? this.#deps.totalTimeoutSecs
-    const now = { ...before, name, description, steps: readSteps(body.steps), totalTimeoutSecs, runBy }
-    return canonicalJson(contentOf(now)) === canonicalJson(contentOf(before))
+    return digestOf(contentOf({ name, description, steps: readSteps(body.steps), totalTimeoutSecs, runBy }))
   }
 
   async #removeOthers(files: ReadonlySet<string>): Promise<void> {
-    for (const { id, file } of await this.#deps.definitions.list()) {
+    const { definitions } = this.#deps
+    for (const { id, file } of await definitions.list()) {
       if (file === null || files.has(file)) continue
-      const workflow = await this.#deps.definitions.find(id)
-      if (workflow) await this.#deps.definitions.removeOfFile(workflow)
+      const { own, hasOthers } = await definitions.claims.find(file)
+      const workflow = await definitions.find(id)
+      if (hasOthers && own !== undefined) await definitions.commit(definitions.claims.release(file))
+      else if (!hasOthers && workflow) await definitions.removeOfFile(workflow)
     }
   }
 }
 
+const digestOf = (content: unknown): string => hash('sha256', canonicalJson(content))
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT'
 function explain(error: unknown): string {
   if (error instanceof Refusal) return error.message.replace(/^text: /, '')
