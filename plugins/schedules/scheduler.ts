@@ -15,8 +15,8 @@ import { nextSlot } from './timing/timing.ts'
 /** Timers stand still while a machine sleeps; this is how late it is noticed. */
 const MAX_TIMER_MS = 15_000
 const RETRY_MS = 1_000
-/** Jobs that are due together are committed together. */
-const BATCH = 50
+/** Jobs that are due together are committed together: few enough that other work gets its turn in between. */
+const BATCH = 20
 /** A step back by less is the clock being adjusted, and changes no slot. */
 const CLOCK_STEP_MS = 1_000
 

@@ -1,5 +1,7 @@
 import { Home, load, median, startFloor, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
+import { schedules } from './automation/schedules.ts'
+import { workflows } from './automation/workflows.ts'
 import { auditVerify } from './audit-verify.ts'
 import { channelIdle } from './channel-idle.ts'
 import { channelMessages } from './channel-messages.ts'
@@ -304,6 +306,8 @@ export const figures: readonly Figure[] = [
   { name: 'audit-verify', measure: auditVerify },
   { name: 'channel-messages', measure: channelMessages },
   { name: 'channel-idle', measure: channelIdle },
+  { name: 'workflows', measure: workflows },
+  { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },
   { name: 'streams', measure: streamsAtOnce },
   { name: 'soak', measure: soak },
