@@ -38,7 +38,7 @@ export async function schedules(): Promise<readonly Result[]> {
   const many = await settled(svc)
   const { turns, slots, tookMs } = await fire(svc, agents)
   const kbEach = ((many.liveMb - few.liveMb) * 1024) / (COUNT - AGENTS - DUE)
-  const [mb, ms] = [(value: number) => `${value.toFixed(1)} MB`, (value: number) => `${value.toFixed(1)} ms`]
+  const mb = (value: number): string => `${value.toFixed(1)} MB`
   return [
     {
       label: `memory alive after a start with ${(COUNT - DUE).toLocaleString('en')} schedules, with ${AGENTS}; RSS`,
@@ -49,15 +49,18 @@ export async function schedules(): Promise<readonly Result[]> {
       reached: kbEach <= MAX_KB_EACH,
     },
     {
-      label: `${DUE} slots due at once, run in ${(tookMs / 1000).toFixed(1)} s, with as many messages: lag p99, longest`,
-      value: `${ms(slots.lagP99Ms)}, ${ms(slots.lagMaxMs)}`,
-      floor: `${ms(turns.lagP99Ms)}, ${ms(turns.lagMaxMs)}`,
-      ratio: `${(slots.lagP99Ms / turns.lagP99Ms).toFixed(2)} x, ${(slots.lagMaxMs / turns.lagMaxMs).toFixed(2)} x`,
-      goal: `<= ${MAX_LAG_MS} ms`,
-      reached: slots.lagMaxMs <= MAX_LAG_MS,
+      label: `${DUE} slots due at once, run in ${(tookMs / 1000).toFixed(1)} s; as many messages: lag p99, longest, busy`,
+      value: lagsOf(slots),
+      floor: lagsOf(turns),
+      ratio: `${(slots.lagP99Ms / turns.lagP99Ms).toFixed(2)} x`,
+      goal: `p99, busy <= ${MAX_LAG_MS} ms`,
+      reached: Math.max(slots.lagP99Ms, slots.busyMaxMs) <= MAX_LAG_MS,
     },
   ]
 }
+
+const lagsOf = ({ lagP99Ms, lagMaxMs, busyMaxMs }: Usage): string =>
+  [lagP99Ms, lagMaxMs, busyMaxMs].map((value) => `${value.toFixed(1)} ms`).join(', ')
 
 async function make(home: Home): Promise<readonly string[]> {
   await using svc = await startRecorded(home)
