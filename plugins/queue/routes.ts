@@ -30,7 +30,11 @@ const QueueStatus = v.object({
   depth: v.pipe(count, v.description('Jobs that wait, due or not.')),
   running: count,
   dead: count,
+  oldest_secs: v.pipe(count, v.description('How long the job that is due first has waited.')),
   throughput: v.pipe(count, v.description('Jobs done in the last minute.')),
+  done_last_hour: count,
+  failed_last_minute: v.pipe(count, v.description('Jobs that were given up: they are dead.')),
+  failed_last_hour: count,
   lanes: v.array(
     v.object({
       lane: v.string(),
@@ -41,6 +45,9 @@ const QueueStatus = v.object({
       dead: count,
       oldest_secs: v.pipe(count, v.description('How long the first job that is due has waited.')),
       throughput: count,
+      done_last_hour: count,
+      failed_last_minute: count,
+      failed_last_hour: count,
     }),
   ),
   config: v.object({
@@ -56,7 +63,13 @@ const Changed = v.object({ status: v.string(), lane: v.string(), id: v.string() 
 
 /** Interface 4.11, `/api/queue/status`; the other rows are for operators. */
 export function queueRoutes(queue: DatabaseQueue, settings: Settings, audit: Audit): readonly AnyRoute[] {
-  return [statusRoute(queue, settings), listRoute(queue), retryRoute(queue, audit), cancelRoute(queue, audit)]
+  return [
+    statusRoute(queue, settings),
+    listRoute(queue),
+    readRoute(queue),
+    retryRoute(queue, audit),
+    cancelRoute(queue, audit),
+  ]
 }
 
 function statusRoute(queue: DatabaseQueue, settings: Settings): AnyRoute {
@@ -70,23 +83,10 @@ function statusRoute(queue: DatabaseQueue, settings: Settings): AnyRoute {
     returns: QueueStatus,
     async handle() {
       const lanes = await queue.status()
-      const sum = (read: (lane: (typeof lanes)[number]) => number): number =>
-        lanes.reduce((total, lane) => total + read(lane), 0)
+      const { lanesOf, totalOf } = await import('./status.ts')
       return {
-        depth: sum(({ waiting }) => waiting),
-        running: sum(({ running }) => running),
-        dead: sum(({ dead }) => dead),
-        throughput: sum(({ donePerMinute }) => donePerMinute),
-        lanes: lanes.map(({ lane, active, running, capacity, waiting, dead, oldestMs, donePerMinute }) => ({
-          lane,
-          active,
-          running,
-          capacity,
-          depth: waiting,
-          dead,
-          oldest_secs: Math.round(oldestMs / 1000),
-          throughput: donePerMinute,
-        })),
+        ...totalOf(lanes),
+        lanes: lanesOf(lanes),
         config: {
           max_depth_per_agent: settings.max_depth_per_agent,
           max_depth_global: settings.max_depth,
@@ -118,6 +118,21 @@ function listRoute(queue: DatabaseQueue): AnyRoute {
       const found = await queue.list(params.lane, query.state, limit, Number(query.offset))
       return { jobs: found.map(toView) }
     },
+  })
+}
+
+function readRoute(queue: DatabaseQueue): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/queue/:lane/jobs/:id',
+    summary: 'Read a job',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 2,
+    params: JobParams,
+    returns: JobView,
+    errors: ['not_found'],
+    handle: async ({ params: { lane, id } }) => toView(await requireJob(queue, lane, id)),
   })
 }
 

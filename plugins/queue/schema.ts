@@ -22,6 +22,18 @@ export const StoredJob = v.object({
 export type StoredJob = v.InferOutput<typeof StoredJob>
 
 export const Count = v.object({ count })
+const sum = v.pipe(
+  v.nullable(count),
+  v.transform((value) => value ?? 0),
+)
+/** Jobs of a lane that ended in the last minute and hour. */
+export const Throughput = v.object({
+  done_minute: sum,
+  done_hour: sum,
+  failed_minute: sum,
+  failed_hour: sum,
+})
+export type Throughput = v.InferOutput<typeof Throughput>
 export const NextDue = v.object({ due_at: v.nullable(count) })
 export const LaneCount = v.object({ lane: v.string(), state: v.picklist(STATES), count, oldest: v.nullable(count) })
 export type LaneCount = v.InferOutput<typeof LaneCount>

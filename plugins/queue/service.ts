@@ -4,7 +4,7 @@ import type { Dispose, Logger, Statement } from 'svc/sdk'
 import type { Settings } from './config.ts'
 import type { JobRow, JobState, NewJob, Queue, Worker } from './contract.ts'
 import { Lane } from './lane.ts'
-import type { StoredJob } from './schema.ts'
+import type { StoredJob, Throughput } from './schema.ts'
 import type { JobStore } from './store.ts'
 
 const MINUTE_MS = 60_000
@@ -34,7 +34,8 @@ export interface LaneStatus {
   readonly dead: number
   /** Since when the job that waits longest is due, in milliseconds; 0 when none is due. */
   readonly oldestMs: number
-  readonly donePerMinute: number
+  /** Jobs that were done, and given up, in the last minute and hour. */
+  readonly throughput: Throughput
 }
 
 /** The queue on the database of the daemon. */
@@ -138,7 +139,7 @@ export class DatabaseQueue implements Queue {
           waiting: pending?.count ?? 0,
           dead: find('dead')?.count ?? 0,
           oldestMs: Math.max(now - (pending?.oldest ?? now), 0),
-          donePerMinute: await store.doneSince(lane, now - MINUTE_MS),
+          throughput: await store.throughput(lane, now - MINUTE_MS, now - HOUR_MS),
         }
       }),
     )

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { v7 } from 'uuid'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { JobState, NewJob } from './contract.ts'
-import { Count, LaneCount, NextDue, StoredJob } from './schema.ts'
+import { Count, LaneCount, NextDue, StoredJob, Throughput } from './schema.ts'
 
 export interface Claim {
   readonly claimId: string
@@ -136,11 +136,15 @@ export class JobStore {
       FROM queue_job GROUP BY lane, state`
     return v.parse(v.array(LaneCount), rows)
   }
-  /** How many jobs of a lane were done after a moment. */
-  async doneSince(lane: string, after: number): Promise<number> {
-    const row = await this.#db.one`SELECT COUNT(*) AS count FROM queue_job
-      WHERE lane = ${lane} AND settled_at > ${after} AND state = 'done'`
-    return v.parse(Count, row).count
+  /** Those that were given up have failed. */
+  async throughput(lane: string, minuteAgo: number, hourAgo: number): Promise<Throughput> {
+    const row = await this.#db.one`SELECT
+        SUM(CASE WHEN state = 'done' AND settled_at > ${minuteAgo} THEN 1 ELSE 0 END) AS done_minute,
+        SUM(CASE WHEN state = 'done' THEN 1 ELSE 0 END) AS done_hour,
+        SUM(CASE WHEN state = 'dead' AND settled_at > ${minuteAgo} THEN 1 ELSE 0 END) AS failed_minute,
+        SUM(CASE WHEN state = 'dead' THEN 1 ELSE 0 END) AS failed_hour
+      FROM queue_job WHERE lane = ${lane} AND settled_at > ${hourAgo}`
+    return v.parse(Throughput, row)
   }
   deleteSettled(before: number, deadBefore: number): readonly Statement[] {
     return [

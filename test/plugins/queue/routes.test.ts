@@ -58,8 +58,14 @@ it('says depth and throughput, runs dead jobs again and cancels those that hang'
     depth: 0,
     running: 1,
     dead: 1,
+    oldest_secs: 0,
     throughput: 2,
-    lanes: [{ lane: 'greet', active: 1, running: 1, capacity: 2, depth: 0, dead: 1, throughput: 2 }],
+    done_last_hour: 2,
+    failed_last_minute: 1,
+    failed_last_hour: 1,
+    lanes: [
+      { lane: 'greet', active: 1, running: 1, capacity: 2, depth: 0, dead: 1, throughput: 2, failed_last_hour: 1 },
+    ],
     config: { max_depth_global: 5, concurrency: { greet: 2 } },
   })
   expect(await test.metrics('svc_queue_jobs')).toEqual(
@@ -70,6 +76,11 @@ it('says depth and throughput, runs dead jobs again and cancels those that hang'
     ]),
   )
 
+  expect((await test.request('GET', '/api/queue/greet/jobs/three')).body).toMatchObject({
+    state: 'dead',
+    error: 'nobody is there',
+  })
+  expect((await test.request('GET', '/api/queue/greet/jobs/nobody')).status).toBe(404)
   expect(await test.request('POST', '/api/queue/greet/jobs/one/retry')).toMatchObject({
     status: 409,
     body: { error: { message: expect.stringContaining('The job is done') } },
