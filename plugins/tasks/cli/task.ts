@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs, defineCommand, callDaemon, connect, exits, Failure, print, printJson } from 'svc/cli'
+import { clientArgs, commandLine, defineCommand, callDaemon, connect, exits, Failure, print, printJson } from 'svc/cli'
 import type { Command, DaemonClient } from 'svc/cli'
 import { listAgents } from '../../agents/cli/client.ts'
 
@@ -34,7 +34,7 @@ export async function requireTask(client: DaemonClient, text: string): Promise<T
   throw new Failure(
     found.length > 1 ? exits.usage : exits.notFound,
     found.length > 1 ? `"${text}" is the beginning of ${found.length} tasks` : `there is no task "${text}"`,
-    found.length > 1 ? 'give more of the id' : 'svc task list shows those there are',
+    found.length > 1 ? 'give more of the id' : `${commandLine('task list')} shows those there are`,
   )
 }
 /** Names of agents by their ids. */
