@@ -28,6 +28,9 @@ export default definePlugin({
   },
   optional: { channels: ChannelMessages, tasks: Tasks },
   migrations,
+  pages: [
+    { path: 'comms', title: 'Comms', file: 'pages/comms.html', assets: ['comms.css', 'comms.js', 'topology.js'] },
+  ],
   setup({ config, db, hooks, jobs, metrics, optional, routes, services }) {
     const sent = metrics.counter(
       'svc_comms_messages_total',

@@ -26,7 +26,7 @@ beforeAll(async () => {
   folder = await temporaryFolder()
   test = await startPlugin({
     plugin: await writePlugin(join(folder.path, 'chats'), channels),
-    builtIns: [...turnPlugins, 'builtin', 'clock', 'files', 'kv', 'system', 'delegation', 'tasks', 'comms'],
+    builtIns: [...turnPlugins, 'builtin', 'clock', 'files', 'kv', 'system', 'delegation', 'queue', 'tasks', 'comms'],
     config: { default_provider: 'builtin', default_model: 'offline', plugins: { comms: { max_streams: 2 } } },
     database: 'file',
   })

@@ -54,6 +54,7 @@ describe('the page of a plugin', () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
       pages: [
         { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
+        { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
