@@ -12,6 +12,7 @@ let session: string
 let workflow: string
 let schedule: string
 let goal: string
+let trigger: string
 beforeAll(async () => {
   host = await startHost({ memory: true, config: { providers: { openai: { api_key: 'k' } } } })
   const { body } = await host.json('POST', '/api/agents', {
@@ -30,6 +31,12 @@ beforeAll(async () => {
   schedule = (await host.json('POST', '/api/schedules', { agent_id: agent, cron: '0 9 * * *', prompt: 'p' })).body.id
   goal = (await host.json('POST', '/api/goals', { title: 'g', agent_id: agent, due_at: '2026-12-31T18:00:00Z' })).body
     .id
+  trigger = (
+    await host.json('POST', '/api/triggers', {
+      agent_id: agent,
+      pattern: { system_keyword: { keyword: 'no such word' } },
+    })
+  ).body.trigger_id
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
@@ -52,6 +59,7 @@ const at = (path: string): string =>
     .replace('{workflow}', workflow)
     .replace('{schedule}', schedule)
     .replace('{goal}', goal)
+    .replace('{trigger}', trigger)
 /** What `{id}` is in a path that begins so. */
 const idOf = (path: string): string =>
   [
@@ -62,6 +70,7 @@ const idOf = (path: string): string =>
     ['/api/schedules', schedule],
     ['/api/cron', schedule],
     ['/api/goals', goal],
+    ['/api/triggers', trigger],
   ].find(([prefix = '']) => path.startsWith(prefix))?.[1] ?? agent
 const resources: readonly Resource[] = [
   {
@@ -156,6 +165,11 @@ const resources: readonly Resource[] = [
     get: '/api/goals/{goal}',
     put: ['PUT', '/api/goals/{goal}'],
     change: { progress: 7 },
+  },
+  {
+    get: '/api/triggers/{trigger}',
+    put: ['PUT', '/api/triggers/{trigger}'],
+    change: { max_fires: 7 },
   },
 ]
 

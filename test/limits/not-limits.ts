@@ -84,6 +84,10 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.comms.max_events': kept,
   'plugins.schedules.retention_days': kept,
   'plugins.schedules.run_wait_secs': when,
+  'plugins.triggers.cooldown_secs': when,
+  'plugins.triggers.max_history': kept,
+  'plugins.triggers.retention_days': kept,
+  'plugins.triggers.poll_interval_ms': pause,
   'plugins.workflows.kept_revisions': kept,
   'plugins.workflows.max_kept_runs': kept,
   'plugins.workflows.total_timeout_secs': when,
@@ -182,6 +186,30 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.goals.max_depth': [
     'test/plugins/goals/goals.test.ts',
     'have a hierarchy without cycles, which is deleted as a whole',
+  ],
+  'plugins.triggers.max_triggers': [
+    'test/plugins/triggers/routes.test.ts',
+    'is refused when its agent, or the daemon, has as many as it may',
+  ],
+  'plugins.triggers.max_triggers_per_agent': [
+    'test/plugins/triggers/routes.test.ts',
+    'is refused when its agent, or the daemon, has as many as it may',
+  ],
+  'plugins.triggers.max_per_event': [
+    'test/plugins/triggers/firing.test.ts',
+    'fires the oldest triggers of an event where there are many: max_per_event',
+  ],
+  'plugins.triggers.max_depth': [
+    'test/plugins/triggers/firing.test.ts',
+    'counts triggers that set each other off, and stops at max_depth',
+  ],
+  'plugins.triggers.max_event_chars': [
+    'test/plugins/triggers/firing.test.ts',
+    'tells what was published, with where it comes from, cut at max_event_chars',
+  ],
+  'plugins.triggers.max_result_chars': [
+    'test/plugins/triggers/firing.test.ts',
+    'asks the agent once, with the event as a sentence, keeps max_result_chars and sends the whole result',
   ],
   'plugins.workflows.max_workflows': ['test/plugins/workflows/definitions.test.ts', 'a workflow too many'],
   'plugins.workflows.max_steps': ['test/plugins/workflows/definitions.test.ts', 'too many steps'],

@@ -1,0 +1,43 @@
+import {
+  callDaemon,
+  clientArgs,
+  commandLine,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderTable,
+} from 'svc/cli'
+import { firesOf, listTriggers, patternOf, shortTime } from './trigger.ts'
+
+export default defineCommand({
+  description: 'List the triggers with how often they fired.',
+  args: clientArgs,
+  examples: [
+    ['svc trigger list', 'what fires for what'],
+    ["svc trigger list --json | jq -r '.[].id'", 'ids for a script'],
+  ],
+  async run(args) {
+    const triggers = await callDaemon(await connect(args), listTriggers)
+    if (args.json) printJson(triggers)
+    else if (triggers.length === 0)
+      print(`There are no triggers. ${commandLine('trigger add assistant agent_spawned')} makes one.`)
+    else
+      print(
+        renderTable(
+          ['EVENT', 'AGENT', 'FIRED', 'LAST', 'STATE', 'ID'],
+          triggers.map((each) => [
+            escapeControls(patternOf(each)),
+            each.agent_id,
+            firesOf(each),
+            shortTime(each.last_fired),
+            each.enabled ? 'enabled' : 'disabled',
+            each.id,
+          ]),
+        ),
+      )
+    return exits.ok
+  },
+})

@@ -1,0 +1,94 @@
+import { Daemon, pluginsLoaded } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
+import { AgentKilling, Agents } from '../agents/contract.ts'
+import { Audit, AuditFeed } from '../audit/contract.ts'
+import { Turns } from '../chat/contract.ts'
+import { PublishedEvents } from '../events/contract.ts'
+import { Queue } from '../queue/contract.ts'
+import { ResultDelivery } from '../result-delivery/contract.ts'
+import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
+import { Settings } from './config.ts'
+import { FiringEnded, TriggerDisabled, TriggerFired } from './contract.ts'
+import { migrations } from './migrations.ts'
+import { triggerRoutes } from './routes.ts'
+import type { Runtime } from './runtime.ts'
+import { hasTriggers, hasWork } from './store.ts'
+import { triggerTools } from './tools/trigger-tools.ts'
+
+const HOUR_MS = 3_600_000
+const LANE = 'trigger'
+
+export default definePlugin({
+  name: 'triggers',
+  version: '1.0.0',
+  config: Settings,
+  requires: {
+    agents: Agents,
+    audit: Audit,
+    daemon: Daemon,
+    delivery: ResultDelivery,
+    feed: AuditFeed,
+    queue: Queue,
+    turns: Turns,
+  },
+  optional: { published: PublishedEvents, workflows: WorkflowRuns },
+  hooks: [TriggerFired, FiringEnded, TriggerDisabled],
+  migrations,
+  setup(ctx) {
+    const { config, db, hooks, jobs, leaving, log, metrics, optional, own, routes, run, services, tools } = ctx
+    const outcomes = metrics.counter('svc_trigger_events_total', 'Events that a trigger matched, by what came of them.')
+    const background = (work: () => Promise<void>): void => {
+      run(work).catch((error: unknown) => log.error('work of a trigger failed', error))
+    }
+    let loaded: Runtime | undefined
+    const open = async (): Promise<Runtime> => {
+      const { createRuntime } = await import('./runtime.ts')
+      return (loaded = createRuntime({
+        ...services,
+        config,
+        db,
+        hooks,
+        log,
+        background,
+        published: () => optional('published'),
+        workflows: () => optional('workflows'),
+        task: () => Promise.resolve(undefined),
+        counted: (outcome) => outcomes.add(1, { outcome }),
+      }))
+    }
+    let opened: Promise<Runtime> | undefined
+    const runtime = (): Promise<Runtime> => (opened ??= open())
+    own('dispatcher', async () => (await opened)?.dispatcher.stop())
+    own(
+      'worker',
+      services.queue.work(LANE, {
+        run: async (job) => (await runtime()).runner.run(job),
+        dead: (job, reason) => loaded?.runner.dead(job, reason) ?? [],
+      }),
+    )
+    own(
+      'feed',
+      services.feed.onAppended(() => loaded?.dispatcher.wake()),
+    )
+    routes.add(...triggerRoutes(runtime))
+    tools.add(...triggerTools(runtime, services.agents))
+    hooks.on(AgentKilling, async ({ agent, statements }) => {
+      if (!(await hasTriggers(db, agent.id))) return { agent, statements }
+      return { agent, statements: [...statements, ...(await runtime()).store.endOf(agent.id, Date.now())] }
+    })
+    // The run of a trigger has the id of its job.
+    hooks.on(WorkflowRunChanged, async ({ id, state }) => {
+      if (loaded && state !== 'Running' && state !== 'Pending') await services.queue.hurry(LANE, id)
+    })
+    jobs.every('poll', config.poll_interval_ms, async () => loaded?.dispatcher.wake())
+    jobs.every('retention', HOUR_MS, async () => {
+      if (await hasTriggers(db)) await (await runtime()).triggers.deleteOld()
+    })
+    background(async () => {
+      await pluginsLoaded(services.daemon, 'triggers', leaving)
+      if (leaving.aborted || !(await hasWork(db))) return
+      ;(await runtime()).dispatcher.wake()
+    })
+    return {}
+  },
+})

@@ -1,0 +1,50 @@
+import { matchesWildcard } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { ToolCallContext } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import { LABELS } from '../../sessions/contract.ts'
+import type { Label } from '../../sessions/contract.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Author } from '../service.ts'
+import type { Trigger } from '../trigger.ts'
+
+const MAX_LISTED = 200
+
+/** Who a trigger of an agent asks: the agent itself, or one that its manifest lets it write to. */
+export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
+  if (name === undefined || name === '') return caller
+  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)
+  const from = await agents.require(caller)
+  const target = (isId ? await agents.find(name.toLowerCase()) : undefined) ?? (await agents.findByName(name))
+  if (!target) throw new Refusal('agent_not_found', `There is no agent "${name}".`)
+  const { agent_message: patterns } = from.manifest.capabilities
+  if (
+    target.id === caller ||
+    patterns.some((pattern) => matchesWildcard(pattern, target.name) || pattern === target.id)
+  )
+    return target.id
+  throw new Refusal(
+    'forbidden',
+    `This agent may not make triggers for "${name}": capabilities.agent_message of its manifest does not name it.`,
+  )
+}
+
+/** Where the words of a trigger come from that an agent makes. */
+export function authorOf(
+  { agentId, labels = [] }: Pick<ToolCallContext, 'agentId' | 'labels'>,
+  target: string,
+): Author {
+  const known = labels.filter((label): label is Label => LABELS.some((one) => one === label))
+  return { agentId, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
+}
+
+/** Triggers that an agent made, and those that are for it. */
+export const triggersOf = ({ store }: Runtime, agentId: string): Promise<readonly Trigger[]> =>
+  store.ofAgent(agentId, MAX_LISTED)
+
+/** A trigger that the agent itself made: it changes no other. Throws `trigger_not_found` and `forbidden`. */
+export async function requireOwn({ triggers }: Runtime, id: string, agentId: string): Promise<Trigger> {
+  const trigger = await triggers.require(id)
+  if (trigger.createdBy === agentId) return trigger
+  throw new Refusal('forbidden', 'This agent did not make that trigger: a person has to change it.')
+}
