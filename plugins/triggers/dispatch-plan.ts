@@ -51,18 +51,19 @@ export class DispatchPlan {
 
   async add(triggers: readonly Trigger[], event: TriggerEvent): Promise<void> {
     let narrative: Promise<Narrative> | undefined
-    let task: Promise<TaskFacts | undefined> | undefined
+    let facts: Promise<TaskFacts | undefined> | undefined
+    const task = () => (facts ??= this.#deps.task(event))
     const text = () => (narrative ??= this.#deps.narrate(event))
     let firing = 0
     for (const trigger of triggers) {
       if (trigger.since >= event.position || this.#isSpent(trigger)) continue
-      if (trigger.createdBy !== undefined && !mayHear(trigger.createdBy, event)) continue
+      if (trigger.createdBy !== undefined && !(await mayHear(trigger.createdBy, event, task))) continue
       const agent = await this.#deps.agent(receiverOf(trigger))
       const receiver = { id: receiverOf(trigger), name: agent?.name ?? '' }
       const isMatch = await matches(trigger.pattern, event, {
         receiver,
         text: async () => (await text()).text,
-        task: () => (task ??= this.#deps.task(event)),
+        task,
       })
       if (!isMatch) continue
       const cause = await this.#deps.causeOf(event)

@@ -6,6 +6,7 @@ import { Turns } from '../chat/contract.ts'
 import { PublishedEvents } from '../events/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
+import { Tasks } from '../tasks/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { Settings } from './config.ts'
 import { FiringEnded, TriggerDisabled, TriggerFired } from './contract.ts'
@@ -31,7 +32,7 @@ export default definePlugin({
     queue: Queue,
     turns: Turns,
   },
-  optional: { published: PublishedEvents, workflows: WorkflowRuns },
+  optional: { published: PublishedEvents, tasks: Tasks, workflows: WorkflowRuns },
   hooks: [TriggerFired, FiringEnded, TriggerDisabled],
   migrations,
   setup(ctx) {
@@ -52,7 +53,7 @@ export default definePlugin({
         background,
         published: () => optional('published'),
         workflows: () => optional('workflows'),
-        task: () => Promise.resolve(undefined),
+        tasks: () => optional('tasks'),
         counted: (outcome) => outcomes.add(1, { outcome }),
       }))
     }

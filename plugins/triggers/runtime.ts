@@ -7,14 +7,14 @@ import type { Turns } from '../chat/contract.ts'
 import type { PublishedEvents } from '../events/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
+import type { Tasks } from '../tasks/contract.ts'
 import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { Settings } from './config.ts'
 import { FiringEnded, TriggerDisabled, TriggerFired } from './contract.ts'
 import type { Planned } from './dispatch-plan.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { narrate } from './events/narrate.ts'
-import type { TriggerEvent } from './events/event.ts'
-import type { TaskFacts } from './events/pattern.ts'
+import { readTaskFacts } from './events/task-facts.ts'
 import type { FiringEnd } from './firings/store.ts'
 import { FiringStore } from './firings/store.ts'
 import { Triggers } from './service.ts'
@@ -35,7 +35,7 @@ export interface RuntimeDeps {
   readonly delivery: ResultDelivery
   readonly published: () => Pick<PublishedEvents, 'find'> | undefined
   readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find'> | undefined
-  readonly task: (event: TriggerEvent) => Promise<TaskFacts | undefined>
+  readonly tasks: () => Pick<Tasks, 'find'> | undefined
   readonly background: (work: () => Promise<void>) => void
   /** A trigger fired or was held back, or what it fired for has ended. */
   readonly counted: (outcome: string) => void
@@ -50,7 +50,7 @@ export interface Runtime {
 
 /** All that works on triggers, once there is one. */
 export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
-  const { hooks, background, counted, agents, turns, published } = deps
+  const { hooks, background, counted, agents, turns, published, tasks } = deps
   const store = new TriggerStore(db)
   const firings = new FiringStore(db)
   const announceEnd = (firing: Firing, { state, error, detail }: FiringEnd): void => {
@@ -69,7 +69,8 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
   const dispatcher = new Dispatcher({
     ...common,
     triggers: store,
-    narrate: (event) => narrate({ agents, turns, published, maxChars: settings.max_event_chars }, event),
+    narrate: (event) => narrate({ agents, turns, published, tasks, maxChars: settings.max_event_chars }, event),
+    task: (event) => readTaskFacts({ agents, tasks }, event),
     fired,
     spent: ({ id: triggerId, agentId }, reason) =>
       background(() => hooks.emit(TriggerDisabled, { triggerId, agentId, reason })),

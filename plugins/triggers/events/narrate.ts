@@ -3,12 +3,14 @@ import type { Turns } from '../../chat/contract.ts'
 import type { PublishedEvents } from '../../events/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
+import type { Tasks } from '../../tasks/contract.ts'
 import type { Narrative, TriggerEvent } from './event.ts'
 
 export interface NarratorDeps {
   readonly agents: Pick<Agents, 'find'>
   readonly turns: Pick<Turns, 'find'>
   readonly published: () => Pick<PublishedEvents, 'find'> | undefined
+  readonly tasks: () => Pick<Tasks, 'find'> | undefined
   readonly maxChars: number
 }
 
@@ -33,14 +35,21 @@ async function describe(deps: NarratorDeps, event: TriggerEvent): Promise<Narrat
   if (publishedId !== undefined) {
     const found = await deps.published()?.find(publishedId)
     if (!found) return { text: sentence, labels: OUTSIDE }
-    const labels = found.labels.filter((label): label is Label => LABELS.some((known) => known === label))
     const payload = found.payload === null ? '' : `: ${JSON.stringify(found.payload)}`
-    return { text: `${sentence}${payload}`, labels: [...new Set<Label>([...labels, 'UntrustedAgent'])] }
+    return { text: `${sentence}${payload}`, labels: [...new Set<Label>([...known(found.labels), 'UntrustedAgent'])] }
+  }
+  if (event.taskId !== undefined) {
+    const task = await deps.tasks()?.find(event.taskId)
+    const labels = task === undefined ? OUTSIDE : known(task.labels)
+    return { text: task?.description ? `${sentence}: ${task.description}` : sentence, labels }
   }
   if (OWN_KINDS.has(event.kind)) return { text: sentence, labels: [] }
   // Names and keys are chosen by whoever made the agent or the key, which an agent may have been.
   return { text: sentence, labels: event.origin === undefined ? [] : OUTSIDE }
 }
+
+const known = (labels: readonly string[]): readonly Label[] =>
+  labels.filter((label): label is Label => LABELS.some((one) => one === label))
 
 function shorten(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}… (${text.length} characters)`

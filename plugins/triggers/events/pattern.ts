@@ -127,11 +127,22 @@ export function matches(
   return TESTS[kind](value, event, context)
 }
 
-/** What agents may hear of others: their existence, tasks, what is published to all, and that the daemon runs. */
+/** What agents may hear of others: that they come and go, what they publish, and that the daemon runs. */
 const PUBLIC_KINDS: ReadonlySet<string> = new Set(['daemon_started', 'daemon_stopped'])
-/** Whether a trigger that an agent made for itself may fire for the event: it must not listen to other agents. */
-export function mayHear(agentId: string, event: TriggerEvent): boolean {
+/**
+ * Whether a trigger that an agent made may fire for the event: it must not listen to other agents. Of tasks it hears
+ * those that it could claim and those that it posted.
+ */
+export async function mayHear(
+  agentId: string,
+  event: TriggerEvent,
+  task: () => Promise<TaskFacts | undefined>,
+): Promise<boolean> {
+  if (event.class === 'task') {
+    const facts = await task()
+    return facts !== undefined && (facts.creator?.id === agentId || (facts.assignee?.id ?? agentId) === agentId)
+  }
   if (event.agentId === agentId) return true
   if (event.class === 'lifecycle') return event.kind !== 'agent_crashed'
-  return event.class === 'task' || event.class === 'custom' || PUBLIC_KINDS.has(event.kind)
+  return event.class === 'custom' || PUBLIC_KINDS.has(event.kind)
 }

@@ -12,7 +12,7 @@ const ANY_ID = new RegExp(ID)
 const TURN = new RegExp(`^turn (${ID}) by [a-z0-9]+ ([a-z]+)(?:: (.*))?$`, 's')
 const TOOL = new RegExp(`^turn (${ID}): (\\S+) (failed|done)$`)
 const PUBLISHED = new RegExp(`^event (${ID}) "([^"]*)" published`)
-const TASK = new RegExp(`^task (${ID})(?: "(.*)")? (posted|claimed|completed)\\b`, 's')
+const TASK = new RegExp(`^task (${ID}) revision \\d+ (.*): "(.*)"$`, 's')
 const APPROVAL = new RegExp(`^approval (${ID}) (requested|approved|rejected|expired)\\b`)
 
 /** The event of an entry; `undefined` for most of what the trail records. */
@@ -37,7 +37,10 @@ const READERS: Readonly<Record<string, Reader | undefined>> = {
   agent_updated: readState,
   turn_interrupted: readCrash,
   agent_message: readMessage,
-  tool_invoked: (entry) => readTask(entry) ?? readTool(entry),
+  tool_invoked: readTool,
+  task_posted: readTask,
+  task_claimed: readTask,
+  task_completed: readTask,
   task_changed: readTask,
   memory_access: readMemory,
   event_published: readPublished,
@@ -52,7 +55,7 @@ const READERS: Readonly<Record<string, Reader | undefined>> = {
   backup_deleted: readSystem,
   backup_restored: readSystem,
   plugin_changed: readSystem,
-  config_change: (entry) => readTask(entry) ?? readSystem(entry),
+  config_change: readSystem,
   channel_changed: readSystem,
   cron_fired: readOther,
   workflow_completed: readOther,
@@ -103,17 +106,11 @@ function readTool({ agentId, details }: AuditEntry): Facts | undefined {
   const sentence = `The agent (id: ${agentId}) called ${tool}, which ${outcome === 'done' ? 'worked' : 'failed'}`
   return { class: 'tool', kind: 'tool_result', subject: `${agentId} ${tool}`, turnId, sentence }
 }
-function readTask({ details }: AuditEntry): Facts | undefined {
-  const [, taskId, title, what] = TASK.exec(details) ?? []
+function readTask({ event, details }: AuditEntry): Facts | undefined {
+  const [, taskId, what = '', title = ''] = TASK.exec(details) ?? []
   if (taskId === undefined) return undefined
-  const named = title === undefined ? '' : ` "${title}"`
-  return {
-    class: 'task',
-    kind: `task_${what}`,
-    subject: taskId,
-    taskId,
-    sentence: `Task ${taskId}${named} was ${what}`,
-  }
+  const does = what.startsWith('is ') ? what : `was ${what}`
+  return { class: 'task', kind: event, subject: taskId, taskId, sentence: `Task '${title}' (id: ${taskId}) ${does}` }
 }
 
 const MEMORY = [

@@ -18,6 +18,7 @@ beforeAll(async () => {
       'memory',
       'queue',
       'system',
+      'tasks',
       'webhooks',
       'result-delivery',
       'workflows',
@@ -154,6 +155,25 @@ it('tells what was published, with where it comes from, cut at max_event_chars',
   )
   expect(firing?.text.length).toBeLessThan(340)
   await remove(id)
+})
+
+it('fires for tasks that are for itself, and not for those of others', async () => {
+  const ids = [
+    await add({ task_posted: { assignee_match: 'self' } }, { prompt_template: '{{event}}' }),
+    await add({ task_posted: { assignee_match: 'unassigned' } }),
+    await add({ task_claimed: { creator_match: 'boss' } }, { max_fires: 1 }),
+  ]
+  const boss = await test.spawn('boss', 'capabilities.tools = ["*"]\ncapabilities.agent_message = ["*"]\n')
+  const post = (title: string, more: object = {}) =>
+    callToolJson(test, boss, 'task_post', { title, description: 'Soon', ...more })
+  await call('POST', '/api/tasks', { title: 'Mine', description: 'Now', assigned_to: 'watcher', wake: false })
+  await post('Anyone')
+  for (let n = 0; n < 2; n++) await callToolJson(test, agentId, 'task_claim', {})
+  const [own = '', free = '', claimed = ''] = ids
+  expect(await ended(own, 1)).toMatchObject([{ text: expect.stringMatching(/^Task 'Mine' .*: Now$/), state: 'done' }])
+  expect(await ended(free, 1)).toMatchObject([{ text: expect.stringMatching(/^Task 'Anyone'/), state: 'done' }])
+  expect(await ended(claimed, 1)).toMatchObject([{ event: 'task_claimed', state: 'done' }])
+  for (const id of ids) await remove(id)
 })
 
 it('counts triggers that set each other off, and stops at max_depth', async () => {
