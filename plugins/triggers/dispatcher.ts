@@ -11,7 +11,7 @@ import type { Narrative, TriggerEvent } from './events/event.ts'
 import type { TaskFacts } from './events/pattern.ts'
 import { readEntry } from './events/read-entry.ts'
 import type { FiringStore } from './firings/store.ts'
-import type { Cursor, TriggerStore } from './trigger-store.ts'
+import type { Cursor, TriggerStore } from './definitions/store.ts'
 import type { Cause, Trigger } from './trigger.ts'
 
 export const LANE = 'trigger'

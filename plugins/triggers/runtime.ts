@@ -18,7 +18,7 @@ import { readTaskFacts } from './events/task-facts.ts'
 import type { FiringEnd } from './firings/store.ts'
 import { FiringStore } from './firings/store.ts'
 import { Triggers } from './service.ts'
-import { TriggerStore } from './trigger-store.ts'
+import { TriggerStore } from './definitions/store.ts'
 import type { Firing } from './trigger.ts'
 import { FiringRunner } from './worker.ts'
 

@@ -14,7 +14,7 @@ import { LANE } from './dispatcher.ts'
 import { parsePattern, renderPattern } from './events/pattern.ts'
 import { DEFAULT_TEMPLATE } from './firings/prompt.ts'
 import type { FiringStore } from './firings/store.ts'
-import type { TriggerStore } from './trigger-store.ts'
+import type { TriggerStore } from './definitions/store.ts'
 import { receiverOf } from './trigger.ts'
 import type { Firing, Trigger } from './trigger.ts'
 

@@ -12,7 +12,7 @@ import type { Settings } from './config.ts'
 import { renderPrompt } from './firings/prompt.ts'
 import type { FiringEnd, FiringStore } from './firings/store.ts'
 import type { HoldReason } from './reasons.ts'
-import type { TriggerStore } from './trigger-store.ts'
+import type { TriggerStore } from './definitions/store.ts'
 import type { Firing, Trigger } from './trigger.ts'
 
 export interface WorkerDeps {

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import { renderPattern } from './events/pattern.ts'
-import { Count, Cursor, TriggerRow } from './trigger.ts'
-import type { Trigger } from './trigger.ts'
+import { renderPattern } from '../events/pattern.ts'
+import { Count, Cursor, TriggerRow } from '../trigger.ts'
+import type { Trigger } from '../trigger.ts'
 
 export interface TriggerLimits {
   readonly max_triggers: number
