@@ -21,6 +21,14 @@ export default definePlugin({
   provides: { tasks: Tasks },
   hooks: Object.values(HOOKS),
   migrations,
+  pages: [
+    {
+      path: 'tasks',
+      title: 'Tasks',
+      file: 'pages/tasks.html',
+      assets: ['queue-view.js', 'task-card.js', 'tasks.css', 'tasks.js'],
+    },
+  ],
   setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, tools }) {
     const changes = metrics.counter('svc_tasks_total', 'Changes of tasks, by what happened.')
     const open = async (): Promise<Runtime> => {

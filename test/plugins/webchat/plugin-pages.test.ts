@@ -58,6 +58,7 @@ describe('the page of a plugin', () => {
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
+        { plugin: 'tasks', title: 'Tasks', url: '/pages/tasks/tasks/tasks.html' },
         { plugin: 'workflows', title: 'Workflows', url: '/pages/workflows/workflows/workflows.html' },
         { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
       ],
