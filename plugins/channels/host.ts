@@ -30,6 +30,7 @@ import { requireChannel } from './http/views.ts'
 import type { Messaging } from './messaging.ts'
 import type { ChannelSendDeps } from './outbox/send-from-tool.ts'
 import type { MessageCounters } from './registrations.ts'
+import { hasRows } from './store.ts'
 import { createMessaging, resultSender, sendText, trafficInfo } from './traffic.ts'
 
 export type HostContext = PluginContext<
@@ -100,6 +101,7 @@ export function createHost(ctx: HostContext, { registry, counters, section }: Ho
     traffic: trafficInfo(messaging),
     send: sendText(messaging, registry),
     channelName: (given) => requireChannel(registry, given).name,
+    hasRows: (channel) => hasRows(ctx.db, channel),
   })
   const close = async (): Promise<void> => {
     signIns.close()

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { line } from 'svc/sdk'
+import { patternProblem } from '../policies/linear-pattern.ts'
 
 const names = (description: string) =>
   v.optional(v.pipe(v.array(line(512)), v.maxLength(10_000), v.description(description)), [])
@@ -14,6 +15,10 @@ const Pattern = v.pipe(
   v.maxLength(256),
   v.regex(/^\P{Cc}+$/u, 'expected a pattern without control characters'),
   v.check(isPattern, 'expected a regular expression'),
+  v.check(
+    (text) => patternProblem(text) === undefined,
+    ({ input }) => `"${input}" uses ${patternProblem(input) ?? ''}, which could stop the daemon: write it without`,
+  ),
 )
 
 const DELIVER_TARGET = /^([a-z\d_]{1,64})(?:\/([a-z\d_-]{1,63}))?:(\S.*)$/

@@ -171,7 +171,7 @@ export class ChatCommands {
     }
   }
 
-  help({ account, row }: Received): string {
+  help({ account, adapter, row }: Received): string {
     const { slashCommands } = this.#deps
     const own = Object.entries(commands).map(([name, { takes, does, operators }]) => ({ name, takes, does, operators }))
     const added = slashCommands.added().map(({ name, takes, description }) => ({
@@ -185,7 +185,9 @@ export class ChatCommands {
         return []
       return [`/${name}${takes === undefined ? '' : ` ${takes}`} – ${does}`]
     })
-    return ['Write a message to talk to the agent.', ...lines].join('\n\n')
+    const all = ['Write a message to talk to the agent.', ...lines]
+    // Each line is a message there, and the server takes one in two seconds.
+    return adapter.capabilities.dialect === 'irc' ? all.join(' | ') : all.join('\n\n')
   }
   async begin({ received, agent }: Invocation): Promise<string> {
     if (!agent) return 'No agent answers here.'

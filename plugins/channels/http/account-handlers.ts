@@ -3,6 +3,8 @@ import { Refusal } from 'svc/sdk'
 import { DEFAULT_ACCOUNT } from '../accounts/account-id.ts'
 import type { HandlerDeps } from './handlers.ts'
 import type { AccountQuery, ChannelParams, Configuration } from './schema.ts'
+import { requireAgent } from '../routing/binding-handlers.ts'
+import { storedName } from './message-handlers.ts'
 import { chooseAccount, requireChannel } from './views.ts'
 
 type Params = v.InferOutput<typeof ChannelParams>
@@ -16,7 +18,8 @@ interface ConfigureInput {
 }
 
 /** What the routes do that configure, remove and switch an account. */
-export function accountHandlers({ accounts, connections, registry, background }: HandlerDeps) {
+export function accountHandlers(deps: HandlerDeps) {
+  const { accounts, agents, connections, registry, background } = deps
   return {
     async configureAccount({ params, body }: ConfigureInput) {
       const { name } = requireChannel(registry, params.name)
@@ -29,6 +32,7 @@ export function accountHandlers({ accounts, connections, registry, background }:
           `fields: send the fields of ${name}, as GET /api/channels/${name} lists them`,
         )
       const id = given ?? DEFAULT_ACCOUNT
+      if (typeof fields['agent_name'] === 'string') await requireAgent(agents, fields['agent_name'], 'agent_name')
       await accounts.configure({ channel: name, id, enabled, fields })
       const activated = (await accounts.find(name, id))?.enabled ?? false
       background(() => connections.restartAccount(name, id))
@@ -44,7 +48,7 @@ export function accountHandlers({ accounts, connections, registry, background }:
       }
     },
     async removeAccount({ params, query }: AccountInput) {
-      const { name } = requireChannel(registry, params.name)
+      const name = await storedName(deps, params.name)
       const id = chooseAccount(await accounts.list(), name, query.account_id)
       await accounts.remove(name, id)
       await connections.sync()

@@ -28,6 +28,8 @@ export interface HandlerDeps extends ViewDeps {
   readonly send: (account: Account, chatId: string, text: string, id: string) => Promise<void>
   /** The name under which a channel is known. Throws `channel_not_found`. */
   readonly channelName: (given: string) => string
+  /** Whether there is an account or a message of a channel, also of one whose plugin was removed. */
+  readonly hasRows: (channel: string) => Promise<boolean>
   /** Runs work that unloading waits for and the caller does not. */
   readonly background: (work: () => Promise<unknown>) => void
   readonly log: Logger

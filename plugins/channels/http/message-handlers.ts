@@ -13,20 +13,29 @@ interface ChangeInput {
   readonly params: { readonly name: string; readonly id: string }
 }
 
+/** The name of a channel, also of one whose plugin was removed. Throws `channel_not_found`. */
+export async function storedName(
+  { channelName, hasRows }: Pick<HandlerDeps, 'channelName' | 'hasRows'>,
+  given: string,
+): Promise<string> {
+  return (await hasRows(given)) ? given : channelName(given)
+}
+
 /** What the routes of the inbox and the outbox do. */
-export function messageHandlers({ messaging, channelName }: Pick<HandlerDeps, 'messaging' | 'channelName'>) {
+export function messageHandlers(deps: Pick<HandlerDeps, 'messaging' | 'channelName' | 'hasRows'>) {
+  const { messaging } = deps
   const { inbox, outbox } = messaging
   return {
     async listOutbox({ params, query }: ListInput<OutboxState>) {
-      const rows = await outbox.list({ ...query, channel: channelName(params.name) })
+      const rows = await outbox.list({ ...query, channel: await storedName(deps, params.name) })
       return { messages: rows.map(toSent), total: rows.length }
     },
     async listInbox({ params, query }: ListInput<InboxState>) {
-      const rows = await inbox.list({ ...query, channel: channelName(params.name) })
+      const rows = await inbox.list({ ...query, channel: await storedName(deps, params.name) })
       return { messages: rows.map(toReceived), total: rows.length }
     },
     async changeMessage({ params }: ChangeInput, box: 'inbox' | 'outbox', verb: 'retry' | 'discard') {
-      await (box === 'inbox' ? inbox : outbox)[verb](channelName(params.name), params.id)
+      await (box === 'inbox' ? inbox : outbox)[verb](await storedName(deps, params.name), params.id)
       return { status: verb === 'retry' ? ('pending' as const) : ('discarded' as const) }
     },
   }

@@ -1,4 +1,5 @@
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
+import type { Logger } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import { isCommandText } from '../commands/text.ts'
 import { deliveryKey } from '../inbox/schema.ts'
@@ -16,6 +17,7 @@ export interface AdmissionDeps {
   readonly pairing: Pick<Pairing, 'find' | 'redeem'>
   readonly router: Pick<Router, 'isFollowed'>
   readonly now: () => number
+  readonly log: Logger
   readonly settings: { readonly message_chars: number; readonly notices_per_minute: number }
 }
 /** What becomes of a message. `notice` is for its sender. */
@@ -41,9 +43,10 @@ export class AdmissionControl {
   readonly #deps: AdmissionDeps
   readonly #recent = new RecentIds()
   readonly #rates: SlidingWindow
-  readonly #patterns = new MentionPatterns()
+  readonly #patterns: MentionPatterns
   constructor(deps: AdmissionDeps) {
     this.#deps = deps
+    this.#patterns = new MentionPatterns(deps.log)
     this.#rates = new SlidingWindow(deps.now)
   }
 

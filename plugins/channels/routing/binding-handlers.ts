@@ -17,14 +17,7 @@ export function bindingHandlers({ messaging, agents }: Pick<HandlerDeps, 'messag
       return { bindings: all.map(({ agent, match_rule }) => ({ agent, match_rule })) }
     },
     async addBinding({ body }: AddInput) {
-      const agent = (await agents.findByName(body.agent)) ?? (await findById(agents, body.agent))
-      if (!agent) {
-        const names = (await agents.list()).map(({ name }) => name)
-        throw new Refusal(
-          'agent_not_found',
-          `There is no agent "${body.agent}"${suggest(findNearest(body.agent, names))}`,
-        )
-      }
+      await requireAgent(agents, body.agent)
       await bindings.add(body.agent, body.match_rule)
       return { status: 'created' as const }
     },
@@ -33,6 +26,20 @@ export function bindingHandlers({ messaging, agents }: Pick<HandlerDeps, 'messag
       return { status: 'removed' as const }
     },
   }
+}
+
+/** Throws `agent_not_found`, or `invalid_request` for a field, with the nearest name. */
+export async function requireAgent(
+  agents: Pick<Agents, 'find' | 'findByName' | 'list'>,
+  given: string,
+  field?: string,
+): Promise<void> {
+  if ((await agents.findByName(given)) ?? (await findById(agents, given))) return
+  const names = (await agents.list()).map(({ name }) => name)
+  const problem = `There is no agent "${given}"${suggest(findNearest(given, names))}`
+  throw field === undefined
+    ? new Refusal('agent_not_found', problem)
+    : new Refusal('invalid_request', `${field}: ${problem}`)
 }
 
 function findById(agents: Pick<Agents, 'find'>, id: string) {

@@ -30,6 +30,9 @@ const MAX_DEPTH = 32
  * square of its length, and nothing else runs meanwhile.
  */
 const MAX_PARAGRAPH_CHARS = 2500
+/** With more signs of markup than this, too: the time grows with the square of their number. */
+const MAX_SIGNS = 300
+const SIGNS = /[*_~`[\]<&@]/g
 /** More columns than this are no table for a chat. */
 const MAX_COLUMNS = 50
 const options = { gfm: true, breaks: true } as const
@@ -57,9 +60,13 @@ function lex(text: string): readonly Token[] {
   const lexer = new Lexer(options)
   lexer.blockTokens(text, lexer.tokens)
   for (const { src, tokens } of lexer.inlineQueue)
-    if (src.length <= MAX_PARAGRAPH_CHARS) lexer.inlineTokens(src, tokens)
+    if (isShort(src)) lexer.inlineTokens(src, tokens)
     else tokens.push({ type: 'escape', raw: src, text: src })
   return lexer.tokens
+}
+
+function isShort(paragraph: string): boolean {
+  return paragraph.length <= MAX_PARAGRAPH_CHARS && (paragraph.match(SIGNS)?.length ?? 0) <= MAX_SIGNS
 }
 
 /** The mark of an item of an ordered list. */

@@ -1,6 +1,6 @@
 import type { ChannelCapabilities, Dialect } from 'svc/channels'
 import type { Mark, Run } from './document.ts'
-import { graphemesOf, lengthOf } from './length.ts'
+import { graphemesOf, isLonger, lengthOf } from './length.ts'
 import { renderRuns, Writer } from './render.ts'
 
 export interface RenderedMessage {
@@ -51,14 +51,18 @@ class Meter {
   readonly #writer: Writer
   readonly #limit: Limit
   #length = 0
+  #isFull = false
   constructor(writer: Writer, limit: Limit) {
     this.#writer = writer
     this.#limit = limit
   }
 
-  /** Writes a run; whether the whole still fits. */
+  /** Writes a run; whether the whole still fits. What does not fit for sure is not written. */
   add(run: Run): boolean {
     const { lengthUnit, maxLength } = this.#limit
+    // Markup only makes it longer. Writing all of a long word for each message it fills takes a square of its length.
+    this.#isFull ||= isLonger(run.text, lengthUnit, maxLength - this.#length)
+    if (this.#isFull) return false
     this.#writer.write(run)
     this.#length += lengthOf(this.#writer.takeAdded(), lengthUnit)
     return this.#length + lengthOf(this.#writer.closing, lengthUnit) <= maxLength
@@ -94,8 +98,7 @@ function splitOff(pieces: Piece[], at: number, createWriter: () => Writer, limit
   if (!piece) return []
   const meter = new Meter(createWriter(), limit)
   let head = ''
-  // The time of the search for characters grows with the text, however few of them are taken.
-  for (const text of graphemesOf(piece.text.slice(0, limit.maxLength * MAX_UNITS))) {
+  for (const text of graphemesOf(piece.text)) {
     if (!meter.add({ marks: piece.marks, text })) break
     head += text
   }

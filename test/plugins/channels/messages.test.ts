@@ -33,7 +33,7 @@ beforeAll(async () => {
           allowed_users: ['ada', '@grace', 'bob'],
           operators: ['olga'],
           rate_limit_per_user: 1000,
-          mention_patterns: ['^helper\\b', '^(a+)+$', '(?<=hey )helper'],
+          mention_patterns: ['^helper\\b', '^(a+)+$', 'hey \\u0068elper'],
         },
       },
       plugins: {

@@ -35,8 +35,25 @@ it('a message whose channel was removed is answered as soon as the channel is ba
   answered.resolve()
   // The second message is tried without an adapter, and waits.
   await vi.waitFor(() => expect(test.log.join('\n')).toContain('the channel is not loaded'))
+  // What was received is shown, though nothing knows the channel now; names that nobody ever had are unknown still.
+  const { body } = await test.request('GET', '/api/channels/test_chat/inbox?state=pending')
+  expect(body).toMatchObject({ messages: [{ text: '2', account_id: 'default' }], total: 1 })
+  expect((await test.request('GET', '/api/channels/test_chat/outbox')).status).toBe(200)
+  expect((await test.request('GET', '/api/channels/text_chat/inbox')).status).toBe(404)
   await test.reload()
   expect(await platform.texts(2, 'chat-1')).toEqual(['first', 'second'])
+})
+
+it('/help is one message where each line would be one', async () => {
+  const platform = new ChatPlatform()
+  platform.install({ dialect: 'irc' })
+  await using _daemon = await startPlugin({
+    plugin: new URL('./test-channel', import.meta.url),
+    builtIns: [...turnPlugins, 'settings', 'channels'],
+    config: { channels: { test_chat: { allowed_users: ['ada'] } } },
+  })
+  await platform.write('/help')
+  expect(await platform.texts(1, 'chat-1')).toEqual([expect.stringMatching(/^Write a message .* \| \/new – .*$/)])
 })
 
 it('a message that is postponed while its account connects does not wait', async () => {

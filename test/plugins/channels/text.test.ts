@@ -106,6 +106,23 @@ describe('a Markdown text in each dialect', () => {
     ).toBeLessThan(40)
   })
 
+  it('takes time for the length of a text, whatever it holds', () => {
+    // Characters that the segmenter of characters reads, for a word that fills many messages.
+    const readBy = (length: number): number => {
+      const segment = vi.spyOn(Intl.Segmenter.prototype, 'segment')
+      const limit = { maxLength: 300, lengthUnit: 'graphemes' } as const
+      const messages = renderMessages('é'.normalize('NFD').repeat(length / 2), { dialect: 'markdown', ...limit })
+      const read = segment.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
+      segment.mockRestore()
+      expect(messages.map(({ text }) => text.length)).toEqual(Array.from({ length: length / 600 }, () => 600))
+      return read
+    }
+    expect(readBy(12_000)).toBeLessThan(12_000 * 8)
+    // The lexer searches the rest of a paragraph for the end of each emphasis.
+    const paragraph = '_*a'.repeat(800)
+    expect(all(`${paragraph}\n\n**b**`, 'telegram-html').join()).toBe(`${paragraph}\n\n<b>b</b>`)
+  })
+
   it('shows what is nested too deeply as it was written, in no time', () => {
     const nested = Array.from({ length: 400 }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n')
     expect(all(nested, 'plain').join('\n').split('\n')).toHaveLength(400)
