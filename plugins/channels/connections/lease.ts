@@ -1,5 +1,5 @@
 import { BEATS, HeartbeatWatch } from 'svc/internal'
-import type { Clock } from '../clock.ts'
+import type { Clock } from 'svc/internal'
 import type { ConnectionStore } from './store.ts'
 
 export interface LeaseDeps {

@@ -1,7 +1,7 @@
 import type { ChannelLink, ChannelState, InboundMessage } from 'svc/channels'
 import type { Logger, PluginNetwork, Vault } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from 'svc/internal'
 import type { ConnectionStore } from './store.ts'
 
 export interface LinkDeps {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from 'svc/internal'
 import type { InboxRow } from './schema.ts'
 
 const RETRY_MS = 5_000

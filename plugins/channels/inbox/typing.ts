@@ -1,5 +1,5 @@
 import type { Destination } from 'svc/channels'
-import type { Clock } from '../clock.ts'
+import type { Clock } from 'svc/internal'
 import type { OpenConnection } from '../connections/connections.ts'
 
 export interface TypingDeps {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from 'svc/internal'
 import { backOffMs } from './retry.ts'
 import type { BackOff } from './retry.ts'
 

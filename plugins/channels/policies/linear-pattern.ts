@@ -10,7 +10,7 @@ export function patternProblem(pattern: string): string | undefined {
   const tokens = pattern.match(TOKENS) ?? []
   if (tokens.some((token) => /^\\(?:[1-9]|k)/.test(token))) return 'back references'
   if (tokens.some((token) => /\\[pP]\{[^}]*=/.test(token)))
-    return String.raw`properties with a value, such as \p{Script=…}`
+    return String.raw`properties with a value, such as \p{Script=Greek}`
   const outside = tokens.filter((token) => token.length === 1).join('')
   if (/\(\?<?[=!]/.test(outside)) return 'look-around'
   const repeats = [...outside.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].flatMap((match) => match.slice(1).map(Number))

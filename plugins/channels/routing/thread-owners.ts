@@ -1,4 +1,4 @@
-import { toIso } from '../clock.ts'
+import { toIso } from 'svc/internal'
 import type { Conversation } from './conversations.ts'
 import type { RoutingStore } from './store.ts'
 

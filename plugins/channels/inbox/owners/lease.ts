@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { BEATS, HeartbeatWatch } from 'svc/internal'
 import type { Logger } from 'svc/sdk'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from 'svc/internal'
 import type { OwnerStore } from './store.ts'
 
 export interface OwnerLeaseDeps {

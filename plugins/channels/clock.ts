@@ -1,2 +1,0 @@
-export { toIso, wallClock as systemClock } from 'svc/internal'
-export type { Clock } from 'svc/internal'
