@@ -39,6 +39,10 @@ export default definePlugin({
           const { deliver } = await import('./worker.ts')
           return deliver(deps, job)
         },
+        async dead(job, reason) {
+          const { undelivered } = await import('./worker.ts')
+          return undelivered(deps, job.payload, reason)
+        },
       }),
     )
     return {

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { toIso } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ChannelMessages, ChannelTarget } from '../channels/contract.ts'
 import type { Job, JobOutcome } from '../queue/contract.ts'
@@ -39,11 +40,16 @@ export async function deliver(deps: WorkerDeps, job: Job): Promise<JobOutcome> {
   const outcome = await attempt(deps, target, result, job)
   if (outcome.outcome === 'postponed') return outcome
   const error = outcome.outcome === 'dead' ? outcome.reason : null
+  if (error !== null) return { ...outcome, statements: await undelivered(deps, job.payload, error) }
+  await deps.ended(target, result, null)
+  return outcome
+}
+/** It never reaches its receiver: for the batch that ends its job. */
+export async function undelivered(deps: WorkerDeps, payload: unknown, error: string): Promise<readonly Statement[]> {
+  const { target, result } = v.parse(Payload, payload)
   await deps.ended(target, result, error)
-  if (error === null) return outcome
   const details = `result ${result.id} of ${result.event} was not delivered by ${target.kind}: ${error}`
-  const entry = deps.audit.entry({ event: 'result_undelivered', agentId: result.agentId, details })
-  return { ...outcome, statements: [entry] }
+  return [deps.audit.entry({ event: 'result_undelivered', agentId: result.agentId, details })]
 }
 
 async function attempt(deps: WorkerDeps, target: DeliveryTarget, result: Result, job: Job): Promise<JobOutcome> {

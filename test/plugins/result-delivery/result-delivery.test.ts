@@ -5,7 +5,7 @@ import type { PluginTest } from 'svc/testing'
 import { Refusal } from 'svc/sdk'
 import type { ChannelMessage } from '../../../plugins/channels/contract.ts'
 import type { Job } from '../../../plugins/queue/contract.ts'
-import { deliver } from '../../../plugins/result-delivery/worker.ts'
+import { deliver, undelivered } from '../../../plugins/result-delivery/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
@@ -109,6 +109,21 @@ it('a chat cannot be a target without the channels', async () => {
 })
 
 describe('the worker', () => {
+  it('records a result whose job is dead, such as after the last failure', async () => {
+    const ended: (string | null)[] = []
+    const deps = {
+      audit: { entry: (record: { readonly details: string }) => ({ sql: record.details, values: [] }) },
+      channels: () => undefined,
+      webhooks: () => undefined,
+      ended: (_: unknown, __: unknown, error: string | null) => Promise.resolve(void ended.push(error)),
+    }
+    const payload = { target: { kind: 'last_channel' }, result: result('r') }
+    expect(await undelivered(deps, payload, 'the database was full')).toEqual([
+      { sql: 'result r of schedule.completed was not delivered by last_channel: the database was full', values: [] },
+    ])
+    expect(ended).toEqual(['the database was full'])
+  })
+
   const chat = { channel: 'telegram', account: 'default', to: '42' }
   const run = async (target: unknown, channels: Json, ageMs = 0) => {
     const ended: (string | null)[] = []
