@@ -7,7 +7,7 @@ import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
-import { Settings } from './config.ts'
+import { sections, Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
 import { LANE } from './lane.ts'
 import { migrations } from './migrations.ts'
@@ -23,6 +23,7 @@ export default definePlugin({
   name: 'schedules',
   version: '1.0.0',
   config: Settings,
+  sections,
   requires: {
     agents: Agents,
     audit: Audit,

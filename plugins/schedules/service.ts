@@ -215,10 +215,10 @@ export class Schedules {
     const { jobs, settings } = this.#deps
     const [all, own] = await Promise.all([jobs.count({}), jobs.count({ agentId: id })])
     const full = (max: number, whose: string, key: string) =>
-      new Refusal('rate_limit', `${whose} ${max} schedules, which is all plugins.schedules.${key} allows`, { cause })
+      new Refusal('rate_limit', `${whose} ${max} schedules, which is all ${key} allows`, { cause })
     if (own >= settings.max_jobs_per_agent)
-      throw full(settings.max_jobs_per_agent, `Agent "${name}" has`, 'max_jobs_per_agent')
-    if (all >= settings.max_jobs) throw full(settings.max_jobs, 'There are', 'max_jobs')
+      throw full(settings.max_jobs_per_agent, `Agent "${name}" has`, 'plugins.schedules.max_jobs_per_agent')
+    if (all >= settings.max_cron_jobs) throw full(settings.max_cron_jobs, 'There are', 'max_cron_jobs')
   }
 }
 

@@ -158,10 +158,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/channels/limits.test.ts',
     'files beyond max_attachments and attachment_max_bytes are named, and not read',
   ],
-  'plugins.schedules.max_jobs': [
-    'test/plugins/schedules/routes.test.ts',
-    'stay within the limits of an agent and of all',
-  ],
+  max_cron_jobs: ['test/plugins/schedules/routes.test.ts', 'stay within the limits of an agent and of all'],
   'plugins.schedules.max_jobs_per_agent': [
     'test/plugins/schedules/routes.test.ts',
     'stay within the limits of an agent and of all',

@@ -4,7 +4,7 @@ import { Count, JobRow, NextDue } from '../job.ts'
 import type { Job } from '../job.ts'
 
 export interface JobLimits {
-  readonly max_jobs: number
+  readonly max_cron_jobs: number
   readonly max_jobs_per_agent: number
 }
 export interface JobFilter {
@@ -33,7 +33,7 @@ export class JobStore {
   }
 
   /** Over a limit the name becomes NULL, which the column refuses, so that the batch fails as a whole. */
-  insert(job: Job, { max_jobs: max, max_jobs_per_agent: maxOfAgent }: JobLimits): Statement {
+  insert(job: Job, { max_cron_jobs: max, max_jobs_per_agent: maxOfAgent }: JobLimits): Statement {
     return this.#db.sql`INSERT INTO schedules_job (id, name, agent_id, timing, action, targets, missed, session_mode,
         one_shot, enabled, version, next_run, planned_at, failures, runs, created_by, labels, created_at, updated_at)
       VALUES (${job.id}, CASE WHEN

@@ -19,10 +19,10 @@ const POLL_MS = 200
 const SETTLE_MS = 4_000
 type Recorded = Awaited<ReturnType<typeof startRecorded>>
 const config = `
+max_cron_jobs = 100000
 [plugins.queue.concurrency]
 schedule = ${LANE}
 [plugins.schedules]
-max_jobs = 100000
 max_jobs_per_agent = 100000
 `
 const add = (port: number, agent: string | undefined, index: number, schedule: unknown): Promise<object> =>

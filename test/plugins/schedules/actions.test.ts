@@ -245,6 +245,52 @@ describe('a slot', () => {
     expect(await daemon.job(id)).toMatchObject({ failures: 1 })
   })
 
+  it('that waits while its agent is removed does not run, and says why', async () => {
+    const daemon = await start({}, { concurrency: { schedule: 1 } })
+    const running = await daemon.add({})
+    const waiting = await daemon.add({ schedule: '11 * * * *' })
+    const { promise, resolve } = Promise.withResolvers<string>()
+    world.answer = () => promise
+    await passUntil(async () => (await daemon.slots(waiting.id)).length > 0)
+    // What the plugin adds to the batch that removes an agent.
+    await daemon.jobs.commit([daemon.jobs.endOf('agent-1', world.clock.now())])
+    Object.assign(world.agent, { id: 'another' })
+    resolve('the last words')
+    await daemon.idle()
+    expect(await told(daemon, running.id)).toEqual(['done: the last words'])
+    expect(await told(daemon, waiting.id)).toEqual(['agent_removed'])
+    expect((await daemon.slots(waiting.id))[0]).toMatchObject({ detail: 'its agent was removed' })
+    expect(world.begun).toHaveLength(1)
+  })
+
+  it('whose turn takes longer than timeout_secs is stopped, which is a failure', async () => {
+    const daemon = await start()
+    const turn = { kind: 'agent_turn', message: 'Think.', timeout_secs: 60 }
+    const { id } = await daemon.add({ prompt: undefined, action: turn })
+    world.answer = () => new Promise(() => {})
+    await passUntil(async () => (await daemon.job(id)).failures > 0)
+    expect(await told(daemon, id)).toEqual(['failed: it took longer than 60 seconds'])
+    expect([...world.turns.values()]).toMatchObject([{ state: 'cancelled' }])
+  })
+
+  it('that a sleeping laptop missed is recorded with the reason, one late run makes up for all, and none is a fault', async () => {
+    const daemon = await start()
+    const [skip, once] = [await daemon.add({ missed: 'skip' }), await daemon.add({ missed: 'once' })]
+    // Eight hours: a timer of the machine stood still meanwhile.
+    world.clock.set('2026-03-02T17:07:00Z')
+    await pass(1)
+    const [skipped, made] = [await daemon.slots(skip.id), await daemon.slots(once.id)]
+    expect(new Set(skipped.map(({ reason }) => reason))).toEqual(new Set(['missed']))
+    expect(skipped).toHaveLength(48)
+    expect(made.slice(0, -1).every(({ reason, detail }) => reason === 'superseded' && detail?.includes('17:00'))).toBe(
+      true,
+    )
+    expect(made.at(-1)).toMatchObject({ state: 'done', slotAt: Date.parse('2026-03-02T17:00:00Z') })
+    expect(made.at(-1)?.lateMs).toBeGreaterThan(7 * MINUTE)
+    expect(world.begun).toHaveLength(1)
+    for (const { id } of [skip, once]) expect(await daemon.job(id)).toMatchObject({ failures: 0, enabled: true })
+  })
+
   it('that runs is stopped when its schedule is removed', async () => {
     const daemon = await start()
     const { id } = await daemon.add({})

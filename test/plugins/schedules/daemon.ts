@@ -38,7 +38,7 @@ export class World {
   readonly clock: WallClock
   readonly agent: Agent = { id: 'agent-1', name: 'scout', state: 'Running' }
   /** Turns by id: how often each was begun, and its answer. */
-  readonly turns = new Map<string, { readonly text: string; state: string }>()
+  readonly turns = new Map<string, { readonly text: string; state: string; stop?: () => void }>()
   readonly begun: string[] = []
   /** How often a turn was begun or followed. */
   asked = 0
@@ -107,10 +107,12 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
         if (known && world.isStuck) return Promise.resolve({ result: () => new Promise(() => {}) })
         if (known) return Promise.resolve({ result: () => Promise.resolve({ text: known.text, stop: 'done' }) })
         if (world.refuse) return Promise.reject(world.refuse)
-        const turn = { text: `done: ${request.text}`, state: 'running' }
+        const cancelled = Promise.withResolvers<{ text: string; stop: string }>()
+        const stop = (): void => cancelled.resolve({ text: 'so far', stop: 'cancelled' })
+        const turn = { text: `done: ${request.text}`, state: 'running', stop }
         world.turns.set(request.id, turn)
         world.begun.push(request.text)
-        const result = world.answer(request.text).then(
+        const answer = world.answer(request.text).then(
           (text) => {
             turn.state = 'done'
             return { text, stop: 'done' }
@@ -120,6 +122,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
             throw error
           },
         )
+        const result = Promise.race([answer, cancelled.promise])
         result.catch(() => {})
         return Promise.resolve({ result: () => result })
       },
@@ -127,7 +130,11 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     chat: {
       attach: (id: string) => {
         const turn = world.turns.get(id)
-        return turn?.state === 'running' ? { cancel: () => void (turn.state = 'cancelled') } : undefined
+        const cancel = (): void => {
+          if (turn) turn.state = 'cancelled'
+          turn?.stop?.()
+        }
+        return turn?.state === 'running' ? { cancel } : undefined
       },
     },
     workflows: () => world.workflows,
@@ -142,7 +149,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
   const runtime = createRuntime({
     ...services,
     db: world.database.sql,
-    config: parse(Settings, settings),
+    config: { ...parse(Settings, settings), max_cron_jobs: 500 },
     hooks: {
       emit(_: unknown, event: Json) {
         events.push(event)

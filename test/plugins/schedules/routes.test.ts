@@ -13,7 +13,7 @@ beforeAll(async () => {
     plugin: new URL('../../../plugins/schedules', import.meta.url),
     builtIns: [...turnPlugins, 'queue', 'webhooks', 'result-delivery', 'schedules'],
     database: 'file',
-    config: { plugins: { schedules: { max_jobs_per_agent: 4, max_jobs: 6, max_result_chars: 1_000 } } },
+    config: { plugins: { schedules: { max_jobs_per_agent: 4, max_result_chars: 1_000 } }, max_cron_jobs: 6 },
     fetch(url, { body }) {
       posts.push({ url: url.href, body: JSON.parse(String(body)) })
       return Promise.resolve(new Response(''))
@@ -158,7 +158,7 @@ describe('schedules and cron jobs', () => {
     await add({ agent_id: other })
     await add({ agent_id: other })
     const seventh = await call('POST', '/api/schedules', { agent_id: other, cron: '0 9 * * *', prompt: 'x' })
-    expect(JSON.stringify(seventh.body)).toContain('plugins.schedules.max_jobs allows')
+    expect(JSON.stringify(seventh.body)).toContain('all max_cron_jobs allows')
     await call('DELETE', `/api/agents/${other}`)
     expect((await call('GET', `/api/schedules?agent_id=${other}`)).body.total).toBe(0)
     const ended = await call('GET', `/api/schedules?agent_id=${other}&ended=true`)

@@ -34,6 +34,13 @@ describe('the night in which clocks are changed', () => {
       ['10-25T00:30', '10-25T01:00', '10-25T01:30', '10-25T02:00'],
     ],
     ['*/30 * * * *', 'America/New_York', '2026-11-01T05:10Z', ['11-01T05:30', '11-01T06:00', '11-01T06:30']],
+    // A zone that shifts by half an hour only.
+    ['15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00Z', ['10-03T15:30', '10-04T15:15']],
+    ['45 1 * * *', 'Australia/Lord_Howe', '2026-04-04T00:00Z', ['04-04T14:45', '04-05T15:15']],
+    // One whose offset has three quarters of an hour, and one where the night is that of Friday to Saturday.
+    ['30 3 * * *', 'Pacific/Chatham', '2026-04-03T15:00Z', ['04-04T13:45', '04-05T14:45']],
+    ['30 0 * * *', 'Africa/Cairo', '2026-04-22T22:30Z', ['04-23T22:00', '04-24T21:30']],
+    ['30 23 * * *', 'Africa/Cairo', '2026-10-28T21:00Z', ['10-29T20:30', '10-30T21:30']],
     // A zone that never changes.
     ['30 2 * * *', 'Asia/Kolkata', '2026-03-28T12:00Z', ['03-28T21:00', '03-29T21:00']],
     ['30 2 * * *', 'UTC', '2026-10-24T12:00Z', ['10-25T02:30', '10-26T02:30']],
