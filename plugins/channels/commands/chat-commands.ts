@@ -90,6 +90,12 @@ const commands: Readonly<Record<string, Command>> = {
     needsAgent: true,
     run: (self, invocation) => self.retry(invocation),
   },
+  drop: shared('take away the last message that failed'),
+  models: shared('the models that can be used; with a provider, all of its models', {
+    takes: '[provider]',
+    operators: 'always',
+  }),
+  providers: shared('the providers, and whether they have a key', { operators: 'always' }),
   approvals: {
     does: 'what of this chat waits for approval',
     isUrgent: true,

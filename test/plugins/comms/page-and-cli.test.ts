@@ -7,19 +7,35 @@ import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { FakeWebhook } from '../../support/platforms/webhook.ts'
 import { turnPlugins } from '../plugin-test.ts'
 import { launchBrowser, openTab } from '../webchat/browser.ts'
 
 let browser: Browser
+let platform: FakeWebhook
 let home: string
 let host: TestHost
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-comms-'))
   browser = await launchBrowser()
+  platform = await FakeWebhook.start()
   host = await startHost({
     home,
-    plugins: [...turnPlugins, 'webchat', 'providers/builtin', 'system', 'delegation', 'comms'],
-    config: { default_provider: 'builtin', plugins: { watch: false } },
+    plugins: [
+      ...turnPlugins,
+      'webchat',
+      'providers/builtin',
+      'system',
+      'delegation',
+      'comms',
+      'channels',
+      'channels/webhook',
+    ],
+    config: {
+      default_provider: 'builtin',
+      channels: { webhook: { ...platform.config, agent_name: 'scout' } },
+      plugins: { watch: false },
+    },
   })
   const boss = 'name = "boss"\n[capabilities]\nagent_message = ["scout"]\n'
   for (const toml of [boss, 'name = "scout"\n']) await host.json('POST', '/api/agents', { manifest_toml: toml })
@@ -27,6 +43,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser?.close()
   await host?.[Symbol.asyncDispose]()
+  await platform?.[Symbol.asyncDispose]()
   await rm(home, { recursive: true, force: true })
 })
 const svc = (...args: string[]): Promise<Answer> => runHere(['comms', ...args, '--home', home])
@@ -39,6 +56,15 @@ it('sends, lists and draws on the command line', async () => {
   )
   const refused = await svc('send', 'boss', 'hi', '--from', 'scout')
   expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining('agent_message')])
+})
+
+it('sends to a chat of a channel', async () => {
+  expect((await svc('send', 'channel:webhook:team', 'The report is there.')).stdout).toMatch(
+    /^Message \S{36} is on its way/,
+  )
+  await platform.waitForSent(1)
+  expect(platform.sent.at(-1)).toMatchObject({ text: 'The report is there.' })
+  expect((await svc('send', 'channel:pigeon:1', 'x')).stderr).toContain('pigeon')
 })
 
 it('shows agents and events on its page, live, and sends', async () => {
