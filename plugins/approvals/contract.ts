@@ -40,6 +40,10 @@ export interface Approval {
   readonly standing: Standing | undefined
   /** What it was approved for. */
   readonly scope: Scope | undefined
+  /** How many different people have to approve it. */
+  readonly needed: 1 | 2
+  /** Who approved it first, where a second person has to as well. */
+  readonly firstBy: string | undefined
 }
 export type Scope = 'once' | 'session'
 export interface Standing {
@@ -88,6 +92,22 @@ export interface ApprovalInput {
   readonly standing?: Standing | undefined
 }
 
+/** A person who answers somewhere else than over the API. */
+export interface Person {
+  /** For people to read, and for records. */
+  readonly name: string
+  /** The same for the same person, whatever they call themselves, such as `telegram:4711`. */
+  readonly person: string
+  /** They answer in the very chat that the request came from. */
+  readonly inOwnChat: boolean
+}
+/** A chat that was asked because nobody had answered. */
+export interface Escalation {
+  /** Also the id of the result that was delivered there. */
+  readonly id: string
+  readonly approvalId: string
+}
+
 export interface Approvals {
   /**
    * Asks a person. Durable before it settles. Throws `rate_limit` when too many requests of this agent wait, and
@@ -103,17 +123,26 @@ export interface Approvals {
    */
   asks(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk'>): boolean
   /**
-   * Durable before it settles. An approval by somebody with a revocable credential counts as long as the credential is
-   * accepted. Throws `approval_not_found`, `conflict` when it was decided before or has expired, and `forbidden` for
+   * Durable before it settles. It stays pending when a second person has to approve it too. An approval by somebody with
+   * a revocable credential counts as long as the credential is accepted. Throws `approval_not_found`, `conflict` when it
+   * was decided before or has expired, and `forbidden` for the same person twice, and for
    * the scope `session` where it can be approved once only.
    */
-  approve(id: string, by: Principal | string, scope?: Scope): Promise<Approval>
-  /** As `approve`. */
-  reject(id: string, by: Principal | string): Promise<Approval>
+  approve(id: string, by: Principal | Person | string, scope?: Scope): Promise<Approval>
+  /** As `approve`; one person is enough. */
+  reject(id: string, by: Principal | Person | string): Promise<Approval>
+  /** The chats that were asked about pending requests. */
+  escalations(): Promise<readonly Escalation[]>
 }
 export const Approvals = defineService<Approvals>()('approvals')
 
 /** A call waits for a person to decide. The approval is on disk. */
 export const ApprovalRequested = notify<{ readonly approval: Approval }>('approvals:requested')
+/** Nobody had answered, so another chat is asked too. */
+export const ApprovalEscalated = notify<{
+  readonly approval: Approval
+  readonly channel: string
+  readonly to: string
+}>('approvals:escalated')
 /** Approved, rejected or expired. */
 export const ApprovalResolved = notify<{ readonly approval: Approval }>('approvals:resolved')

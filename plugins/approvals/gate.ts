@@ -5,7 +5,7 @@ import { actionHash, summarise, visible } from './action.ts'
 import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { ApprovalsConfig } from './config.ts'
-import type { Approval, Standing } from './contract.ts'
+import type { Approval, RiskLevel, Standing } from './contract.ts'
 import { asks, policyOf } from './policy.ts'
 import { isAtLeastHigh, isHarmful, riskOf } from './risk.ts'
 import { toApproval } from './schema.ts'
@@ -45,7 +45,8 @@ export class ApprovalGate {
     const { service, store, clock } = this.#deps
     const { agent, tool, args, sessionId } = attempt
     const hash = actionHash(tool, args ?? null)
-    const standing = this.#standingOf(attempt, hash)
+    const request = { agentId: agent.id, agentName: agent.name, tool, risk: this.#riskOf(attempt) }
+    const standing = service.needsTwo(request) ? undefined : this.#standingOf(attempt, hash)
     const call = { agentId: agent.id, sessionId, tool, summary: summarise(tool, args) }
     const grantedBy = standing && (await service.covers(call, standing))
     if (grantedBy !== undefined) {
@@ -102,10 +103,15 @@ export class ApprovalGate {
     })
   }
 
+  #riskOf({ tool, args, risk, suspicion }: ToolCallAttempt): RiskLevel {
+    const assessed = suspicion === undefined ? this.#deps.tools.find(tool)?.assess?.(args) : undefined
+    return assessed?.harm ?? riskOf(tool, risk)
+  }
+
   /** The request that decides this call: an existing one, or a new one. */
   async #findOrRequest(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
     const { service, store, tools } = this.#deps
-    const { agent, tool, args, risk, refusal, suspicion, turnId, sessionId, callId } = attempt
+    const { agent, tool, args, refusal, suspicion, turnId, sessionId, callId } = attempt
     const rows = await store.ofAction(agent.id, hash)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
     // Requested before a restart, or before the plugin was reloaded.
@@ -126,7 +132,7 @@ export class ApprovalGate {
       action: tool,
       payload: args,
       summary: summarise(tool, args),
-      risk: (suspicion === undefined ? assessed?.harm : undefined) ?? riskOf(tool, risk),
+      risk: this.#riskOf(attempt),
       intent: assessed && visible(assessed.intent),
       standing,
       description: explain(tools.find(tool)?.description, refusal ?? suspicionText(suspicion)),

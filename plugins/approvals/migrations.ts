@@ -65,4 +65,27 @@ export const migrations: readonly Migration[] = [
     id: '007-grant-live',
     sql: 'CREATE INDEX approvals_grant_live ON approvals_grant (agent_id, session_id) WHERE revoked_at IS NULL',
   },
+  {
+    // Who approved first, where two people have to.
+    id: '008-two-people',
+    sql: `ALTER TABLE approvals_request ADD COLUMN needed INTEGER NOT NULL DEFAULT 1;
+      ALTER TABLE approvals_request ADD COLUMN first_by TEXT;
+      ALTER TABLE approvals_request ADD COLUMN first_person TEXT;
+      ALTER TABLE approvals_request ADD COLUMN first_at TEXT;
+      ALTER TABLE approvals_request ADD COLUMN first_in_own_chat INTEGER NOT NULL DEFAULT 0`,
+  },
+  {
+    id: '009-escalation',
+    sql: `CREATE TABLE approvals_escalation (
+      id TEXT NOT NULL PRIMARY KEY,
+      approval_id TEXT NOT NULL,
+      channel TEXT NOT NULL,
+      chat TEXT NOT NULL,
+      escalated_at TEXT NOT NULL
+    )`,
+  },
+  {
+    id: '010-escalation-approval',
+    sql: 'CREATE INDEX approvals_escalation_approval ON approvals_escalation (approval_id)',
+  },
 ]

@@ -1,4 +1,5 @@
 import type { RiskLevel } from './contract.ts'
+import { matchesTool } from './matching.ts'
 
 export type Declared = 'read' | 'write' | 'execute'
 
@@ -31,7 +32,7 @@ export function riskOf(tool: string, declared: Declared | undefined): RiskLevel 
 export function isRisky(tool: string, declared: Declared | undefined, listed: readonly string[]): boolean {
   const risk = riskOf(tool, declared)
   if (risk === 'critical' || tool.startsWith('mcp_') || (risk === 'high' && declared === 'execute')) return true
-  return listed.some((pattern) => (pattern.endsWith('*') ? tool.startsWith(pattern.slice(0, -1)) : tool === pattern))
+  return listed.some((pattern) => matchesTool(pattern, tool))
 }
 
 /**

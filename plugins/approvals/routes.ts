@@ -1,8 +1,6 @@
 import { defineRoute, nameOf, Refusal } from 'svc/sdk'
 import type { AnyRoute, Principal, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
-import { summarise, visible } from './action.ts'
-import { riskOf } from './risk.ts'
 import type { ApprovalsConfig } from './config.ts'
 import {
   Answer,
@@ -86,23 +84,8 @@ function openRoute(service: ApprovalService, agents: Agents, tools: Pick<Tools, 
       },
     },
     async handle({ body }) {
-      const agent = await agents.require(body.agent_id)
-      const tool = body.tool_name ?? body.action ?? ''
-      const known = tools.find(tool)
-      const assessed = known?.assess?.(body.payload)
-      const approval = await service.request({
-        agentId: agent.id,
-        agentName: agent.name,
-        sessionId: body.session_id,
-        tool,
-        action: body.action ?? tool,
-        description: body.description,
-        summary: body.action_summary === undefined ? summarise(tool, body.payload) : visible(body.action_summary),
-        payload: body.payload,
-        risk: assessed?.harm ?? riskOf(tool, known?.risk),
-        intent: assessed && visible(assessed.intent),
-        timeoutSecs: body.timeout_secs,
-      })
+      const { openRequest } = await import('./open-request.ts')
+      const approval = await openRequest({ service, agents, tools }, body)
       return { id: approval.id, status: 'pending' as const, expires_at: approval.expiresAt }
     },
   })

@@ -82,6 +82,10 @@ export const ApprovalView = v.object({
   session_covers: v.nullable(v.string()),
   /** What it was approved for. */
   scope: v.nullable(Scope),
+  /** How many different people have to approve it. */
+  approvals_needed: v.number(),
+  /** Who approved it first, where two people have to. */
+  first_approved_by: v.nullable(v.string()),
 })
 export type ApprovalView = v.InferOutput<typeof ApprovalView>
 export const ApprovalList = v.object({ approvals: v.array(ApprovalView), total: v.number() })
@@ -112,7 +116,14 @@ export const RequestRow = v.object({
   standing_key: nullish,
   covers: nullish,
   scope: v.nullable(Scope),
+  needed: v.pipe(v.unknown(), v.transform(Number), v.picklist([1, 2])),
+  first_by: nullish,
+  first_person: nullish,
+  first_at: nullish,
+  first_in_own_chat: v.pipe(v.unknown(), v.transform(Number)),
 })
+export const EscalationRow = v.object({ id: v.string(), approval_id: v.string() })
+export type EscalationRow = v.InferOutput<typeof EscalationRow>
 export type RequestRow = v.InferOutput<typeof RequestRow>
 
 export function toApproval(row: RequestRow): Approval {
@@ -140,6 +151,8 @@ export function toApproval(row: RequestRow): Approval {
     standing:
       row.standing_key === null || row.covers === null ? undefined : { key: row.standing_key, covers: row.covers },
     scope: row.scope ?? undefined,
+    needed: row.needed,
+    firstBy: row.first_by ?? undefined,
   }
 }
 
@@ -174,6 +187,8 @@ export function toView(
     scopes: standing && approval.standing ? ['once', 'session'] : ['once'],
     session_covers: standing ? (approval.standing?.covers ?? null) : null,
     scope: approval.scope ?? null,
+    approvals_needed: approval.needed,
+    first_approved_by: approval.firstBy ?? null,
   }
 }
 

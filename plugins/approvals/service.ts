@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { nameOf, Refusal } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
 import type { Principal, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import type { Approval, ApprovalInput, Approvals, Grant, Scope, Standing } from './contract.ts'
+import type { TwoPeopleRule } from './config.ts'
+import type { Approval, ApprovalInput, Approvals, Escalation, Grant, Scope, Standing } from './contract.ts'
+import { matches } from './matching.ts'
+import { answered, OPERATOR, toPerson } from './person.ts'
+import type { Answerer, FirstApprovers } from './person.ts'
 import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
@@ -21,12 +25,15 @@ export interface ApprovalServiceDeps {
     readonly keepDays: number
     readonly sessionScope: boolean
     readonly grantsPerSession: number
+    readonly twoPeople: readonly TwoPeopleRule[]
   }
   readonly asks: Approvals['asks']
   /** Whether somebody's credential is still accepted. */
   readonly holds: (principal: Principal) => boolean
   /** Called after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
+  /** Called at the start for each request of an earlier process that still waits. */
+  readonly resumed: (approval: Approval) => void
   readonly resolved: (approval: Approval) => void
   /** Called when a standing approval let a call pass. */
   readonly granted: () => void
@@ -34,10 +41,7 @@ export interface ApprovalServiceDeps {
   readonly failed: (error: unknown) => void
 }
 const RECENT = 50
-/** The caller with the API key, or on a machine whose daemon has none (`nameOf`). */
-const OPERATOR = 'operator'
 const DAY_MS = 86_400_000
-const nameFor = (by: Principal | string): string => (typeof by === 'string' ? by : nameOf(by))
 /** How many approvals keep their approver; older ones have to be given again. */
 const MAX_APPROVERS = 1_000
 
@@ -51,6 +55,8 @@ export class ApprovalService implements Approvals {
    * Who gave approvals that can still be used without having the API key: these hold as long as the credential does.
    */
   readonly #approvers = new Map<string, Principal>()
+  /** The first of two people, by request. */
+  readonly #firstApprovers: FirstApprovers = new Map()
   constructor(deps: ApprovalServiceDeps) {
     this.#deps = deps
   }
@@ -60,7 +66,10 @@ export class ApprovalService implements Approvals {
     this.#standing = await this.#deps.store.countStanding()
     for (const row of await this.#deps.store.pending()) {
       if (this.#overdue(row)) await this.#expire(row, 'timeout')
-      else this.#arm(row.id, row.expires_at)
+      else {
+        this.#arm(row.id, row.expires_at)
+        this.#deps.resumed(toApproval(row))
+      }
     }
   }
   close(): void {
@@ -73,7 +82,8 @@ export class ApprovalService implements Approvals {
     const known = input.id === undefined ? undefined : await this.find(input.id)
     if (known) return known
     const payload = this.#encodePayload(input.payload ?? null)
-    const approval = toPending(input, clock.now(), input.timeoutSecs ?? limits.timeoutSecs)
+    const needed = limits.twoPeople.some((rule) => matches(rule, input)) ? 2 : 1
+    const approval = toPending(input, clock.now(), { timeoutSecs: input.timeoutSecs ?? limits.timeoutSecs, needed })
     try {
       await store.commit(
         store.insert(approval, payload, limits.pendingPerAgent),
@@ -96,7 +106,7 @@ export class ApprovalService implements Approvals {
     this.#arm(approval.id, approval.expiresAt)
     this.#deps.requested(approval)
     // A standing approval may have been given while this request was made.
-    const grant = input.standing && (await this.#grantFor(approval, input.standing))
+    const grant = approval.standing && (await this.#grantFor(approval, approval.standing))
     if (grant) await this.#cover(approval.id, grant)
     return approval
   }
@@ -132,11 +142,11 @@ export class ApprovalService implements Approvals {
   asks(...call: Parameters<Approvals['asks']>): boolean {
     return this.#deps.asks(...call)
   }
-  async approve(id: string, by: Principal | string, scope: Scope = 'once'): Promise<Approval> {
+  async approve(id: string, by: Answerer, scope: Scope = 'once'): Promise<Approval> {
     // Before it is on disk: a waiting call uses it at once.
     if (typeof by !== 'string' && 'id' in by) this.#approvers.set(id, by)
     try {
-      return await this.#answer(id, 'approved', nameFor(by), scope)
+      return await this.#answer(id, 'approved', by, scope)
     } finally {
       for (const given of [...this.#approvers.keys()].slice(0, -MAX_APPROVERS)) this.#approvers.delete(given)
     }
@@ -147,8 +157,15 @@ export class ApprovalService implements Approvals {
     const approver = this.#approvers.get(id)
     return approver !== undefined && this.#deps.holds(approver)
   }
-  reject(id: string, by: Principal | string): Promise<Approval> {
-    return this.#answer(id, 'rejected', nameFor(by))
+  reject(id: string, by: Answerer): Promise<Approval> {
+    return this.#answer(id, 'rejected', by)
+  }
+  async escalations(): Promise<readonly Escalation[]> {
+    return (await this.#deps.store.escalations()).map(({ id, approval_id: approvalId }) => ({ id, approvalId }))
+  }
+  /** Whether two people have to approve such a request. */
+  needsTwo(input: Pick<ApprovalInput, 'risk' | 'tool' | 'agentId' | 'agentName'>): boolean {
+    return this.#deps.limits.twoPeople.some((rule) => matches(rule, input))
   }
 
   /** Who gave the standing approval that covers this call, if one does; its use is on disk then. */
@@ -306,12 +323,14 @@ export class ApprovalService implements Approvals {
     await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
   }
 
-  async #answer(id: string, state: 'approved' | 'rejected', by: string, scope?: Scope): Promise<Approval> {
+  async #answer(id: string, state: 'approved' | 'rejected', answerer: Answerer, scope?: Scope): Promise<Approval> {
     const { store, audit, clock } = this.#deps
     const found = await store.find(id)
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#expireIfOverdue(found)
     if (row.state !== 'pending') throw answered(row)
+    if (state === 'approved' && row.needed === 2) return this.#approveAsOneOfTwo(row, answerer, scope)
+    const by = toPerson(answerer).name
     const at = toIso(clock.now())
     const grant = scope === 'session' ? await this.#grant(row, by, at) : undefined
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
@@ -348,38 +367,15 @@ export class ApprovalService implements Approvals {
       if (row.session_id === sessionId && row.tool_name === tool && row.standing_key === key)
         await this.#cover(row.id, grant)
   }
-  /** Throws `forbidden` where the request can be approved once only. */
   async #grant(row: RequestRow, by: string, at: string): Promise<Statement> {
-    const { store, limits } = this.#deps
-    const { standing } = toApproval(row)
-    // Anyone else who may answer can be removed, and nothing of theirs may stay in force.
-    if (by !== OPERATOR) throw new Refusal('forbidden', 'Only the operator can approve for a whole session')
-    if (!limits.sessionScope)
-      throw new Refusal('forbidden', 'Approvals for a session are switched off (plugins.approvals.session_scope)')
-    if (!standing || row.session_id === '')
-      throw new Refusal('forbidden', 'This can be approved once only: what comes next may do harm of another kind')
-    if ((await store.countGrants(row.agent_id, row.session_id)) >= limits.grantsPerSession)
-      throw new Refusal(
-        'conflict',
-        `This session has ${limits.grantsPerSession} standing approvals already ` +
-          '(plugins.approvals.grants_per_session); revoke one first',
-      )
-    const grant: Grant = {
-      id: randomUUID(),
-      agentId: row.agent_id,
-      agentName: row.agent_name,
-      sessionId: row.session_id,
-      tool: row.tool_name,
-      covers: standing.covers,
-      approvalId: row.id,
-      grantedAt: at,
-      grantedBy: by,
-      uses: 0,
-      lastUsedAt: undefined,
-      revokedAt: undefined,
-      revokedBy: undefined,
-    }
-    return store.insertGrant(grant, standing.key, limits.grantsPerSession)
+    const { newGrant } = await import('./standing.ts')
+    return newGrant(this.#deps, row, by, at)
+  }
+  /** Two people are seldom needed: the code is loaded by the first such request. */
+  async #approveAsOneOfTwo(row: RequestRow, by: Answerer, scope: Scope = 'once'): Promise<Approval> {
+    const { approveAsOneOfTwo } = await import('./two-people.ts')
+    const approved = await approveAsOneOfTwo({ ...this.#deps, firstApprovers: this.#firstApprovers }, row, by, scope)
+    return approved.state === 'pending' ? toApproval(approved) : this.#settle(approved)
   }
 
   /** The row as it is now: it may be overdue although its timer has not run. */
@@ -419,6 +415,7 @@ export class ApprovalService implements Approvals {
     const approval = toApproval(row)
     this.#timers.get(row.id)?.()
     this.#timers.delete(row.id)
+    this.#firstApprovers.delete(row.id)
     this.#resolveWaiters(approval)
     this.#deps.resolved(approval)
     return approval
@@ -446,16 +443,11 @@ export class ApprovalService implements Approvals {
   }
 }
 
-function answered(row: RequestRow): Refusal {
-  const { state, decided_at: at, decided_by: by } = row
-  return new Refusal(
-    'conflict',
-    `This approval is ${state} already${at === null ? '' : ` since ${at}`}; it cannot be answered again`,
-    { details: { status: state, decided_at: at, decided_by: by } },
-  )
-}
-
-function toPending(input: ApprovalInput, now: number, timeoutSecs: number): Approval {
+function toPending(
+  input: ApprovalInput,
+  now: number,
+  { timeoutSecs, needed }: Pick<Approval, 'timeoutSecs' | 'needed'>,
+): Approval {
   const payload = input.payload ?? null
   return {
     id: input.id ?? randomUUID(),
@@ -478,7 +470,10 @@ function toPending(input: ApprovalInput, now: number, timeoutSecs: number): Appr
     decidedAt: undefined,
     decidedBy: undefined,
     intent: input.intent ?? `use ${input.action}`,
-    standing: input.standing,
+    // Two people decide each time.
+    standing: needed === 2 ? undefined : input.standing,
     scope: undefined,
+    needed,
+    firstBy: undefined,
   }
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Approval, Grant, Scope } from './contract.ts'
-import { GrantRow, RequestRow } from './schema.ts'
+import type { Approval, Grant, Person, Scope } from './contract.ts'
+import { EscalationRow, GrantRow, RequestRow } from './schema.ts'
 
 export class ApprovalStore {
   readonly #db: PluginDatabase
@@ -17,7 +17,8 @@ export class ApprovalStore {
     return this.#db
       .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
         description, summary,
-        payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers)
+        payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers,
+        needed)
       VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId},
       ${approval.callId}, ${approval.tool},
         ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash},
@@ -25,12 +26,43 @@ export class ApprovalStore {
         CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId}
         AND state = 'pending') < ${limit} THEN 'pending' END,
         ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent},
-        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null})`
+        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed})`
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
   answer(id: string, state: 'approved' | 'rejected', by: string, at: string, scope: Scope | null): Statement {
     return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
-      state = CASE WHEN state = 'pending' AND expires_at > ${at} THEN ${state} END WHERE id = ${id}`
+      state = CASE WHEN state = 'pending' AND expires_at > ${at}
+      AND (needed = 1 OR ${state} = 'rejected') THEN ${state} END WHERE id = ${id}`
+  }
+  /** The first of two people. `replaces`: whose approval does not count any more. */
+  approveFirst(id: string, by: Person, at: string, replaces: string | null): Statement {
+    return this.#db.sql`UPDATE approvals_request SET first_by = ${by.name}, first_person = ${by.person},
+      first_at = ${at}, first_in_own_chat = ${by.inOwnChat ? 1 : 0},
+      state = CASE WHEN state = 'pending' AND expires_at > ${at} AND needed = 2
+      AND coalesce(first_person, '') = ${replaces ?? ''} THEN state END WHERE id = ${id}`
+  }
+  /** Another person than the first one, whose approval has to be the one that was looked at. */
+  approveSecond(id: string, first: string, by: string, at: string): Statement {
+    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = 'once',
+      state = CASE WHEN state = 'pending' AND expires_at > ${at} AND first_person = ${first} THEN 'approved' END
+      WHERE id = ${id}`
+  }
+  /** Fails with its batch when this chat was asked before or the request is answered: the column refuses NULL. */
+  escalate(id: string, approvalId: string, chat: { readonly channel: string; readonly to: string }, at: string) {
+    return this.#db.sql`INSERT INTO approvals_escalation (id, approval_id, channel, chat, escalated_at)
+      VALUES (${id}, ${approvalId}, ${chat.channel}, ${chat.to},
+        CASE WHEN (SELECT state FROM approvals_request WHERE id = ${approvalId}) = 'pending' THEN ${at} END)`
+  }
+  /** Of pending requests. */
+  async escalations(): Promise<readonly EscalationRow[]> {
+    return v.parse(
+      v.array(EscalationRow),
+      await this.#db.all`SELECT e.id, e.approval_id FROM approvals_escalation e
+      JOIN approvals_request r ON r.id = e.approval_id WHERE r.state = 'pending' ORDER BY e.escalated_at, e.id`,
+    )
+  }
+  async isEscalated(id: string): Promise<boolean> {
+    return (await this.#db.one`SELECT id FROM approvals_escalation WHERE id = ${id}`) !== undefined
   }
   expire(id: string, by: string, at: string): Statement {
     return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by},
@@ -87,6 +119,8 @@ export class ApprovalStore {
     )
   }
   async prune(before: string): Promise<void> {
+    await this.#db.run`DELETE FROM approvals_escalation WHERE approval_id IN
+      (SELECT id FROM approvals_request WHERE decided_at < ${before})`
     await this.#db.run`DELETE FROM approvals_request WHERE decided_at < ${before}`
     await this.#db.run`DELETE FROM approvals_grant WHERE revoked_at < ${before}`
   }

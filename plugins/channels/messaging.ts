@@ -147,7 +147,15 @@ export class Messaging {
   ): MessageHandler {
     const { outbox, router, conversations } = this
     const answerer = new TurnAnswerer({ ...common, outbox })
-    const commands = new ChatCommands({ ...common, answerer, router, conversations, inbox: store, newId: randomUUID })
+    const commands = new ChatCommands({
+      ...common,
+      answerer,
+      router,
+      conversations,
+      inbox: store,
+      outbox,
+      newId: randomUUID,
+    })
     return new MessageHandler({
       ...common,
       answerer,

@@ -27,6 +27,7 @@ export type DeliveryTarget = v.InferOutput<typeof DeliveryTarget>
 export interface Result {
   /** A UUID that is the same whenever the same result is delivered: the receiver gets it once. */
   readonly id: string
+  /** Whose result it is; empty for a message of the daemon itself, which the manifest of no agent limits. */
   readonly agentId: string
   /** What it is the result of, such as `schedule.completed`; webhooks are told. */
   readonly event: string

@@ -61,7 +61,8 @@ async function attempt(deps: WorkerDeps, target: DeliveryTarget, result: Result,
   if (!chat) return { outcome: 'dead', reason: 'the agent has not answered in any chat yet' }
   try {
     // The outbox of the channels tries again from here.
-    await channels.send({ ...chat, id: result.id, agentId: result.agentId, text: result.text })
+    const agentId = result.agentId === '' ? undefined : result.agentId
+    await channels.send({ ...chat, id: result.id, agentId, text: result.text })
     return { outcome: 'done' }
   } catch (error) {
     if (error instanceof Refusal && error.code !== 'service_unavailable' && error.code !== 'rate_limit')

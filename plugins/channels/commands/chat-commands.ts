@@ -11,6 +11,8 @@ import type { Account } from '../accounts/account.ts'
 import type { Handled } from '../inbox/inbox.ts'
 import type { InboxStore } from '../inbox/store.ts'
 import type { Received, TurnAnswerer } from '../inbox/turn-answerer.ts'
+import { resultMessageId } from '../outbox/message.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { withDefaults } from '../policies/defaults.ts'
 import { toConversation } from '../routing/conversations.ts'
 import type { Conversations } from '../routing/conversations.ts'
@@ -22,6 +24,7 @@ export interface ChatCommandsDeps {
   readonly router: Router
   readonly conversations: Conversations
   readonly inbox: Pick<InboxStore, 'find'>
+  readonly outbox: Pick<Outbox, 'destination'>
   readonly agents: Pick<Agents, 'find'>
   readonly chat: Pick<Chat, 'stop' | 'retry'>
   readonly sessions: Pick<Sessions, 'lastFailed'>
@@ -261,17 +264,39 @@ export class ChatCommands {
     if (found.length > 1) return `${found.length} requests begin with ${id}: give more of the id.`
     if (!approval)
       return id === '' ? this.approvals(received) : 'Nothing of this chat waits for approval under this id.'
-    const by = describeActor(actorOf(received))
+    const by = {
+      name: describeActor(actorOf(received)),
+      person: `${received.row.channel}:${received.row.message.sender.id}`,
+      inOwnChat: await this.#isOwn(received, approval),
+    }
     const decided = await this.#deps.approvals()?.[verb](approval.id, by)
+    if (decided?.state === 'pending')
+      return `Approved by you; a second person has to approve it too: ${approval.summary}`
     return `${decided?.state === 'approved' ? 'Approved, once' : 'Rejected'}: ${approval.summary}`
   }
-  /** What waits of the turns that this chat asked for. */
-  async #waiting({ row }: Received): Promise<readonly Approval[]> {
-    const { approvals, inbox } = this.#deps
+  /** What waits of the turns that this chat asked for, and what it was asked because nobody else answered. */
+  async #waiting(received: Received): Promise<readonly Approval[]> {
+    const { approvals } = this.#deps
     const pending = ((await approvals()?.list()) ?? []).filter(({ state }) => state === 'pending')
+    if (pending.length === 0) return []
+    const escalated = await this.#escalated(received)
     const found: Approval[] = []
     for (const approval of pending)
-      if ((await inbox.find(approval.turnId))?.conversation === row.conversation) found.push(approval)
+      if (escalated.has(approval.id) || (await this.#isOwn(received, approval))) found.push(approval)
+    return found
+  }
+  async #isOwn({ row }: Received, { turnId }: Approval): Promise<boolean> {
+    return turnId !== '' && (await this.#deps.inbox.find(turnId))?.conversation === row.conversation
+  }
+  /** Requests whose question the outbox has for exactly this chat of this account. */
+  async #escalated({ row }: Received): Promise<ReadonlySet<string>> {
+    const { approvals, outbox } = this.#deps
+    const found = new Set<string>()
+    for (const { id, approvalId } of (await approvals()?.escalations()) ?? []) {
+      const sent = await outbox.destination(resultMessageId(id))
+      if (sent?.channel === row.channel && sent.account === row.account && sent.chat === row.message.chat.id)
+        found.add(approvalId)
+    }
     return found
   }
 }

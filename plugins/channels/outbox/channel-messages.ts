@@ -1,4 +1,3 @@
-import { stableId } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
 import type { Agents } from '../../agents/contract.ts'
@@ -6,6 +5,7 @@ import type { AccountEntry, Accounts } from '../accounts/service.ts'
 import type { ChannelMessage, ChannelMessages, ChannelTarget } from '../contract.ts'
 import { chooseAccount } from '../http/views.ts'
 import { takesChannel } from '../routing/router.ts'
+import { resultMessageId } from './message.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface ChannelMessagesDeps {
@@ -32,7 +32,7 @@ export function createChannelMessages(deps: ChannelMessagesDeps): ChannelMessage
     async send(message) {
       const { account, adapter } = await findTarget(deps, message)
       await deps.outbox.send({
-        id: stableId('result', message.id),
+        id: resultMessageId(message.id),
         kind: 'answer',
         account,
         capabilities: adapter.capabilities,

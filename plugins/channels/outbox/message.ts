@@ -61,3 +61,8 @@ export interface Payload {
 export function partId(messageId: string, part: number): string {
   return stableId(messageId, String(part))
 }
+
+/** The message of a result that another plugin sends, by the id of the result. */
+export function resultMessageId(resultId: string): string {
+  return stableId('result', resultId)
+}

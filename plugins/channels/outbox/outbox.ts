@@ -108,6 +108,12 @@ export class Outbox {
   async state(messageId: string): Promise<OutboxRow['state'] | undefined> {
     return (await this.#deps.store.find(partId(messageId, 0)))?.state
   }
+  /** Where a message goes, or went. */
+  async destination(
+    messageId: string,
+  ): Promise<{ readonly channel: string; readonly account: string; readonly chat: string } | undefined> {
+    return this.#deps.store.find(partId(messageId, 0))
+  }
   /** Whether a turn has a message here. */
   hasSent(turnId: string): Promise<boolean> {
     return this.#deps.store.hasOfTurn(turnId)

@@ -67,6 +67,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
       resolved: (approval) => {
         told.push(approval)
       },
+      resumed: () => undefined,
       granted: () => granted++,
       failed: (error) => {
         throw error
@@ -79,6 +80,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         payloadBytes: settings.payload_bytes,
         keepDays: settings.keep_days,
         sessionScope: settings.session_scope,
+        twoPeople: [],
         grantsPerSession: settings.grants_per_session,
       },
     })

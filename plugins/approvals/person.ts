@@ -1,0 +1,29 @@
+import { nameOf, Refusal } from 'svc/sdk'
+import type { Principal } from 'svc/sdk'
+import type { Person } from './contract.ts'
+import type { RequestRow } from './schema.ts'
+
+export type Answerer = Principal | Person | string
+/** The first of two people, by request, where a credential of theirs can be revoked. */
+export type FirstApprovers = Map<string, Principal>
+/** The caller with the API key, or on a machine whose daemon has none (`nameOf`). */
+export const OPERATOR = 'operator'
+/** Begins what a person is called whose credential can be revoked. */
+export const CREDENTIAL = 'credential '
+
+export function toPerson(by: Answerer): Person {
+  if (typeof by === 'string') return { name: by, person: by, inOwnChat: false }
+  if ('person' in by) return by
+  // By what a sign-in or a device is called: the same person may have several.
+  const person = 'name' in by ? `${CREDENTIAL}${by.kind} ${by.name}` : OPERATOR
+  return { name: nameOf(by), person, inOwnChat: false }
+}
+
+export function answered(row: RequestRow): Refusal {
+  const { state, decided_at: at, decided_by: by } = row
+  return new Refusal(
+    'conflict',
+    `This approval is ${state} already${at === null ? '' : ` since ${at}`}; it cannot be answered again`,
+    { details: { status: state, decided_at: at, decided_by: by } },
+  )
+}
