@@ -45,9 +45,7 @@ export default definePlugin({
     tools,
   }) {
     const store = new ApprovalStore(db)
-    const failed = (error: unknown): void => {
-      log.error('an approval could not be processed', error)
-    }
+    const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
     }

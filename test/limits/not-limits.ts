@@ -286,6 +286,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   ],
   'outbound.max_bytes': ['test/core/net/outbound.test.ts', 'decompresses and counts the size after that'],
   'tools.timeout_secs': ['test/core/tools/registry.test.ts', 'is stopped when its time is up, and its signal with it'],
+  'plugins.approvals.escalation[].after_secs': [
+    'test/plugins/approvals/escalation.test.ts',
+    'is asked in the chat that the file names, once, also across a restart, and is answered there by an operator',
+  ],
   'plugins.approvals.timeout_secs': [
     'test/plugins/approvals/approvals.test.ts',
     'while a turn waits, after its time: the turn is told no',
