@@ -46,7 +46,7 @@ export class Escalator {
     this.#timers.delete(approvalId)
   }
   close(): void {
-    for (const approvalId of [...this.#timers.keys()]) this.stop(approvalId)
+    for (const approvalId of this.#timers.keys()) this.stop(approvalId)
   }
 
   #arm(approval: Approval, rule: EscalationRule, inMs: number): void {
