@@ -120,9 +120,9 @@ function readApproval(details: string): readonly NamedFields[] {
 
 /** A turn has one entry, at its end: so the message and its outcome are two events of the same entry. */
 function readTurn(details: string): readonly NamedFields[] {
-  const [, id, door, status] = TURN.exec(details) ?? []
-  if (id === undefined || door === undefined || status === undefined) return []
-  const turn = { turn_id: id, door }
+  const [, id, entryPoint, status] = TURN.exec(details) ?? []
+  if (id === undefined || entryPoint === undefined || status === undefined) return []
+  const turn = { turn_id: id, entry_point: entryPoint }
   return [
     ['message_received', turn],
     [status === 'done' || status === 'cancelled' ? 'message_completed' : 'agent_error', { ...turn, status }],

@@ -67,7 +67,7 @@ const callback = {
       agent_name: 'assistant',
       turn_id: '1f0c3a52-9c1e-4d0a-b0de-3c6c1f2b9a77',
       session_id: 'c3a1f0de-52d6-4a4e-9b0f-6f1d2e3c4b5a',
-      door: 'rest',
+      entry_point: 'rest',
       status: 'done',
       response: 'Hello!',
       iterations: 1,

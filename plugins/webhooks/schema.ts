@@ -208,7 +208,7 @@ export const Payload = v.object({
     agent_name: v.optional(v.string()),
     turn_id: v.optional(v.string()),
     session_id: v.optional(v.string()),
-    door: v.optional(v.string()),
+    entry_point: v.optional(v.string()),
     status: v.optional(v.string()),
     reason: v.optional(v.string()),
     tool: v.optional(v.string()),

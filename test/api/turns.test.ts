@@ -40,7 +40,7 @@ describe('where is my message?', () => {
       ahead: [],
     })
     const { body: queue } = await stage.host.json('GET', `/api/agents/${agent}/turns`)
-    expect(queue.turns).toMatchObject([{ turn_id: first.turn_id, state: 'running', door: 'sse', entry_point: 'sse' }])
+    expect(queue.turns).toMatchObject([{ turn_id: first.turn_id, state: 'running', entry_point: 'sse' }])
     const next = stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'next' })
     words.say(' upon a time')
     words.end()
@@ -49,7 +49,6 @@ describe('where is my message?', () => {
       turn_id: first.turn_id,
       agent_id: agent,
       session_id: expect.any(String),
-      door: 'sse',
       entry_point: 'sse',
       state: 'done',
       text: 'Once upon a time',

@@ -96,8 +96,6 @@ export const ShownTurn = v.object({
   turn_id: v.string(),
   agent_id: v.string(),
   session_id: v.string(),
-  /** The same as `entry_point`, under its first name. */
-  door: v.string(),
   entry_point: v.string(),
   state: v.picklist(['queued', 'running', 'waiting', 'done', 'failed', 'cancelled', 'interrupted']),
   text: v.string(),

@@ -80,7 +80,9 @@ describe('POST /api/hooks/agent', () => {
     })
     const { body } = await stage.host.json('GET', '/api/audit/recent?event_type=webhook_received')
     expect(body.total).toBe(2)
-    expect(JSON.stringify((await stage.host.json('GET', `/api/agents/${named}/turns`)).body)).toContain('"door":"hook"')
+    expect(JSON.stringify((await stage.host.json('GET', `/api/agents/${named}/turns`)).body)).toContain(
+      '"entry_point":"hook"',
+    )
   })
 
   it.each([
