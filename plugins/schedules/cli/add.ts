@@ -16,11 +16,17 @@ export default defineCommand({
     tz: { type: 'string', description: 'Time zone (default: that of this machine)', valueHint: 'Europe/Berlin' },
     webhook: { type: 'string', description: 'Where results are sent by POST', valueHint: 'url' },
     channel: { type: 'string', description: 'Chat that results are sent to', valueHint: 'telegram:4711' },
+    workflow: {
+      type: 'string',
+      description: 'A workflow that runs instead; the prompt is its input',
+      valueHint: 'name',
+    },
     missed: { type: 'string', description: 'skip or once: what becomes of missed times', valueHint: 'policy' },
     ...clientArgs,
   },
   examples: [
     ['svc schedule add assistant "weekdays at 9:30" "What is new today?"', 'in the time zone of this machine'],
+    ['svc schedule add assistant "daily at 8" cats --workflow digest', 'runs a workflow with the input "cats"'],
     ['svc schedule add scout "*/15 * * * *" "Check the inbox" --channel telegram:4711', 'the result goes to a chat'],
   ],
   async run(args) {
@@ -38,7 +44,7 @@ export default defineCommand({
         prompt: args.prompt,
         tz,
         delivery_targets: targets,
-        ...omitUndefined({ name: args.name, missed: args.missed }),
+        ...omitUndefined({ name: args.name, missed: args.missed, workflow_id: args.workflow }),
       }
       return client.call('POST', '/api/schedules', Schedule, { body })
     })

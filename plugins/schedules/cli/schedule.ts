@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs, escapeControls, exits, Failure, isObject, renderDuration } from 'svc/cli'
+import { clientArgs, escapeControls, exits, Failure, findNearest, isObject, renderDuration, suggest } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 
 export const Schedule = v.looseObject({
@@ -16,7 +16,15 @@ export const Schedule = v.looseObject({
   next_run: v.nullable(v.string()),
   last_status: v.nullable(v.string()),
   reason: v.nullable(v.string()),
-  delivery_targets: v.array(v.looseObject({ kind: v.string() })),
+  workflow_id: v.nullable(v.string()),
+  delivery_targets: v.array(
+    v.looseObject({
+      kind: v.string(),
+      channel: v.optional(v.string()),
+      to: v.optional(v.string()),
+      url: v.optional(v.string()),
+    }),
+  ),
 })
 export type Schedule = v.InferOutput<typeof Schedule>
 const List = v.looseObject({ schedules: v.array(Schedule), total: v.number() })
@@ -39,10 +47,11 @@ export async function requireSchedule(client: DaemonClient, text: string): Promi
       `"${text}" is ${found.length} schedules`,
       `give an id: ${found.map(({ id }) => id).join(', ')}`,
     )
+  const names = schedules.map(({ name }) => name)
   throw new Failure(
     exits.notFound,
-    `there is no schedule "${text}"`,
-    schedules.length === 0 ? 'there are none' : `there are: ${schedules.map(({ name }) => name).join(', ')}`,
+    `there is no schedule "${text}"${suggest(findNearest(text, names))}`,
+    schedules.length === 0 ? 'there are none' : `there are: ${names.join(', ')}`,
   )
 }
 
@@ -51,9 +60,12 @@ export function whenOf({ cron, schedule, tz }: Schedule): string {
   if (cron !== null) return tz === null || tz === 'UTC' ? cron : `${cron} (${tz})`
   if (!isObject(schedule)) return ''
   return schedule['kind'] === 'every'
-    ? `every ${renderDuration(Number(schedule['every_secs']))}`
+    ? `every ${renderDuration(Number(schedule['every_secs'])).replace(/ 0 s$/, '')}`
     : `at ${shortTime(String(schedule['at']))}`
 }
+/** Where the results go, as `svc schedule add` takes it. */
+export const targetsOf = ({ delivery_targets: targets }: Schedule): string =>
+  targets.map(({ kind, channel, to, url }) => (kind === 'channel' ? `${channel}:${to}` : (url ?? kind))).join(', ')
 export const shortTime = (iso: string | null): string =>
   iso === null ? '' : `${iso.slice(0, 16).replace('T', ' ')} UTC`
 export const stateOf = ({ enabled, last_status: last }: Schedule): string =>

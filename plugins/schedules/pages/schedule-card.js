@@ -6,15 +6,48 @@ function badgeOf({ enabled, last_status: last }) {
   if (last === null) return ['waiting', '']
   return last === 'ok' ? ['ok', 'good'] : ['failed', 'bad']
 }
+/** Somebody wanted it, which is nothing to warn of. */
+const BY_HAND = 'disabled by hand'
 const LOOKS = { done: 'good', failed: 'bad', cancelled: 'warn', skipped: 'warn', open: '' }
 
 function whenText({ cron, schedule, tz }) {
   if (cron !== null) return `${cron} (${tz})`
-  return schedule.kind === 'every' ? `every ${schedule.every_secs} seconds` : `once, at ${schedule.at}`
+  if (schedule.kind === 'at') return ['once, ', time(schedule.at)]
+  return `every ${durationText(schedule.every_secs)}`
+}
+function durationText(secs) {
+  const parts = [
+    [Math.floor(secs / 3600), 'h'],
+    [Math.floor(secs / 60) % 60, 'min'],
+    [secs % 60, 's'],
+  ]
+  return parts
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ')
+}
+/** What it does where it asks no agent. */
+function actionText({ action }) {
+  if (action.kind === 'workflow') return 'runs a workflow with this input'
+  return action.kind === 'system_event' && 'tells plugins this event'
+}
+function targetText({ kind, channel, to, url }) {
+  if (kind === 'channel') return `${channel}: ${to}`
+  return kind === 'webhook' ? url : 'the chat in which the agent answered last'
 }
 
 export function scheduleCard(schedule, { agent, history, onRun, onEnable, onHistory }) {
-  const { id, name, enabled, prompt, reason, last_status: last, next_run: next, last_run: ran } = schedule
+  const {
+    id,
+    name,
+    enabled,
+    prompt,
+    reason,
+    last_status: last,
+    next_run: next,
+    last_run: ran,
+    delivery_targets: targets,
+  } = schedule
   const [text, look] = badgeOf(schedule)
   return element(
     'section',
@@ -25,15 +58,17 @@ export function scheduleCard(schedule, { agent, history, onRun, onEnable, onHist
       element('h2', {}, name),
       element('span', { className: `badge ${look}` }, text),
     ),
-    element('p', { className: 'quote' }, prompt),
-    !enabled && reason && element('p', { className: 'problem warning' }, reason),
+    prompt && element('p', { className: 'quote' }, prompt),
+    !enabled && reason && element('p', { className: BY_HAND === reason ? 'hint' : 'problem warning' }, reason),
     last && last !== 'ok' && element('p', { className: 'problem' }, last),
     element(
       'dl',
       { className: 'times' },
       ...facts([
         ['agent', agent],
+        ['action', actionText(schedule)],
         ['when', whenText(schedule)],
+        ['result to', targets.length > 0 && targets.map(targetText).join(', ')],
         ['next time', next && time(next)],
         ['last run', ran && time(ran)],
       ]),

@@ -39,7 +39,11 @@ function render(schedules, agents) {
   drawn = now
   const names = new Map(agents.map(({ id, name }) => [id, name]))
   byId('count').textContent =
-    schedules.length === 0 ? 'There are no schedules yet.' : `${schedules.length} of agents that work by themselves`
+    schedules.length === 0
+      ? 'There are no schedules yet.'
+      : schedules.length === 1
+        ? 'One schedule'
+        : `${schedules.length} schedules`
   replace(
     byId('schedules'),
     schedules.map((schedule) =>

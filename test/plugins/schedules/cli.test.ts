@@ -14,7 +14,16 @@ beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-schedules-'))
   host = await startHost({
     home,
-    plugins: [...turnPlugins, 'providers/builtin', 'system', 'queue', 'result-delivery', 'schedules'],
+    plugins: [
+      ...turnPlugins,
+      'providers/builtin',
+      'system',
+      'queue',
+      'webhooks',
+      'result-delivery',
+      'workflows',
+      'schedules',
+    ],
   })
   await host.json('POST', '/api/agents', { manifest_toml: 'name = "scout"\n' })
 })
@@ -39,8 +48,35 @@ it('makes, lists, shows, runs, stops and removes a schedule', async () => {
   expect((await svc('disable', 'news')).stdout).toBe('"news" is disabled.\n')
   expect((await svc('show', 'news')).stdout).toMatch(/state +disabled: disabled by hand\nnext +never\n/)
   expect((await svc('enable', 'news')).stdout).toMatch(/^"news" runs 20.* 04:00 UTC\.\n$/)
+  expect((await svc('show', 'nwes')).stderr).toContain('did you mean "news"?')
+  const every = await svc(
+    'add',
+    'scout',
+    'every 90 minutes',
+    'Look.',
+    '--name',
+    'watch',
+    '--webhook',
+    'https://a.example.com/',
+  )
+  expect(every.code).toBe(0)
+  expect((await svc('show', 'watch')).stdout).toMatch(
+    /agent +scout\nwhen +every 1 h 30 min\n[^]*delivery +https:\/\/a\.example\.com\/\n/,
+  )
+  await svc('remove', 'watch')
   expect((await svc('remove', 'news')).stdout).toBe('"news" is removed.\n')
   expect(await svc('show', 'news')).toMatchObject({ code: 4, stderr: expect.stringContaining('no schedule "news"') })
+})
+
+it('puts a workflow on a schedule', async () => {
+  const steps = [{ name: 'a', agent_name: 'scout', prompt: 'echo {{input}}' }]
+  await host.json('POST', '/api/workflows', { name: 'digest', steps })
+  expect((await svc('add', 'scout', 'daily at 8', 'cats', '--workflow', 'digset')).stderr).toContain(
+    'did you mean "digest"',
+  )
+  expect((await svc('add', 'scout', 'daily at 8', 'cats', '--workflow', 'digest')).code).toBe(0)
+  expect((await svc('run', 'cats')).stdout).toBe('cats\n')
+  expect((await svc('show', 'cats')).stdout).toMatch(/workflow +[0-9a-f-]{36}\n/)
 })
 
 it('says what is wrong with a time', async () => {
