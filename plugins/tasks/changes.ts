@@ -62,14 +62,18 @@ export class TaskChanges {
   }
   /** `undefined` when somebody else changed the task since it was read. */
   async apply(task: StoredTask, change: Change): Promise<StoredTask | undefined> {
-    const { store } = this.#deps
-    const next: StoredTask = { ...task, ...change.set, revision: task.revision + 1 }
-    const statements = [store.update(task, change.set), this.entry(next, change), ...this.wakeOf(next, change, task)]
-    if (!(await this.commit(task, statements))) return undefined
+    return (await this.commit(task, this.statementsOf(task, change))) ? nextOf(task, change) : undefined
+  }
+  /** For a batch of somebody else's. */
+  statementsOf(task: StoredTask, change: Change): readonly Statement[] {
+    const next = nextOf(task, change)
     const isOwn = change.agentId !== undefined && change.agentId === task.claimed_by
-    if (task.status === 'in_progress' && !isOwn) this.#stopTurn(task)
-    this.notify(change.event, next, change.agentId)
-    return next
+    const written = (): void => {
+      if (task.status === 'in_progress' && !isOwn) this.#stopTurn(task)
+      this.notify(change.event, next, change.agentId)
+    }
+    const update = { ...this.#deps.store.update(task, change.set), written }
+    return [update, this.entry(next, change), ...this.wakeOf(next, change, task)]
   }
   /** Throws `task_not_found`. Its worker cannot complete it any more. */
   async remove(id: string, entry: (task: StoredTask) => Statement): Promise<void> {
@@ -135,6 +139,8 @@ export class TaskChanges {
     if (turnId !== null) this.#deps.stopTurn(turnId)
   }
 }
+
+const nextOf = (task: StoredTask, { set }: Change): StoredTask => ({ ...task, ...set, revision: task.revision + 1 })
 
 export const raced = (): Refusal =>
   new Refusal('conflict', 'Others change this task all the time; try again.', { retryAfterSecs: 1 })

@@ -11,7 +11,7 @@ export const Limits = fileOnly(
     max_attempts: integer('Claims of a task that was never finished after which it has failed.', 3, 1, 100),
     retention_days: integer('Days for which finished tasks are kept; 0 keeps them.', 7, 0, 3650),
     max_open: integer('Tasks that may wait or be worked on at the same time.', 10_000, 1, 1_000_000),
-    max_open_per_agent: integer('The same of the tasks that one agent posted.', 1_000, 1, 1_000_000),
+    max_open_per_agent: integer('The same of the tasks that one agent posted.', 200, 1, 1_000_000),
     max_claimed_per_agent: integer('Tasks that one agent may work on at the same time.', 20, 1, 10_000),
     max_text_chars: integer('Characters of a description, and of a result.', 65_536, 256, 1_048_576),
     wake_assignee: flag('Begin a turn of the agent that a task is for, whose answer is the result.', {}, true),

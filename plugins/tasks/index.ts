@@ -8,7 +8,7 @@ import { TaskChanged, TaskClaimed, TaskCompleted, TaskPosted, Tasks } from './co
 import { migrations } from './migrations.ts'
 import { taskRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
-import { failJob, hasTasks } from './store.ts'
+import { hasTasks } from './store.ts'
 import { taskTools } from './tools.ts'
 
 const HOOKS = { posted: TaskPosted, claimed: TaskClaimed, completed: TaskCompleted, changed: TaskChanged }
@@ -54,7 +54,7 @@ export default definePlugin({
       'worker',
       services.queue.work('task', {
         run: async (job) => (await runtime()).worker.run(job),
-        dead: ({ id }, reason) => [failJob(db, id, reason)],
+        dead: async (job, reason) => (await runtime()).worker.dead(job, reason),
       }),
     )
     tools.add(...taskTools(runtime))

@@ -35,4 +35,16 @@ export const migrations: readonly Migration[] = [
   { id: '008-task-turn', sql: 'ALTER TABLE tasks_task ADD COLUMN turn_id TEXT' },
   // JSON: the agent that posted it, by id, after those whose tasks it worked on when it did.
   { id: '009-task-behalf', sql: "ALTER TABLE tasks_task ADD COLUMN on_behalf TEXT NOT NULL DEFAULT '[]'" },
+  // Lists and claims find rows by these alone: the texts of the others are long.
+  { id: '010-task-status-order', sql: 'DROP INDEX tasks_task_status' },
+  {
+    id: '011-task-state',
+    sql: `CREATE INDEX tasks_task_state
+      ON tasks_task (status, created_at, id, assigned_to, created_by, claimed_by)`,
+  },
+  {
+    id: '012-task-order',
+    sql: 'CREATE INDEX tasks_task_order ON tasks_task (created_at, id, status, assigned_to, created_by, claimed_by)',
+  },
+  { id: '013-task-ended', sql: 'CREATE INDEX tasks_task_ended ON tasks_task (completed_at)' },
 ]

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { stableId } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Logger } from 'svc/sdk'
+import type { Logger, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { TurnResult, Turns } from '../chat/contract.ts'
 import type { Job, JobOutcome } from '../queue/contract.ts'
@@ -59,6 +59,15 @@ export class TaskWorker {
     if (claimed && isClaimedBy(claimed, id)) return this.#follow(claimed, signal)
     return { outcome: 'postponed', afterMs: 0 }
   }
+  /** The queue gave up: the daemon died too often, or what was to be written could not be. */
+  async dead({ id, payload }: Pick<Job, 'id' | 'payload'>, reason: string): Promise<readonly Statement[]> {
+    const { store, changes, tasks } = this.#deps
+    const { task_id: taskId, agent_id: agentId } = v.parse(Payload, payload)
+    const task = await store.find(taskId)
+    if (!task || !(isClaimedBy(task, id) || (task.status === 'pending' && task.assigned_to === agentId))) return []
+    return changes.statementsOf(task, tasks.endOf('failed', reason.slice(0, MAX_ERROR)))
+  }
+
   /** When the agent is to be woken instead, if it cannot be now. */
   async #whyNot(agentId: string): Promise<JobOutcome | undefined> {
     const { agents, tasks } = this.#deps

@@ -4,7 +4,7 @@ import { agentNames, requireTask, taskArgs } from './task.ts'
 export default defineCommand({
   description: 'Show a task with its result.',
   args: taskArgs,
-  examples: [["svc task show 01a2044a --json | jq -r '.result'", 'the result for a script']],
+  examples: [["svc task show 69dc75feab68 --json | jq -r '.result'", 'the result for a script']],
   async run(args) {
     const { task, nameOf } = await callDaemon(await connect(args), async (client) => ({
       task: await requireTask(client, args.task),

@@ -25,15 +25,18 @@ const MAX_FOUND = 1000
 export const listTasks = (client: DaemonClient, query: URLSearchParams): Promise<v.InferOutput<typeof List>> =>
   client.call('GET', `/api/tasks?${query}`, List)
 
-/** A task by its id or the beginning of it. Throws a `Failure`. */
+/** A task by its id, its title, or the beginning or end of its id. Throws a `Failure`. */
 export async function requireTask(client: DaemonClient, text: string): Promise<Task> {
   if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return client.call('GET', `/api/tasks/${text}`, Task)
   const { tasks } = await listTasks(client, new URLSearchParams({ limit: String(MAX_FOUND) }))
-  const found = tasks.filter(({ id }) => text !== '' && id.startsWith(text.toLowerCase()))
+  const part = text.toLowerCase()
+  const titled = tasks.filter(({ title }) => title === text)
+  const found =
+    titled.length > 0 ? titled : tasks.filter(({ id }) => part !== '' && (id.startsWith(part) || id.endsWith(part)))
   if (found[0] && found.length === 1) return client.call('GET', `/api/tasks/${found[0].id}`, Task)
   throw new Failure(
     found.length > 1 ? exits.usage : exits.notFound,
-    found.length > 1 ? `"${text}" is the beginning of ${found.length} tasks` : `there is no task "${text}"`,
+    found.length > 1 ? `"${text}" is ${found.length} tasks` : `there is no task "${text}"`,
     found.length > 1 ? 'give more of the id' : `${commandLine('task list')} shows those there are`,
   )
 }
@@ -44,7 +47,11 @@ export async function agentNames(client: DaemonClient): Promise<(id: string | nu
 }
 
 export const taskArgs = {
-  task: { type: 'positional', required: true, description: 'Id of the task, or the beginning of it' },
+  task: {
+    type: 'positional',
+    required: true,
+    description: 'Title or id of the task, or the beginning or end of its id',
+  },
   ...clientArgs,
 } as const
 
@@ -53,7 +60,7 @@ export function changeCommand(action: 'cancel' | 'retry', description: string, d
   return defineCommand({
     description,
     args: taskArgs,
-    examples: [[`svc task ${action} 01a2044a`, 'by the beginning of its id']],
+    examples: [[`svc task ${action} 69dc75feab68`, 'by the end of its id']],
     async run(args) {
       const answer = await callDaemon(await connect(args), async (client) => {
         const { id } = await requireTask(client, args.task)

@@ -5,6 +5,7 @@ import type { Status } from '../statuses.ts'
 
 const number = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
 const Count = v.object({ status: v.string(), count: number })
+const Id = v.object({ id: v.string() })
 const Total = v.object({ count: number })
 
 /** Characters of a text in a list: a thousand of the longest texts would fill the memory. */
@@ -30,25 +31,34 @@ export class TaskStore {
   /** Newest first, with the beginnings of long texts. */
   async list(filter: TaskFilter, limit: number, offset: number): Promise<StoredTask[]> {
     const { status, assignedTo = null, createdBy = null, claimedBy = null } = filter
-    const rows =
+    const found =
       status === undefined
-        ? await this.#db.all`SELECT id, title, SUBSTR(description, 1, ${LISTED_CHARS}) AS description,
-              labels, status, assigned_to, created_by, on_behalf, claimed_by, claim_id, claimed_at, lease_until, attempts,
-              created_at, completed_at, SUBSTR(result, 1, ${LISTED_CHARS}) AS result, revision, wake, turn_id
-            FROM tasks_task
+        ? await this.#db.all`SELECT id FROM tasks_task
             WHERE created_by = COALESCE(${createdBy}, created_by)
               AND COALESCE(assigned_to, '') = COALESCE(${assignedTo}, assigned_to, '')
               AND COALESCE(claimed_by, '') = COALESCE(${claimedBy}, claimed_by, '')
-            ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
-        : await this.#db.all`SELECT id, title, SUBSTR(description, 1, ${LISTED_CHARS}) AS description,
-              labels, status, assigned_to, created_by, on_behalf, claimed_by, claim_id, claimed_at, lease_until, attempts,
-              created_at, completed_at, SUBSTR(result, 1, ${LISTED_CHARS}) AS result, revision, wake, turn_id
-            FROM tasks_task
+            ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+        : await this.#db.all`SELECT id FROM tasks_task
             WHERE status = ${status} AND created_by = COALESCE(${createdBy}, created_by)
               AND COALESCE(assigned_to, '') = COALESCE(${assignedTo}, assigned_to, '')
               AND COALESCE(claimed_by, '') = COALESCE(${claimedBy}, claimed_by, '')
-            ORDER BY created_at DESC, id LIMIT ${limit} OFFSET ${offset}`
-    return v.parse(v.array(StoredTask), rows)
+            ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+    return this.#listed(v.parse(v.array(Id), found).map(({ id }) => id))
+  }
+  /** In this order. */
+  async #listed(ids: readonly string[]): Promise<StoredTask[]> {
+    const rows = await Promise.all(
+      ids.map(
+        (id) => this.#db.one`SELECT id, title, SUBSTR(description, 1, ${LISTED_CHARS}) AS description, labels, status,
+            assigned_to, created_by, on_behalf, claimed_by, claim_id, claimed_at, lease_until, attempts, created_at,
+            completed_at, SUBSTR(result, 1, ${LISTED_CHARS}) AS result, revision, wake, turn_id
+          FROM tasks_task WHERE id = ${id}`,
+      ),
+    )
+    return v.parse(
+      v.array(StoredTask),
+      rows.filter((row) => row !== undefined),
+    )
   }
   /** How many a list has in all its pages. */
   async count(filter: TaskFilter): Promise<number> {
@@ -125,8 +135,8 @@ export class TaskStore {
 
   /** The oldest task that waits for this agent or for anyone. */
   async nextFor(agentId: string): Promise<StoredTask | undefined> {
-    const row = await this.#db.one`SELECT * FROM tasks_task
-      WHERE status = 'pending' AND (assigned_to IS NULL OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1`
+    const row = await this.#db.one`SELECT * FROM tasks_task WHERE id = (SELECT id FROM tasks_task
+      WHERE status = 'pending' AND (assigned_to IS NULL OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1)`
     return v.parse(v.optional(StoredTask), row)
   }
   /** Tasks whose claim has ended, those that were claimed first first. */

@@ -82,7 +82,7 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
   }
   const queue = new DatabaseQueue({
     store: new JobStore(world.database.sql),
-    settings: parse(QueueSettings, { lease_secs: 5 }),
+    settings: parse(QueueSettings, { lease_secs: 5, max_losses: 2 }),
     owner: 'home',
     clock,
     random: () => 0,
@@ -113,7 +113,10 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
     clock,
     notify: (name, { eventId }: TaskEvent) => events.push(`${name} ${eventId}`),
   })
-  queue.work('task', { run: (job) => runtime.worker.run(job) })
+  queue.work('task', {
+    run: (job) => runtime.worker.run(job),
+    dead: (job, reason) => runtime.worker.dead(job, reason),
+  })
   return {
     ...runtime,
     queue,

@@ -145,6 +145,25 @@ describe.each(engines)('the tasks on %s', (engine) => {
     expect(await tasks.require(id)).toMatchObject({ status: 'completed', result: 'at last' })
   })
 
+  it('fail when the daemon dies each time it works on them, and the audit trail tells', async () => {
+    const { world, begin, crash, tasks } = await start(engine)
+    world.answer = () => new Promise(() => {})
+    begin()
+    const { id } = await tasks.post({ title: 'deadly', assignedTo: TWO })
+    await eventually(() => expect(world.turns.size).toBe(1))
+    crash()
+    const second = startDaemon(world)
+    second.begin()
+    const running = { state: 'running', losses: 1 }
+    await eventually(async () => expect(await second.queue.find('task', `${id}:0`)).toMatchObject(running))
+    second.crash()
+    const third = startDaemon(world)
+    third.begin()
+    await eventually(async () => expect((await third.tasks.require(id)).status).toBe('failed'))
+    expect(third.events).toEqual([`changed ${id}:2`])
+    expect(await world.trail()).toBe(3)
+  })
+
   it('stop the turn that works on them when they are cancelled, and keep the state', async () => {
     const { world, begin, tasks, queue, idle } = await start(engine)
     const answer = Promise.withResolvers<string>()
