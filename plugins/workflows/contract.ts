@@ -1,6 +1,11 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Dispose } from 'svc/sdk'
 
+export interface Asker {
+  readonly agentId: string
+  readonly turnId: string | undefined
+  readonly sessionId: string | undefined
+}
 /** One attempt of a step. */
 export interface StepCall {
   readonly runId: string
@@ -18,6 +23,8 @@ export interface StepCall {
   readonly variables: Readonly<Record<string, string>>
   /** The agent that the step names, or that made the workflow. */
   readonly agentId: string | undefined
+  /** The agent that began the run by a tool, or that made what did, and the turn and conversation of that. */
+  readonly asker: Asker | undefined
   /**
    * Labels of the texts that the placeholders brought in, such as `UntrustedAgent` for the output of an earlier step.
    */
@@ -112,6 +119,8 @@ export interface WorkflowRuns {
     readonly agentId?: string
     /** The turn that asks: a run that begins within a step of another one counts as inside of it. */
     readonly withinTurn?: string
+    /** The conversation of that turn, where a person answers what the run asks. */
+    readonly sessionId?: string
   }): Promise<void>
   find(id: string): Promise<RunSummary | undefined>
   /** Settles when the run has ended or is paused. Rejects when the signal aborts, which does not stop the run. */

@@ -44,4 +44,6 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (home, file)
     )`,
   },
+  // JSON: the agent, turn and conversation that asked for it.
+  { id: '105-asker', sql: 'ALTER TABLE workflows_run ADD COLUMN asker TEXT' },
 ]

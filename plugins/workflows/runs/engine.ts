@@ -26,6 +26,8 @@ export interface EngineDeps extends Omit<StepRunnerDeps, 'save'> {
   readonly changes: RunChanges
   /** Calls the step again that waits for this run. */
   readonly wake: (stepKey: string) => Promise<void>
+  /** Ends what steps of a run that has ended still do. */
+  readonly stopSteps: (runId: string) => Promise<void>
   readonly ended: (state: 'Completed' | 'Failed') => void
 }
 
@@ -51,10 +53,11 @@ export class Engine {
     try {
       return await this.#advance(run, job.signal)
     } catch (error) {
-      // It was cancelled meanwhile: what this attempt did is not recorded.
+      // It was cancelled meanwhile, maybe by another daemon: what this attempt did is not recorded.
       const now = await store.find(row.id)
-      if (!now || hasEnded(now)) return { outcome: 'done' }
-      throw error
+      if (now && !hasEnded(now)) throw error
+      await this.#deps.stopSteps(row.id)
+      return { outcome: 'done' }
     }
   }
 
@@ -167,7 +170,10 @@ export class Engine {
       event: end.state === 'Completed' ? 'workflow_completed' : 'workflow_failed',
       details: `run ${id} of workflow "${name}" ${end.state === 'Completed' ? 'is completed' : 'failed'}${text}`,
     })
-    await this.#save(run, [entry], end)
+    const open = run.attempts.some(({ ended_at: endedAt }) => endedAt === null)
+    const { store, clock } = this.#deps
+    await this.#save(run, open ? [store.cancelAttempts(id, clock.now()), entry] : [entry], end)
+    if (open) await this.#deps.stopSteps(id)
     if (end.state === 'Failed') log.info(`run ${id} of workflow "${name}" failed${text}`)
     ended(end.state)
     await this.#announce(id)

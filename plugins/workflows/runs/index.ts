@@ -13,7 +13,6 @@ import type { Settings } from '../config.ts'
 import type { StepType, WorkflowRuns } from '../contract.ts'
 import type { Definitions } from '../definition.ts'
 import type { StepTypes } from '../steps/registry.ts'
-import { failRun } from './dead/store.ts'
 import { LANE } from './lane.ts'
 import type { OpenRuns } from './open.ts'
 import { runRoutes } from './routes.ts'
@@ -74,9 +73,13 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
     'worker',
     services.queue.work(LANE, {
       run: async (job) => (await runs()).work(job),
-      dead({ id }, reason) {
+      async dead({ id }, reason) {
+        const { RunStore } = await import('./store.ts')
+        const store = new RunStore(db)
+        const now = wallClock.now()
         const details = `run ${id} failed: ${reason}`
-        return [failRun(db, id, reason, wallClock.now()), services.audit.entry({ event: 'workflow_failed', details })]
+        const entry = services.audit.entry({ event: 'workflow_failed', details })
+        return [store.fail(id, reason, now), store.cancelAttempts(id, now), entry]
       },
     }),
   )

@@ -50,6 +50,7 @@ export async function openRuns(
     hooks,
     clock,
     changes,
+    approvals: () => ctx.optional('approvals'),
     limits: { activeRuns: config.max_active_runs, depth: config.max_depth },
   })
   const steps = builtInSteps(ctx, definitions, service)
@@ -63,6 +64,7 @@ export async function openRuns(
     changes,
     limits: { outputChars: config.max_output_chars, renderedChars: config.max_rendered_chars },
     wake: (key) => service.wake(key),
+    stopSteps: (id) => service.stopSteps(id),
     ended,
   })
   await service.hurryResumed()

@@ -3,6 +3,7 @@ import { defineError, defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { v7 } from 'uuid'
 import { RUN_STATES } from '../definition.ts'
+import { WorkflowParams } from '../definitions/schema.ts'
 import type { LazyRuns } from './index.ts'
 import { RunEvent, RunItem, RunView } from './views.ts'
 
@@ -15,7 +16,6 @@ export const WorkflowFailed = defineError('workflow_failed', {
 const MAX_LIMIT = 500
 const digits = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 const flag = v.picklist(['true', 'false'])
-const Params = v.object({ id: v.string() })
 const RunParams = v.object({ run_id: v.string() })
 const Page = v.object({
   limit: v.optional(digits, '200'),
@@ -60,7 +60,7 @@ function startRoute(runs: LazyRuns): AnyRoute {
     auth: 'bearer',
     effect: 'conversation',
     cost: 50,
-    params: Params,
+    params: WorkflowParams,
     query: v.object({ wait: v.optional(flag, 'true') }),
     body: v.object({ input: v.optional(v.string(), '') }),
     returns: Outcome,
@@ -93,7 +93,7 @@ function listRoute(runs: LazyRuns): AnyRoute {
     auth: 'bearer',
     effect: 'read',
     cost: 2,
-    params: Params,
+    params: WorkflowParams,
     query: Page,
     returns: v.array(RunItem),
     errors: ['workflow_not_found'],

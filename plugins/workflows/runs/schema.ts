@@ -7,7 +7,8 @@ import type { Workflow } from '../definition.ts'
 const count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
 const text = v.nullable(v.string())
 
-export const ATTEMPT_STATES = ['running', 'waiting', 'completed', 'failed', 'skipped'] as const
+/** `cancelled`: the run ended while it ran or waited. */
+export const ATTEMPT_STATES = ['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled'] as const
 export type AttemptState = (typeof ATTEMPT_STATES)[number]
 
 const summary = {
@@ -45,6 +46,13 @@ export const RunRow = v.object({
   iteration: v.number(),
   step_input: v.string(),
   epoch: v.number(),
+  asker: v.nullable(
+    v.pipe(
+      v.string(),
+      v.parseJson(),
+      v.object({ agentId: v.string(), turnId: v.optional(v.string()), sessionId: v.optional(v.string()) }),
+    ),
+  ),
 })
 export type RunRow = v.InferOutput<typeof RunRow>
 

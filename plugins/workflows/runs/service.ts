@@ -1,8 +1,9 @@
 import { findNearest, sleep, stableId, suggest } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import { v7 } from 'uuid'
+import type { Approvals } from '../../approvals/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat } from '../../chat/contract.ts'
 import type { Queue } from '../../queue/contract.ts'
@@ -23,6 +24,7 @@ export interface RunServiceDeps {
   readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel' | 'hurry'>
   readonly audit: Pick<Audit, 'entry'>
   readonly chat: Pick<Chat, 'attach'>
+  readonly approvals: () => Pick<Approvals, 'find' | 'list' | 'reject'> | undefined
   readonly hooks: Pick<Hooks, 'emit'>
   readonly clock: Clock
   readonly changes: RunChanges
@@ -35,6 +37,7 @@ interface Start {
   readonly cause: string
   readonly agentId?: string
   readonly withinTurn?: string
+  readonly sessionId?: string
 }
 interface Parent {
   readonly runId: string
@@ -59,14 +62,16 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
     if (!workflow) throw new Refusal('workflow_not_found', `There is no workflow ${run.workflowId}`)
     if (run.agentId !== undefined && !(await definitions.mayRun(run.agentId, workflow)))
       throw new Refusal('forbidden', `run_by of the workflow "${workflow.name}" does not name the agent ${run.agentId}`)
-    const above = parent?.runId ?? (await this.#runOfTurn(run.withinTurn))
-    const depth = above === undefined ? 0 : ((await store.find(above))?.depth ?? 0) + 1
+    const aboveId = parent?.runId ?? (await this.#runOfTurn(run.withinTurn))
+    const above = aboveId === undefined ? undefined : await store.find(aboveId)
+    const depth = above ? above.depth + 1 : 0
     if (depth > this.#deps.limits.depth)
       throw new Refusal(
         'conflict',
         `${depth} workflows that run each other are more than plugins.workflows.max_depth allows`,
       )
-    await this.#insert(workflow, { ...run, position: positionAfter(0, run.input), depth, parent })
+    const asker = above?.asker ?? askerOf(run)
+    await this.#insert(workflow, { ...run, position: positionAfter(0, run.input), depth, parent, asker })
   }
 
   /** The run whose step the turn is. */
@@ -79,6 +84,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
       readonly position: Position
       readonly depth: number
       readonly parent?: Parent | undefined
+      readonly asker: RunRow['asker']
       readonly rerunOf?: string
       readonly attempts?: readonly AttemptRow[]
       readonly variables?: ReadonlyMap<string, string>
@@ -99,6 +105,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
       parent_run_id: run.parent?.runId ?? null,
       parent_key: run.parent?.key ?? null,
       rerun_of: run.rerunOf ?? null,
+      asker: run.asker && JSON.stringify(run.asker),
       position: run.position,
       stepsCompleted: run.attempts?.filter(({ state }) => state === 'completed').length ?? 0,
     }
@@ -150,21 +157,33 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
   }
 
   async cancel(id: string, reason: string): Promise<boolean> {
-    const { store, queue, clock, audit, chat } = this.#deps
+    const { store, queue, clock, audit } = this.#deps
     const row = await store.find(id)
     if (!row || !isActive(row.state)) return false
     const error = `cancelled: ${reason}`
     const details = `run ${id} of workflow "${row.workflow_name}" is ${error}`
     const entry = audit.entry({ event: 'workflow_failed', details })
     const move = store.move(id, ['Pending', 'Running', 'Paused'], 'Cancelled', clock.now(), error)
-    if (!(await this.#commitMove(id, [move, entry], 'Cancelled'))) return false
+    if (!(await this.#commitMove(id, [move, store.cancelAttempts(id, clock.now()), entry], 'Cancelled'))) return false
     await queue.cancel(LANE, id)
-    for (const { key, type, ended_at: endedAt } of await store.attempts(id))
-      if (type === 'agent' && endedAt === null) chat.attach(key)?.cancel()
+    await this.stopSteps(id)
     for (const child of await store.children(id)) await this.cancel(child.id, `run ${id} was cancelled`)
     await this.#announce(id)
     if (row.parent_key !== null) await this.wake(row.parent_key)
     return true
+  }
+  /** Ends the turns of a run that has ended, and takes back what it asked people. */
+  async stopSteps(id: string): Promise<void> {
+    const { store, chat, approvals } = this.#deps
+    for (const { key, type, state, agent_id: agentId } of await store.attempts(id)) {
+      if (state !== 'cancelled') continue
+      if (type === 'agent') chat.attach(key)?.cancel()
+      if (type !== 'approval' && type !== 'tool') continue
+      const asked = type === 'approval' ? [await approvals()?.find(key)] : await approvals()?.list(agentId ?? '')
+      for (const approval of asked ?? [])
+        if (approval?.state === 'pending' && (approval.id === key || approval.turnId === key))
+          await approvals()?.reject(approval.id, 'the end of the run')
+    }
   }
   /** The step that runs is finished and recorded; none is begun after that. Throws `conflict`. */
   async pause(id: string): Promise<void> {
@@ -240,6 +259,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
       workflowId: workflow.id,
       input: row.input,
       cause: row.cause,
+      asker: row.asker,
       position: positionAfter(index, begin?.input ?? row.input),
       depth: 0,
       rerunOf: id,
@@ -263,6 +283,10 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
     const row = await this.#deps.store.find(id)
     if (row) await this.#deps.hooks.emit(WorkflowRunChanged, { ...toSummary(row), workflowName: row.workflow_name })
   }
+}
+
+function askerOf({ agentId, withinTurn: turnId, sessionId }: Start): RunRow['asker'] {
+  return agentId === undefined ? null : { agentId, ...omitUndefined({ turnId, sessionId }) }
 }
 
 export const isActive = (state: RunListRow['state']): boolean =>

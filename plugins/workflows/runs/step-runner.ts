@@ -130,6 +130,7 @@ export class StepRunner {
       input,
       variables: run.variables,
       agentId: agent?.id ?? run.row.definition.madeBy,
+      asker: askerOf(run),
       labels: labelsOf(run, step, index),
       wasCutOff,
       state: attempt.wait_state === null ? undefined : readJson(attempt.wait_state),
@@ -234,6 +235,9 @@ export class StepRunner {
   }
 }
 
+function askerOf({ row: { asker } }: ActiveRun): StepCall['asker'] {
+  return asker ? { turnId: undefined, sessionId: undefined, ...asker } : undefined
+}
 function cut(text: string, max: number): string {
   if (text.length <= max) return text
   return `${text.slice(0, max).toWellFormed()}\n[cut: ${text.length - max} of ${text.length} characters are not kept]`

@@ -7,7 +7,13 @@ import { AttemptRow, Count, RunListRow, RunRow, VariableRow } from './schema.ts'
 export type NewRun = Pick<
   RunRow,
   'id' | 'workflow_id' | 'workflow_name' | 'input' | 'cause' | 'depth' | 'parent_run_id' | 'parent_key' | 'rerun_of'
-> & { readonly definition: string; readonly position: Position; readonly stepsCompleted: number }
+> & {
+  readonly definition: string
+  readonly position: Position
+  readonly stepsCompleted: number
+  /** JSON. */
+  readonly asker: string | null
+}
 
 /** What a worker changes of a run. */
 export interface RunChange {
@@ -41,11 +47,12 @@ export class RunStore {
     const { position, stepsCompleted } = run
     return this.#db.sql`INSERT INTO workflows_run
         (id, workflow_id, workflow_name, definition, input, cause, state, step_index, iteration, step_input,
-         steps_completed, worked_ms, depth, parent_run_id, parent_key, rerun_of, epoch, revision, created_at)
+         steps_completed, worked_ms, depth, parent_run_id, parent_key, rerun_of, asker, epoch, revision,
+         created_at)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM workflows_run WHERE state IN ('Pending', 'Running', 'Paused'))
           < ${maxActive} THEN ${run.id} END, ${run.workflow_id}, ${run.workflow_name}, ${run.definition}, ${run.input}, ${run.cause},
         'Pending', ${position.index}, ${position.iteration}, ${position.input}, ${stepsCompleted}, 0, ${run.depth},
-        ${run.parent_run_id}, ${run.parent_key}, ${run.rerun_of}, 0, 1, ${now})
+        ${run.parent_run_id}, ${run.parent_key}, ${run.rerun_of}, ${run.asker}, 0, 1, ${now})
       ON CONFLICT (id) DO NOTHING`
   }
   async find(id: string): Promise<RunRow | undefined> {
@@ -111,6 +118,12 @@ export class RunStore {
         revision = revision + 1, error = ${error ?? null}, completed_at = ${completedAt}
       WHERE id = ${id}`
   }
+  /** Ends a run whose job is dead; changes nothing when it has ended. */
+  fail(id: string, error: string, now: number): Statement {
+    return this.#db.sql`UPDATE workflows_run
+      SET state = 'Failed', error = ${error}, completed_at = ${now}, revision = revision + 1, epoch = epoch + 1
+      WHERE id = ${id} AND state IN ('Pending', 'Running', 'Paused')`
+  }
   /** In the order in which they were made, those of one step together. */
   async attempts(runId: string, afterRevision = -1): Promise<readonly AttemptRow[]> {
     return v.parse(
@@ -148,6 +161,12 @@ export class RunStore {
         wake_at = excluded.wake_at, waits_for = excluded.waits_for, input_tokens = excluded.input_tokens,
         output_tokens = excluded.output_tokens, cost_usd = excluded.cost_usd, ended_at = excluded.ended_at,
         revision = excluded.revision`
+  }
+  /** The run has ended: what still ran or waited. To be committed behind the change of the run. */
+  cancelAttempts(runId: string, now: number): Statement {
+    return this.#db.sql`UPDATE workflows_attempt SET state = 'cancelled', ended_at = ${now}, waits_for = NULL,
+        wake_at = NULL, revision = (SELECT r.revision FROM workflows_run r WHERE r.id = ${runId})
+      WHERE run_id = ${runId} AND ended_at IS NULL`
   }
   /** What the attempt waits for has happened, also when it is only about to wait. */
   async wake(key: string, waitState?: string): Promise<void> {

@@ -20,10 +20,10 @@ export function runTools(runs: LazyRuns): readonly AnyTool[] {
 /** The id follows from the call: the same call never begins two runs. */
 async function start(runs: LazyRuns, { workflow, input }: v.InferOutput<typeof Start>, call: ToolCallContext) {
   const { service, definitions } = await runs()
-  const { agentId, turnId: withinTurn } = call
+  const { agentId, sessionId, turnId: withinTurn } = call
   const { id: workflowId } = await definitions.resolveFor(agentId, workflow)
   const id = stableId('workflow-run', call.callId)
-  await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn })
+  await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn, sessionId })
   return { id, service }
 }
 const causeOf = (agentId: string): string => `agent ${agentId}`

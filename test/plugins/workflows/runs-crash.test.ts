@@ -87,6 +87,7 @@ function startEngine(database: Database, act: StepType['run'], fault?: Fault) {
     changes: new RunChanges(),
     limits: { outputChars: 1_000, renderedChars: 1_000 },
     wake: () => Promise.resolve(),
+    stopSteps: () => Promise.resolve(),
     ended: (state) => ended.push(state),
   })
   const work = (signal = new AbortController().signal): Promise<JobOutcome> =>
@@ -124,6 +125,7 @@ async function prepare(workflowSteps: readonly Step[]): Promise<Database> {
     definition: JSON.stringify(workflow),
     position: { index: 0, iteration: 1, input: 'x' },
     stepsCompleted: 0,
+    asker: null,
   }
   await store.commit([store.insert(run, 0, 10)])
   return database
@@ -168,6 +170,70 @@ describe('a process that is killed', () => {
       }
     },
   )
+
+  it('at any write of a run that fails: the next one fails it with the same reason, and begins nothing after it', async () => {
+    const failing = [step('good'), step('bad'), step('never')]
+    const act: StepType['run'] = ({ step: name }) =>
+      name === 'bad' ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: 'done', output: name })
+    for (let at = 0, died = true; died; at++) {
+      await using database = await prepare(failing)
+      const first = startEngine(database, act, { at, isDone: at % 2 === 0 })
+      await first.work().catch(() => undefined)
+      died = first.died()
+      const second = startEngine(database, act)
+      expect(await second.work()).toEqual({ outcome: 'done' })
+      const error = 'step "bad" failed: broken'
+      expect([at, await second.store.find(RUN)]).toMatchObject([at, { state: 'Failed', error, steps_completed: 1 }])
+      expect((await second.store.attempts(RUN)).map(({ step: name, state }) => [name, state])).toEqual([
+        ['good', 'completed'],
+        ['bad', 'failed'],
+      ])
+    }
+  })
+
+  it('while a retry waits: the next one waits only for what is left of the pause, and counts the attempts on', async () => {
+    await using database = await prepare([step('flaky', { errorMode: 'retry', maxRetries: 2, retryDelaySecs: 10 })])
+    const attempts: number[] = []
+    const act: StepType['run'] = ({ attempt }) => {
+      attempts.push(attempt)
+      return attempt < 3 ? Promise.reject(new Error('not yet')) : Promise.resolve({ outcome: 'done', output: 'ok' })
+    }
+    expect(await startEngine(database, act).work()).toEqual({ outcome: 'postponed', afterMs: 10_000 })
+    const next = startEngine(database, act)
+    next.clock.advance(4_000)
+    expect(await next.work()).toEqual({ outcome: 'postponed', afterMs: 6_000 })
+    next.clock.advance(6_000)
+    expect(await next.work()).toEqual({ outcome: 'postponed', afterMs: 20_000 })
+    next.clock.advance(20_000)
+    expect(await next.work()).toEqual({ outcome: 'done' })
+    expect(attempts).toEqual([1, 2, 3])
+    expect(await next.store.find(RUN)).toMatchObject({ state: 'Completed', output: 'ok' })
+  })
+})
+
+it('fan-out steps run at the same time, and a loop ends by its text in any case', async () => {
+  const loop = step('twice', { mode: 'loop', maxIterations: 9, until: 'DONE' })
+  await using database = await prepare([step('a', { mode: 'fan_out' }), step('b', { mode: 'fan_out' }), loop])
+  const both = Promise.withResolvers<void>()
+  const begun: string[] = []
+  const { work, store } = startEngine(database, async ({ step: name, input }) => {
+    begun.push(name)
+    if (begun.length === 2) both.resolve()
+    await both.promise
+    return { outcome: 'done', output: name.endsWith('2)') ? `${input} done` : name }
+  })
+  expect(await work()).toEqual({ outcome: 'done' })
+  expect(begun).toEqual(['a', 'b', 'twice (iter 1)', 'twice (iter 2)'])
+  expect(await store.find(RUN)).toMatchObject({ output: 'twice (iter 1) done' })
+})
+
+it('a step that fails ends the run at once, and one beside it that waits for something is cancelled', async () => {
+  await using database = await prepare([step('waits', { mode: 'fan_out' }), step('fails', { mode: 'fan_out' })])
+  const { work, store } = startEngine(database, ({ step: name }) =>
+    name === 'fails' ? Promise.reject(new Error('broken')) : Promise.resolve({ outcome: 'waiting', state: null }),
+  )
+  expect(await work()).toEqual({ outcome: 'done' })
+  expect((await store.attempts(RUN)).map(({ state }) => state)).toEqual(['cancelled', 'failed'])
 })
 
 describe('two daemons on one database', () => {

@@ -16,6 +16,7 @@ const cutOff = (given: Record<string, unknown>): StepCall => ({
   input: '',
   variables: {},
   agentId: 'agent',
+  asker: undefined,
   labels: [],
   wasCutOff: true,
   state: undefined,

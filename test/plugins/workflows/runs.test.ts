@@ -127,6 +127,8 @@ describe('the modes', () => {
     const long = (await run(id, 'y'.repeat(3_000))).body.output
     expect(long).toContain('[cut: ')
     expect(long.length).toBeLessThan(2_200)
+    const twice = await define(step('a', '{{input}}{{input}}'))
+    expect((await run(twice, 'z'.repeat(300_000))).body.error.message).toMatch(/^step "a" failed: .*longer than 500000/)
   })
 })
 
@@ -145,7 +147,7 @@ describe('a step that fails', () => {
     ])
     const found = await read(body.error.details.run_id)
     expect(found).toMatchObject({ state: 'Failed', steps_completed: 1, error: body.error.message })
-    expect((await auditDetails(test, 'workflow_failed')).at(-1)).toContain('step "ask" failed')
+    expect((await auditDetails(test, 'workflow_failed'))[0]).toContain('step "ask" failed')
   })
 
   it('is skipped with its input unchanged, or tried again as often as it may', async () => {
@@ -211,6 +213,27 @@ describe('the other step types', () => {
     }
   })
 
+  it('an approval of a run that is cancelled is taken back, and so is that of a tool', async () => {
+    const pending = async (count: number): Promise<Json[]> =>
+      eventually(async () => {
+        const { body } = await test.request<Json>('GET', '/api/approvals?status=pending')
+        expect(body.approvals).toHaveLength(count)
+        return body.approvals
+      })
+    const tool = { type: 'tool', agent_name: 'writer', with: { tool: 'workflow_run', args: { workflow: 'none' } } }
+    const id = await define(
+      { name: 'ask', type: 'approval', prompt: 'Really?', mode: 'fan_out' },
+      { name: 'call', mode: 'fan_out', ...tool },
+    )
+    const runId = await begin(id)
+    const asked = await pending(2)
+    await act(runId, 'cancel')
+    await pending(0)
+    for (const { id: approval } of asked)
+      expect((await test.request('POST', `/api/approvals/${approval}/approve`, {})).status).toBe(409)
+    expect((await read(runId)).step_results.map(({ state }: Json) => state)).toEqual(['cancelled', 'cancelled'])
+  })
+
   it('another workflow runs inside, at most so deep', async () => {
     const inner = await define(step('a', 'inner({{input}})'))
     const outer = await define(
@@ -259,6 +282,14 @@ describe('a run', () => {
   const waiting = () =>
     define({ name: 'hold', type: 'wait', with: { event: 'never.comes' } }, step('b', 'b({{input}})'))
 
+  it('of a workflow that does not exist, or under something that is no id, is refused', async () => {
+    const unknown = '7a0d7e9c-40f5-4d5b-8a62-2f2a4f5a0f11'
+    expect((await run(unknown)).status).toBe(404)
+    expect((await test.request('GET', `/api/workflows/${unknown}/runs`)).status).toBe(404)
+    const { status, body } = await run('x')
+    expect([status, body.error.message]).toEqual([400, 'id: Invalid workflow ID'])
+  })
+
   it('is listed by state, paused, resumed and cancelled, each once', async () => {
     const id = await waiting()
     const runId = await begin(id)
@@ -273,7 +304,18 @@ describe('a run', () => {
     expect((await act(runId, 'cancel')).status).toBe(200)
     expect((await act(runId, 'cancel')).status).toBe(409)
     expect((await act(runId, 'resume')).status).toBe(409)
-    expect(await read(runId)).toMatchObject({ state: 'Cancelled', completed_at: expect.any(String) })
+    expect(await read(runId)).toMatchObject({
+      state: 'Cancelled',
+      completed_at: expect.any(String),
+      step_results: [{ state: 'cancelled', completed_at: expect.any(String) }],
+    })
+    const page = async (query: string) =>
+      (await test.request<Json>('GET', `/api/workflows/${id}/runs${query}`)).body.map((each: Json) => each.id)
+    expect([await page('?state=Cancelled'), await page('?state=Failed'), await page('?offset=1')]).toEqual([
+      [runId],
+      [],
+      [],
+    ])
     expect((await act('nothing', 'cancel')).status).toBe(404)
   })
 

@@ -61,29 +61,35 @@ async function ask(deps: ApprovalStepDeps, call: StepCall): Promise<StepResult> 
   if (!approval) return { outcome: 'waiting', state: call.state, untilMs: Date.now() + RETRY_MS }
   if (approval.state === 'approved') return { outcome: 'done', output: call.input }
   if (approval.state !== 'pending') {
-    const by = approval.decidedBy ?? ''
-    throw new Error(
-      by === 'timeout' ? `nobody approved it within ${approval.timeoutSecs} seconds` : `${by} rejected it`,
-    )
+    throw new Error(whyNot(approval))
   }
   return escalate(deps, call, options, approval)
+}
+
+function whyNot({ state, decidedBy = '', timeoutSecs }: Approval): string {
+  if (state === 'rejected') return `${decidedBy} rejected it`
+  if (decidedBy === 'timeout') return `nobody approved it within ${timeoutSecs} seconds`
+  return `the request ended: ${decidedBy}`
 }
 
 /** `undefined`: too many requests wait. */
 async function requestOnce(
   { agents }: ApprovalStepDeps,
   approvals: Pick<Approvals, 'find' | 'request'>,
-  { key, agentId, step, runId }: StepCall,
+  { key, agentId: stepAgentId, step, runId, asker }: StepCall,
   { prompt, timeout_secs: timeoutSecs }: With,
 ): Promise<Approval | undefined> {
   const known = await approvals.find(key)
   if (known) return known
+  const agentId = stepAgentId ?? asker?.agentId
   const agent = agentId === undefined ? undefined : await agents.find(agentId)
   try {
     return await approvals.request({
       id: key,
       agentId: agent?.id ?? '',
       agentName: agent?.name ?? 'a workflow',
+      // Asked and answered in the chat that the run was asked for in.
+      ...omitUndefined({ turnId: asker?.turnId, sessionId: asker?.sessionId }),
       tool: 'workflow_approval',
       action: 'workflow_approval',
       description: `Step "${step}" of workflow run ${runId}`,
