@@ -76,6 +76,7 @@ export const FiringView = v.object({
   event: v.string(),
   event_id: v.string(),
   text: v.pipe(v.string(), v.description('What the agent is told of the event.')),
+  labels: v.pipe(v.array(v.string()), v.description('Where the text comes from.')),
   state: v.picklist(['open', 'done', 'failed', 'held_back', 'cancelled']),
   reason: v.nullable(v.picklist(HOLD_REASONS)),
   detail: orNull,

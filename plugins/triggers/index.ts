@@ -35,6 +35,14 @@ export default definePlugin({
   optional: { published: PublishedEvents, tasks: Tasks, workflows: WorkflowRuns },
   hooks: [TriggerFired, FiringEnded, TriggerDisabled],
   migrations,
+  pages: [
+    {
+      path: 'triggers',
+      title: 'Triggers',
+      file: 'pages/triggers.html',
+      assets: ['trigger-card.js', 'triggers.css', 'triggers.js'],
+    },
+  ],
   setup(ctx) {
     const { config, db, hooks, jobs, leaving, log, metrics, optional, own, routes, run, services, tools } = ctx
     const outcomes = metrics.counter('svc_trigger_events_total', 'Events that a trigger matched, by what came of them.')

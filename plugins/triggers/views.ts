@@ -35,6 +35,7 @@ export function toFiring(firing: Firing) {
     event: firing.eventKind,
     event_id: firing.eventId,
     text: firing.eventText,
+    labels: [...firing.labels],
     state: firing.state,
     reason: firing.reason ?? null,
     detail: firing.detail ?? null,

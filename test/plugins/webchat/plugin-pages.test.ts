@@ -59,6 +59,7 @@ describe('the page of a plugin', () => {
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
         { plugin: 'tasks', title: 'Tasks', url: '/pages/tasks/tasks/tasks.html' },
+        { plugin: 'triggers', title: 'Triggers', url: '/pages/triggers/triggers/triggers.html' },
         { plugin: 'workflows', title: 'Workflows', url: '/pages/workflows/workflows/workflows.html' },
         { plugin: 'weather', title: 'Weather today', url: '/pages/weather/today/today.html' },
       ],
