@@ -7,8 +7,8 @@ interface Sending {
 }
 
 /**
- * Which agent waits for which, so that no agent ends up waiting for itself. Only within this process: a turn requested
- * by an agent ends with the process.
+ * Which agent waits for which, so that no agent ends up waiting for itself. What waits ends with the process; a turn
+ * that was requested and waits for a person goes on, still limited to what those who asked may do.
  */
 export class Chains {
   /** By the turn that answers, in the order in which they were sent. */
@@ -22,9 +22,11 @@ export class Chains {
   /** Returns how to forget it. */
   add(turnId: string, sending: Sending): () => void {
     this.#sendings.set(turnId, sending)
-    return () => {
-      this.#sendings.delete(turnId)
-    }
+    return () => this.remove(turnId)
+  }
+
+  remove(turnId: string): void {
+    this.#sendings.delete(turnId)
   }
 
   /** Whether a message of this turn into that session would wait for something that waits for the turn itself. */

@@ -2,11 +2,15 @@ import * as v from 'valibot'
 import { definePlugin, fields, fileOnly, Refusal } from 'svc/sdk'
 import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Chat, ToolCallStarting } from '../chat/contract.ts'
+import { Chat, ToolCallStarting, TurnEnded, Turns } from '../chat/contract.ts'
 import { Chains } from './chains.ts'
 import { AgentMessages, AgentMessageSending } from './contract.ts'
-import { post } from './send.ts'
+import { migrations } from './migrations.ts'
+import { OpenMessages } from './store.ts'
 import { delegationTools } from './tools.ts'
+
+const HOUR_MS = 3_600_000
+const OPEN: ReadonlySet<string> = new Set(['queued', 'running', 'waiting'])
 
 export default definePlugin({
   name: 'delegation',
@@ -28,13 +32,29 @@ export default definePlugin({
       ),
     }),
   ),
-  requires: { agents: Agents, family: Family, audit: Audit, chat: Chat },
+  requires: { agents: Agents, family: Family, audit: Audit, chat: Chat, turns: Turns },
   provides: { messages: AgentMessages },
   hooks: [AgentMessageSending],
-  setup({ config, hooks, services, tools }) {
+  migrations,
+  async setup({ config, db, hooks, jobs, services, tools }) {
     const chains = new Chains()
-    const deps = { ...services, hooks, chains, maxDepth: config.max_depth }
-    const messages: AgentMessages = { send: (message) => post(deps, message) }
+    const open = new OpenMessages(db)
+    // A turn that waits for a person goes on after a restart, and any turn after this plugin was loaded again.
+    for (const { turnId, sessionId, chain } of await open.list()) chains.add(turnId, { from: '', chain, sessionId })
+    const ended = async (turnId: string): Promise<void> => {
+      chains.remove(turnId)
+      await open.remove(turnId)
+    }
+    hooks.on(TurnEnded, ({ entryPoint, result }) => (entryPoint === 'agent' ? ended(result.turnId) : undefined))
+    // The others that ended. A turn that `TurnFailed` reports may go on after a restart.
+    jobs.every('ended', HOUR_MS, async () => {
+      for (const { turnId } of await open.list()) {
+        const state = (await services.turns.find(turnId))?.state
+        if (state === undefined || !OPEN.has(state)) await ended(turnId)
+      }
+    })
+    const deps = { ...services, hooks, chains, open, maxDepth: config.max_depth }
+    const messages: AgentMessages = { send: async (message) => (await import('./send.ts')).post(deps, message) }
     tools.add(...delegationTools(deps, config.send_timeout_secs))
     if (!config.intersect_rights) return { messages }
     // Security facts 1.12: sending to a more privileged agent gives nobody more rights than it has.

@@ -10,6 +10,7 @@ import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
 import { AgentMessageSending } from './contract.ts'
 import type { NewAgentMessage } from './contract.ts'
+import type { OpenMessages } from './store.ts'
 
 const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
@@ -19,6 +20,7 @@ export interface SendDeps {
   readonly audit: Audit
   readonly hooks: Pick<Hooks, 'apply'>
   readonly chains: Chains
+  readonly open: Pick<OpenMessages, 'insert'>
   readonly maxDepth: number
 }
 
@@ -50,8 +52,10 @@ export async function send(
   if (chains.deadlocks(call.turnId, sessionId))
     throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
   const labels = (call.labels ?? []).filter(isLabel)
-  const turn = await accept(deps, { from, target, text: message, sessionId, labels, within: call.turnId })
-  const forget = chains.add(turn.id, { from: call.turnId, chain: [...chain, from.id], sessionId })
+  const waiting = [...chain, from.id]
+  const sent = { from, target, text: message, sessionId, labels, chain: waiting, within: call.turnId }
+  const turn = await accept(deps, sent)
+  const forget = chains.add(turn.id, { from: call.turnId, chain: waiting, sessionId })
   const stop = (): void => turn.cancel()
   call.signal.addEventListener('abort', stop, { once: true })
   if (call.signal.aborted) stop()
@@ -79,9 +83,10 @@ export async function post(deps: SendDeps, message: NewAgentMessage): Promise<Ac
   await agents.requireRunning(from.id)
   await agents.requireRunning(target.id)
   const sessionId = conversation(from.id, target.id, key)
-  const turn = await accept(deps, { id, from, target, text, sessionId, labels })
   // The other agent may do no more than the sender while it answers.
-  const forget = chains.add(turn.id, { from: '', chain: [from.id], sessionId })
+  const chain = [from.id]
+  const turn = await accept(deps, { id, from, target, text, sessionId, labels, chain })
+  const forget = chains.add(turn.id, { from: '', chain, sessionId })
   turn.result().then(forget, forget)
   return turn
 }
@@ -110,16 +115,18 @@ interface Accepting {
   readonly text: string
   readonly sessionId: string
   readonly labels: readonly Label[]
+  readonly chain: readonly string[]
   readonly within?: string
 }
-async function accept({ chat, hooks }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
-  const { id = v7(), from, target, text, sessionId, labels, within } = message
+async function accept({ chat, hooks, open }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
+  const { id = v7(), from, target, text, sessionId, labels, chain, within } = message
   const { statements } = await hooks.apply(AgentMessageSending, {
     message: { id, from: { id: from.id, name: from.name }, to: { id: target.id, name: target.name }, text },
     statements: [],
   })
   const request = { id, agentId: target.id, sessionId, text, entryPoint: 'agent' as const, labels }
-  return chat.accept(within === undefined ? request : { ...request, within }, statements)
+  const also = [...statements, open.insert({ turnId: id, sessionId, chain: [...chain] })]
+  return chat.accept(within === undefined ? request : { ...request, within }, also)
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
 import type { Agent, Family, Capability } from '../agents/contract.ts'
-import { send } from './send.ts'
 import type { SendDeps } from './send.ts'
 
 const texts = (max: number) => v.pipe(v.array(v.pipe(v.string(), v.maxLength(1024))), v.maxLength(max))
@@ -36,7 +35,10 @@ export function delegationTools(deps: SendDeps & { readonly family: Family }, ti
       message: v.pipe(v.string(), v.minLength(1)),
       conversation_key: v.optional(v.pipe(v.string(), v.maxLength(256)), ''),
     }),
-    run: (input, call) => send(deps, input.agent_id, input.message, input.conversation_key, call),
+    async run(input, call) {
+      const { send } = await import('./send.ts')
+      return send(deps, input.agent_id, input.message, input.conversation_key, call)
+    },
   })
   const spawn = defineTool({
     name: 'agent_spawn',

@@ -20,6 +20,7 @@ await host.json('POST', `/api/agents/${agent}/message`, { message: 'echo first' 
 const session: string = (await host.json('POST', `/api/agents/${agent}/sessions`, { label: 'kept' })).body.session_id
 const spare: string = (await host.json('POST', `/api/agents/${agent}/sessions`, {})).body.session_id
 await host.json('POST', `/api/agents/${agent}/sessions/${session}/switch`)
+const goal: string = (await host.json('POST', '/api/goals', { title: 'first' })).body.id
 const form = new FormData()
 form.append('file', new Blob(['hello'], { type: 'text/plain' }), 'hello.txt')
 const upload: { file_id: string } = await (
@@ -177,7 +178,17 @@ const rows: readonly Row[] = [
   ['POST', `/api/sessions/${session}/compact`, undefined, 200, ['status', 'message']],
   ['DELETE', `/api/sessions/${spare}`, undefined, 200, ['status', 'session_id']],
   ['POST', '/api/sessions/cleanup', undefined, 200, []],
+  ['POST', '/api/goals', { title: 'g', due_at: '2026-12-31T18:00:00Z' }, 201, ['id', 'title', 'status', 'due_at']],
+  ['GET', '/api/goals', undefined, 200, ['items.0.id', 'total', 'offset', 'limit']],
+  ['GET', `/api/goals/${goal}`, undefined, 200, ['id', 'title', 'status', 'progress', 'created_at', 'updated_at']],
+  ['PUT', `/api/goals/${goal}`, { title: 'h', status: 'completed' }, 200, ['title', 'status']],
+  ['GET', `/api/goals/${goal}/children`, undefined, 200, ['children', 'total']],
+  ['DELETE', `/api/goals/${goal}`, undefined, 200, ['status', 'goal_id']],
   // 4.11 and the tools and turns beside them
+  ['POST', '/api/comms/send', { to: `agent:${agent}`, content: 'echo hi' }, 200, ['ok', 'response', 'output_tokens']],
+  ['POST', '/api/comms/task', { title: 't' }, 201, ['ok', 'task_id']],
+  ['GET', '/api/comms/topology', undefined, 200, ['nodes.0.id', 'nodes.0.model', 'edges']],
+  ['GET', '/api/comms/events', undefined, 200, ['0.id', '0.timestamp', '0.kind', '0.source_name', '0.detail']],
   ['GET', '/api/approvals', undefined, 200, ['approvals', 'total']],
   [
     'POST',
