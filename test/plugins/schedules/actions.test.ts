@@ -180,6 +180,31 @@ describe('a schedule with a workflow', () => {
   })
 })
 
+it('a run by hand that another daemon does is answered, and one that was removed too', async () => {
+  const asked = startDaemon(world)
+  daemons.push(asked)
+  const other = await start()
+  const job = await asked.add({})
+  const { signal } = new AbortController()
+  const answer = asked.manual.run(job, signal)
+  let end: unknown
+  void answer.then((slot) => (end = slot.result))
+  other.queue.poll()
+  await passUntil(() => end !== undefined)
+  expect(end).toBe('done: Report')
+  world.answer = () => new Promise(() => {})
+  const removed = asked.manual.run(job, signal)
+  const refused = expect(removed).rejects.toThrow('This schedule was removed while it ran')
+  while (world.begun.length < 2) {
+    other.queue.poll()
+    await new Promise(setImmediate)
+  }
+  await asked.schedules.remove('schedule_not_found', job.id)
+  await refused
+  await other.queue.renew()
+  await other.idle()
+})
+
 describe('a system event', () => {
   const action = { kind: 'system_event', text: 'The day begins' }
   const isTold = (event: Json): boolean => event.text === action.text

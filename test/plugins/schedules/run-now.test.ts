@@ -145,7 +145,7 @@ describe('an action', () => {
     }
   })
 
-  it('asks the model of model_override, and says when it is not there', async () => {
+  it('asks the model of model_override', async () => {
     const turn = { kind: 'agent_turn', message: 'Hi.', model_override: 'fake/other-model' }
     await (await run(await add({ prompt: undefined, action: turn }))).json()
     expect(lastRequest()).toMatchObject({ model: 'other-model' })
