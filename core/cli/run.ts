@@ -53,8 +53,9 @@ function findCommand(words: readonly string[], commands: CommandTree): FoundComm
   let tree: CommandTree | undefined = commands
   let at = 0
   for (; tree && at < words.length; at++) {
-    const word = words[at] ?? ''
-    if (word.startsWith('-')) break
+    const given = words[at] ?? ''
+    if (given.startsWith('-')) break
+    const word: string = path.length === 0 ? singularIn(tree, given) : given
     const next: CommandEntry | undefined = Object.hasOwn(tree, word) ? tree[word] : undefined
     if (!next) {
       const nearest = findNearest(word, Object.keys(tree))
@@ -71,6 +72,12 @@ function findCommand(words: readonly string[], commands: CommandTree): FoundComm
     tree = next.commands
   }
   return { path, entry, rest: words.slice(at) }
+}
+
+/** A group of commands may be named in the plural. */
+function singularIn(tree: CommandTree, word: string): string {
+  const singular = word.replace(/s$/, '')
+  return !Object.hasOwn(tree, word) && Object.hasOwn(tree, singular) ? singular : word
 }
 
 /** A plugin's command may fail to load; the message then names the command. */

@@ -131,6 +131,11 @@ export interface Approvals {
   approve(id: string, by: Principal | Person | string, scope?: Scope): Promise<Approval>
   /** As `approve`; one person is enough. */
   reject(id: string, by: Principal | Person | string): Promise<Approval>
+  /**
+   * Another chat is asked about a pending request with this message, by whoever calls: it can be answered there then.
+   * Durable before it settles; the same message again changes nothing.
+   */
+  noteAsked(id: string, message: { readonly id: string; readonly channel: string; readonly to: string }): Promise<void>
   /** The chats that were asked about pending requests. */
   escalations(): Promise<readonly Escalation[]>
 }

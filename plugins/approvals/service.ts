@@ -162,6 +162,21 @@ export class ApprovalService implements Approvals {
   reject(id: string, by: Answerer): Promise<Approval> {
     return this.#answer(id, 'rejected', by)
   }
+  async noteAsked(id: string, message: Parameters<Approvals['noteAsked']>[1]): Promise<void> {
+    const { store, audit, clock } = this.#deps
+    const row = await store.find(id)
+    if (row?.state !== 'pending' || (await store.isEscalated(message.id))) return
+    const details = `approval ${id} escalated to ${message.channel} chat ${message.to}: ${row.summary}`
+    try {
+      await store.commit(
+        store.escalate(message.id, id, message, toIso(clock.now())),
+        audit.entry({ event: 'capability_check', agentId: row.agent_id, details }),
+      )
+    } catch (error) {
+      const now = await store.find(id)
+      if (now?.state === 'pending' && !(await store.isEscalated(message.id))) throw error
+    }
+  }
   async escalations(): Promise<readonly Escalation[]> {
     return (await this.#deps.store.escalations()).map(({ id, approval_id: approvalId }) => ({ id, approvalId }))
   }

@@ -18,13 +18,17 @@ export const Approval = v.looseObject({
   status: v.string(),
   requested_at: v.optional(v.string(), ''),
   expires_at: v.optional(v.string(), ''),
+  decided_at: v.nullish(v.string()),
+  decided_by: v.nullish(v.string()),
+  approvals_needed: v.optional(v.number(), 1),
+  first_approved_by: v.nullish(v.string()),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export const ApprovalList = v.looseObject({ approvals: v.array(Approval) })
 const Decided = v.looseObject({ id: v.string(), status: v.string() })
 
 /** An approval by its id or by how its id begins. Throws a `Failure` that names those that wait. */
-async function requireApproval(client: DaemonClient, idPrefix: string): Promise<Approval> {
+export async function requireApproval(client: DaemonClient, idPrefix: string): Promise<Approval> {
   const { approvals } = await client.call('GET', '/api/approvals', ApprovalList)
   const exact = approvals.find(({ id }) => id === idPrefix)
   if (exact) return exact
@@ -121,8 +125,15 @@ export async function renderDetails(client: DaemonClient, id: string): Promise<s
     ['asked', approval.requested_at],
     ['until', approval.expires_at],
     ['status', approval.status],
+    ...(approval.approvals_needed > 1 ? [['people', describePeople(approval)] as const] : []),
+    ...(approval.decided_by ? [['decided', `${approval.decided_at ?? ''} by ${approval.decided_by}`] as const] : []),
   ])
   return `${facts}\n${escapeControls(JSON.stringify(approval.payload ?? {}, null, 2), true)}`
+}
+
+/** How many people have to approve, and who has. */
+function describePeople({ approvals_needed: needed, first_approved_by: first }: Approval): string {
+  return `${needed} have to approve${first ? `; ${escapeControls(first)} has` : ''}`
 }
 
 export function timeLeft({ expires_at: until }: Pick<Approval, 'expires_at'>): string {

@@ -120,6 +120,7 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
           <code>{payload?.text ?? 'Loading what will be done …'}</code>
         </pre>
       )}
+      {approval.approvals_needed > 1 && <p class="approval-people">{describePeople(approval)}</p>}
       <Details approval={approval} />
       <Actions
         approval={approval}
@@ -130,6 +131,12 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
       />
     </article>
   )
+}
+
+function describePeople({ first_approved_by: first }: Approval): string {
+  return first === null
+    ? 'Two different people have to approve this.'
+    : `${escapeHidden(first)} has approved this. Another person has to approve it too.`
 }
 
 /** Loads an approval whose payload was too long for the list. */

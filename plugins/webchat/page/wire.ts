@@ -62,6 +62,8 @@ const Approval = v.object({
   intent: v.optional(v.string(), ''),
   scopes: v.optional(v.array(v.string()), ['once']),
   session_covers: v.optional(v.nullable(v.string()), null),
+  approvals_needed: v.optional(v.number(), 1),
+  first_approved_by: v.optional(v.nullable(v.string()), null),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }

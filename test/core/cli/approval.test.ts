@@ -49,6 +49,17 @@ describe('svc approval', () => {
     expect((await svc('approval', 'list', '--pending')).stdout).toBe('Nothing waits for approval.\n')
   })
 
+  it('shows one whole, and is called approvals and deny as well', async () => {
+    const id = await ask('ls -la\nrm x')
+    const { code, stdout } = await svc('approvals', 'show', id.slice(0, 8))
+    expect([code, stdout]).toEqual([0, expect.stringContaining('"command": "ls -la\\nrm x"')])
+    expect(JSON.parse((await svc('approvals', 'show', id, '--json')).stdout)).toMatchObject({ id, status: 'pending' })
+    expect((await svc('approvals', 'deny', id)).stdout).toContain(`rejected ${id}: digger may not do this`)
+    expect((await svc('approvals', 'show', id)).stdout).toMatch(/decided +\S+ by operator/)
+    expect((await svc('approvals')).stdout).toMatch(/^STATUS/)
+    expect((await svc('approvals', 'show', 'ffff')).code).toBe(4)
+  })
+
   it('rejects, and answers scripts in JSON', async () => {
     const id = await ask('ls')
     const { code, stdout } = await svc('approval', 'reject', id, '--json')

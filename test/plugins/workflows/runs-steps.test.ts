@@ -87,6 +87,7 @@ describe('after a crash', () => {
 
 it('an approval that nobody answers is brought to the next person, each once', async () => {
   const sent: unknown[] = []
+  const noted: unknown[] = []
   const requestedAt = new Date(Date.now() - 30_000)
   const pending = {
     id: KEY,
@@ -96,7 +97,11 @@ it('an approval that nobody answers is brought to the next person, each once', a
   }
   const step = approvalStep({
     agents: { find: () => Promise.resolve(undefined) },
-    approvals: () => ({ find: () => Promise.resolve(pending as never), request: unused }),
+    approvals: () => ({
+      find: () => Promise.resolve(pending as never),
+      noteAsked: (id, { channel }) => Promise.resolve(void noted.push([id, channel])),
+      request: unused,
+    }),
     channels: () => ({ send: ({ channel, to, text }) => Promise.resolve(void sent.push([channel, to, text])) }),
   })
   const escalate = [
@@ -108,6 +113,8 @@ it('an approval that nobody answers is brought to the next person, each once', a
   const end = await step.run({ ...call, state: { asked: 1 } })
   expect(end).toMatchObject({ outcome: 'waiting', state: { asked: 2 } })
   expect(sent).toEqual([['email', 'boss@example.com', expect.stringContaining(`/approve ${KEY}`)]])
+  // Whoever is asked may answer there.
+  expect(noted).toEqual([[KEY, 'email']])
   expect(await step.run({ ...call, state: { asked: 2 } })).toMatchObject({ state: { asked: 2 } })
   expect(sent).toHaveLength(1)
 })

@@ -10,7 +10,7 @@ import type { BuiltInStep } from './built-in.ts'
 
 export interface ApprovalStepDeps {
   readonly agents: Pick<Agents, 'find'>
-  readonly approvals: () => Pick<Approvals, 'find' | 'request'> | undefined
+  readonly approvals: () => Pick<Approvals, 'find' | 'noteAsked' | 'request'> | undefined
   readonly channels: () => Pick<ChannelMessages, 'send'> | undefined
 }
 
@@ -107,7 +107,7 @@ async function requestOnce(
 
 /** Asks whoever is due by now, each once, and waits for the answer or the next one. */
 async function escalate(
-  { channels }: ApprovalStepDeps,
+  { approvals, channels }: ApprovalStepDeps,
   call: StepCall,
   { prompt, escalate: levels }: With,
   approval: Approval,
@@ -121,6 +121,8 @@ async function escalate(
       `A workflow waits for an approval: ${prompt}\n\n` +
       `Answer with \`/approve ${approval.id}\` or \`/reject ${approval.id}\`, before ${approval.expiresAt}.`
     const id = stableId('workflow-escalation', approval.id, String(at))
+    // Before it is sent: an operator of that account may answer there at once.
+    await approvals()?.noteAsked(approval.id, { id, channel, to })
     await channels()?.send({ id, channel, to, text, ...omitUndefined({ account, thread }) })
   }
   const next = levels[due.length]
