@@ -7,6 +7,7 @@ import { Settings } from './config.ts'
 import { Queue } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { queueRoutes } from './routes.ts'
+import { statusTool } from './tools.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -17,7 +18,7 @@ export default definePlugin({
   requires: { audit: Audit, daemon: Daemon },
   provides: { queue: Queue },
   migrations,
-  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services: { audit, daemon } }) {
+  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services: { audit, daemon }, tools }) {
     const [{ DatabaseQueue }, { JobStore }] = await Promise.all([import('./service.ts'), import('./store.ts')])
     const ended = metrics.counter('svc_queue_jobs_total', 'Jobs of the queue that were run, by lane and outcome.')
     const background = (work: () => Promise<void>): void => {
@@ -38,6 +39,7 @@ export default definePlugin({
       queue.active().map(({ lane, active }) => ({ value: active, labels: { lane } })),
     )
     routes.add(...queueRoutes(queue, config, audit))
+    tools.add(statusTool(queue))
     jobs.every('retention', HOUR_MS, () => queue.deleteOld())
     jobs.every('poll', config.poll_interval_ms, async () => queue.poll())
     jobs.every('leases', (config.lease_secs * 1000) / 3, () => queue.renew())

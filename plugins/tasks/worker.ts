@@ -138,8 +138,10 @@ export class TaskWorker {
   }
 
   async #succeed(task: ClaimedTask, { text, stop }: TurnResult): Promise<JobOutcome> {
-    const { tasks, limits } = this.#deps
+    const { agents, tasks, limits } = this.#deps
     const result = text.slice(0, limits.max_text_chars)
+    if (stop === 'cancelled' && (await agents.find(task.claimed_by))?.state !== 'Running')
+      return this.#interrupted(task)
     if (stop === 'cancelled') return this.#end(task, tasks.endOf('cancelled', result, task.claimed_by))
     if (stop === 'done' || stop === 'length') return this.#end(task, tasks.endOf('completed', result, task.claimed_by))
     const reason = stop === 'refused' ? 'the model refused' : 'the turn took too many steps'
@@ -147,6 +149,17 @@ export class TaskWorker {
       task,
       tasks.endOf('failed', `${reason}: ${result}`.slice(0, limits.max_text_chars), task.claimed_by),
     )
+  }
+  /** Somebody stopped the agent, not the task: it goes on when the agent runs again. */
+  #interrupted(task: ClaimedTask): Promise<JobOutcome> {
+    const { limits, clock } = this.#deps
+    return this.#end(task, {
+      set: OPEN,
+      event: 'changed',
+      details: `is open again: ${task.claimed_by} was stopped`,
+      agentId: task.claimed_by,
+      wakeAt: clock.now() + limits.wake_retry_secs * 1000,
+    })
   }
   /** The turn was refused before it was written: it is no attempt. */
   async #notBegun(task: ClaimedTask, error: unknown): Promise<JobOutcome> {

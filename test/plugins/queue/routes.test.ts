@@ -76,6 +76,8 @@ it('says depth and throughput, runs dead jobs again and cancels those that hang'
     ]),
   )
 
+  const { text: told } = await test.callTool('queue_status', {})
+  expect(JSON.parse(told)).toMatchObject({ running: 1, dead: 1, lanes: [{ lane: 'greet', throughput: 2 }] })
   expect((await test.request('GET', '/api/queue/greet/jobs/three')).body).toMatchObject({
     state: 'dead',
     error: 'nobody is there',

@@ -145,6 +145,27 @@ describe.each(engines)('the tasks on %s', (engine) => {
     expect(await tasks.require(id)).toMatchObject({ status: 'completed', result: 'at last' })
   })
 
+  it('are open again when their agent is stopped, and go on when it runs', async () => {
+    const { world, clock, begin, tasks, idle } = await start(engine, { wake_retry_secs: 60 })
+    const answer = Promise.withResolvers<string>()
+    world.answer = () => answer.promise
+    begin()
+    const { id } = await tasks.post({ title: 'x', assignedTo: TWO })
+    await eventually(() => expect(world.turns.size).toBe(1))
+    world.agents[0].state = 'Stopped'
+    for (const turn of world.turns.values()) turn.cancelled = true
+    answer.resolve('half')
+    await idle()
+    expect(await tasks.require(id)).toMatchObject({ status: 'pending', claimed_by: null, result: null })
+    world.agents[0].state = 'Running'
+    world.answer = () => Promise.resolve('whole')
+    clock.advance(60_000)
+    await idle()
+    clock.advance(0)
+    await idle()
+    expect(await tasks.require(id)).toMatchObject({ status: 'completed', result: 'whole', attempts: 2 })
+  })
+
   it('fail when the daemon dies each time it works on them, and the audit trail tells', async () => {
     const { world, begin, crash, tasks } = await start(engine)
     world.answer = () => new Promise(() => {})

@@ -3,6 +3,7 @@ import Sqlite from 'better-sqlite3'
 import { join } from 'node:path'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
+import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { auditDetails, callTool, callToolJson, turnPlugins, useTool } from '../plugin-test.ts'
 
@@ -12,7 +13,7 @@ let two = ''
 beforeAll(async () => {
   test = await startPlugin({
     plugin: new URL('../../../plugins/tasks/', import.meta.url),
-    builtIns: [...turnPlugins, 'queue'],
+    builtIns: [...turnPlugins, 'queue', 'system'],
     database: 'file',
     config: { plugins: { tasks: { max_attempts: 2, max_open: 30, wake_assignee: false } } },
   })
@@ -114,6 +115,25 @@ describe('a claim', () => {
     expect((await list('?status=pending')).tasks.map(({ id }: { id: string }) => id)).toEqual([free])
     expect((await list('?status=failed')).tasks.map(({ id }: { id: string }) => id)).toEqual([own])
   })
+})
+
+it('a claim ends when its agent is stopped', async () => {
+  const idle = await test.spawn('idle')
+  const id = await post('free')
+  await callToolJson(test, idle, 'task_claim')
+  expect((await test.request('POST', '/api/agents/bulk/stop', { agent_ids: [idle] })).status).toBe(200)
+  await eventually(async () =>
+    expect((await list()).tasks).toMatchObject([{ id, status: 'pending', claimed_by: null }]),
+  )
+  expect(await callTool(test, idle, 'task_complete', { task_id: id, result: 'x' })).toMatchObject({ failed: true })
+})
+
+it('every change is counted', async () => {
+  const before = (await test.metrics('svc_tasks_total')).get('svc_tasks_total{event="completed"}') ?? 0
+  const id = await post('counted')
+  await callToolJson(test, one, 'task_claim')
+  await callTool(test, one, 'task_complete', { task_id: id, result: 'x' })
+  expect((await test.metrics('svc_tasks_total')).get('svc_tasks_total{event="completed"}')).toBe(before + 1)
 })
 
 it('only the agent that works on a task completes it, once', async () => {
