@@ -3,6 +3,8 @@ import { open, rename, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const BYTES = 4_194_304
+/** Written in pieces: memory of the whole size would stay until a full collection. */
+const PIECE_BYTES = 65_536
 /** Free space required before the reserve is created, so that creating it does not fill the disk. */
 const MIN_FREE_BYTES = 67_108_864
 const RETRY_MS = 5_000
@@ -85,7 +87,8 @@ export class DiskReserve implements AsyncDisposable {
       const handle = await open(draft, 'w', 0o600)
       try {
         // Written, not truncated to length: a sparse file reserves no space.
-        await handle.writeFile(Buffer.alloc(BYTES, 0x2e))
+        const piece = Buffer.alloc(PIECE_BYTES, 0x2e)
+        for (let at = 0; at < BYTES; at += PIECE_BYTES) await handle.write(piece, 0, PIECE_BYTES, at)
         await handle.sync()
       } finally {
         await handle.close()
