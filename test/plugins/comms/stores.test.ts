@@ -1,0 +1,83 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { migrations as commsMigrations } from '../../../plugins/comms/migrations.ts'
+import type { CommsEvent } from '../../../plugins/comms/schema.ts'
+import { CommsStore, forgetTexts } from '../../../plugins/comms/store.ts'
+import { migrations as goalMigrations } from '../../../plugins/goals/migrations.ts'
+import { GoalStore, withoutAgent } from '../../../plugins/goals/store.ts'
+
+/** What several daemons on one database do at once, on each engine. */
+beforeAll(() => pglite())
+
+describe.each(engines)('on %s', (engine) => {
+  it('goals keep their tree whatever another daemon does meanwhile', async () => {
+    const { database } = await open(engine)
+    await database.migrate('goals', goalMigrations)
+    const store = new GoalStore(database.sql)
+    const at = '2026-01-01T00:00:00.000Z'
+    const goal = (id: string, parentId?: string) => ({
+      id,
+      title: id,
+      description: '',
+      status: 'pending' as const,
+      progress: 0,
+      agentId: 'a',
+      parentId,
+      dueAt: undefined,
+      createdBy: undefined,
+      createdAt: at,
+      updatedAt: at,
+    })
+    for (const one of [goal('a'), goal('b', 'a'), goal('c', 'b'), goal('d')]) await store.commit([store.insert(one, 9)])
+    const [a, d] = [await store.find('a'), await store.find('d')]
+    if (!a || !d) throw new Error('the goals are not there')
+    await expect(store.commit([store.update({ ...a, parentId: 'c' })])).rejects.toThrow()
+    await expect(store.commit([store.update({ ...d, parentId: 'gone' })])).rejects.toThrow()
+    await expect(store.commit([store.insert(goal('e', 'gone'), 9)])).rejects.toThrow()
+    await expect(store.commit([store.insert(goal('e'), 4)])).rejects.toThrow()
+    await store.commit([store.update({ ...d, progress: 5 })])
+    await expect(store.commit([store.update({ ...d, progress: 6 })])).rejects.toThrow()
+    expect(await store.find('d')).toMatchObject({ progress: 5, version: 2 })
+    expect(await store.count({ status: 'pending', agentId: 'a', roots: true })).toBe(2)
+    expect((await store.ofAgent('b', undefined, 9)).length).toBe(0)
+    await store.commit([withoutAgent(database.sql, 'a', at)])
+    expect((await store.ofAgent('b', 'pending', 9)).length).toBe(4)
+    expect(await store.above('c')).toEqual(expect.arrayContaining(['a', 'b', 'c']))
+    expect((await store.subtree('b')).map(({ id }) => id)).toEqual(['b', 'c'])
+    await store.commit([store.remove('a')])
+    expect((await store.list({}, 9, 0)).map(({ id }) => id)).toEqual(['d'])
+  })
+
+  it('events are there once, however often the trail is read', async () => {
+    const { database } = await open(engine)
+    await database.migrate('comms', commsMigrations)
+    const store = new CommsStore(database.sql)
+    let added = 0
+    const event = (id: string, kind: CommsEvent['kind'], timestamp: string) =>
+      store.insert(
+        {
+          id,
+          timestamp,
+          kind,
+          source_id: 'a',
+          source_name: 'a',
+          target_id: 'b',
+          target_name: 'b',
+          detail: 'secret',
+        },
+        () => added++,
+      )
+    expect(await store.position()).toBeUndefined()
+    for (const position of [7, 5]) await store.commit([event('audit-7', 'task_posted', '2'), store.advance(position)])
+    expect([await store.position(), added, await store.newest()]).toEqual([7, 1, 1])
+    await store.commit([event('m', 'agent_message', '1'), forgetTexts(database.sql, 'b')])
+    expect((await store.recent(9)).map(({ id, detail }) => [id, detail])).toEqual([
+      ['audit-7', 'secret'],
+      ['m', ''],
+    ])
+    expect(await store.pairs(9)).toEqual([{ source_id: 'a', target_id: 'b' }])
+    expect((await store.after(1, 9)).map(({ sequence }) => sequence)).toEqual([2])
+    await store.commit([store.deleteOld(1)])
+    expect((await store.recent(9)).map(({ id }) => id)).toEqual(['m'])
+  })
+})
