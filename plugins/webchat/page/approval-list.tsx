@@ -136,7 +136,7 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
 function describePeople({ first_approved_by: first }: Approval): string {
   return first === null
     ? 'Two different people have to approve this.'
-    : `${escapeHidden(first)} has approved this. Another person has to approve it too.`
+    : `Approved by ${escapeHidden(first)}. Another person has to approve it too.`
 }
 
 /** Loads an approval whose payload was too long for the list. */

@@ -196,6 +196,33 @@ describe('after a crash', () => {
     expect(read<{ state: string }>("SELECT state FROM journal_turn WHERE id = 't2'")).toEqual([{ state: 'done' }])
   })
 
+  it('a call that reads is made again, and none after one of unknown outcome', async () => {
+    const { agent, session } = await firstBoot()
+    const entry = { agent, session, entryPoint: 'channel', onCrash: 'resume' } as const
+    const set = (id: string) => ({ id, tool: 'kv_set', args: { key: id, value: 1 } })
+    die({ ...entry, turn: 't4', calls: [set('a'), set('b')] })
+    die({ ...entry, turn: 't5', calls: [{ id: 'c', tool: 'kv_get', args: { key: 'a' } }] })
+    for (const text of ['One.', 'Two.']) fake.script({ text })
+    const index = fake.requests.length
+    {
+      await using stage = await openChat({ home, fake })
+      await fake.request(index + 1)
+      await stage.session()
+    }
+    const told = fake.requests
+      .slice(index)
+      .map(({ body }) =>
+        (body.messages ?? []).filter(({ role }) => role === 'tool').map(({ content }) => String(content)),
+      )
+    expect(told[0]).toEqual([expect.stringMatching(/^unknown:/), expect.stringMatching(/^not run:/)])
+    expect(told[1]?.at(-1)).not.toMatch(/^unknown|^not run/)
+    expect(read<{ key: string; state: string }>('SELECT key, state FROM journal_effect ORDER BY key')).toEqual([
+      { key: 't4:a', state: 'unknown' },
+      { key: 't4:b', state: 'failed' },
+      { key: 't5:c', state: expect.stringMatching(/done|failed/) },
+    ])
+  })
+
   it('a turn of an agent that is gone fails and disturbs nobody', async () => {
     const { session } = await firstBoot()
     die({
