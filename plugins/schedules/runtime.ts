@@ -51,8 +51,22 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
   const { hooks, background, counted } = deps
   const jobs = new JobStore(db)
   const slots = new SlotStore(db)
-  const scheduler = new Scheduler({ ...deps, jobs, slots, settings, clock })
   const manual = new ManualRuns({ ...deps, jobs, slots, settings, clock })
+  const scheduler = new Scheduler({
+    ...deps,
+    jobs,
+    slots,
+    settings,
+    clock,
+    cancelled({ workflowRunId: runId }) {
+      if (runId === undefined) return
+      background(async () => void (await deps.workflows()?.cancel(runId, 'the slot of its schedule was cancelled')))
+    },
+    skipped({ id, name, agentId }, { slotAt, reason, detail }) {
+      const event = { jobId: id, name, agentId, slot: toIso(slotAt), kind: 'slot', state: 'skipped' } as const
+      background(() => hooks.emit(SlotEnded, { ...event, turnId: null, error: `${reason}: ${detail}` }))
+    },
+  })
   const ended = ({ id, name, agentId }: Job, { kind, slotAt, runId }: Slot, end: SlotOutcome): void => {
     manual.tell(runId)
     counted(end.state, 1)

@@ -4,11 +4,11 @@ import type { Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { Settings } from './config.ts'
-import type { Job } from './job.ts'
+import type { Job, Slot } from './job.ts'
 import { LANE } from './lane.ts'
 import type { JobStore } from './jobs/store.ts'
 import { planSlots } from './slots/plan.ts'
-import type { SlotPlan } from './slots/plan.ts'
+import type { SkippedSlot, SlotPlan } from './slots/plan.ts'
 import type { SlotStore } from './slots/store.ts'
 import { nextSlot } from './timing/timing.ts'
 
@@ -30,6 +30,10 @@ export interface SchedulerDeps {
   readonly log: Logger
   /** Runs work that unloading waits for. */
   readonly background: (work: () => Promise<void>) => void
+  /** Somebody cancelled the job of a slot. */
+  readonly cancelled: (slot: Slot) => void
+  /** A slot will not run. */
+  readonly skipped: (job: Job, skip: SkippedSlot) => void
   readonly counted: (outcome: 'fired' | 'skipped', count: number) => void
 }
 
@@ -134,7 +138,10 @@ export class Scheduler {
     for (const slot of await slots.waiting(job.id)) {
       const state = (await queue.find(LANE, slot.runId))?.state
       if (state === 'pending' || state === 'running') isBusy = true
-      else await jobs.commit([slots.skip(slot, { reason: 'cancelled', detail: 'its job was cancelled' }, now)])
+      else {
+        await jobs.commit([slots.skip(slot, { reason: 'cancelled', detail: 'its job was cancelled' }, now)])
+        this.#deps.cancelled(slot)
+      }
     }
     return isBusy
   }
@@ -164,11 +171,13 @@ export class Scheduler {
       audit.entry({ event: 'cron_fired', agentId, details: `schedule ${id} "${name}" for ${toIso(fire)}` }),
     ]
   }
-  #report({ id, name }: Job, { fire, skips }: SlotPlan): void {
-    const { log, counted } = this.#deps
+  #report(job: Job, { fire, skips }: SlotPlan): void {
+    const { id, name } = job
+    const { log, counted, skipped } = this.#deps
     if (fire !== undefined) counted('fired', 1)
     if (skips.length === 0) return
     counted('skipped', skips.length)
+    for (const skip of skips) skipped(job, skip)
     const [first] = skips
     log.info(`schedule ${id} "${name}": ${skips.length} slots are skipped (${first?.reason}: ${first?.detail})`)
   }

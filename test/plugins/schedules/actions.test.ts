@@ -146,6 +146,16 @@ describe('a schedule with a workflow', () => {
     expect(runs.cancels.at(-1)).toBe(`schedule ${id} "cats" was removed`)
   })
 
+  it('cancels the run of a slot whose job of the queue was cancelled', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({ prompt: undefined, action })
+    await pass(10)
+    await daemon.queue.cancel('schedule', runs.starts[0].id)
+    await pass(10)
+    expect(runs.cancels).toEqual(['the slot of its schedule was cancelled'])
+    expect(await told(daemon, id)).toEqual(['cancelled', 'open'])
+  })
+
   it('fails when its workflow is gone, and waits when there are too many runs', async () => {
     const daemon = await start()
     const { id } = await daemon.add({ prompt: undefined, action })
@@ -186,19 +196,21 @@ it('a run by hand that another daemon does is answered, and one that was removed
   const other = await start()
   const job = await asked.add({})
   const { signal } = new AbortController()
-  const answer = asked.manual.run(job, signal)
+  /** The other daemon looks for work, and no minute passes. */
+  const until = async (hasHappened: () => boolean): Promise<void> => {
+    while (!hasHappened()) {
+      other.queue.poll()
+      world.clock.advance(10)
+      await new Promise(setImmediate)
+    }
+  }
   let end: unknown
-  void answer.then((slot) => (end = slot.result))
-  other.queue.poll()
-  await passUntil(() => end !== undefined)
+  void asked.manual.run(job, signal).then((slot) => (end = slot.result))
+  await until(() => end !== undefined)
   expect(end).toBe('done: Report')
   world.answer = () => new Promise(() => {})
-  const removed = asked.manual.run(job, signal)
-  const refused = expect(removed).rejects.toThrow('This schedule was removed while it ran')
-  while (world.begun.length < 2) {
-    other.queue.poll()
-    await new Promise(setImmediate)
-  }
+  const refused = expect(asked.manual.run(job, signal)).rejects.toThrow('This schedule was removed while it ran')
+  await until(() => world.begun.length === 2)
   await asked.schedules.remove('schedule_not_found', job.id)
   await refused
   await other.queue.renew()
@@ -312,6 +324,9 @@ describe('a slot', () => {
     )
     expect(made.at(-1)).toMatchObject({ state: 'done', slotAt: Date.parse('2026-03-02T17:00:00Z') })
     expect(made.at(-1)?.lateMs).toBeGreaterThan(7 * MINUTE)
+    const events = daemon.events.filter(({ jobId, state }) => jobId === skip.id && state === 'skipped')
+    expect(events).toHaveLength(48)
+    expect(events[0]).toMatchObject({ slot: '2026-03-02T09:10:00.000Z', error: expect.stringMatching(/^missed: /) })
     expect(world.begun).toHaveLength(1)
     for (const { id } of [skip, once]) expect(await daemon.job(id)).toMatchObject({ failures: 0, enabled: true })
   })
