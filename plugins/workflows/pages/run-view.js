@@ -31,8 +31,12 @@ export function runCard(run, open) {
 }
 const stateBadge = (state) => element('span', { className: `badge ${BADGES[state] ?? ''}` }, state)
 
-/** A run with its steps as they are now. `actions` has what its buttons do, by their labels. */
-export function runPanel(run, steps, actions) {
+/**
+ * A run with its steps as they are now. `actions` has what its buttons do, by their labels; `answer` takes the id of an
+ * approval and what is done with it.
+ */
+export function runPanel(run, steps, actions, answer) {
+  const newest = steps.findLast(({ output }) => output)
   const buttons = Object.entries(actions).map(([label, onclick]) =>
     element('button', { type: 'button', 'data-focus': `run ${label}`, onclick }, label),
   )
@@ -55,11 +59,15 @@ export function runPanel(run, steps, actions) {
     ),
     element('dl', { 'aria-label': 'About this run' }, facts(rows)),
     run.error && element('p', { className: 'problem' }, run.error),
-    element('ol', { className: 'steps', 'aria-label': 'Steps' }, steps.map(stepItem)),
+    element(
+      'ol',
+      { className: 'steps', 'aria-label': 'Steps' },
+      steps.map((step) => stepItem(step, step === newest, answer)),
+    ),
   )
 }
 
-function stepItem(step) {
+function stepItem(step, isNewest, answer) {
   const about = [
     step.agent_name ?? step.type,
     step.attempt > 1 && `attempt ${step.attempt}`,
@@ -67,8 +75,9 @@ function stepItem(step) {
     step.input_tokens + step.output_tokens > 0 && `${step.input_tokens + step.output_tokens} tokens`,
     step.cost_usd !== null && step.cost_usd > 0 && dollars(step.cost_usd),
   ]
+  const isAsking = step.state === 'waiting' && step.type === 'approval'
   const texts = [
-    ['Prompt', step.prompt],
+    ['Prompt', isAsking ? '' : step.prompt],
     ['Output', step.output],
   ].filter(([, text]) => text)
   return element(
@@ -79,15 +88,40 @@ function stepItem(step) {
     element('span', { className: `badge ${STEP_BADGES[step.state] ?? ''}` }, step.state),
     ' ',
     element('span', { className: 'who' }, about.filter(Boolean).join(', ')),
-    step.waits_until && element('p', { className: 'hint' }, 'waits until ', time(step.waits_until)),
+    step.state === 'waiting' && waiting(step, answer),
     step.error && element('p', { className: 'problem' }, step.error),
     texts.map(([label, text]) =>
       element(
         'details',
-        { 'data-open': `${step.key} ${label}`, open: label === 'Output' },
+        { 'data-open': `${step.key} ${label}`, open: label === 'Output' && isNewest },
         element('summary', { 'data-focus': `${step.key} ${label}` }, label),
         element('pre', {}, text),
       ),
     ),
+  )
+}
+
+/** Others are called again at a time that says nothing to people. */
+const WAITS = { tool: 'waits for an approval', workflow: 'waits for its run' }
+
+function waiting({ type, key, prompt, step_name: name, waits_until: until }, answer) {
+  if (type !== 'approval')
+    return element('p', { className: 'hint' }, WAITS[type] ?? ['waits until ', until && time(until)])
+  const button = (label, verb) =>
+    element(
+      'button',
+      {
+        type: 'button',
+        'aria-label': `${label} ${name}`,
+        'data-focus': `${key} ${verb}`,
+        onclick: () => answer(key, verb),
+      },
+      label,
+    )
+  return element(
+    'div',
+    { className: 'question' },
+    element('p', {}, prompt),
+    element('div', { className: 'buttons' }, button('Approve', 'approve'), button('Reject', 'reject')),
   )
 }

@@ -72,7 +72,7 @@ export function rehearsalList({ steps, problems, estimated_cost_usd: cost }) {
           step.text,
           step.model,
           step.most_calls > 1 && `${step.most_calls} times at most`,
-          step.type === 'agent' && dollars(step.estimated_cost_usd),
+          step.agent_name && step.type === 'agent' && dollars(step.estimated_cost_usd),
           step.needs_approval && 'waits for an approval',
           step.may_ask_for.length > 0 && `may ask for ${step.may_ask_for.join(', ')}`,
         ]

@@ -146,8 +146,18 @@ async function readRun(id, found, signal, isFirst) {
     if (event.type === 'step') found.steps.set(event.step.key, event.step)
     else found.run = event.run
     if (!found.run) continue
-    replace(byId('run'), runPanel(found.run, [...found.steps.values()], actionsOf(found.run)))
-    if (isFirst && event.type === 'run') byId('run').scrollIntoView({ block: 'nearest' })
+    replace(byId('run'), runPanel(found.run, [...found.steps.values()], actionsOf(found.run), answer))
+    if (isFirst && event.type === 'run') byId('run').scrollIntoView({ block: 'start' })
+  }
+}
+
+/** The step goes on, which its run shows. */
+async function answer(id, verb) {
+  show('problem')
+  try {
+    await call('POST', `/api/approvals/${id}/${verb}`, {})
+  } catch (error) {
+    show('problem', error.message)
   }
 }
 

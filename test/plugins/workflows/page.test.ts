@@ -54,13 +54,28 @@ it('runs a workflow with an input and shows its steps as they go on, until it is
   await panel.locator('[data-step=ask] summary', { hasText: 'Prompt' }).click()
   expect(await panel.locator('[data-step=ask] pre').first().innerText()).toBe('help me')
   await button(panel, 'Cancel').click()
-  await panel.locator('.badge', { hasText: 'Cancelled' }).waitFor()
+  await panel.locator('.card-top .badge', { hasText: 'Cancelled' }).waitFor()
   await page.locator('#runs .badge', { hasText: 'Cancelled' }).waitFor()
 
   await page.reload()
-  await panel.locator('.badge', { hasText: 'Cancelled' }).waitFor()
+  await panel.locator('.card-top .badge', { hasText: 'Cancelled' }).waitFor()
   await button(panel, 'Close').click()
   await panel.waitFor({ state: 'hidden' })
+  expect(tab.complaints).toEqual([])
+})
+
+it('asks what a run asks, and goes on with one click', async () => {
+  const { body } = await host.json('POST', '/api/workflows', {
+    name: 'asking',
+    steps: [{ name: 'ok', type: 'approval', prompt: 'Publish {{input}}?' }],
+  })
+  const started = await host.json('POST', `/api/workflows/${body.workflow_id}/run?wait=false`, { input: 'it' })
+  await using tab = await openTab(browser, host.url, { path: `${PAGE}#${started.body.run_id}` })
+  const panel = tab.page.getByRole('region', { name: 'Run' })
+  await panel.getByText('Publish it?').first().waitFor()
+  await button(panel, 'Approve ok').click()
+  await panel.locator('.card-top .badge', { hasText: 'Completed' }).waitFor()
+  await host.json('DELETE', `/api/workflows/${body.workflow_id}`)
   expect(tab.complaints).toEqual([])
 })
 
