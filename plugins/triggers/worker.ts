@@ -90,8 +90,8 @@ export class FiringRunner {
       return this.#holdBack(firing, 'quiet_hours', error.message)
     if (error.code === 'agent_not_found') return this.#holdBack(firing, 'agent_removed', error.message)
     if (error.code === 'conflict') return this.#holdBack(firing, 'agent_not_running', error.message)
-    // The queue tries again: the session is full, or the database busy.
-    if (error.code === 'rate_limit' || error.code === 'service_unavailable') throw error
+    // The session is full, or the daemon busy, which is no failure however long it takes.
+    if (error.code === 'rate_limit' || error.code === 'service_unavailable') return later(error)
     return this.#fail(firing, error)
   }
 
@@ -103,7 +103,7 @@ export class FiringRunner {
     try {
       await runs.start({ id: firing.id, workflowId, input, cause: `trigger ${trigger.id}` })
     } catch (error) {
-      if (error instanceof Refusal && error.code === 'rate_limit') throw error
+      if (error instanceof Refusal && error.code === 'rate_limit') return later(error)
       return this.#fail(firing, error)
     }
     const run = await runs.find(firing.id)
@@ -142,6 +142,11 @@ export class FiringRunner {
     return { outcome: 'done', statements: [{ ...row, written: () => ended(firing, end) }, ...statements] }
   }
 }
+
+const later = ({ retryAfterSecs = 5 }: Refusal): JobOutcome => ({
+  outcome: 'postponed',
+  afterMs: retryAfterSecs * 1000,
+})
 
 function requestOf(trigger: Trigger, firing: Firing, agent: Agent): TurnRequest & { readonly id: string } {
   const sessionId =

@@ -2,11 +2,13 @@ import { expect, it } from 'vitest'
 import { automation } from './automation.ts'
 
 it(
-  'workflows go on where they stopped when the daemon is killed, and no step is lost or doubled',
+  'workflows go on where they stopped when the daemon is killed, every slot runs once and every event fires once',
   { timeout: 180_000 },
   async () => {
-    const report = await automation({ runs: 8, kills: 2, seed: 11 })
+    const report = await automation({ runs: 8, schedules: 4, triggers: 4, kills: 2, seed: 11 })
     expect(report.problems).toEqual([])
     expect(report.effects).toBe(8 * 7)
+    // Those of two schedules, and of some events.
+    expect(report.results).toBeGreaterThanOrEqual(3)
   },
 )

@@ -8,12 +8,15 @@ import { join } from 'node:path'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import type { Json } from '../support/json.ts'
+import { beginWork, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
 import { generator } from './crash.ts'
 
 export interface AutomationReport {
   readonly runs: number
   readonly kills: number
   readonly effects: number
+  /** Of schedules and triggers, by the keys that came. */
+  readonly results: number
   readonly seed: number
   readonly problems: readonly string[]
 }
@@ -66,11 +69,14 @@ function stepsOf(url: string): readonly object[] {
 const EFFECTS = ['first', 'left', 'right', 'loop1', 'loop2', 'loop3', 'last']
 
 /**
- * Kills the daemon at random while workflows run: every run ends, no step is lost, and whatever a step sent more than
- * once because it was cut off has the same key.
+ * Kills the daemon at random while workflows run and schedules and triggers fire: every run ends, no step is lost, and
+ * whatever a step sent more than once because it was cut off has the same key. Every slot runs once, and every event
+ * fires its trigger once.
  */
 export async function automation(options: {
   readonly runs: number
+  readonly schedules: number
+  readonly triggers: number
   readonly kills: number
   readonly seed: number
   readonly built?: boolean
@@ -97,7 +103,7 @@ export async function automation(options: {
   }
   try {
     const model = '[model]\nprovider = "builtin"\nmodel = "offline"\n'
-    await call('POST', '/api/agents', { manifest_toml: `name = "worker"\n${model}` })
+    const { agent_id: agent } = await call('POST', '/api/agents', { manifest_toml: `name = "worker"\n${model}` })
     const steps = stepsOf(receiver.url)
     const { workflow_id: workflow } = await call('POST', '/api/workflows', { name: 'fault', steps })
     const runs: string[] = []
@@ -105,18 +111,32 @@ export async function automation(options: {
       const started = await call('POST', `/api/workflows/${workflow}/run?wait=false`, { input: `${n}` }, randomUUID())
       runs.push(started.run_id)
     }
+    const work = await beginWork(call, receiver.url, { ...options, random })
     for (let kill = 0; kill < options.kills; kill++) {
+      causeEvents(call, agent, work, random)
       await pause(random() * 200)
       await daemon.kill()
       daemon = await start()
     }
-    const problems = await problemsOf(runs, (id) => call('GET', `/api/workflows/runs/${id}`), receiver.keys)
-    return { runs: runs.length, kills: options.kills, effects: receiver.keys.size, seed: options.seed, problems }
+    const problems = [
+      ...(await problemsOf(runs, (id) => call('GET', `/api/workflows/runs/${id}`), receiver.keys)),
+      ...(await problemsOfAgents(call, work, receiver.keys)),
+    ]
+    const { seed, kills } = options
+    return { runs: runs.length, kills, ...countKeys(receiver.keys), seed, problems }
   } finally {
     await daemon.kill()
     receiver.close()
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+function countKeys(keys: ReadonlyMap<string, ReadonlyMap<string, number>>) {
+  const [results, effects] = [
+    [...keys].filter(([path]) => isResult(path)),
+    [...keys.keys()].filter((path) => !isResult(path)),
+  ]
+  return { effects: effects.length, results: results.reduce((sum, [, found]) => sum + found.size, 0) }
 }
 
 async function problemsOf(

@@ -24,7 +24,8 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
   crash: () => crash({ rounds: Number(values.rounds ?? 200), seed, built: true }),
   backup: () => backup({ rounds: Number(values.rounds ?? 20), seed, built: true }),
   migrate: () => migrate({ rounds: Number(values.rounds ?? 20), seed, built: true }),
-  automation: () => automation({ runs: 50, kills: Number(values.rounds ?? 30), seed, built: true }),
+  automation: () =>
+    automation({ runs: 50, schedules: 20, triggers: 20, kills: Number(values.rounds ?? 30), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
   delivery: () => delivery({ messages: Number(values.rounds ?? 100) * 20, kills: 20, seed, built: true }),
   // The same test as in `npm test`, with a hundred reloads.

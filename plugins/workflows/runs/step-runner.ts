@@ -1,3 +1,4 @@
+import { runAs } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
@@ -94,7 +95,12 @@ export class StepRunner {
       const type = stepTypes.find(step.type)
       if (!type) throw new Error(stepTypes.explainMissing(step.type))
       const call = await this.#prepare(run, member, attempt, wasCutOff, AbortSignal.any([signal, stop.signal]))
-      return await unlessAborted(type.run(call), call.signal)
+      // What a step causes is known to come from its run: chains of triggers are counted by it.
+      const actor = { kind: 'workflow', id: run.id, origin: run.row.parent_run_id ?? run.id }
+      return await unlessAborted(
+        runAs(actor, () => type.run(call)),
+        call.signal,
+      )
     } catch (error) {
       if (signal.aborted) throw signal.reason
       const text = error instanceof Error ? error.message : String(error)

@@ -212,6 +212,23 @@ it('runs a workflow with the event as its input', async () => {
   await remove(id)
 })
 
+it('counts a chain through the runs of a workflow too', async () => {
+  await test.spawn('looper')
+  const steps = [{ name: 'again', agent_name: 'looper', prompt: '{{input}}' }]
+  const workflow = (await call('POST', '/api/workflows', { name: 'loop', steps })).body.workflow_id
+  const pattern = { memory_key_pattern: { key_pattern: 'loop' } }
+  const id = await add(pattern, { workflow_id: workflow, cooldown_secs: 0 })
+  const again = [{ calls: [{ tool: 'memory_store', args: { key: 'loop', value: 'x' } }] }, 'Done.']
+  test.model.answer(...again, ...again)
+  await setKey('loop')
+  expect((await ended(id, 3)).map(({ state, reason, depth }) => [reason ?? state, depth])).toEqual([
+    ['done', 1],
+    ['done', 2],
+    ['chain_depth', 3],
+  ])
+  await remove(id)
+})
+
 it('loses nothing of what happened while the daemon was down, and repeats nothing', async () => {
   const id = await add({ system_keyword: { keyword: 'STARTED' } })
   await test.restart()
