@@ -9,8 +9,8 @@ export interface Background extends AsyncDisposable {
 }
 
 /**
- * Runs the receiving side of a connection. When `run` settles or throws, the connection is lost, and `closed` tells why;
- * disposing aborts its signal and waits for it.
+ * Runs the receiving side of a connection. When `run` settles or throws, the connection is lost, and `closed` tells
+ * why; disposing aborts its signal and waits for it.
  */
 export function runInBackground(
   link: Pick<ChannelLink<unknown>, 'signal'>,

@@ -72,11 +72,13 @@ export interface ChannelLink<C> {
   /** Settles after a time; rejects when `signal` aborts. */
   sleep(ms: number): Promise<void>
   /**
-   * Settles when the message is durable, or is a duplicate, or is refused by a policy of the operator: acknowledge it to
-   * the platform only then. Rejects when it could not be stored: do not acknowledge it.
+   * Settles when the message is durable, or is a duplicate, or is refused by a policy of the operator: acknowledge it
+   * to the platform only then. Rejects when it could not be stored: do not acknowledge it.
    */
   receive(message: InboundMessage): Promise<void>
-  /** The platform was heard: a frame, a pong, an answer to a poll. Nothing heard for `silenceMs` is a lost connection. */
+  /**
+   * The platform was heard: a frame, a pong, an answer to a poll. Nothing heard for `silenceMs` is a lost connection.
+   */
   heard(): void
 }
 
@@ -112,8 +114,8 @@ export interface ChannelConnection extends AsyncDisposable {
   /** Settles when the connection is lost. The host decides whether and when to open another one. Never rejects. */
   readonly closed: Promise<ConnectionEnd>
   /**
-   * Sends one message, once: the host retries. Throws `UpstreamFailure`: `retry: 'never'` for what will fail again, with
-   * `reason: 'auth'` for rejected credentials; `retryAfterSecs` where the platform names a pause.
+   * Sends one message, once: the host retries. Throws `UpstreamFailure`: `retry: 'never'` for what will fail again,
+   * with `reason: 'auth'` for rejected credentials; `retryAfterSecs` where the platform names a pause.
    */
   send(message: OutboundMessage): Promise<SentMessage>
   /** Replaces the text of a sent message. An unchanged text is a success. */
@@ -127,8 +129,8 @@ export interface ChannelConnection extends AsyncDisposable {
   /** What the operator should know of a connection that works, such as chats that cannot be read. For the status. */
   warnings?(): readonly string[]
   /**
-   * Verifies a request of the platform, passes its messages to `receive`, and answers. The host answers 401 with a fixed
-   * text when it throws `Refusal('unauthorized')`.
+   * Verifies a request of the platform, passes its messages to `receive`, and answers. The host answers 401 with a
+   * fixed text when it throws `Refusal('unauthorized')`.
    */
   webhook?(request: WebhookRequest): Promise<WebhookAnswer>
 }

@@ -26,8 +26,8 @@ export interface OutboundAttachment extends AttachmentInfo {
 /** A message of a person on the platform. */
 export interface InboundMessage {
   /**
-   * The platform's id of the message, unique among those of its sender; the host drops a message of this sender whose id
-   * it has. Where the platform has none, derive it from what a redelivery repeats, never from the clock.
+   * The platform's id of the message, unique among those of its sender; the host drops a message of this sender whose
+   * id it has. Where the platform has none, derive it from what a redelivery repeats, never from the clock.
    */
   readonly id: string
   readonly chat: {
@@ -92,7 +92,9 @@ export interface OutboundMessage {
   readonly attachments: readonly OutboundAttachment[]
   /** The platform's id of the message to reply to. */
   readonly replyTo?: string
-  /** Choices to show as buttons; only if the adapter has the capability. A press arrives as a message with the value. */
+  /**
+   * Choices to show as buttons; only if the adapter has the capability. A press arrives as a message with the value.
+   */
   readonly buttons?: readonly { readonly label: string; readonly value: string }[]
   /**
    * An earlier attempt ended without an answer, as with a crash: the platform may have the message. Where it has no

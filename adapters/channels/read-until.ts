@@ -6,7 +6,8 @@ import type { Connection } from 'svc/sdk'
 const MAX_CHARS = 65_536
 
 /**
- * What a server sends before a connection is encrypted, until it is complete. Throws when it ends before, or is too long.
+ * What a server sends before a connection is encrypted, until it is complete. Throws when it ends before, or is too
+ * long.
  */
 export async function readUntil(
   connection: Connection,

@@ -105,8 +105,8 @@ export interface PluginDefinition<
   readonly provides?: P
   /**
    * `operator`: its requests go to addresses of the configuration, which may be private or on this machine, but never
-   * to a metadata service. `both`: those of `ctx.operator` do, all others go to public addresses. Absent: only to public
-   * addresses and those in `[outbound] allow`.
+   * to a metadata service. `both`: those of `ctx.operator` do, all others go to public addresses. Absent: only to
+   * public addresses and those in `[outbound] allow`.
    */
   readonly outbound?: 'operator' | 'both'
   /**

@@ -106,8 +106,8 @@ export class Host {
   }
 
   /**
-   * Gives a plugin its present configuration: it takes it while it runs, or is set up again with the same code. If it is
-   * invalid, the old configuration goes on.
+   * Gives a plugin its present configuration: it takes it while it runs, or is set up again with the same code. If it
+   * is invalid, the old configuration goes on.
    */
   reconfigure(name: string): Promise<void> {
     return this.#change(

@@ -1,7 +1,9 @@
 import { matchesWildcard } from '../schema/wildcard.ts'
 import type { AnyPlugin, Tokens } from './define.ts'
 
-/** The permissions a plugin declares, sorted, such as `hook:daemon:listening`, `host:api.example.org`, `program:git`. */
+/**
+ * The permissions a plugin declares, sorted, such as `hook:daemon:listening`, `host:api.example.org`, `program:git`.
+ */
 export function permissionsOf(definition: AnyPlugin): readonly string[] {
   const { uses = {}, requires, optional, pages = [], sections = {}, outbound } = definition
   const { secrets = false } = uses

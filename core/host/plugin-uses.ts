@@ -10,7 +10,10 @@ export interface PluginUses {
   readonly hooks?: readonly string[]
   /** Names of the tools it registers or calls; `*` stands for any characters. */
   readonly tools?: readonly string[]
-  /** Hosts it sends requests and connects to, as in `[outbound] allow`: `api.example.org`, `*.example.org`, `example.org:8443`. */
+  /**
+   * Hosts it sends requests and connects to, as in `[outbound] allow`: `api.example.org`, `*.example.org`,
+   * `example.org:8443`.
+   */
   readonly hosts?: readonly string[]
   /** It has tables. They are its own: it can never use those of others. */
   readonly tables?: boolean

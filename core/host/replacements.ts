@@ -165,10 +165,8 @@ export class Replacements {
     try {
       await this.#host.setUp(slot, old)
     } catch (again) {
-      this.#host.fail(
-        slot,
-        `the new code cannot be used: ${reason}; setup of the old code failed too: ${await setupReason(again, old, slot)}`,
-      )
+      const older = await setupReason(again, old, slot)
+      this.#host.fail(slot, `the new code cannot be used: ${reason}; setup of the old code failed too: ${older}`)
       await this.#host.bringUp(dependents)
       throw new Refusal('conflict', `Plugin "${slot.name}" is not loaded: ${slot.error}`)
     }

@@ -39,7 +39,8 @@ export const Settings = fileOnly(
       100,
     ),
     resend_uncertain: fields.flag(
-      'Whether a message that may have arrived is sent again, where the platform shows it twice then. Else it is a dead letter.',
+      'Whether a message that may have arrived is sent again, where the platform shows it twice then. Else it is a ' +
+        'dead letter.',
       {},
       true,
     ),

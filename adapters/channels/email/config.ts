@@ -27,7 +27,8 @@ export const config = v.object({
   max_message_bytes: fields.integer('Mail that is larger is left unread.', 26_214_400, 10_000, 104_857_600),
   subject: v.optional(v.pipe(v.string(), v.description('The subject of mail that answers none.')), 'Message'),
   auth_server: fields.text(
-    'The name that your mail server puts first in `Authentication-Results`. Set, mail whose sender it did not verify is dropped.',
+    'The name that your mail server puts first in `Authentication-Results`. Set, mail whose sender it did not ' +
+      'verify is dropped.',
   ),
   ...tlsFields,
   ca: v.optional(

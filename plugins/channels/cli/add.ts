@@ -81,7 +81,8 @@ function readFields(text: string | undefined): Readonly<Record<string, unknown>>
 /** Secrets are no arguments: those are in the history of the shell and in the list of processes. */
 function missingAdvice({ key, type }: Field, channel: string): string {
   if (type !== 'secret') return 'nothing was changed'
-  return `type it on a terminal, or send it: \`printf %s "$${key.toUpperCase()}" | ${commandName()} channels add ${channel} …\``
+  const command = `printf %s "$${key.toUpperCase()}" | ${commandName()} channels add ${channel} …`
+  return `type it on a terminal, or send it: \`${command}\``
 }
 
 /** Optional secrets are asked for on a terminal only: elsewhere a line may not be there. */

@@ -231,7 +231,8 @@ export class ChatCommands {
     const agent = await router.choosable(account, row.message, row.standing, name)
     if (!agent) return `There is no agent "${name.slice(0, 100)}" to choose here. /agents lists them.`
     const conversation = toConversation(account, row.message)
-    const details = `agent "${agent.name}" was chosen on ${account.channel} account ${account.id}, chat ${conversation.chat}`
+    const where = `${account.channel} account ${account.id}, chat ${conversation.chat}`
+    const details = `agent "${agent.name}" was chosen on ${where}`
     await conversations.choose(conversation, agent.id, [
       audit.entry({ event: 'channel_changed', agentId: agent.id, details }),
     ])

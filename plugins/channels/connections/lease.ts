@@ -14,9 +14,9 @@ export interface LeaseDeps {
 const SURE = 0.8
 
 /**
- * The right to be the only poller of an account among the daemons on one database. Its holder counts up its row; another
- * takes over when that stood still through a whole lease of its own, whatever either clock says. Call `acquire` once in
- * each beat.
+ * The right to be the only poller of an account among the daemons on one database. Its holder counts up its row;
+ * another takes over when that stood still through a whole lease of its own, whatever either clock says. Call
+ * `acquire` once in each beat.
  */
 export class AccountLease {
   readonly #deps: LeaseDeps

@@ -20,8 +20,8 @@ export interface StoredAttachment {
 }
 
 /**
- * Messages that show a result while it is written, by the number of the part, with the platform's id; `null` for one that
- * may be there, but whose id was lost.
+ * Messages that show a result while it is written, by the number of the part, with the platform's id; `null` for one
+ * that may be there, but whose id was lost.
  */
 export type Drafts = ReadonlyMap<number, string | null>
 

@@ -50,7 +50,8 @@ export async function sendFromTool(
     turnId,
   })
   const status = (await deps.outbox.state(id)) ?? 'pending'
-  return `Message ${id} to ${input.recipient} on ${input.channel} is in the outbox (status: ${status}) and is sent in its turn.`
+  const what = `Message ${id} to ${input.recipient} on ${input.channel}`
+  return `${what} is in the outbox (status: ${status}) and is sent in its turn.`
 }
 
 async function findTarget(

@@ -10,8 +10,8 @@ const ID_FIELD = {
 }
 
 /**
- * Opens the form of an account: that of `id`, a further one, or the first of the channel. Only what was changed is sent;
- * a secret that is left empty stays as it is.
+ * Opens the form of an account: that of `id`, a further one, or the first of the channel. Only what was changed is
+ * sent; a secret that is left empty stays as it is.
  */
 export async function openForm({ view, id, isFurther = false, finish }) {
   const account = view.account_list.find(({ account_id: one }) => one === id)

@@ -28,8 +28,9 @@ export class Router {
   }
 
   /**
-   * The agent that the message begins with, the one that somebody chose in the chat, the one that answers in the thread, that of the most specific binding, that of the account, the one that the
-   * message names, the default one: the first of these that exists and takes this channel.
+   * The agent that the message begins with, the one that somebody chose in the chat, the one that answers in the
+   * thread, that of the most specific binding, that of the account, the one that the message names, the default one:
+   * the first of these that exists and takes this channel.
    */
   async route(
     account: Account,
@@ -60,7 +61,9 @@ export class Router {
     if (owner === undefined) return false
     return !isAddressed(message.text) || (await this.addressed(account, message, standing)) !== undefined
   }
-  /** The agent that answers in a thread goes on answering there. Another one that was addressed does not take it over. */
+  /**
+   * The agent that answers in a thread goes on answering there. Another one that was addressed does not take it over.
+   */
   async follow(
     account: Account,
     message: InboundMessage,

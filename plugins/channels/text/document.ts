@@ -38,7 +38,8 @@ const MAX_COLUMNS = 50
 const options = { gfm: true, breaks: true } as const
 
 /**
- * The text and structure of a Markdown text, in order. Thoughts of a model (`<think>`) are left out. A text of more than
+ * The text and structure of a Markdown text, in order. Thoughts of a model (`<think>`) are left out. A text of more
+ * than
  * `maxChars` is shown as it was written: nothing else runs while it is read.
  */
 export function readMarkdown(markdown: string, maxChars: number): readonly Run[] {

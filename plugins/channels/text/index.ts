@@ -16,8 +16,8 @@ export interface RenderOptions {
 
 /**
  * Renders Markdown into the dialect of a platform and splits it into messages that fit. Empty for a blank text.
- * `format` replaces the dialect of the platform, such as `plain`. A text of more than `maxFormattedChars` is shown as it was
- * written.
+ * `format` replaces the dialect of the platform, such as `plain`. A text of more than `maxFormattedChars` is shown as
+ * it was written.
  */
 export function renderMessages(
   markdown: string,

@@ -135,7 +135,9 @@ export async function checkProof(plugins: string, id: string | undefined, comman
   await unlink(path)
 }
 
-/** Removes what was left behind by a process that was killed. `keep` are plugins whose folder before is still needed. */
+/**
+ * Removes what was left behind by a process that was killed. `keep` are plugins whose folder before is still needed.
+ */
 export async function sweep(plugins: string, inUse: ReadonlySet<string>, keep: ReadonlySet<string>): Promise<void> {
   await mkdir(plugins, { recursive: true, mode: 0o700 })
   for (const name of await readdir(plugins)) {

@@ -158,9 +158,10 @@ export class Installer {
   #checkPolicy({ kind }: Source): void {
     const { sources } = this.#deps.settings
     if (sources.includes(kind)) return
+    const permitted = sources.join(', ') || 'nothing'
     throw new Refusal(
       'forbidden',
-      `Plugins are not installed from "${kind}": plugins.plugin-admin.sources permits ${sources.join(', ') || 'nothing'}`,
+      `Plugins are not installed from "${kind}": plugins.plugin-admin.sources permits ${permitted}`,
     )
   }
 
