@@ -331,6 +331,17 @@ describe('a slot', () => {
     for (const { id } of [skip, once]) expect(await daemon.job(id)).toMatchObject({ failures: 0, enabled: true })
   })
 
+  it('that runs goes on by itself when the daemon stops', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({})
+    world.answer = () => new Promise(() => {})
+    await passUntil(() => world.begun.length > 0)
+    crash(daemon)
+    await daemon.stop()
+    expect([...world.turns.values()]).toMatchObject([{ state: 'running' }])
+    expect(await told(daemon, id)).toEqual(['open'])
+  })
+
   it('that runs is stopped when its schedule is removed', async () => {
     const daemon = await start()
     const { id } = await daemon.add({})
