@@ -80,7 +80,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         payloadBytes: settings.payload_bytes,
         keepDays: settings.keep_days,
         sessionScope: settings.session_scope,
-        twoPeople: [],
+        twoPeople: settings.two_people,
         grantsPerSession: settings.grants_per_session,
       },
     })
@@ -210,6 +210,44 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(await outcome(call)).toBe(
       won[0]?.value.state === 'approved' ? 'passed' : expect.stringContaining('rejected'),
     )
+  })
+
+  it('two people: one of twenty first answers counts, another person is needed, and in time', async () => {
+    const { gate, service, clock, lines } = await start(engine, { two_people: [{}], timeout_secs: 30 })
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const id = request?.id ?? ''
+    const firsts = await Promise.allSettled(Array.from({ length: 20 }, () => service.approve(id, 'ann')))
+    expect(firsts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect(await lines()).toHaveLength(2)
+    await expect(service.approve(id, 'ann')).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(service.approve(id, 'bob', 'session')).rejects.toMatchObject({ code: 'forbidden' })
+    expect(await service.find(id)).toMatchObject({ state: 'pending', needed: 2, firstBy: 'ann' })
+    const seconds = await Promise.allSettled(['bob', 'cid', 'dan'].map((name) => service.approve(id, name)))
+    expect(seconds.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect(await outcome(call)).toBe('passed')
+
+    const late = gate(attempt({ callId: 'late', args: { command: 'date' } }))
+    const [next] = await pending(service)
+    await service.approve(next?.id ?? '', 'ann')
+    clock.jump(30_000)
+    await expect(service.approve(next?.id ?? '', 'bob')).rejects.toMatchObject({ code: 'conflict' })
+    expect(await outcome(late)).toContain('nobody approved it')
+  })
+
+  it('another chat is noted as asked once, and not for what was answered', async () => {
+    const { gate, service, lines } = await start(engine)
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const id = request?.id ?? ''
+    const message = { id: '00000000-0000-4000-8000-00000000000a', channel: 'email', to: 'boss' }
+    await Promise.all([service.noteAsked(id, message), service.noteAsked(id, message)])
+    expect(await service.escalations()).toEqual([{ id: message.id, approvalId: id }])
+    expect((await lines()).filter((line) => line.includes('escalated to email chat boss'))).toHaveLength(1)
+    await service.reject(id, 'operator')
+    expect(await outcome(call)).toContain('rejected')
+    await service.noteAsked(id, { ...message, id: '00000000-0000-4000-8000-00000000000b' })
+    expect(await service.escalations()).toEqual([])
   })
 
   it('counts as rejected when nobody answers in time', async () => {
