@@ -2,7 +2,7 @@ import type { Migration } from 'svc/sdk'
 import { inboxMigrations } from './inbox/migrations.ts'
 import { outboxMigrations } from './outbox/migrations.ts'
 import { policyMigrations } from './policies/migrations.ts'
-import { routingMigrations } from './routing/migrations.ts'
+import { routingMigrations, thinkingMigrations } from './routing/migrations.ts'
 
 /** Append only. Ids by area: 0xx accounts and connections, 1xx inbox, 2xx outbox, 3xx routing and policies. */
 export const migrations: readonly Migration[] = [
@@ -47,4 +47,5 @@ export const migrations: readonly Migration[] = [
   ...outboxMigrations,
   ...policyMigrations,
   ...routingMigrations,
+  ...thinkingMigrations,
 ]

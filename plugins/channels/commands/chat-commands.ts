@@ -93,6 +93,11 @@ const commands: Readonly<Record<string, Command>> = {
     needsAgent: true,
     run: (self, invocation) => self.retry(invocation),
   },
+  think: {
+    takes: '[on|off]',
+    does: 'extended thinking, for models that can',
+    run: (self, { received, argument }) => self.think(received, argument),
+  },
   drop: shared('take away the last message that failed'),
   models: shared('the models that can be used; with a provider, all of its models', {
     takes: '[provider]',
@@ -203,6 +208,15 @@ export class ChatCommands {
     const conversation = toConversation(received.account, received.row.message)
     await this.#deps.conversations.moveTo(conversation, agent.id, this.#deps.newId())
     return 'A new conversation begins.'
+  }
+  async think({ account, row }: Received, argument: string): Promise<string> {
+    const setting = argument.toLowerCase()
+    if (!['', 'on', 'off'].includes(setting)) return 'Say /think on or /think off.'
+    const { conversations } = this.#deps
+    const conversation = toConversation(account, row.message)
+    const isOn = setting === '' ? (await conversations.thinking(conversation)) !== true : setting === 'on'
+    await conversations.setThinking(conversation, isOn)
+    return `Extended thinking is ${isOn ? 'on' : 'off'} for models that can.`
   }
   stop(agent: Agent | undefined, sessionId: string | undefined): string {
     if (!agent) return 'No agent answers here.'

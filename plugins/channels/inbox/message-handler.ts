@@ -183,7 +183,9 @@ export class MessageHandler {
   ): Promise<AcceptedTurn> {
     const { conversations, chat } = this.#deps
     const { message } = row
-    const sessionId = await conversations.session(toConversation(account, message), message.chat, agent.id)
+    const conversation = toConversation(account, message)
+    const sessionId = await conversations.session(conversation, message.chat, agent.id)
+    const thinking = await conversations.thinking(conversation)
     const said = message.chat.kind === 'group' ? `${nameOf(message)}: ${indented(message.text)}` : message.text
     return chat.accept({
       id: row.id,
@@ -191,7 +193,7 @@ export class MessageHandler {
       sessionId,
       text: [said, ...notes].filter((each) => each !== '').join('\n\n'),
       entryPoint: 'channel',
-      ...omitUndefined({ images: images.length > 0 ? images : undefined }),
+      ...omitUndefined({ images: images.length > 0 ? images : undefined, thinking }),
       labels: await this.#labels(row, adapter, agent),
     })
   }

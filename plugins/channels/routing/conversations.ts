@@ -37,6 +37,7 @@ export class Conversations {
   readonly #deps: ConversationsDeps
   readonly #sessions = new Map<string, string>()
   readonly #chosen = new Map<string, string | undefined>()
+  readonly #thinking = new Map<string, boolean | undefined>()
   constructor(deps: ConversationsDeps) {
     this.#deps = deps
   }
@@ -80,6 +81,20 @@ export class Conversations {
     const { store } = this.#deps
     const written = (): void => remember(this.#chosen, keyOf(conversation), agentId)
     await store.commit([{ ...store.chooseAgent(conversation, agentId), written }, ...also])
+  }
+
+  /** Whether somebody switched extended thinking on or off in a conversation. */
+  async thinking(conversation: Conversation): Promise<boolean | undefined> {
+    const key = keyOf(conversation)
+    if (this.#thinking.has(key)) return this.#thinking.get(key)
+    const found = await this.#deps.store.thinking(conversation)
+    remember(this.#thinking, key, found)
+    return found
+  }
+  async setThinking(conversation: Conversation, isOn: boolean): Promise<void> {
+    const { store } = this.#deps
+    const written = (): void => remember(this.#thinking, keyOf(conversation), isOn)
+    await store.commit([{ ...store.setThinking(conversation, isOn), written }])
   }
 
   /** The chats of an account in which an agent was spoken to, newest first. */

@@ -46,3 +46,17 @@ export const routingMigrations: readonly Migration[] = [
     )`,
   },
 ]
+
+export const thinkingMigrations: readonly Migration[] = [
+  {
+    id: '312-thinking',
+    sql: `CREATE TABLE channels_thinking (
+      channel TEXT NOT NULL,
+      account TEXT NOT NULL,
+      chat TEXT NOT NULL,
+      thread TEXT NOT NULL,
+      enabled INTEGER NOT NULL,
+      PRIMARY KEY (channel, account, chat, thread)
+    )`,
+  },
+]

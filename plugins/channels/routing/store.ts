@@ -4,6 +4,7 @@ import type { Binding } from './bindings.ts'
 import type { Conversation } from './conversations.ts'
 
 const Session = v.object({ session_id: v.string() })
+const Thinking = v.object({ enabled: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
 const Chosen = v.object({ agent_id: v.string() })
 const Owner = v.object({ agent_id: v.string(), until: v.string() })
 const Chat = v.object({ chat: v.string(), thread: v.string(), kind: v.string(), title: v.string() })
@@ -65,6 +66,17 @@ export class RoutingStore {
     return this.#db.sql`INSERT INTO channels_chosen_agent (channel, account, chat, thread, agent_id)
       VALUES (${channel}, ${account}, ${chat}, ${thread}, ${agentId})
       ON CONFLICT (channel, account, chat, thread) DO UPDATE SET agent_id = excluded.agent_id`
+  }
+  async thinking({ channel, account, chat, thread }: Conversation): Promise<boolean | undefined> {
+    const row = await this.#db.one`SELECT enabled FROM channels_thinking
+      WHERE channel = ${channel} AND account = ${account} AND chat = ${chat} AND thread = ${thread}`
+    const found = v.parse(v.optional(Thinking), row)
+    return found && found.enabled === 1
+  }
+  setThinking({ channel, account, chat, thread }: Conversation, isOn: boolean): Statement {
+    return this.#db.sql`INSERT INTO channels_thinking (channel, account, chat, thread, enabled)
+      VALUES (${channel}, ${account}, ${chat}, ${thread}, ${Number(isOn)})
+      ON CONFLICT (channel, account, chat, thread) DO UPDATE SET enabled = excluded.enabled`
   }
   async threadOwner({ channel, account, chat, thread }: Conversation) {
     const row = await this.#db.one`SELECT agent_id, until FROM channels_thread_owner

@@ -268,6 +268,19 @@ describe('commands', () => {
     expect(JSON.stringify(test.model.requests.at(-1))).not.toContain('heron')
   })
 
+  it('/think switches extended thinking on and off for the chat', async () => {
+    const { write, texts } = newChat()
+    test.model.answer('plain', 'thought', 'plain again')
+    for (const text of ['one', '/think', 'two', '/think off', 'three']) await write(text)
+    expect((await texts(5)).slice(1)).toEqual([
+      'Extended thinking is on for models that can.',
+      'thought',
+      'Extended thinking is off for models that can.',
+      'plain again',
+    ])
+    expect(test.model.requests.slice(-3).map(({ thinking }) => thinking)).toEqual([undefined, true, false])
+  })
+
   it('/agent chooses among those that people may choose', async () => {
     const { write, texts } = newChat()
     await test.spawn('powerful')

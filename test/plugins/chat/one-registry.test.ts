@@ -78,9 +78,11 @@ it.each<[string, (command: string) => Promise<string>]>([
   expect(await run('/model')).toContain('offline by builtin')
   expect(await run('/providers')).toContain('builtin')
   expect(await run('/models builtin')).toContain('offline')
+  expect(await run('/think on')).toBe('Extended thinking is on for models that can.')
+  expect(await run('/think loud')).toBe('Say /think on or /think off.')
   expect(await run('/drop')).toContain('has failed')
   const help = await run('/help')
-  for (const name of ['new', 'compact', 'model', 'stop', 'usage', 'models', 'providers', 'dice'])
+  for (const name of ['new', 'compact', 'model', 'stop', 'usage', 'think', 'models', 'providers', 'dice'])
     expect(help).toContain(`/${name}`)
 })
 
