@@ -19,6 +19,14 @@ export class Chains {
     return this.#sendings.get(turnId)?.chain ?? []
   }
 
+  /** The turns that wait for this one, the nearest first. */
+  turnsOf(turnId: string): readonly string[] {
+    const turns: string[] = []
+    for (let at = this.#sendings.get(turnId); at && at.from !== ''; at = this.#sendings.get(at.from))
+      turns.push(at.from)
+    return turns
+  }
+
   /** Returns how to forget it. */
   add(turnId: string, sending: Sending): () => void {
     this.#sendings.set(turnId, sending)

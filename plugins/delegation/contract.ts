@@ -27,6 +27,17 @@ export interface AgentMessages {
 }
 export const AgentMessages = defineService<AgentMessages>()('agent-messages')
 
+/** Who waits for a turn that answers a message of an agent. */
+export interface RequestingAgents {
+  /** Whether a turn may do no more than they may: `plugins.delegation.intersect_rights`. */
+  readonly intersects: boolean
+  /** By id, the first one first. */
+  of(turnId: string): readonly string[]
+  /** The turns that wait for it, the nearest first. */
+  turnsOf(turnId: string): readonly string[]
+}
+export const RequestingAgents = defineService<RequestingAgents>()('requesting-agents')
+
 /** A message of an agent to another one, by a tool or by `AgentMessages`. */
 export interface AgentMessage {
   /** Also that of the turn that answers it. */

@@ -4,7 +4,7 @@ import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCallStarting, TurnEnded, Turns } from '../chat/contract.ts'
 import { Chains } from './chains.ts'
-import { AgentMessages, AgentMessageSending } from './contract.ts'
+import { AgentMessages, AgentMessageSending, RequestingAgents } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { OpenMessages } from './store.ts'
 import { delegationTools } from './tools.ts'
@@ -33,7 +33,7 @@ export default definePlugin({
     }),
   ),
   requires: { agents: Agents, family: Family, audit: Audit, chat: Chat, turns: Turns },
-  provides: { messages: AgentMessages },
+  provides: { messages: AgentMessages, requesting: RequestingAgents },
   hooks: [AgentMessageSending],
   migrations,
   async setup({ config, db, hooks, jobs, services, tools }) {
@@ -56,7 +56,12 @@ export default definePlugin({
     const deps = { ...services, hooks, chains, open, maxDepth: config.max_depth }
     const messages: AgentMessages = { send: async (message) => (await import('./send.ts')).post(deps, message) }
     tools.add(...delegationTools(deps, config.send_timeout_secs))
-    if (!config.intersect_rights) return { messages }
+    const requesting: RequestingAgents = {
+      intersects: config.intersect_rights,
+      of: (turnId) => chains.of(turnId),
+      turnsOf: (turnId) => chains.turnsOf(turnId),
+    }
+    if (!config.intersect_rights) return { messages, requesting }
     // Security facts 1.12: sending to a more privileged agent gives nobody more rights than it has.
     hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
       const found = tools.find(tool) ?? { name: tool, risk: 'execute' as const }
@@ -66,6 +71,6 @@ export default definePlugin({
           throw new Refusal('forbidden', `"${asking.name}", who requested this, may not use ${tool} itself`)
       }
     })
-    return { messages }
+    return { messages, requesting }
   },
 })

@@ -2,6 +2,7 @@ import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCallStarting, Turns } from '../chat/contract.ts'
+import { RequestingAgents } from '../delegation/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Limits } from './config.ts'
 import { TaskChanged, TaskClaimed, TaskCompleted, TaskPosted, Tasks } from './contract.ts'
@@ -18,6 +19,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Limits,
   requires: { agents: Agents, audit: Audit, chat: Chat, queue: Queue, turns: Turns },
+  optional: { requesting: RequestingAgents },
   provides: { tasks: Tasks },
   hooks: Object.values(HOOKS),
   migrations,
@@ -29,7 +31,7 @@ export default definePlugin({
       assets: ['queue-view.js', 'task-card.js', 'tasks.css', 'tasks.js'],
     },
   ],
-  setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, tools }) {
+  setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, tools }) {
     const changes = metrics.counter('svc_tasks_total', 'Changes of tasks, by what happened.')
     const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
@@ -38,6 +40,7 @@ export default definePlugin({
         db,
         limits: config,
         log,
+        requesting: () => optional('requesting'),
         notify(event, payload) {
           changes.add(1, { event })
           run(() => hooks.emit(HOOKS[event], payload)).catch((error: unknown) =>

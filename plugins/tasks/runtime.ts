@@ -4,6 +4,7 @@ import type { Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat, Turns } from '../chat/contract.ts'
+import type { RequestingAgents } from '../delegation/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import { TaskChanges } from './changes.ts'
 import type { ChangesDeps } from './changes.ts'
@@ -23,6 +24,7 @@ export interface RuntimeDeps {
   readonly queue: Queue
   readonly turns: Turns
   readonly log: Logger
+  readonly requesting: () => RequestingAgents | undefined
   readonly notify: ChangesDeps['notify']
   readonly clock?: Clock
 }
@@ -36,7 +38,6 @@ export type LazyRuntime = () => Promise<Runtime>
 
 /** All that works on tasks, made by its first use. */
 export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
-  const { agents } = deps
   const store = new TaskStore(db)
   const changes = new TaskChanges({
     ...deps,
@@ -45,7 +46,7 @@ export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): 
     stopTurn: (turnId) => deps.chat.attach(turnId)?.cancel(),
   })
   const expiry = new Expiry({ ...deps, store, changes })
-  const woken = new WokenTurns(store, agents)
+  const woken = new WokenTurns({ ...deps, store })
   const tasks = new TaskService({
     ...deps,
     store,

@@ -9,7 +9,7 @@ import { OPEN, raced } from './changes.ts'
 import type { Change, TaskChanges } from './changes.ts'
 import type { Limits } from './config.ts'
 import type { NewTask, Task, Tasks } from './contract.ts'
-import { behalfOf, labelsOf, toTask } from './rows/row.ts'
+import { labelsOf, toTask } from './rows/row.ts'
 import type { StoredTask } from './rows/row.ts'
 import { MAX_TITLE } from './schema.ts'
 import type { PatchBody } from './schema.ts'
@@ -25,7 +25,7 @@ export interface TaskServiceDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly queue: Pick<Queue, 'admit'>
-  readonly turns: Pick<WokenTurns, 'taskOf'>
+  readonly turns: Pick<WokenTurns, 'behalfOf'>
   readonly limits: Limits
   /** Before a claim: what was not finished in time can be claimed. */
   readonly reopenExpired: () => Promise<void>
@@ -260,8 +260,7 @@ export class TaskService implements Tasks {
   async #behalfOf({ agentId, turnId }: NewTask): Promise<readonly string[]> {
     const { turns, limits } = this.#deps
     if (agentId === undefined) return []
-    const within = turnId === undefined ? undefined : await turns.taskOf(turnId)
-    const chain = [...(within ? behalfOf(within) : []), agentId]
+    const chain = [...(turnId === undefined ? [] : await turns.behalfOf(turnId)), agentId]
     if (chain.length <= limits.max_depth) return chain
     throw new Refusal(
       'conflict',

@@ -1,6 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { ToolDescription } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
+import type { RequestingAgents } from '../delegation/contract.ts'
 import { behalfOf } from './rows/row.ts'
 import type { StoredTask } from './rows/row.ts'
 import type { TaskStore } from './rows/store.ts'
@@ -10,15 +11,24 @@ const OWN_TOOLS: ReadonlySet<string> = new Set(['task_complete', 'task_status'])
 
 type WokenTask = Pick<StoredTask, 'id' | 'on_behalf'>
 
+export interface WokenTurnsDeps {
+  readonly store: Pick<TaskStore, 'woken'>
+  readonly agents: Pick<Agents, 'find' | 'mayUse'>
+  /** Who waits for a turn by a message. */
+  readonly requesting: () => RequestingAgents | undefined
+}
+
 /** Which turns work on a task, and for whom. */
 export class WokenTurns {
   readonly #store: Pick<TaskStore, 'woken'>
   readonly #agents: Pick<Agents, 'find' | 'mayUse'>
+  readonly #requesting: () => RequestingAgents | undefined
   /** By the id of the turn. */
   readonly #tasks = new Map<string, WokenTask>()
   /** Turns that began before a restart go on before the queue does. */
   #loaded: Promise<void> | undefined
-  constructor(store: Pick<TaskStore, 'woken'>, agents: Pick<Agents, 'find' | 'mayUse'>) {
+  constructor({ store, agents, requesting }: WokenTurnsDeps) {
+    this.#requesting = requesting
     this.#store = store
     this.#agents = agents
   }
@@ -29,9 +39,18 @@ export class WokenTurns {
   remove(turnId: string): void {
     this.#tasks.delete(turnId)
   }
-  async taskOf(turnId: string): Promise<WokenTask | undefined> {
+  /** The agents for whom a turn works, by tasks and by messages; the last one is the nearest. */
+  async behalfOf(turnId: string): Promise<readonly string[]> {
+    return [...(await this.#posters(turnId)), ...(this.#requesting()?.of(turnId) ?? [])]
+  }
+  /** The agents that posted the task of a turn, or of one that waits for it. */
+  async #posters(turnId: string): Promise<readonly string[]> {
     await (this.#loaded ??= this.#load())
-    return this.#tasks.get(turnId)
+    const turns = [turnId, ...(this.#requesting()?.turnsOf(turnId) ?? [])]
+    return turns.flatMap((id) => {
+      const task = this.#tasks.get(id)
+      return task ? behalfOf(task) : []
+    })
   }
 
   /**
@@ -39,9 +58,8 @@ export class WokenTurns {
    * when one of those for whom the turn works may not use the tool itself.
    */
   async checkTool(turnId: string, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs'>): Promise<void> {
-    const task = await this.taskOf(turnId)
-    if (!task || OWN_TOOLS.has(tool.name)) return
-    for (const id of behalfOf(task)) {
+    if (OWN_TOOLS.has(tool.name) || this.#requesting()?.intersects === false) return
+    for (const id of await this.#posters(turnId)) {
       const agent = await this.#agents.find(id)
       if (!agent)
         throw new Refusal(

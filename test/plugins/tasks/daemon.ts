@@ -111,6 +111,7 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
     queue,
     log,
     clock,
+    requesting: () => undefined,
     notify: (name, { eventId }: TaskEvent) => events.push(`${name} ${eventId}`),
   })
   queue.work('task', {

@@ -13,7 +13,7 @@ let intern = ''
 beforeAll(async () => {
   test = await startPlugin({
     plugin: new URL('../../../plugins/tasks/', import.meta.url),
-    builtIns: [...turnPlugins, 'queue'],
+    builtIns: [...turnPlugins, 'queue', 'delegation'],
     config: { plugins: { tasks: { max_depth: 2, max_open_per_agent: 20, max_text_chars: 1_000 } } },
   })
   lead = await test.spawn('lead', 'capabilities.tools = ["*"]\ncapabilities.agent_message = ["team-*", "lead"]')
@@ -83,6 +83,49 @@ describe('a hostile agent', () => {
     expect(await ended(id)).toMatchObject({ status: 'completed', result: 'no list' })
     expect(toolResults()).toContain('who posted this task, may not use task_list itself')
     expect((await read(id)).labels).toEqual(['UntrustedAgent'])
+  })
+  it('gets none by an agent in between either, whether that one asks by a message or by a task', async () => {
+    const middle = await test.spawn(
+      'middle',
+      'capabilities.tools = ["*"]\ncapabilities.agent_message = ["lead"]\ncapabilities.agent_spawn = true',
+    )
+    const asking = await test.spawn(
+      'asking',
+      'capabilities.tools = ["task_post", "agent_send"]\ncapabilities.agent_message = ["middle", "lead"]',
+    )
+    // By a task that has another agent asked.
+    test.model.answer(
+      { calls: [{ tool: 'agent_send', args: { agent_id: 'lead', message: 'list' } }] },
+      { calls: [{ tool: 'task_list', args: {} }] },
+      'refused',
+      'passed on',
+    )
+    const first = { title: 'x', description: '', assigned_to: 'middle' }
+    const { task_id: id } = await callToolJson(test, asking, 'task_post', first)
+    expect(await ended(id)).toMatchObject({ status: 'completed', result: 'passed on', claimed_by: middle })
+    const refusal = '\"asking\", who posted this task, may not use task_list'
+    expect(JSON.stringify(test.model.requests.map(({ turns }) => turns.at(-1)))).toContain(
+      refusal.replaceAll('"', '\\"'),
+    )
+    // By a message that has another agent given a task.
+    const second = { title: 'by message', description: '', assigned_to: 'lead' }
+    test.model.answer(
+      { calls: [{ tool: 'agent_send', args: { agent_id: 'middle', message: 'post' } }] },
+      { calls: [{ tool: 'task_post', args: second }] },
+      'posted',
+      'asked',
+    )
+    await test.request('POST', `/api/agents/${asking}/message`, { message: 'go' })
+    const posted = await eventually(async () => {
+      const { tasks } = (await test.request<Json>('GET', `/api/tasks?created_by=${middle}`)).body
+      expect(tasks).toHaveLength(1)
+      return tasks[0]
+    })
+    await ended(posted.id)
+    test.model.answer({ calls: [{ tool: 'task_list', args: {} }] }, 'refused again')
+    await test.request('POST', `/api/tasks/${posted.id}/retry`)
+    expect(await ended(posted.id)).toMatchObject({ result: 'refused again' })
+    expect(toolResults()).toContain('who posted this task, may not use task_list itself')
   })
   it('cannot have agents keep each other busy for ever', async () => {
     const again = { title: 'again', description: '', assigned_to: 'lead' }
