@@ -103,10 +103,8 @@ describe('a hostile agent', () => {
     const first = { title: 'x', description: '', assigned_to: 'middle' }
     const { task_id: id } = await callToolJson(test, asking, 'task_post', first)
     expect(await ended(id)).toMatchObject({ status: 'completed', result: 'passed on', claimed_by: middle })
-    const refusal = '\"asking\", who posted this task, may not use task_list'
-    expect(JSON.stringify(test.model.requests.map(({ turns }) => turns.at(-1)))).toContain(
-      refusal.replaceAll('"', '\\"'),
-    )
+    const told = JSON.stringify(test.model.requests.map(({ turns }) => turns.at(-1)))
+    expect(told).toMatch(/asking.{1,4}, who posted this task, may not use task_list itself/)
     // By a message that has another agent given a task.
     const second = { title: 'by message', description: '', assigned_to: 'lead' }
     test.model.answer(
