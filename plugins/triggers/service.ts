@@ -1,5 +1,4 @@
 import { v7 } from 'uuid'
-import { findNearest, suggest } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
@@ -21,7 +20,7 @@ import type { Firing, Trigger } from './trigger.ts'
 export interface ServiceDeps {
   readonly store: TriggerStore
   readonly firings: FiringStore
-  readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
+  readonly agents: Pick<Agents, 'find' | 'resolve'>
   readonly audit: Pick<Audit, 'entry'>
   readonly feed: Pick<AuditFeed, 'newest'>
   readonly queue: Pick<Queue, 'cancel'>
@@ -60,7 +59,7 @@ export class Triggers {
     const { store, audit, feed, settings, clock, changed } = this.#deps
     if (body.agent_id === undefined) throw missing('agent_id')
     if (body.pattern === undefined) throw missing('pattern')
-    const agent = await this.#agent(body.agent_id)
+    const agent = await this.#deps.agents.resolve(body.agent_id)
     const now = clock.now()
     const base: Trigger = {
       id: id ?? v7(),
@@ -122,7 +121,7 @@ export class Triggers {
   }
   async #changed(before: Trigger, body: TriggerBody, author: Author): Promise<Trigger> {
     const { feed, clock } = this.#deps
-    const agentId = body.agent_id === undefined ? before.agentId : (await this.#agent(body.agent_id)).id
+    const agentId = body.agent_id === undefined ? before.agentId : (await this.#deps.agents.resolve(body.agent_id)).id
     const after = { ...(await this.#apply(before, body, author)), agentId, updatedAt: clock.now() }
     const isStarted = after.enabled && !before.enabled
     if (after.enabled && after.maxFires > 0 && after.fireCount >= after.maxFires) {
@@ -197,7 +196,7 @@ export class Triggers {
       sessionMode: orKept(body.session_mode, trigger.sessionMode),
       workflowId: orKept(body.workflow_id, trigger.workflowId),
       targetAgentId: body.target_agent_id
-        ? (await this.#agent(body.target_agent_id, 'target_agent_id')).id
+        ? (await this.#deps.agents.resolve(body.target_agent_id)).id
         : orKept(body.target_agent_id, trigger.targetAgentId),
       delivery: delivery ?? trigger.delivery,
     }
@@ -208,14 +207,6 @@ export class Triggers {
     change?: { readonly before: Record<string, unknown>; readonly after: Record<string, unknown> },
   ): Statement {
     return this.#deps.audit.entry({ event: 'trigger_changed', agentId, details, ...(change && { change }) })
-  }
-  async #agent(name: string, field = 'agent_id'): Promise<Agent> {
-    const { agents } = this.#deps
-    const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)
-    const found = (isId ? await agents.find(name.toLowerCase()) : undefined) ?? (await agents.findByName(name))
-    if (found) return found
-    const names = (await agents.list()).map((each) => each.name)
-    throw new Refusal('agent_not_found', `${field}: there is no agent "${name}"${suggest(findNearest(name, names))}`)
   }
   async #checkLimits(agent: Agent, cause: unknown): Promise<void> {
     const { store, settings } = this.#deps

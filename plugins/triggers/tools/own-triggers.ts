@@ -1,4 +1,3 @@
-import { matchesWildcard } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
@@ -13,16 +12,8 @@ const MAX_LISTED = 200
 /** Who a trigger of an agent asks: the agent itself, or one that its manifest lets it write to. */
 export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
   if (name === undefined || name === '') return caller
-  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)
-  const from = await agents.require(caller)
-  const target = (isId ? await agents.find(name.toLowerCase()) : undefined) ?? (await agents.findByName(name))
-  if (!target) throw new Refusal('agent_not_found', `There is no agent "${name}".`)
-  const { agent_message: patterns } = from.manifest.capabilities
-  if (
-    target.id === caller ||
-    patterns.some((pattern) => matchesWildcard(pattern, target.name) || pattern === target.id)
-  )
-    return target.id
+  const [from, target] = await Promise.all([agents.require(caller), agents.resolve(name)])
+  if (target.id === caller || agents.mayMessage(from, target)) return target.id
   throw new Refusal(
     'forbidden',
     `This agent may not make triggers for "${name}": capabilities.agent_message of its manifest does not name it.`,

@@ -118,8 +118,7 @@ function servicesOf(world: World): Json {
   return {
     agents: {
       find: (id: string) => Promise.resolve(world.agents.find((agent) => agent.id === id)),
-      findByName: (name: string) => Promise.resolve(world.agents.find((agent) => agent.name === name)),
-      list: () => Promise.resolve(world.agents),
+      resolve: (name: string) => Promise.resolve(world.agents.find((agent) => agent.name === name)),
     },
     turns: {
       find: (id: string) => Promise.resolve(world.turns.get(id)),

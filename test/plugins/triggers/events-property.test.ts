@@ -7,6 +7,7 @@ import type { TestDaemon } from './daemon.ts'
 // Whatever happens, whenever the process dies, and with one daemon or two: an event fires a trigger once, or there is a
 // reason for which it did not.
 
+const EAR = '01890000-0000-7000-8000-000000000001'
 const STEPS = 80
 const COOLDOWN_SECS = 60
 const PATTERNS = [
@@ -123,6 +124,26 @@ function foreseen({ events, made }: Round, trigger: Trigger): ReadonlyMap<number
   return found
 }
 
+/** What routes and an agent's end do, on every engine. */
+async function tidy(daemon: TestDaemon | undefined): Promise<void> {
+  if (!daemon) throw new Error('there is no daemon')
+  const { triggers, store } = daemon
+  const [first, second] = await triggers.list(EAR, 2, 0)
+  if (!first || !second) throw new Error('there are no triggers')
+  expect(await triggers.change(first.id, { enabled: false, max_fires: 10_000 })).toMatchObject({
+    enabled: false,
+    maxFires: 10_000,
+    fireCount: first.fireCount,
+    reason: 'disabled by hand',
+  })
+  expect(await triggers.change(first.id, { enabled: true, max_fires: 0 })).toMatchObject({ enabled: true })
+  await store.commit(store.endOf(EAR, 1))
+  expect(await triggers.require(second.id)).toMatchObject({ enabled: false, reason: 'its agent was removed' })
+  await triggers.deleteOld()
+  await triggers.remove(second.id)
+  await expect(triggers.require(second.id)).rejects.toThrow('There is no trigger')
+}
+
 it.each([
   ['sqlite', 1],
   ['sqlite', 2],
@@ -133,7 +154,7 @@ it.each([
   const { database } = await open(engine)
   const world = new World(database)
   await world.prepare()
-  world.agents.push({ id: '01890000-0000-7000-8000-000000000001', name: 'ear', state: 'Running' })
+  world.agents.push({ id: EAR, name: 'ear', state: 'Running' })
   const round: Round = { world, random: randomOf(seed), events: [], made: new Map(), daemons: [] }
   start(round)
   for (const pattern of ['all', 'lifecycle'] as const) {
@@ -164,5 +185,6 @@ it.each([
   }
   expect(world.begun).toHaveLength(fired)
   expect(fired).toBeGreaterThan(10)
+  await tidy(daemon)
   for (const each of round.daemons) await each.stop()
 })
