@@ -1,4 +1,5 @@
 import { wallClock } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import type { Hooks, Jobs, Logger, Metrics, PluginDatabase, Routes, Tools, Fetch, Dispose } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import { ApprovalResolved } from '../../approvals/contract.ts'
@@ -34,6 +35,7 @@ export interface RunsContext {
     readonly agents: Agents
     readonly audit: Audit
     readonly chat: Chat
+    readonly daemon: Daemon
     readonly queue: Queue
     readonly sessions: Sessions
     readonly toolCalls: ToolCalls

@@ -1,4 +1,4 @@
-import { wallClock } from 'svc/internal'
+import { pluginsLoaded, wallClock } from 'svc/internal'
 import type { ServerSentEvent } from 'svc/sdk'
 import type { Job, JobOutcome } from '../../queue/contract.ts'
 import type { Definitions } from '../definition.ts'
@@ -63,6 +63,7 @@ export async function openRuns(
     log,
     changes,
     limits: { outputChars: config.max_output_chars, renderedChars: config.max_rendered_chars },
+    pluginsLoaded: (signal) => pluginsLoaded(services.daemon, 'workflows', signal),
     wake: (key) => service.wake(key),
     stopSteps: (id) => service.stopSteps(id),
     ended,

@@ -7,6 +7,7 @@ import { OutcomeUnknown, WorkflowStepEnded } from '../contract.ts'
 import type { StepCall, StepResult, StepType } from '../contract.ts'
 import type { Step } from '../definition.ts'
 import { renderTemplate, renderValue } from '../templates/template.ts'
+import type { StepTypes } from '../steps/registry.ts'
 import { newAttempt } from './attempt.ts'
 import type { Member } from './attempt.ts'
 import { labelsOf } from './labels.ts'
@@ -19,7 +20,9 @@ import { StepTimeout } from './timeout.ts'
 export interface StepRunnerDeps {
   readonly store: RunStore
   readonly agents: Pick<Agents, 'find' | 'findByName'>
-  readonly stepTypes: { find(name: string): StepType | undefined; explainMissing(name: string): string }
+  readonly stepTypes: Pick<StepTypes, 'find' | 'leaving' | 'explainMissing'>
+  /** Settles when no plugin is being loaded: a step type may be gone for a moment only. */
+  readonly pluginsLoaded: (signal: AbortSignal) => Promise<void>
   readonly hooks: Pick<Hooks, 'emit'>
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
@@ -33,10 +36,16 @@ export type MemberEnd =
   | { readonly outcome: 'waiting'; readonly afterMs: number }
 /** Has the end written, with the position of the run if that follows. */
 type RecordEnd = (end: StepEnd, write: (position?: Position) => Promise<void>) => Promise<void>
-type CallEnd = StepResult | { readonly outcome: 'failed'; readonly error: string; readonly mayRetry: boolean }
+type CallEnd =
+  | StepResult
+  /** Its plugin is being replaced: the same attempt is made again. */
+  | { readonly outcome: 'cut off' }
+  | { readonly outcome: 'failed'; readonly error: string; readonly mayRetry: boolean }
 
 /** A wake can be lost with the process that should have given it. */
 const RECHECK_MS = 60_000
+/** A plugin is replaced in less, usually. */
+const REPLACED_MS = 250
 /** A timer can do no longer ones. */
 const MAX_TIMER_MS = 2_000_000_000
 
@@ -55,6 +64,7 @@ export class StepRunner {
       if (waitMs > 0) return { outcome: 'waiting', afterMs: waitMs }
       const attempt = await this.#begin(run, member, known)
       const result = await this.#call(run, member, attempt, known?.state === 'running', signal)
+      if (result.outcome === 'cut off') return { outcome: 'waiting', afterMs: REPLACED_MS }
       if (result.outcome === 'waiting') return this.#wait(run, attempt, result)
       if (result.outcome === 'done') return this.#complete(run, member, attempt, result, recordEnd)
       const end = await this.#fail(run, member, attempt, result, recordEnd)
@@ -86,15 +96,17 @@ export class StepRunner {
     wasCutOff: boolean,
     signal: AbortSignal,
   ): Promise<CallEnd> {
-    const { clock, stepTypes, log } = this.#deps
+    const { clock, log } = this.#deps
     const { step } = member
+    let leaving: AbortSignal | undefined
     const limitMs = Math.min(step.timeoutSecs * 1000, run.leftMs, MAX_TIMER_MS)
     const stop = new AbortController()
     const cancel = clock.after(Math.max(limitMs, 0), () => stop.abort(new StepTimeout(step.timeoutSecs)))
     try {
-      const type = stepTypes.find(step.type)
-      if (!type) throw new Error(stepTypes.explainMissing(step.type))
-      const call = await this.#prepare(run, member, attempt, wasCutOff, AbortSignal.any([signal, stop.signal]))
+      const type = await this.#typeOf(step, signal)
+      leaving = this.#deps.stepTypes.leaving(step.type)
+      const signals = [signal, stop.signal, ...(leaving ? [leaving] : [])]
+      const call = await this.#prepare(run, member, attempt, wasCutOff, AbortSignal.any(signals))
       // What a step causes is known to come from its run: chains of triggers are counted by it.
       const actor = { kind: 'workflow', id: run.id, origin: run.row.parent_run_id ?? run.id }
       return await unlessAborted(
@@ -103,6 +115,7 @@ export class StepRunner {
       )
     } catch (error) {
       if (signal.aborted) throw signal.reason
+      if (leaving?.aborted && error === leaving.reason) return { outcome: 'cut off' }
       const text = error instanceof Error ? error.message : String(error)
       log.warn(`step "${attempt.step}" of run ${run.id} failed (attempt ${attempt.attempt}): ${text}`)
       return {
@@ -113,6 +126,15 @@ export class StepRunner {
     } finally {
       cancel()
     }
+  }
+  async #typeOf({ type: name }: Step, signal: AbortSignal): Promise<StepType> {
+    const { stepTypes, pluginsLoaded } = this.#deps
+    const known = stepTypes.find(name)
+    if (known) return known
+    await pluginsLoaded(signal)
+    const type = stepTypes.find(name)
+    if (!type) throw new Error(stepTypes.explainMissing(name))
+    return type
   }
   async #prepare(
     run: ActiveRun,

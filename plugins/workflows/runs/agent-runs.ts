@@ -1,0 +1,26 @@
+import { stableId } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { ToolCallContext } from 'svc/sdk'
+import type { OpenRuns } from './open.ts'
+
+/** The id follows from the call: the same call never begins two runs. */
+export async function start(
+  runs: OpenRuns,
+  { workflow, input }: { readonly workflow: string; readonly input: string },
+  call: ToolCallContext,
+) {
+  const { service, definitions } = runs
+  const { agentId, sessionId, turnId: withinTurn } = call
+  const { id: workflowId } = await definitions.resolveFor(agentId, workflow)
+  const id = stableId('workflow-run', call.callId)
+  await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn, sessionId })
+  return { id, service }
+}
+const causeOf = (agentId: string): string => `agent ${agentId}`
+
+/** A run that the agent began, or of a workflow that it made; it hears of no other. Throws `workflow_run_not_found`. */
+export async function requireOwn(runs: OpenRuns, id: string, agentId: string): Promise<void> {
+  const row = await runs.service.row(id)
+  if (row && (row.cause === causeOf(agentId) || row.definition.madeBy === agentId)) return
+  throw new Refusal('workflow_run_not_found', `There is no run ${id} that you began`)
+}
