@@ -209,7 +209,7 @@ describe('after a kill between the act and the receipt', () => {
     const effects = rows<{ state: string; result: string; input: string }>(
       `SELECT state, result, input FROM journal_effect WHERE name = '${tool}'`,
     )
-    const [effect] = effects.filter(({ input }) => JSON.stringify(JSON.parse(input)) === JSON.stringify(args))
+    const effect = effects.find(({ input }) => JSON.stringify(JSON.parse(input)) === JSON.stringify(args))
     expect(JSON.parse(effect?.result ?? '{}').text).toMatch(told)
     expect(effect?.state).toBe(state)
   })

@@ -307,6 +307,8 @@ it('the command line of the core names no feature', async () => {
     /commandName\(\)} restore /,
     /backup in its place/,
     /hosts autonomous agents/,
+    // An item of a Markdown list with a box.
+    /item\.task/,
   ]
   const found = sources('core/cli').flatMap(({ path, text }) =>
     code(text)
