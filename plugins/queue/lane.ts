@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { runAs } from 'svc/internal'
-import type { Clock } from 'svc/internal'
+import type { Actor, Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Settings } from './config.ts'
@@ -154,7 +154,7 @@ export class Lane {
     const { worker, counted } = this.#deps
     let result: JobOutcome
     try {
-      result = await worker.run({ ...this.#toJob(stored), signal })
+      result = await runAs(actorOf(stored), () => worker.run({ ...this.#toJob(stored), signal }))
     } catch (error) {
       if (this.#isStopped && signal.aborted)
         return this.#settle(stored, claimId, { state: 'pending', failures: stored.failures })
@@ -258,6 +258,10 @@ export class Lane {
     return { lane, id, payload: readJson(payload), failures, losses, createdAt }
   }
 }
+
+/** What it leads to is known to come from what led to it. */
+const actorOf = ({ lane, origin }: StoredJob): Actor | undefined =>
+  origin === null ? undefined : { kind: 'queue', id: lane, origin }
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

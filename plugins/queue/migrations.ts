@@ -36,4 +36,6 @@ export const migrations: readonly Migration[] = [
   { id: '005-job-agent', sql: "CREATE INDEX queue_job_agent ON queue_job (agent_id) WHERE state = 'pending'" },
   // Of one that runs: what it would wait for has happened meanwhile.
   { id: '006-job-hurried', sql: 'ALTER TABLE queue_job ADD COLUMN hurried INTEGER NOT NULL DEFAULT 0' },
+  // The work that led to it, which its worker goes on with.
+  { id: '007-job-origin', sql: 'ALTER TABLE queue_job ADD COLUMN origin TEXT' },
 ]

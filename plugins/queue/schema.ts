@@ -18,6 +18,7 @@ export const StoredJob = v.object({
   lease_until: v.nullable(count),
   settled_at: v.nullable(count),
   error: text,
+  origin: text,
 })
 export type StoredJob = v.InferOutput<typeof StoredJob>
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { v7 } from 'uuid'
+import { currentActor } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { JobState, NewJob } from './contract.ts'
 import { Count, LaneCount, NextDue, StoredJob, Throughput } from './schema.ts'
@@ -26,9 +27,10 @@ export class JobStore {
   insert(job: NewJob, now: number, added: () => void): Statement {
     const { lane, id, group, agentId, dueAt } = job
     const statement = this.#db.sql`INSERT INTO queue_job
-        (lane, id, payload, state, group_key, agent_id, failures, losses, sequence, created_at, due_at)
+        (lane, id, payload, state, group_key, agent_id, failures, losses, sequence, created_at, due_at,
+        origin)
       VALUES (${lane}, ${id}, ${JSON.stringify(job.payload ?? null)}, 'pending', ${group ?? null}, ${agentId ?? null},
-        0, 0, ${v7()}, ${now}, ${dueAt ?? now})
+        0, 0, ${v7()}, ${now}, ${dueAt ?? now}, ${currentActor()?.origin ?? null})
       ON CONFLICT (lane, id) DO NOTHING`
     return { ...statement, written: (changes) => void (changes > 0 && added()) }
   }

@@ -101,7 +101,9 @@ export class FiringRunner {
     if (!runs) return this.#fail(firing, new Error('no plugin runs workflows'))
     const input = renderPrompt(trigger.promptTemplate, firing.eventText)
     try {
-      await runs.start({ id: firing.id, workflowId, input, cause: `trigger ${trigger.id}` })
+      const actor = { kind: 'trigger', id: trigger.id, origin: firing.turnId }
+      const run = { id: firing.id, workflowId, input, cause: `trigger ${trigger.id}` }
+      await runAs(actor, () => runs.start(run))
     } catch (error) {
       if (error instanceof Refusal && error.code === 'rate_limit') return later(error)
       return this.#fail(firing, error)

@@ -1,4 +1,4 @@
-import { runAs } from 'svc/internal'
+import { currentActor, runAs } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
@@ -108,7 +108,8 @@ export class StepRunner {
       const signals = [signal, stop.signal, ...(leaving ? [leaving] : [])]
       const call = await this.#prepare(run, member, attempt, wasCutOff, AbortSignal.any(signals))
       // What a step causes is known to come from its run: chains of triggers are counted by it.
-      const actor = { kind: 'workflow', id: run.id, origin: run.row.parent_run_id ?? run.id }
+      const origin = currentActor()?.origin ?? run.row.parent_run_id ?? run.id
+      const actor = { kind: 'workflow', id: run.id, origin }
       return await unlessAborted(
         runAs(actor, () => type.run(call)),
         call.signal,

@@ -229,6 +229,42 @@ it('counts a chain through the runs of a workflow too', async () => {
   await remove(id)
 })
 
+it('counts runs of workflows that set each other off, and stops at max_depth', async () => {
+  const workflow = await call('POST', '/api/workflows', {
+    name: 'endless',
+    steps: [{ name: 'ask', agent_name: 'watcher', prompt: '{{input}}' }],
+  })
+  const more = { workflow_id: workflow.body.workflow_id, cooldown_secs: 0 }
+  const runs = await add({ content_match: { substring: 'workflow "endless" is completed' } }, more)
+  await call('POST', `/api/workflows/${workflow.body.workflow_id}/run`, { input: 'go' })
+  expect((await ended(runs, 3)).map(({ reason, depth }) => [reason, depth])).toEqual([
+    [null, 1],
+    [null, 2],
+    ['chain_depth', 3],
+  ])
+  await remove(runs)
+})
+
+it('counts triggers and tasks that set each other off, and stops at max_depth', async () => {
+  // One turn after the other, so that each finds its answers.
+  const toml = 'max_concurrent_invocations = 1\n[capabilities]\ntools = ["*"]'
+  const busy = await test.spawn('busy', toml)
+  const tasks = await add({ memory_key_pattern: { key_pattern: 'busy' } }, { agent_id: busy, cooldown_secs: 0 })
+  const use = (tool: string, args: object) => [{ calls: [{ tool, args: { ...args } }] }, 'Done.']
+  const round = [
+    ...use('task_post', { title: 'x', description: 'y', assigned_to: 'busy' }),
+    ...use('memory_store', { key: 'busy', value: 'x' }),
+  ]
+  test.model.answer(...round, ...round)
+  await setKey('busy', busy)
+  expect((await ended(tasks, 3)).map(({ reason, depth }) => [reason, depth])).toEqual([
+    [null, 1],
+    [null, 2],
+    ['chain_depth', 3],
+  ])
+  await remove(tasks)
+})
+
 it('loses nothing of what happened while the daemon was down, and repeats nothing', async () => {
   const id = await add({ system_keyword: { keyword: 'STARTED' } })
   await test.restart()
