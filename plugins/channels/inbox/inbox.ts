@@ -202,7 +202,7 @@ export class Inbox {
     }
     const at = toIso(clock.now())
     if (handled.outcome === 'answered') {
-      await store.commit([store.done(row.id, handled.agentId, at), ...handled.statements])
+      await store.commit([store.done(row, handled.agentId, at), ...handled.statements])
       row.state = 'done'
     } else if (handled.outcome === 'postponed') await this.#postpone(row, handled, connections)
     else if (handled.outcome === 'parked') await this.#park(row, handled.reason, handled.statements)

@@ -1,5 +1,6 @@
 import { stableId } from 'svc/internal'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
+import { isObject } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Approval } from '../../approvals/contract.ts'
 import type { Account, FindAccount } from '../accounts/account.ts'
@@ -66,6 +67,8 @@ export class Notices {
     })
   }
   async #origin(row: InboxRow) {
+    // Nothing is left of a message that was discarded.
+    if (!isObject(row.message.chat)) return undefined
     const account = await this.#deps.account(row.channel, row.account)
     const adapter = account && (await this.#deps.adapter(row.channel))
     if (!account || !adapter) return undefined

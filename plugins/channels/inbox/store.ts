@@ -43,7 +43,8 @@ export class InboxStore {
     const found = await this.#db.one`SELECT * FROM channels_inbox
       WHERE channel = ${channel} AND account = ${account} AND message_id = ${deliveryKey(edit)}`
     const row = v.parse(v.optional(InboxRow), found)
-    if (row?.message.sender.id !== edit.sender.id || row.message.chat.id !== edit.chat.id) return false
+    if (row?.state !== 'pending') return false
+    if (row.message.sender.id !== edit.sender.id || row.message.chat.id !== edit.chat.id) return false
     const message = { ...row.message, text: edit.text, attachments: edit.attachments }
     const { changes } = await this.#db.run`UPDATE channels_inbox SET message = ${JSON.stringify(message)}
       WHERE id = ${row.id} AND state = 'pending'`
@@ -76,10 +77,15 @@ export class InboxStore {
       WHERE state = 'pending' AND owner = ${owner} GROUP BY queue ORDER BY min(id)`
     return v.parse(v.array(WaitingQueue), rows)
   }
-  /** The text is in the session of the agent; the row stays for the redeliveries. */
-  done(id: string, agentId: string, at: string): Statement {
+  /**
+   * The text is in the session of the agent. The row stays for the redeliveries, and the chat in it for what the turn
+   * has started and asks there later.
+   */
+  done({ id, message }: InboxRow, agentId: string, at: string): Statement {
+    const { chat, threadId, replyContext } = message
+    const left = JSON.stringify({ text: '', chat: { id: chat.id, kind: chat.kind }, threadId, replyContext })
     return this.#db.sql`UPDATE channels_inbox SET state = 'done', settled_at = ${at}, agent_id = ${agentId},
-        message = '{"text":""}'
+        message = ${left}
       WHERE id = ${id} AND state IN ('pending', 'processing')`
   }
   /** Changes nothing once another owner has taken the message over. */

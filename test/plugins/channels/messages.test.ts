@@ -123,6 +123,15 @@ describe('a message', () => {
     expect(JSON.stringify(test.model.requests.at(-1))).toContain('[olga]: the better plan')
   })
 
+  it('that was answered is not changed by an edit, which comes too late', async () => {
+    const { write, texts, settled } = newChat()
+    test.model.answer('Answered.')
+    await write('one', { id: 'edited-late' })
+    await texts(1)
+    await write('two', { id: 'edited-late', isEdit: true })
+    expect(await settled(1)).toEqual(['Answered.'])
+  })
+
   it('in a group carries the name of its sender, who cannot fake another line', async () => {
     const { write, texts } = newChat('group')
     test.model.answer('Hi.')

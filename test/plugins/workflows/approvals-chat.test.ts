@@ -26,12 +26,13 @@ afterAll(() => test[Symbol.asyncDispose]())
 const write = (text: string, sender: string) =>
   platform.write(text, { chat: { id: 'chat', kind: 'group' }, mentionsBot: true, sender: { id: sender, name: sender } })
 
-it('a run asks in the chat that it was asked for in, and goes on when an operator answers there', async () => {
+it('a run asks in the chat that it was asked for in, also after the turn, and goes on when an operator answers', async () => {
   const { body } = await test.request<Json>('POST', '/api/workflows', {
     name: 'publish',
     run_by: ['helper'],
     steps: [
       { name: 'ok', type: 'approval', prompt: 'Publish {{input}}?' },
+      { name: 'sure', type: 'approval', prompt: 'Really?' },
       { name: 'write', agent_name: 'helper', prompt: 'published {{input}}' },
     ],
   })
@@ -46,9 +47,13 @@ it('a run asks in the chat that it was asked for in, and goes on when an operato
   await write(`/approve ${id}`, 'ada')
   expect((await platform.texts(3, 'chat')).at(-1)).toContain('Only an operator')
   await write(`/approve ${id}`, 'olga')
-  expect((await platform.texts(4, 'chat')).at(-1)).toBe('Approved, once: Publish news?')
+  const further = (await platform.texts(5, 'chat')).slice(3)
+  expect(further).toContain('Approved, once: Publish news?')
+  const next = /\/approve ([0-9a-f-]{36})/.exec(further.join('\n'))?.[1] ?? ''
+  expect(next).not.toBe(id)
+  await write(`/approve ${next}`, 'olga')
   await eventually(async () => {
     const { body: runs } = await test.request<Json>('GET', `/api/workflows/${body.workflow_id}/runs`)
-    expect(runs).toMatchObject([{ state: 'Completed', steps_completed: 2 }])
+    expect(runs).toMatchObject([{ state: 'Completed', steps_completed: 3 }])
   })
 })
