@@ -104,7 +104,7 @@ it('sets an account up: what the daemon refuses is beside its field, and a store
   await page.keyboard.press('Enter')
   await dialog.getByText('expected at least 4 characters').waitFor()
   expect(await token.getAttribute('aria-invalid')).toBe('true')
-  expect(await token.evaluate((input) => input === document.activeElement)).toBe(true)
+  await expect.poll(() => token.evaluate((input) => input === document.activeElement)).toBe(true)
   await token.fill('wrong-token')
   await page.keyboard.press('Enter')
 
@@ -130,7 +130,7 @@ it('sets an account up: what the daemon refuses is beside its field, and a store
   await page.getByText('Test chat is saved, and connects.').waitFor()
   await account.getByText('connected', { exact: true }).waitFor()
   expect(platform.links.at(-1)?.config).toMatchObject({ token: 'right-token', depth: 7 })
-  expect(await button(account, 'Configure').evaluate((one) => one === document.activeElement)).toBe(true)
+  await expect.poll(() => button(account, 'Configure').evaluate((one) => one === document.activeElement)).toBe(true)
   expect(tab.complaints.filter((text) => !text.startsWith(REFUSED))).toEqual([])
 })
 

@@ -86,7 +86,7 @@ test('Escape closes a dialog and gives the focus back', async () => {
   expect(await tab.page.evaluate(() => document.activeElement?.id)).toBe('agent-name')
   await tab.page.keyboard.press('Escape')
   await tab.page.getByRole('dialog').waitFor({ state: 'detached' })
-  expect(await button.evaluate((element) => element === document.activeElement)).toBe(true)
+  await expect.poll(() => button.evaluate((element) => element === document.activeElement)).toBe(true)
 })
 
 test('landmarks, headings and controls have roles and names', async () => {
@@ -166,9 +166,8 @@ test('on a phone of 360 pixels nothing is cut off and the agents are behind a bu
   await agents.getByRole('button', { name: /assistant/ }).waitFor()
   await tab.page.keyboard.press('Escape')
   await agents.waitFor({ state: 'hidden' })
-  expect(
-    await tab.page.getByRole('button', { name: 'Agents' }).evaluate((element) => element === document.activeElement),
-  ).toBe(true)
+  const opener = tab.page.getByRole('button', { name: 'Agents' })
+  await expect.poll(() => opener.evaluate((element) => element === document.activeElement)).toBe(true)
   expect(tab.complaints).toEqual([])
 })
 
@@ -228,7 +227,7 @@ test('commands are chosen with the arrow keys', async () => {
   await tab.page.getByRole('option', { selected: true }).waitFor()
   await tab.page.keyboard.press('ArrowUp')
   await tab.page.keyboard.press('ArrowDown')
-  expect(await box.evaluate((element) => element === document.activeElement)).toBe(true)
+  await expect.poll(() => box.evaluate((element) => element === document.activeElement)).toBe(true)
 })
 
 test.each(['light', 'dark'] as const)(

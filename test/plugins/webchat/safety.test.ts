@@ -162,7 +162,7 @@ test('a locked daemon asks for its key, refuses a wrong one, and takes the right
   const field = tab.page.getByLabel('API key')
   await field.waitFor()
   expect(await field.getAttribute('type')).toBe('password')
-  expect(await field.evaluate((element) => element === document.activeElement)).toBe(true)
+  await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true)
   await field.fill('wrong')
   await tab.page.keyboard.press('Enter')
   await tab.page.getByRole('alert').filter({ hasText: 'refused' }).waitFor()
