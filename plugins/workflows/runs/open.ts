@@ -93,7 +93,7 @@ export async function openRuns(
 }
 
 function builtInSteps(ctx: RunsContext, definitions: Definitions, service: RunService) {
-  const { config, db, fetch, services } = ctx
+  const { config, db, fetch, log, services } = ctx
   const approvals = () => ctx.optional('approvals')
   const channels = () => ctx.optional('channels')
   const startChild: Parameters<typeof workflowStep>[0]['startChild'] = ({ parentRunId, parentKey, ...child }) =>
@@ -102,7 +102,7 @@ function builtInSteps(ctx: RunsContext, definitions: Definitions, service: RunSe
     agentStep({ ...services, db }),
     toolStep(services),
     workflowStep({ definitions, runs: service, startChild }),
-    approvalStep({ ...services, approvals, channels }),
+    approvalStep({ ...services, approvals, channels, log }),
     waitStep(),
     httpStep({ ...services, fetch, maxBytes: config.max_output_chars * 4 }),
   ]

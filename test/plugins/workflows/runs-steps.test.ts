@@ -1,4 +1,6 @@
+import { Refusal } from 'svc/sdk'
 import { describe, expect, it } from 'vitest'
+import type { ChannelMessages } from '../../../plugins/channels/contract.ts'
 import type { StepCall } from '../../../plugins/workflows/contract.ts'
 import { approvalStep } from '../../../plugins/workflows/runs/steps/approval.ts'
 import { agentStep } from '../../../plugins/workflows/runs/steps/agent.ts'
@@ -85,36 +87,68 @@ describe('after a crash', () => {
   })
 })
 
-it('an approval that nobody answers is brought to the next person, each once', async () => {
-  const sent: unknown[] = []
-  const noted: unknown[] = []
-  const requestedAt = new Date(Date.now() - 30_000)
-  const pending = {
-    id: KEY,
-    state: 'pending',
-    requestedAt: requestedAt.toISOString(),
-    expiresAt: new Date(Date.now() + 600_000).toISOString(),
-  }
-  const step = approvalStep({
-    agents: { find: () => Promise.resolve(undefined) },
-    approvals: () => ({
-      find: () => Promise.resolve(pending as never),
-      noteAsked: (id, { channel }) => Promise.resolve(void noted.push([id, channel])),
-      request: unused,
-    }),
-    channels: () => ({ send: ({ channel, to, text }) => Promise.resolve(void sent.push([channel, to, text])) }),
-  })
-  const escalate = [
+describe('an approval that nobody answers', () => {
+  const ESCALATE = [
+    { after_secs: 90, channel: 'email', to: 'ceo@example.com' },
     { after_secs: 10, channel: 'telegram', to: '1' },
     { after_secs: 20, channel: 'email', to: 'boss@example.com' },
-    { after_secs: 90, channel: 'email', to: 'ceo@example.com' },
   ]
-  const call = cutOff({ prompt: 'Publish?', timeout_secs: 630, escalate })
-  const end = await step.run({ ...call, state: { asked: 1 } })
-  expect(end).toMatchObject({ outcome: 'waiting', state: { asked: 2 } })
-  expect(sent).toEqual([['email', 'boss@example.com', expect.stringContaining(`/approve ${KEY}`)]])
-  // Whoever is asked may answer there.
-  expect(noted).toEqual([[KEY, 'email']])
-  expect(await step.run({ ...call, state: { asked: 2 } })).toMatchObject({ state: { asked: 2 } })
-  expect(sent).toHaveLength(1)
+  /** Asked 30 seconds ago. */
+  function approval(send?: ChannelMessages['send']) {
+    const noted: unknown[] = []
+    const warnings: string[] = []
+    const pending = {
+      id: KEY,
+      state: 'pending',
+      requestedAt: new Date(Date.now() - 30_000).toISOString(),
+      expiresAt: new Date(Date.now() + 600_000).toISOString(),
+    }
+    const step = approvalStep({
+      agents: { find: () => Promise.resolve(undefined) },
+      approvals: () => ({
+        find: () => Promise.resolve(pending as never),
+        noteAsked: (id, { channel }) => Promise.resolve(void noted.push([id, channel])),
+        request: unused,
+      }),
+      channels: () => send && { send },
+      log: { warn: (text: string) => void warnings.push(text) },
+    })
+    const call = cutOff({ prompt: 'Publish?', timeout_secs: 630, escalate: ESCALATE })
+    return { noted, warnings, run: (state?: unknown) => step.run({ ...call, state }) }
+  }
+
+  it('is brought to the next person, each once, in the order of the times', async () => {
+    const sent: unknown[] = []
+    const { noted, run } = approval(({ channel, to, text }) => Promise.resolve(void sent.push([channel, to, text])))
+    expect(await run()).toMatchObject({ outcome: 'waiting', state: { asked: 2 } })
+    const question: unknown = expect.stringContaining(`/approve ${KEY}`)
+    expect(sent).toEqual([
+      ['telegram', '1', question],
+      ['email', 'boss@example.com', question],
+    ])
+    // Whoever is asked may answer there.
+    expect(noted).toEqual([
+      [KEY, 'telegram'],
+      [KEY, 'email'],
+    ])
+    expect(await run({ asked: 2 })).toMatchObject({ state: { asked: 2 } })
+    expect(sent).toHaveLength(2)
+  })
+
+  it('goes on to the others when a chat is gone, and tells the operator', async () => {
+    const { warnings, run } = approval(({ channel }) =>
+      channel === 'telegram'
+        ? Promise.reject(new Refusal('channel_not_found', 'There is no channel "telegram"'))
+        : Promise.resolve(),
+    )
+    expect(await run()).toMatchObject({ outcome: 'waiting', state: { asked: 2 } })
+    expect(warnings).toEqual(['step "one" of run run cannot ask telegram chat 1: There is no channel "telegram"'])
+  })
+
+  it.each([
+    ['the outbox is full', () => Promise.reject(new Refusal('rate_limit', 'full'))],
+    ['no plugin sends messages', undefined],
+  ])('asks again later when %s', async (_, send) => {
+    expect(await approval(send).run()).toMatchObject({ outcome: 'waiting', state: { asked: 0 } })
+  })
 })

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { stableId } from 'svc/internal'
 import { isObject, omitUndefined, Refusal } from 'svc/sdk'
+import type { Logger } from 'svc/sdk'
 import type { Agents } from '../../../agents/contract.ts'
 import type { Approval, Approvals } from '../../../approvals/contract.ts'
 import type { ChannelMessages } from '../../../channels/contract.ts'
@@ -12,6 +13,7 @@ export interface ApprovalStepDeps {
   readonly agents: Pick<Agents, 'find'>
   readonly approvals: () => Pick<Approvals, 'find' | 'noteAsked' | 'request'> | undefined
   readonly channels: () => Pick<ChannelMessages, 'send'> | undefined
+  readonly log: Pick<Logger, 'warn'>
 }
 
 const MAX_SECS = 30 * 86_400
@@ -105,28 +107,60 @@ async function requestOnce(
   }
 }
 
-/** Asks whoever is due by now, each once, and waits for the answer or the next one. */
+/**
+ * Asks whoever is due by now, each once and in the order of the times, and waits for the answer or the next one. A chat
+ * that cannot be asked leaves the question to the others.
+ */
 async function escalate(
-  { approvals, channels }: ApprovalStepDeps,
+  deps: ApprovalStepDeps,
   call: StepCall,
   { prompt, escalate: levels }: With,
   approval: Approval,
 ): Promise<StepResult> {
-  const asked = isObject(call.state) ? Number(call.state['asked']) : 0
+  const sorted = levels.toSorted((a, b) => a.after_secs - b.after_secs)
   const since = Date.parse(approval.requestedAt)
-  const due = levels.filter(({ after_secs: secs }) => since + secs * 1000 <= Date.now())
-  for (const [at, { channel, to, account, thread }] of due.entries()) {
-    if (at < asked) continue
-    const text =
-      `A workflow waits for an approval: ${prompt}\n\n` +
-      `Answer with \`/approve ${approval.id}\` or \`/reject ${approval.id}\`, before ${approval.expiresAt}.`
-    const id = stableId('workflow-escalation', approval.id, String(at))
-    // Before it is sent: an operator of that account may answer there at once.
-    await approvals()?.noteAsked(approval.id, { id, channel, to })
-    await channels()?.send({ id, channel, to, text, ...omitUndefined({ account, thread }) })
-  }
-  const next = levels[due.length]
   const expiresMs = Date.parse(approval.expiresAt)
+  const due = sorted.filter(({ after_secs: secs }) => since + secs * 1000 <= Date.now()).length
+  let asked = isObject(call.state) ? Number(call.state['asked']) : 0
+  for (; asked < due; asked++) {
+    const level = sorted[asked]
+    if (level && !(await askChat(deps, level, { call, prompt, approval, at: asked })))
+      return { outcome: 'waiting', state: { asked }, untilMs: Math.min(expiresMs, Date.now() + RETRY_MS) }
+  }
+  const next = sorted[due]
   const untilMs = next ? Math.min(since + next.after_secs * 1000, expiresMs) : expiresMs
-  return { outcome: 'waiting', state: { asked: due.length }, untilMs: Math.min(untilMs, Date.now() + 60_000) }
+  return { outcome: 'waiting', state: { asked }, untilMs: Math.min(untilMs, Date.now() + 60_000) }
+}
+
+interface Question {
+  readonly call: StepCall
+  readonly prompt: string
+  readonly approval: Approval
+  /** Of the chat among those of the step. */
+  readonly at: number
+}
+
+/** `false`: it has to be tried again. */
+async function askChat(
+  { approvals, channels, log }: ApprovalStepDeps,
+  { channel, to, account, thread }: With['escalate'][number],
+  { call, prompt, approval, at }: Question,
+): Promise<boolean> {
+  const messages = channels()
+  if (!messages) return false
+  const id = stableId('workflow-escalation', approval.id, String(at))
+  const text =
+    `A workflow waits for an approval: ${prompt}\n\n` +
+    `Answer with \`/approve ${approval.id}\` or \`/reject ${approval.id}\`, before ${approval.expiresAt}.`
+  // Before it is sent: an operator of that account may answer there at once.
+  await approvals()?.noteAsked(approval.id, { id, channel, to })
+  try {
+    await messages.send({ id, channel, to, text, ...omitUndefined({ account, thread }) })
+    return true
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (error.code === 'service_unavailable' || error.code === 'rate_limit') return false
+    log.warn(`step "${call.step}" of run ${call.runId} cannot ask ${channel} chat ${to}: ${error.message}`)
+    return true
+  }
 }
