@@ -68,6 +68,11 @@ const alike: ReadonlyMap<string, string> = new Map(
     ʏ: 'y',
   }),
 )
+/** What each UTF-16 code stands for: itself, or the Latin letter that it looks like. */
+const folds = new Uint16Array(0x10000).map((_, code) => code)
+for (const [sign, letter] of alike) folds[sign.charCodeAt(0)] = letter.charCodeAt(0)
+const CODES_AT_ONCE = 8192
+
 export interface Normal {
   /** Lower-case ASCII where possible, one form of each character, nothing hidden. */
   readonly text: string
@@ -88,12 +93,22 @@ export function normalise(text: string): Normal {
     return ''
   })
   const shown = untagged.replaceAll(invisible, '')
-  const folded = shown
-    .normalize('NFKD')
-    .replaceAll(marks, '')
-    .toLowerCase()
-    .replaceAll(/[^\0-\x7f]/g, (sign) => alike.get(sign) ?? sign)
+  const folded = withLatinLetters(shown.normalize('NFKD').replaceAll(marks, '').toLowerCase())
   return { text: joined(folded), tagged: tagged.toLowerCase(), hidden: text.length - shown.length }
+}
+/**
+ * One character becomes up to 18 by then. A pattern with a callback would hold an entry for each of them, and the
+ * garbage collector would take most of the time.
+ */
+function withLatinLetters(text: string): string {
+  const parts: string[] = []
+  const codes = new Uint16Array(Math.min(text.length, CODES_AT_ONCE))
+  for (let from = 0; from < text.length; from += CODES_AT_ONCE) {
+    const length = Math.min(text.length - from, CODES_AT_ONCE)
+    for (let at = 0; at < length; at++) codes[at] = folds[text.charCodeAt(from + at)] ?? 0
+    parts.push(String.fromCharCode(...codes.subarray(0, length)))
+  }
+  return parts.join('')
 }
 /** An apostrophe is no end of a word either. */
 function joined(text: string): string {
