@@ -10,6 +10,8 @@ import { OpenMessages } from './store.ts'
 import { delegationTools } from './tools.ts'
 
 const HOUR_MS = 3_600_000
+/** Entry points of turns that an agent may have caused. */
+const FOR_AGENTS: ReadonlySet<string> = new Set(['agent', 'schedule', 'trigger'])
 const OPEN: ReadonlySet<string> = new Set(['queued', 'running', 'waiting'])
 
 export default definePlugin({
@@ -45,12 +47,17 @@ export default definePlugin({
       chains.remove(turnId)
       await open.remove(turnId)
     }
-    hooks.on(TurnEnded, ({ entryPoint, result }) => (entryPoint === 'agent' ? ended(result.turnId) : undefined))
+    hooks.on(TurnEnded, ({ entryPoint, result }) => (FOR_AGENTS.has(entryPoint) ? ended(result.turnId) : undefined))
+    let missing = new Set<string>()
     // The others that ended. A turn that `TurnFailed` reports may go on after a restart.
     jobs.every('ended', HOUR_MS, async () => {
+      const before = missing
+      missing = new Set()
       for (const { turnId } of await open.list()) {
         const state = (await services.turns.find(turnId))?.state
-        if (state === undefined || !OPEN.has(state)) await ended(turnId)
+        // One that is not there yet may be about to begin.
+        if (state === undefined && !before.has(turnId)) missing.add(turnId)
+        else if (state === undefined || !OPEN.has(state)) await ended(turnId)
       }
     })
     const deps = { ...services, hooks, chains, open, maxDepth: config.max_depth }
@@ -60,6 +67,12 @@ export default definePlugin({
       intersects: config.intersect_rights,
       of: (turnId) => chains.of(turnId),
       turnsOf: (turnId) => chains.turnsOf(turnId),
+      async workFor(turnId, chain) {
+        // Nobody waits: no session of its own could be waited for in a circle.
+        const work = { chain, sessionId: '' }
+        await open.add({ turnId, ...work })
+        chains.add(turnId, { from: '', ...work })
+      },
     }
     if (!config.intersect_rights) return { messages, requesting }
     // Security facts 1.12: sending to a more privileged agent gives nobody more rights than it has.

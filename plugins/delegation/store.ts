@@ -9,7 +9,11 @@ const Row = v.pipe(
   }),
   v.transform(({ turn_id: turnId, session_id: sessionId, chain }) => ({ turnId, sessionId, chain })),
 )
-export type OpenMessage = v.InferOutput<typeof Row>
+export interface OpenMessage {
+  readonly turnId: string
+  readonly sessionId: string
+  readonly chain: readonly string[]
+}
 
 /** Messages whose answers have not ended: a turn that goes on after a restart is still for those who asked. */
 export class OpenMessages {
@@ -21,6 +25,9 @@ export class OpenMessages {
   insert({ turnId, sessionId, chain }: OpenMessage): Statement {
     return this.#db.sql`INSERT INTO delegation_message (turn_id, session_id, chain)
       VALUES (${turnId}, ${sessionId}, ${JSON.stringify(chain)}) ON CONFLICT (turn_id) DO NOTHING`
+  }
+  async add(message: OpenMessage): Promise<void> {
+    await this.#db.batch([this.insert(message)])
   }
   async list(): Promise<readonly OpenMessage[]> {
     return v.parse(v.array(Row), await this.#db.all`SELECT * FROM delegation_message`)

@@ -54,6 +54,8 @@ export interface Job {
   readonly reason: string | undefined
   /** The agent that made it. */
   readonly createdBy: string | undefined
+  /** The agents for which its turns work: that one, and those for which it worked. */
+  readonly onBehalf: readonly string[]
   /** Where its text comes from, such as `ExternalNetwork`. */
   readonly labels: readonly string[]
   readonly createdAt: number
@@ -149,6 +151,7 @@ export const JobRow = v.pipe(
     runs: count,
     reason: text,
     created_by: text,
+    on_behalf: orAbsent(json(v.array(v.string()))),
     labels: json(v.array(v.string())),
     created_at: count,
     updated_at: count,
@@ -173,6 +176,7 @@ export const JobRow = v.pipe(
     runs: row.runs,
     reason: row.reason,
     createdBy: row.created_by,
+    onBehalf: row.on_behalf ?? (row.created_by === undefined ? [] : [row.created_by]),
     labels: row.labels,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -71,4 +71,6 @@ export const migrations: readonly Migration[] = [
     id: '008-slot-manual',
     sql: "CREATE UNIQUE INDEX schedules_slot_manual ON schedules_slot (run_id) WHERE kind = 'manual'",
   },
+  // As JSON. Without it, that of created_by alone.
+  { id: '009-job-behalf', sql: 'ALTER TABLE schedules_job ADD COLUMN on_behalf TEXT' },
 ]

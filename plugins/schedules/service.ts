@@ -37,6 +37,8 @@ export interface ServiceDeps {
 export interface Author {
   /** The agent, when one did it by a tool. */
   readonly agentId?: string
+  /** The agents for which it does so, itself the last. */
+  readonly onBehalf?: readonly string[]
   /** Where its words come from. */
   readonly labels?: readonly string[]
 }
@@ -84,6 +86,7 @@ export class Schedules {
       runs: 0,
       reason: undefined,
       createdBy: author.agentId,
+      onBehalf: author.onBehalf ?? [],
       labels: author.labels ?? [],
       createdAt: now,
       updatedAt: now,
@@ -192,6 +195,7 @@ export class Schedules {
 
   /** A workflow by its id. */
   async #checked(action: Action, { agentId }: Author): Promise<Action> {
+    if (action.kind === 'agent_turn' && agentId !== undefined) await this.#checkModel(action.model_override, agentId)
     if (action.kind !== 'workflow') return action
     // A workflow may do what this agent may not, and workflow_run asks a person where that is needed.
     if (agentId !== undefined)
@@ -202,6 +206,17 @@ export class Schedules {
     const workflows = this.#deps.workflows()
     if (!workflows) throw new Refusal('invalid_request', 'action.kind: the plugin "workflows" is not loaded')
     return { ...action, workflow_id: await workflows.resolve(action.workflow_id) }
+  }
+  /** Which models an agent uses is up to whoever made its manifest. */
+  async #checkModel(name: string | undefined, agentId: string): Promise<void> {
+    if (name === undefined) return
+    const { model, fallback_models: others } = (await this.#deps.agents.require(agentId)).manifest
+    const own = [model, ...others].flatMap((one) => [one.model, `${one.provider}/${one.model}`])
+    if (own.includes(name)) return
+    throw new Refusal(
+      'forbidden',
+      `action.model_override: an agent chooses among the models of its manifest, and "${name}" is none of them`,
+    )
   }
   async #agent(name: string): Promise<Agent> {
     const { agents } = this.#deps

@@ -51,6 +51,8 @@ export interface Tasks {
    */
   post(task: NewTask): Promise<Task>
   find(id: string): Promise<Task | undefined>
+  /** The agents for which a turn works, by tasks, messages and schedules; the last one is the nearest. */
+  behalfOf(turnId: string): Promise<readonly string[]>
 }
 export const Tasks = defineService<Tasks>()('tasks')
 

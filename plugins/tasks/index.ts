@@ -81,6 +81,7 @@ export default definePlugin({
       tasks: {
         post: async (task) => (await runtime()).tasks.post(task),
         find: async (id) => (await runtime()).tasks.find(id),
+        behalfOf: async (turnId) => (await runtime()).woken.behalfOf(turnId),
       },
     }
   },

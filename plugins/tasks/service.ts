@@ -34,7 +34,7 @@ export interface TaskServiceDeps {
 type Caller = string | undefined
 
 /** The tasks that all agents share. */
-export class TaskService implements Tasks {
+export class TaskService implements Omit<Tasks, 'behalfOf'> {
   readonly #deps: TaskServiceDeps
   /** One claim at a time, so that a limit holds, and two agents do not go for the same task. */
   readonly #claims = new SerialQueue()

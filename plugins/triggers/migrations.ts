@@ -88,4 +88,6 @@ export const migrations: readonly Migration[] = [
       PRIMARY KEY (trigger_id, event_key)
     )`,
   },
+  // As JSON. Without it, that of created_by alone.
+  { id: '010-trigger-behalf', sql: 'ALTER TABLE triggers_trigger ADD COLUMN on_behalf TEXT' },
 ]

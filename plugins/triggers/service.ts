@@ -35,6 +35,8 @@ export interface ServiceDeps {
 export interface Author {
   /** The agent, when one did it by a tool. */
   readonly agentId?: string
+  /** The agents for which it does so, itself the last. */
+  readonly onBehalf?: readonly string[]
   /** Where its words come from. */
   readonly labels?: readonly Label[]
 }
@@ -77,6 +79,7 @@ export class Triggers {
       since: await feed.newest(),
       reason: undefined,
       createdBy: author.agentId,
+      onBehalf: author.onBehalf ?? [],
       labels: author.labels ?? [],
       lastFired: undefined,
       createdAt: now,

@@ -33,6 +33,8 @@ export interface Trigger {
   readonly reason: string | undefined
   /** The agent that made it. */
   readonly createdBy: string | undefined
+  /** The agents for which its turns work: that one, and those for which it worked. */
+  readonly onBehalf: readonly string[]
   /** Where its words come from. */
   readonly labels: readonly Label[]
   readonly lastFired: number | undefined
@@ -102,6 +104,7 @@ export const TriggerRow = v.pipe(
     since: count,
     reason: text,
     created_by: text,
+    on_behalf: orAbsent(json(v.array(v.string()))),
     labels,
     last_fired: orAbsent(count),
     created_at: count,
@@ -123,6 +126,7 @@ export const TriggerRow = v.pipe(
     since: row.since,
     reason: row.reason,
     createdBy: row.created_by,
+    onBehalf: row.on_behalf ?? (row.created_by === undefined ? [] : [row.created_by]),
     labels: row.labels,
     lastFired: row.last_fired,
     createdAt: row.created_at,

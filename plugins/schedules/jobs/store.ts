@@ -35,14 +35,16 @@ export class JobStore {
   /** Over a limit the name becomes NULL, which the column refuses, so that the batch fails as a whole. */
   insert(job: Job, { max_cron_jobs: max, max_jobs_per_agent: maxOfAgent }: JobLimits): Statement {
     return this.#db.sql`INSERT INTO schedules_job (id, name, agent_id, timing, action, targets, missed, session_mode,
-        one_shot, enabled, version, next_run, planned_at, failures, runs, created_by, labels, created_at, updated_at)
+        one_shot, enabled, version, next_run, planned_at, failures, runs, created_by, on_behalf, labels,
+        created_at, updated_at)
       VALUES (${job.id}, CASE WHEN
           (SELECT COUNT(*) FROM schedules_job WHERE ended_at IS NULL) < ${max} AND
           (SELECT COUNT(*) FROM schedules_job WHERE ended_at IS NULL AND agent_id = ${job.agentId}) < ${maxOfAgent}
         THEN ${job.name} END,
         ${job.agentId}, ${JSON.stringify(job.timing)}, ${JSON.stringify(job.action)}, ${JSON.stringify(job.targets)},
         ${job.missed}, ${job.sessionMode ?? null}, ${Number(job.oneShot)}, ${Number(job.enabled)}, 1,
-        ${job.nextRun ?? null}, ${job.updatedAt}, 0, 0, ${job.createdBy ?? null}, ${JSON.stringify(job.labels)},
+        ${job.nextRun ?? null}, ${job.updatedAt}, 0, 0, ${job.createdBy ?? null}, ${JSON.stringify(job.onBehalf)},
+        ${JSON.stringify(job.labels)},
         ${job.createdAt}, ${job.updatedAt})`
   }
   /** Makes its batch fail when the job has changed since it was read. */

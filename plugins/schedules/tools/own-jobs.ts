@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime.ts'
 
 const MAX_LISTED = 200
 
-type Caller = Pick<ToolCallContext, 'agentId' | 'labels'>
+type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'turnId'>
 
 /** Who a job of an agent is for: the agent itself, or one that its manifest lets it write to. */
 export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
@@ -32,8 +32,9 @@ async function findAgent(agents: Agents, name: string) {
 }
 
 /** Where the words of a job come from that an agent makes. */
-export function authorOf({ agentId, labels = [] }: Caller, target: string) {
-  return { agentId, labels: target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])] }
+export async function authorOf({ behalfOf }: Runtime, { agentId, labels = [], turnId }: Caller, target: string) {
+  const onBehalf = [...new Set([...(await behalfOf(turnId)), agentId])]
+  return { agentId, onBehalf, labels: target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])] }
 }
 
 /** Jobs that an agent made, and those that are for it. */

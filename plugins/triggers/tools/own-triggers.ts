@@ -21,12 +21,14 @@ export async function targetOf(agents: Agents, caller: string, name: string | un
 }
 
 /** Where the words of a trigger come from that an agent makes. */
-export function authorOf(
-  { agentId, labels = [] }: Pick<ToolCallContext, 'agentId' | 'labels'>,
+export async function authorOf(
+  { behalfOf }: Runtime,
+  { agentId, labels = [], turnId }: Pick<ToolCallContext, 'agentId' | 'labels' | 'turnId'>,
   target: string,
-): Author {
+): Promise<Author> {
+  const onBehalf = [...new Set([...(await behalfOf(turnId)), agentId])]
   const known = labels.filter((label): label is Label => LABELS.some((one) => one === label))
-  return { agentId, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
+  return { agentId, onBehalf, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
 }
 
 /** Triggers that an agent made, and those that are for it. */

@@ -45,7 +45,8 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
         ...(template !== undefined && { prompt_template: template }),
         ...(maxFires !== undefined && { max_fires: maxFires }),
       }
-      return JSON.stringify(toTrigger(await opened.triggers.create(body, undefined, authorOf(call, target))))
+      const author = await authorOf(opened, call, target)
+      return JSON.stringify(toTrigger(await opened.triggers.create(body, undefined, author)))
     },
   })
 }

@@ -138,6 +138,8 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
       },
     },
     workflows: () => world.workflows,
+    requesting: () => undefined,
+    tasks: () => undefined,
     audit: { entry: () => nothing(world) },
     delivery: {
       check: () => Promise.resolve(),

@@ -47,6 +47,12 @@ describe('an agent', () => {
     expect(await callTool(test, scout, 'cron_cancel', { job_id: made.id })).toMatchObject({ failed: false })
   })
 
+  it('chooses no model that its manifest does not name', async () => {
+    const action = { kind: 'agent_turn', message: 'Now.', model_override: 'gpt-5-pro' }
+    const { text, failed } = await callTool(test, scout, 'cron_create', { name: 'x', schedule: '0 9 * * *', action })
+    expect([failed, text]).toEqual([true, expect.stringContaining('among the models of its manifest')])
+  })
+
   it.each([
     [{ description: 'x', schedule: 'now and then' }, 'is not understood'],
     [{ description: 'x', schedule: '0 25 * * *' }, 'field 2 (hour)'],

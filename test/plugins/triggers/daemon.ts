@@ -140,6 +140,7 @@ function servicesOf(world: World): Json {
     published: () => undefined,
     workflows: () => undefined,
     tasks: () => undefined,
+    requesting: () => undefined,
     counted: () => {},
   }
 }
