@@ -11,6 +11,7 @@ import type { Label } from '../../sessions/contract.ts'
 import type { Action, Job, Slot } from '../job.ts'
 import { LANE } from '../lane.ts'
 import type { SlotEnds } from './ends.ts'
+import { later } from './later.ts'
 
 export interface AgentTurnDeps {
   readonly queue: Pick<Queue, 'find'>
@@ -97,8 +98,8 @@ export class AgentTurnAction {
       return ends.skip(job, slot, { reason: 'quiet_hours', detail: error.message })
     if (code === 'agent_not_found') return ends.skip(job, slot, { reason: 'agent_removed', detail: textOf(error) })
     if (code === 'conflict') return ends.skip(job, slot, { reason: 'agent_not_running', detail: textOf(error) })
-    // The queue tries again: the session is full, or the database busy.
-    if (code === 'rate_limit' || code === 'service_unavailable') throw error
+    // The session is full, or the daemon busy, which is no failure however long it takes.
+    if (error instanceof Refusal && (code === 'rate_limit' || code === 'service_unavailable')) return later(error)
     return ends.fail(job, slot, { turnId, error: textOf(error) })
   }
 

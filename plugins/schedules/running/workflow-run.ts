@@ -5,6 +5,7 @@ import type { RunSummary, WorkflowRuns } from '../../workflows/contract.ts'
 import type { Action, Job, Slot } from '../job.ts'
 import type { SlotStore } from '../slots/store.ts'
 import type { SlotEnds } from './ends.ts'
+import { later } from './later.ts'
 
 export interface WorkflowActionDeps {
   readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'cancel'> | undefined
@@ -52,8 +53,9 @@ export class WorkflowRunAction {
     try {
       await this.#runs().start({ id: slot.runId, workflowId, input, cause })
     } catch (error) {
-      // Too many runs, or a full queue: the queue tries again.
-      if (!(error instanceof Refusal) || error.retryAfterSecs !== undefined) throw error
+      if (!(error instanceof Refusal)) throw error
+      // Too many runs, or a full queue.
+      if (error.retryAfterSecs !== undefined) return later(error)
       return ends.fail(job, slot, { error: error.message })
     }
     const now = clock.now()

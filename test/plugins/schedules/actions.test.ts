@@ -157,7 +157,7 @@ describe('a schedule with a workflow', () => {
   })
 
   it('fails when its workflow is gone, and waits when there are too many runs', async () => {
-    const daemon = await start()
+    const daemon = await start({}, { max_failures: 1 })
     const { id } = await daemon.add({ prompt: undefined, action })
     runs.failing = new Refusal('workflow_not_found', 'There is no workflow workflow-1')
     await pass(10)
@@ -251,19 +251,37 @@ describe('a system event', () => {
 describe('a slot', () => {
   it('whose job of the queue is dead counts as a failure, which disables in the end', async () => {
     const daemon = await start({ max_failures: 2 }, { max_failures: 1 })
-    const { id } = await daemon.add({ delivery: { kind: 'webhook', url: 'https://hooks.example.com/' } })
-    world.refuse = new Refusal('rate_limit', 'the session is full')
+    const action = { kind: 'system_event', text: 'The day begins' }
+    const delivery = { kind: 'webhook', url: 'https://hooks.example.com/' }
+    const { id } = await daemon.add({ prompt: undefined, action, delivery })
+    world.listen = () => Promise.reject(new Error('the listener is broken'))
     await pass(21)
-    expect(await told(daemon, id)).toEqual(['failed: the session is full', 'failed: the session is full'])
+    expect(await told(daemon, id)).toEqual(['failed: the listener is broken', 'failed: the listener is broken'])
     expect(await daemon.job(id)).toMatchObject({
       enabled: false,
       failures: 2,
       reason: 'disabled after 2 failures in a row',
-      lastStatus: 'error: the session is full',
+      lastStatus: 'error: the listener is broken',
     })
-    expect(daemon.events.at(-1)).toMatchObject({ jobId: id, failures: 2, error: 'the session is full' })
+    expect(daemon.events.at(-1)).toMatchObject({ jobId: id, failures: 2, error: 'the listener is broken' })
     expect(world.delivered.map(({ event }) => event)).toEqual(['schedule.disabled'])
   })
+
+  it.each(['rate_limit', 'service_unavailable'] as const)(
+    'that is refused as %s waits for room, however long, which is no failure',
+    async (code) => {
+      const daemon = await start({}, { max_failures: 1 })
+      const { id } = await daemon.add({})
+      world.refuse = new Refusal(code, 'the session is full')
+      await pass(18)
+      expect(await told(daemon, id)).toEqual(['open'])
+      expect(world.asked).toBeGreaterThan(10)
+      world.refuse = undefined
+      await pass(1)
+      expect(await told(daemon, id)).toEqual(['done: done: Report'])
+      expect(await daemon.job(id)).toMatchObject({ enabled: true, failures: 0, lastStatus: 'ok' })
+    },
+  )
 
   it('whose daemon dies each time counts as a failure', async () => {
     const { id } = await (await start()).add({})
