@@ -69,6 +69,12 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
     const check: StepType['check'] = async (definition) => (await type()).check(definition)
     own('step type', stepTypes.add({ ...declared, check, run: async (call) => (await type()).run(call) }))
   }
+  const gaveUp = (id: string): void => {
+    ended.add(1, { state: 'failed' })
+    ctx
+      .run(async () => (await runs()).service.gaveUp(id))
+      .catch((error: unknown) => ctx.log.error(`run ${id} failed, and who waits for it could not be told`, error))
+  }
   routes.add(...runRoutes(runs))
   tools.add(...runTools(runs))
   own(
@@ -81,7 +87,10 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
         const now = wallClock.now()
         const details = `run ${id} failed: ${reason}`
         const entry = services.audit.entry({ event: 'workflow_failed', details })
-        return [store.fail(id, reason, now), store.cancelAttempts(id, now), entry]
+        const written = (changes: number): void => {
+          if (changes > 0) gaveUp(id)
+        }
+        return [{ ...store.fail(id, reason, now), written }, store.cancelAttempts(id, now), entry]
       },
     }),
   )

@@ -172,6 +172,16 @@ export class RunService implements Omit<WorkflowRuns, 'resolve'> {
     if (row.parent_key !== null) await this.wake(row.parent_key)
     return true
   }
+  /** The queue gave up a run, which is on disk: whoever waits for it is told, and what it began is ended. */
+  async gaveUp(id: string): Promise<void> {
+    const { store, changes } = this.#deps
+    changes.tell(id)
+    await this.#announce(id)
+    const row = await store.find(id)
+    if (row && row.parent_key !== null) await this.wake(row.parent_key)
+    await this.stopSteps(id)
+    for (const child of await store.children(id)) await this.cancel(child.id, `run ${id} failed`)
+  }
   /** Ends the turns of a run that has ended, and takes back what it asked people. */
   async stopSteps(id: string): Promise<void> {
     const { store, chat, approvals } = this.#deps
