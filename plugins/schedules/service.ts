@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { findNearest, suggest, toIso } from 'svc/internal'
+import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { ErrorCode } from 'svc/sdk'
@@ -63,7 +63,7 @@ export class Schedules {
     if (input.agent === undefined) throw missing('agent_id')
     if (input.timing === undefined) throw missing('cron')
     if (input.action === undefined) throw missing('prompt')
-    const agent = await this.#agent(input.agent)
+    const agent = await this.#deps.agents.resolve(input.agent)
     for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
     const { timing, enabled = true } = input
     const action = await this.#checked(input.action, author)
@@ -116,7 +116,7 @@ export class Schedules {
       const now = clock.now()
       const { agent, timing = job.timing, action: changed, ...input } = readInput(body, now, job)
       const action = changed === undefined ? job.action : await this.#checked(changed, author)
-      const agentId = agent === undefined ? job.agentId : (await this.#agent(agent)).id
+      const agentId = agent === undefined ? job.agentId : (await this.#deps.agents.resolve(agent)).id
       for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
       const enabled = input.enabled ?? job.enabled
       const isStarted = enabled && !job.enabled
@@ -217,14 +217,6 @@ export class Schedules {
       'forbidden',
       `action.model_override: an agent chooses among the models of its manifest, and "${name}" is none of them`,
     )
-  }
-  async #agent(name: string): Promise<Agent> {
-    const { agents } = this.#deps
-    const isId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)
-    const found = (isId ? await agents.find(name.toLowerCase()) : undefined) ?? (await agents.findByName(name))
-    if (found) return found
-    const names = (await agents.list()).map((agent) => agent.name)
-    throw new Refusal('agent_not_found', `There is no agent "${name}"${suggest(findNearest(name, names))}`)
   }
   async #checkLimits({ id, name }: Agent, cause: unknown): Promise<void> {
     const { jobs, settings } = this.#deps

@@ -4,7 +4,7 @@ import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Queue } from '../queue/contract.ts'
-import { findAgent, resolveAssignee } from './assignee.ts'
+import { resolveAssignee } from './assignee.ts'
 import { OPEN, raced } from './changes.ts'
 import type { Change, TaskChanges } from './changes.ts'
 import type { Limits } from './config.ts'
@@ -163,7 +163,7 @@ export class TaskService implements Omit<Tasks, 'behalfOf'> {
     if (result !== undefined && status !== 'completed' && status !== 'failed')
       throw new Refusal('invalid_request', 'result: only together with the status completed or failed')
     const hasTexts = title !== undefined || description !== undefined || assignee !== undefined
-    const assigned = assignee === undefined || assignee === null ? assignee : (await findAgent(agents, assignee)).id
+    const assigned = assignee === undefined || assignee === null ? assignee : (await agents.resolve(assignee)).id
     if (hasTexts && status !== undefined)
       throw new Refusal('invalid_request', 'status: change it in a request of its own')
     if (status === 'cancelled') return this.cancel(id)

@@ -13,22 +13,12 @@ type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'turnId'>
 /** Who a job of an agent is for: the agent itself, or one that its manifest lets it write to. */
 export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
   if (name === undefined || name === '') return caller
-  const [from, target] = await Promise.all([agents.require(caller), findAgent(agents, name)])
-  if (target?.id === caller) return caller
-  const { matchesWildcard } = await import('svc/internal')
-  const { agent_message: patterns } = from.manifest.capabilities
-  const may = target && patterns.some((pattern) => matchesWildcard(pattern, target.name) || pattern === target.id)
-  if (target && may) return target.id
+  const [from, target] = await Promise.all([agents.require(caller), agents.resolve(name)])
+  if (target.id === caller || agents.mayMessage(from, target)) return target.id
   throw new Refusal(
-    target ? 'forbidden' : 'agent_not_found',
-    target
-      ? `This agent may not make schedules for "${name}": capabilities.agent_message of its manifest does not name it.`
-      : `There is no agent "${name}".`,
+    'forbidden',
+    `This agent may not make schedules for "${name}": capabilities.agent_message of its manifest does not name it.`,
   )
-}
-async function findAgent(agents: Agents, name: string) {
-  const isId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)
-  return (isId ? await agents.find(name.toLowerCase()) : undefined) ?? agents.findByName(name)
 }
 
 /** Where the words of a job come from that an agent makes. */

@@ -1,4 +1,3 @@
-import { findNearest, suggest } from 'svc/internal'
 import { KeyedQueue, Refusal, SerialQueue } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -16,7 +15,7 @@ const MAX_JOINED_CHARS = 32_000
 export interface WakeHandlerDeps {
   readonly store: Pick<InboundStore, 'has' | 'commit' | 'wake' | 'waiting' | 'attempted' | 'ended'>
   readonly audit: Pick<Audit, 'entry'>
-  readonly agents: Pick<Agents, 'list' | 'find' | 'findByName'>
+  readonly agents: Pick<Agents, 'list' | 'resolve'>
   readonly chat: Pick<Chat, 'accept'>
   readonly turns: Pick<Turns, 'find'>
   readonly log: { warn(message: string, facts?: object): void }
@@ -49,11 +48,7 @@ export class WakeHandler {
       if (!first) throw new Refusal('agent_not_found', 'There is no agent')
       return first
     }
-    const byId = /^[0-9a-f-]{36}$/i.test(nameOrId) ? await agents.find(nameOrId) : undefined
-    const found = byId ?? (await agents.findByName(nameOrId))
-    if (found) return found
-    const names = (await agents.list()).map(({ name }) => name)
-    throw new Refusal('agent_not_found', `There is no agent "${nameOrId}"${suggest(findNearest(nameOrId, names))}`)
+    return agents.resolve(nameOrId)
   }
 
   /**

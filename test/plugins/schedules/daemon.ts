@@ -1,3 +1,4 @@
+import { Refusal } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import { Settings as QueueSettings } from '../../../plugins/queue/config.ts'
 import { migrations as queueMigrations } from '../../../plugins/queue/migrations.ts'
@@ -95,9 +96,11 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
   const services: Json = {
     agents: {
       find: (id: string) => Promise.resolve(id === world.agent.id ? world.agent : undefined),
-      findByName: (name: string) => Promise.resolve(name === world.agent.name ? world.agent : undefined),
-      list: () => Promise.resolve([world.agent]),
       requireRunning: () => Promise.resolve(world.agent),
+      resolve: (name: string) =>
+        [world.agent.id, world.agent.name].includes(name)
+          ? Promise.resolve(world.agent)
+          : Promise.reject(new Refusal('agent_not_found', `There is no agent "${name}"`)),
     },
     turns: {
       find: (id: string) => Promise.resolve(world.turns.get(id)),

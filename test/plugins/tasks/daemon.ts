@@ -95,8 +95,7 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
   const services: Json = {
     agents: {
       find: (id: string) => Promise.resolve(world.agents.find((agent) => agent.id === id)),
-      findByName: (name: string) => Promise.resolve(world.agents.find((agent) => agent.name === name)),
-      list: () => Promise.resolve(world.agents),
+      resolve: (given: string) => Promise.resolve(world.agents.find(({ id, name }) => given === id || given === name)),
     },
     audit: { entry, write: () => Promise.resolve() },
     chat: {

@@ -23,8 +23,7 @@ describe('WakeHandler', () => {
       },
       agents: {
         list: async () => [],
-        find: async () => undefined,
-        findByName: (name) => {
+        resolve: (name) => {
           lookups.push(name)
           return lookup.promise
         },
