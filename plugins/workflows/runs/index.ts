@@ -1,4 +1,3 @@
-import { wallClock } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { Hooks, Jobs, Logger, Metrics, PluginDatabase, Routes, Tools, Fetch, Dispose } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
@@ -56,7 +55,7 @@ const TRIM_MS = 600_000
 
 /** Registers all of runs; their code is imported on first use. */
 export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDeps): WorkflowRuns {
-  const { db, hooks, jobs, metrics, own, routes, services, tools } = ctx
+  const { hooks, jobs, metrics, own, routes, services, tools } = ctx
   const ended = metrics.counter('svc_workflow_runs_total', 'Runs of workflows that ended, by state.')
   const load = async (): Promise<OpenRuns> => {
     const { openRuns } = await import('./open.ts')
@@ -69,12 +68,6 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
     const check: StepType['check'] = async (definition) => (await type()).check(definition)
     own('step type', stepTypes.add({ ...declared, check, run: async (call) => (await type()).run(call) }))
   }
-  const gaveUp = (id: string): void => {
-    ended.add(1, { state: 'failed' })
-    ctx
-      .run(async () => (await runs()).service.gaveUp(id))
-      .catch((error: unknown) => ctx.log.error(`run ${id} failed, and who waits for it could not be told`, error))
-  }
   routes.add(...runRoutes(runs))
   tools.add(...runTools(runs))
   own(
@@ -82,15 +75,8 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
     services.queue.work(LANE, {
       run: async (job) => (await runs()).work(job),
       async dead({ id }, reason) {
-        const { RunStore } = await import('./store.ts')
-        const store = new RunStore(db)
-        const now = wallClock.now()
-        const details = `run ${id} failed: ${reason}`
-        const entry = services.audit.entry({ event: 'workflow_failed', details })
-        const written = (changes: number): void => {
-          if (changes > 0) gaveUp(id)
-        }
-        return [{ ...store.fail(id, reason, now), written }, store.cancelAttempts(id, now), entry]
+        const { giveUp } = await import('./give-up.ts')
+        return giveUp(ctx, runs, id, reason, () => ended.add(1, { state: 'failed' }))
       },
     }),
   )
