@@ -53,12 +53,14 @@ export function recorder(): { readonly log: ConsolaInstance; readonly lines: str
   }
 }
 
-// Starting PGlite takes seconds and a lot of memory: one for the file of tests, with an empty schema for each database.
+// Starting PGlite takes seconds and a lot of memory: one for all files of the process, with an empty schema for each
+// database.
 let server: Promise<Connector<PGlite>> | undefined
 cleanups.eachFile.push(async () => {
-  const used = server
-  server = undefined
-  await (await used)?.dispose?.()
+  const client = await (await server)?.getInstance()
+  // What a file has set for its connection is not for the next one.
+  await client?.exec('ROLLBACK')
+  await client?.exec('DISCARD ALL')
 })
 export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
   server ??= emptyCluster().then((loadDataDir) => pgliteConnector({ loadDataDir }))
@@ -68,7 +70,7 @@ export async function pglite(options: { readonly keep?: boolean } = {}): Promise
   return {
     ...connector,
     async dispose() {
-      /* Shared by the tests of this file. */
+      /* Shared by all tests of the process. */
     },
   }
 }
