@@ -58,6 +58,11 @@ export function causeEvents(call: Call, agentId: string, { triggers }: AgentsAtW
     if (random() < 0.5) call('PUT', `/api/memory/agents/${agentId}/kv/${key}`, { value: random() }).catch(() => {})
 }
 
+/** One event that surely happens, whenever the daemon was killed. */
+export async function causeEvent(call: Call, agentId: string, { triggers }: AgentsAtWork): Promise<void> {
+  await call('PUT', `/api/memory/agents/${agentId}/kv/${triggers[0]?.key}`, { value: 'sure' })
+}
+
 /** What is wrong with schedules and triggers once all has ended. */
 export async function problemsOfAgents(call: Call, work: AgentsAtWork, keys: Keys): Promise<readonly string[]> {
   const deadline = Date.now() + LATE_MS

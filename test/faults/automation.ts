@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import type { Json } from '../support/json.ts'
-import { beginWork, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
+import { beginWork, causeEvent, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
 import { generator } from './crash.ts'
 
 export interface AutomationReport {
@@ -118,6 +118,7 @@ export async function automation(options: {
       await daemon.kill()
       daemon = await start()
     }
+    await causeEvent(call, agent, work)
     const problems = [
       ...(await problemsOf(runs, (id) => call('GET', `/api/workflows/runs/${id}`), receiver.keys)),
       ...(await problemsOfAgents(call, work, receiver.keys)),

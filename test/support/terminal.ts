@@ -25,7 +25,7 @@ export interface TestTerminal extends AsyncDisposable {
 const { path } = await builtCommand()
 
 /** For what is to be seen; what is on the screen instead says more than a test that ran out of time. */
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 30_000
 
 /** Runs a line of shell in a pseudo-terminal, which `script` makes, and reads it as a terminal does. */
 export function startTerminal(

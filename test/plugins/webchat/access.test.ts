@@ -40,7 +40,7 @@ test('the focus goes from the skip link through agents and header to the convers
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
   })
   const order: string[] = []
-  for (let at = 0; at < 20 && order.at(-1) !== 'message-box'; at++) {
+  for (let at = 0; at < 60 && order.at(-1) !== 'message-box'; at++) {
     await tab.page.keyboard.press('Tab')
     order.push(
       await tab.page.evaluate(

@@ -95,7 +95,8 @@ export function resetConnection(response: ServerResponse): undefined {
   return undefined
 }
 
-const WAIT_MS = 5000
+/** As long as a loaded machine may take. */
+const WAIT_MS = 30_000
 
 /** Something that is collected and waited for. */
 export class Recorded<T> {
