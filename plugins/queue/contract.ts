@@ -78,8 +78,11 @@ export interface Queue {
    * For the batch that causes the work, so that neither is there without the other. The worker is woken by the commit.
    */
   add(job: NewJob): Statement
-  /** Throws `rate_limit` when the queue takes no more, by its depth or by that of the agent. */
-  admit(agentId?: string): Promise<void>
+  /**
+   * Throws `rate_limit` when the queue takes no more, by its depth or by that of the agent. `planned`: jobs that are to
+   * be added in the same batch before this one.
+   */
+  admit(agentId?: string, planned?: { readonly all: number; readonly ofAgent: number }): Promise<void>
   /** Does the jobs of a lane until it is disposed, which settles when none runs any more. One worker for each lane. */
   work(lane: string, worker: Worker): Dispose
   /** Ends a job that waits or runs; its signal aborts. Changes nothing when it has ended. */

@@ -53,10 +53,10 @@ export class DatabaseQueue implements Queue {
     return store.insert(job, clock.now(), () => this.#lanes.get(job.lane)?.wake())
   }
 
-  async admit(agentId?: string): Promise<void> {
+  async admit(agentId?: string, { all, ofAgent } = { all: 0, ofAgent: 0 }): Promise<void> {
     const { store, settings } = this.#deps
-    if ((await store.pending()) >= settings.max_depth) throw full('plugins.queue.max_depth', settings.max_depth)
-    if (agentId !== undefined && (await store.pending(agentId)) >= settings.max_depth_per_agent)
+    if ((await store.pending()) + all >= settings.max_depth) throw full('plugins.queue.max_depth', settings.max_depth)
+    if (agentId !== undefined && (await store.pending(agentId)) + ofAgent >= settings.max_depth_per_agent)
       throw full('plugins.queue.max_depth_per_agent', settings.max_depth_per_agent)
   }
 

@@ -197,15 +197,9 @@ export class Schedules {
   async #checked(action: Action, { agentId }: Author): Promise<Action> {
     if (action.kind === 'agent_turn' && agentId !== undefined) await this.#checkModel(action.model_override, agentId)
     if (action.kind !== 'workflow') return action
-    // A workflow may do what this agent may not, and workflow_run asks a person where that is needed.
-    if (agentId !== undefined)
-      throw new Refusal(
-        'forbidden',
-        'action: an agent cannot put a workflow on a schedule; schedule a prompt that says to run it with workflow_run',
-      )
     const workflows = this.#deps.workflows()
     if (!workflows) throw new Refusal('invalid_request', 'action.kind: the plugin "workflows" is not loaded')
-    return { ...action, workflow_id: await workflows.resolve(action.workflow_id) }
+    return { ...action, workflow_id: await workflows.resolve(action.workflow_id, agentId) }
   }
   /** Which models an agent uses is up to whoever made its manifest. */
   async #checkModel(name: string | undefined, agentId: string): Promise<void> {

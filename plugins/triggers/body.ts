@@ -31,7 +31,14 @@ const fields = {
   target_agent_id: v.nullish(id('Id or name of an agent that is asked instead.')),
   cooldown_secs: v.nullish(whole(86_400, 'Instead of plugins.triggers.cooldown_secs.')),
   session_mode: v.nullish(v.pipe(v.picklist(['new', 'persistent']), v.description('The agent’s own when absent.'))),
-  workflow_id: v.nullish(v.pipe(uuid('Invalid workflow ID'), v.description('Runs instead, with the prompt as input.'))),
+  workflow_id: v.nullish(
+    v.pipe(
+      v.string(),
+      v.nonEmpty(),
+      v.maxLength(256),
+      v.description('Id or name of a workflow that runs instead, with the prompt as input.'),
+    ),
+  ),
   delivery: v.nullish(DeliveryTarget),
   delivery_targets: optional(v.pipe(v.array(DeliveryTarget), v.maxLength(8))),
 }

@@ -19,7 +19,10 @@ export interface PlanDeps {
   readonly causeOf: (event: TriggerEvent) => Promise<Cause | undefined>
   readonly lastEventAt: (triggerId: string, eventKey: string) => Promise<number | undefined>
   /** Why the agent's queue takes no more; `undefined` when it does. */
-  readonly whyFull: (agentId: string) => Promise<string | undefined>
+  readonly whyFull: (
+    agentId: string,
+    planned: { readonly all: number; readonly ofAgent: number },
+  ) => Promise<string | undefined>
   readonly limits: { readonly cooldown_secs: number; readonly max_per_event: number; readonly max_depth: number }
   readonly now: () => number
 }
@@ -76,6 +79,11 @@ export class DispatchPlan {
     }
   }
 
+  /** Firings of this plan that begin, which the queue does not know yet. */
+  #plannedFor(agentId: string) {
+    const open = this.planned.filter(({ firing }) => firing.state === 'open')
+    return { all: open.length, ofAgent: open.filter(({ firing }) => firing.agentId === agentId).length }
+  }
   #isSpent({ id, fireCount, maxFires }: Trigger): boolean {
     return maxFires > 0 && fireCount + this.firesOf(id) >= maxFires
   }
@@ -114,7 +122,7 @@ export class DispatchPlan {
         reason: 'too_many_triggers',
         detail: `${maxPerEvent} older triggers fired for this event (plugins.triggers.max_per_event)`,
       }
-    const full = await this.#deps.whyFull(receiverOf(trigger))
+    const full = await this.#deps.whyFull(agent.id, this.#plannedFor(agent.id))
     return full === undefined ? undefined : { reason: 'queue_full', detail: full }
   }
 

@@ -140,9 +140,9 @@ export class Dispatcher {
         return cause
       },
       lastEventAt: (triggerId, eventKey) => firings.lastEventAt(triggerId, eventKey),
-      async whyFull(agentId) {
+      async whyFull(agentId, planned) {
         try {
-          await queue.admit(agentId)
+          await queue.admit(agentId, planned)
           return undefined
         } catch (error) {
           if (error instanceof Refusal) return error.message

@@ -62,7 +62,7 @@ function addTrigger(runtime: LazyRuntime): AnyRoute {
     body: TriggerBody,
     returns: v.object({ trigger_id: v.string(), agent_id: v.string() }),
     status: 201,
-    errors: ['agent_not_found', 'forbidden', 'conflict', 'channel_not_found'],
+    errors: ['agent_not_found', 'workflow_not_found', 'forbidden', 'conflict', 'channel_not_found'],
     idempotent: true,
     example: {
       body: { agent_id: 'assistant', pattern: { agent_spawned: { name_pattern: 'scout-*' } }, max_fires: 10 },
@@ -108,7 +108,7 @@ function changeTrigger(runtime: LazyRuntime, method: 'PUT' | 'PATCH'): AnyRoute 
       return { fields: toTrigger(await triggers.require(params.id)), measured: MEASURED }
     },
     returns: v.looseObject({ ...TriggerView.entries, status: v.literal('updated'), trigger_id: v.string() }),
-    errors: [...errors, 'agent_not_found', 'forbidden', 'conflict', 'channel_not_found'],
+    errors: [...errors, 'agent_not_found', 'workflow_not_found', 'forbidden', 'conflict', 'channel_not_found'],
     example: { body: { enabled: false } },
     async handle({ params: { id }, body, unchanged }) {
       const { triggers, toTrigger } = await load(runtime)

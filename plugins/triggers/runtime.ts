@@ -35,7 +35,7 @@ export interface RuntimeDeps {
   readonly turns: Pick<Turns, 'ensure' | 'find'>
   readonly delivery: ResultDelivery
   readonly published: () => Pick<PublishedEvents, 'find'> | undefined
-  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find'> | undefined
+  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'resolve'> | undefined
   readonly tasks: () => Pick<Tasks, 'find' | 'behalfOf'> | undefined
   /** Who waits for a turn by a message. */
   readonly requesting: () => RequestingAgents | undefined

@@ -7,6 +7,7 @@ import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
 import type { Label } from '../sessions/contract.ts'
+import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { TriggerBody } from './body.ts'
 import type { Settings } from './config.ts'
 import { LANE } from './dispatcher.ts'
@@ -25,7 +26,7 @@ export interface ServiceDeps {
   readonly feed: Pick<AuditFeed, 'newest'>
   readonly queue: Pick<Queue, 'cancel'>
   readonly delivery: Pick<ResultDelivery, 'check'>
-  readonly workflows: () => unknown
+  readonly workflows: () => Pick<WorkflowRuns, 'resolve'> | undefined
   readonly settings: Settings
   readonly clock: Clock
   /** Triggers were changed. */
@@ -187,8 +188,6 @@ export class Triggers {
   async #apply(trigger: Trigger, body: TriggerBody, { agentId }: Author): Promise<Trigger> {
     const delivery = body.delivery_targets ?? (body.delivery === undefined ? undefined : listOf(body.delivery))
     for (const target of delivery ?? []) await this.#deps.delivery.check(target, agentId)
-    if (body.workflow_id && !this.#deps.workflows())
-      throw new Refusal('invalid_request', 'workflow_id: no plugin runs workflows')
     return {
       ...trigger,
       pattern: body.pattern === undefined ? trigger.pattern : parsePattern(body.pattern),
@@ -197,12 +196,19 @@ export class Triggers {
       maxFires: body.max_fires ?? trigger.maxFires,
       cooldownSecs: orKept(body.cooldown_secs, trigger.cooldownSecs),
       sessionMode: orKept(body.session_mode, trigger.sessionMode),
-      workflowId: orKept(body.workflow_id, trigger.workflowId),
+      workflowId: orKept(await this.#workflow(body.workflow_id, agentId), trigger.workflowId),
       targetAgentId: body.target_agent_id
         ? (await this.#deps.agents.resolve(body.target_agent_id)).id
         : orKept(body.target_agent_id, trigger.targetAgentId),
       delivery: delivery ?? trigger.delivery,
     }
+  }
+  /** Throws `workflow_not_found`, and `forbidden` for one that the agent may not have run. */
+  async #workflow(name: string | null | undefined, agentId: string | undefined): Promise<string | null | undefined> {
+    if (!name) return name
+    const workflows = this.#deps.workflows()
+    if (!workflows) throw new Refusal('invalid_request', 'workflow_id: no plugin runs workflows')
+    return workflows.resolve(name, agentId)
   }
   #entry(
     { agentId }: Trigger,

@@ -21,7 +21,7 @@ export interface WorkerDeps {
   readonly firings: Pick<FiringStore, 'find' | 'end'>
   readonly agents: Pick<Agents, 'find'>
   readonly turns: Pick<Turns, 'ensure' | 'find'>
-  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find'> | undefined
+  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'resolve'> | undefined
   readonly delivery: Pick<ResultDelivery, 'deliver'>
   readonly requesting: () => Pick<RequestingAgents, 'workFor'> | undefined
   readonly settings: Settings
@@ -107,7 +107,11 @@ export class FiringRunner {
     const input = renderPrompt(trigger.promptTemplate, firing.eventText)
     try {
       const actor = { kind: 'trigger', id: trigger.id, origin: firing.turnId }
-      const run = { id: firing.id, workflowId, input, cause: `trigger ${trigger.id}` }
+      const { createdBy: agentId } = trigger
+      // Its rights, or those of its workflow, may have changed since it made the trigger.
+      if (agentId !== undefined) await runs.resolve(workflowId, agentId)
+      const cause = `trigger ${trigger.id}`
+      const run = { id: firing.id, workflowId, input, cause, ...omitUndefined({ agentId }) }
       await runAs(actor, () => runs.start(run))
     } catch (error) {
       if (error instanceof Refusal && error.code === 'rate_limit') return later(error)

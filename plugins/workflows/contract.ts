@@ -99,8 +99,11 @@ export interface RunSummary {
   readonly error: string | undefined
 }
 export interface WorkflowRuns {
-  /** The id of a workflow by its id or name. Throws `workflow_not_found` that names the nearest one. */
-  resolve(idOrName: string): Promise<string>
+  /**
+   * The id of a workflow by its id or name. Throws `workflow_not_found` that names the nearest one. With an agent: of
+   * one that this agent may run at any time without asking a person; `forbidden` when it may run none so.
+   */
+  resolve(idOrName: string, agentId?: string): Promise<string>
   /**
    * Begins a run; `id` is a UUID that is the same whenever the same run is asked for. Settles when it is on disk. Throws
    * `workflow_not_found`, `rate_limit`, `conflict` when too many run each other, and `forbidden` when the agent that

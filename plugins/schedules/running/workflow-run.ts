@@ -1,5 +1,5 @@
 import type { Clock } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { JobOutcome } from '../../queue/contract.ts'
 import type { RunSummary, WorkflowRuns } from '../../workflows/contract.ts'
 import type { Action, Job, Slot } from '../job.ts'
@@ -8,7 +8,7 @@ import type { SlotEnds } from './ends.ts'
 import { later } from './later.ts'
 
 export interface WorkflowActionDeps {
-  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'cancel'> | undefined
+  readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'cancel' | 'resolve'> | undefined
   readonly slots: Pick<SlotStore, 'begun'>
   readonly clock: Clock
   readonly ends: SlotEnds
@@ -49,9 +49,15 @@ export class WorkflowRunAction {
   async #start(job: Job, slot: Slot, action: WorkflowAction): Promise<JobOutcome> {
     const { slots, clock, ends } = this.#deps
     const { workflow_id: workflowId, input = '' } = action
-    const cause = `schedule ${job.id}`
+    const { createdBy: agentId } = job
+    const schedule = `schedule ${job.id}`
+    // The input is no words of a person when an agent wrote it.
+    const cause = agentId === undefined ? schedule : `agent ${agentId} (${schedule})`
     try {
-      await this.#runs().start({ id: slot.runId, workflowId, input, cause })
+      const runs = this.#runs()
+      // Its rights, or those of its workflow, may have changed since it made the schedule.
+      if (agentId !== undefined) await runs.resolve(workflowId, agentId)
+      await runs.start({ id: slot.runId, workflowId, input, cause, ...omitUndefined({ agentId }) })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       // Too many runs, or a full queue.
@@ -74,7 +80,7 @@ export class WorkflowRunAction {
     if (secs === undefined) return MAX_WAIT_MS
     return (begunAt ?? createdAt) + secs * 1000 - this.#deps.clock.now()
   }
-  #runs(): Pick<WorkflowRuns, 'start' | 'find' | 'cancel'> {
+  #runs(): Pick<WorkflowRuns, 'start' | 'find' | 'cancel' | 'resolve'> {
     const runs = this.#deps.workflows()
     if (!runs) throw new Refusal('service_unavailable', 'the plugin "workflows" is not loaded')
     return runs

@@ -35,8 +35,11 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
       ),
       max_fires: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))),
       agent: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('Another agent by name, if you may.'))),
+      workflow: v.optional(
+        v.pipe(v.string(), v.maxLength(256), v.description('A workflow that you may run: it runs instead.')),
+      ),
     }),
-    async run({ agent, pattern, prompt_template: template, max_fires: maxFires }, call) {
+    async run({ agent, pattern, prompt_template: template, max_fires: maxFires, workflow }, call) {
       const { opened, targetOf, authorOf, toTrigger } = await load(runtime)
       const target = await targetOf(agents, call.agentId, agent)
       const body = {
@@ -44,6 +47,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
         pattern,
         ...(template !== undefined && { prompt_template: template }),
         ...(maxFires !== undefined && { max_fires: maxFires }),
+        ...(workflow !== undefined && workflow !== '' && { workflow_id: workflow }),
       }
       const author = await authorOf(opened, call, target)
       return JSON.stringify(toTrigger(await opened.triggers.create(body, undefined, author)))

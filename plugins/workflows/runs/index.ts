@@ -88,7 +88,13 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
   hooks.on(EventPublished, async ({ eventType, payload }) => (await runs()).service.publish(eventType, payload))
   jobs.every('runs', TRIM_MS, async (signal) => (await runs()).trim(signal))
   return {
-    resolve: async (idOrName) => (await (await definitions()).resolve(idOrName)).id,
+    async resolve(idOrName, agentId) {
+      const found = await definitions()
+      if (agentId === undefined) return (await found.resolve(idOrName)).id
+      const { resolveUnattended } = await import('../definitions/unattended.ts')
+      const deps = { definitions: found, agents: services.agents, approvals: ctx.optional('approvals') }
+      return resolveUnattended(deps, agentId, idOrName)
+    },
     start: async (run) => (await runs()).service.start(run),
     find: async (id) => (await runs()).service.find(id),
     settled: async (id, signal) => (await runs()).service.settled(id, signal),

@@ -60,7 +60,11 @@ class Runs {
     await Promise.resolve()
   }
   find = (id: string) => Promise.resolve(this.rows.get(id))
-  resolve = (name: string) => Promise.resolve(name === 'digest' ? 'workflow-1' : name)
+  allowed: readonly string[] = []
+  resolve = (name: string, agentId?: string) =>
+    agentId === undefined || this.allowed.includes(agentId)
+      ? Promise.resolve(name === 'digest' ? 'workflow-1' : name)
+      : Promise.reject(new Refusal('forbidden', `${agentId} may not run it`))
   cancel = (id: string, reason: string) => {
     this.cancels.push(reason)
     return Promise.resolve(this.end(id, { state: 'Cancelled', error: `cancelled: ${reason}` }))
@@ -170,11 +174,21 @@ describe('a schedule with a workflow', () => {
     expect((await told(daemon, id)).at(-1)).toBe('done: late')
   })
 
-  it('is for people only, and needs the plugin', async () => {
+  it('of an agent is one that the agent may have run, also when the slot comes', async () => {
     const daemon = await start()
     const body = { agent_id: 'scout', schedule: '*/10 * * * *', action }
-    const make = (author?: object) => daemon.schedules.create(body as Json, undefined, author)
-    await expect(make({ agentId: 'agent-1' })).rejects.toThrow('an agent cannot put a workflow on a schedule')
+    const make = (agentId?: string) =>
+      daemon.schedules.create(body as Json, undefined, agentId === undefined ? {} : { agentId })
+    runs.allowed = []
+    await expect(make('agent-1')).rejects.toThrow('may not run it')
+    runs.allowed = ['agent-1']
+    const { id } = await make('agent-1')
+    await pass(10)
+    expect(runs.starts).toMatchObject([{ agentId: 'agent-1', cause: `agent agent-1 (schedule ${id})` }])
+    await runs.endLast(daemon, { state: 'Completed', output: 'cats' })
+    runs.allowed = []
+    await pass(10)
+    expect(await told(daemon, id)).toEqual(['done: cats', 'failed: agent-1 may not run it'])
     world.workflows = undefined
     await expect(make()).rejects.toThrow('the plugin "workflows" is not loaded')
   })
