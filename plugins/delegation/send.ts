@@ -5,14 +5,12 @@ import type { Hooks, ToolCallContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { AcceptedTurn, Chat } from '../chat/contract.ts'
-import { LABELS } from '../sessions/contract.ts'
+import { isLabel } from '../sessions/contract.ts'
 import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
 import { AgentMessageSending } from './contract.ts'
 import type { NewAgentMessage } from './contract.ts'
 import type { OpenMessages } from './store.ts'
-
-const isLabel = (label: string): label is Label => LABELS.some((known) => known === label)
 
 export interface SendDeps {
   readonly agents: Agents

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { runAs } from 'svc/internal'
+import { messageOf, runAs } from 'svc/internal'
 import type { Actor, Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -115,7 +115,7 @@ export class Lane {
       if (this.#running.size < capacity) await this.#wait(now)
     } catch (error) {
       // The database is busy, or another daemon took a job of the same group at the same time.
-      log.debug(`lane ${lane}: jobs could not be claimed`, { error: textOf(error) })
+      log.debug(`lane ${lane}: jobs could not be claimed`, { error: messageOf(error) })
       this.#wakeAfter(settings.retry_min_ms)
     }
   }
@@ -180,7 +180,7 @@ export class Lane {
   async #fail(stored: StoredJob, claimId: string, cause: unknown): Promise<void> {
     const { settings, clock, log, worker, counted } = this.#deps
     const failures = stored.failures + 1
-    const error = textOf(cause)
+    const error = messageOf(cause)
     if (failures >= settings.max_failures) {
       log.error(`job ${stored.id} of lane ${stored.lane} is dead after ${failures} failures`, cause)
       const statements = (await worker.dead?.({ ...this.#toJob(stored), failures }, error)) ?? []
@@ -232,7 +232,7 @@ export class Lane {
         await store.commit([...statements, store.lose(stored, isDead ? 'dead' : 'pending', error, now)])
         counted(isDead ? 'dead' : 'lost')
       } catch (failure) {
-        log.debug(`job ${stored.id} of lane ${lane} was not taken over`, { error: textOf(failure) })
+        log.debug(`job ${stored.id} of lane ${lane} was not taken over`, { error: messageOf(failure) })
       }
     }
   }
@@ -250,7 +250,7 @@ export class Lane {
       await this.#takeOver(undefined)
       this.wake()
     } catch (error) {
-      log.warn(`the leases of lane ${lane} could not be renewed: ${textOf(error)}`)
+      log.warn(`the leases of lane ${lane} could not be renewed: ${messageOf(error)}`)
     }
   }
 
@@ -262,7 +262,3 @@ export class Lane {
 /** What it leads to is known to come from what led to it. */
 const actorOf = ({ lane, origin }: StoredJob): Actor | undefined =>
   origin === null ? undefined : { kind: 'queue', id: lane, origin }
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

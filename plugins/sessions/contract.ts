@@ -4,6 +4,8 @@ import type { Statement } from 'svc/sdk'
 /** Where the content of a block may come from (security facts 1.2). */
 export const LABELS = ['ExternalNetwork', 'UserInput', 'Pii', 'Secret', 'UntrustedAgent'] as const
 export type Label = (typeof LABELS)[number]
+const labels: ReadonlySet<string> = new Set(LABELS)
+export const isLabel = (text: string): text is Label => labels.has(text)
 
 /** A picture in a message; a formerly uploaded one has the id of its file. */
 export interface SentImage {

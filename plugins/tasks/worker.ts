@@ -1,13 +1,12 @@
 import * as v from 'valibot'
-import { stableId } from 'svc/internal'
+import { messageOf, orAborted, stableId } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { TurnResult, Turns } from '../chat/contract.ts'
 import type { Job, JobOutcome } from '../queue/contract.ts'
-import { LABELS } from '../sessions/contract.ts'
-import type { Label } from '../sessions/contract.ts'
+import { isLabel } from '../sessions/contract.ts'
 import { OPEN } from './changes.ts'
 import type { TaskChanges } from './changes.ts'
 import type { Limits } from './config.ts'
@@ -99,7 +98,7 @@ export class TaskWorker {
       if (!view) return await this.#notBegun(task, error)
       // The daemon is being stopped: the turn goes on by itself, and this job follows it again.
       if (view.state === 'queued' || view.state === 'running' || view.state === 'waiting') throw error
-      return await this.#fail(task, textOf(error), view.failure?.retryable === true)
+      return await this.#fail(task, messageOf(error), view.failure?.retryable === true)
     } finally {
       stopRenewing()
       // Of a turn that goes on without this job, the rights are still those of the agents it works for.
@@ -129,7 +128,7 @@ export class TaskWorker {
       cancel = clock.after(ttlMs / 3, () => {
         store
           .renew(id, jobId, changes.now(ttlMs))
-          .catch((error: unknown) => log.warn(`the claim of task ${id} could not be renewed: ${textOf(error)}`))
+          .catch((error: unknown) => log.warn(`the claim of task ${id} could not be renewed: ${messageOf(error)}`))
         schedule()
       })
     }
@@ -166,12 +165,12 @@ export class TaskWorker {
     const code = error instanceof Refusal ? error.code : undefined
     if (code === 'agent_not_found') return DONE
     if (code !== 'conflict' && code !== 'rate_limit' && code !== 'service_unavailable')
-      return this.#fail(task, textOf(error), false)
+      return this.#fail(task, messageOf(error), false)
     const later = this.#later(error instanceof Refusal ? error.retryAfterSecs : undefined)
     await this.#end(task, {
       set: { ...OPEN, attempts: task.attempts - 1 },
       event: 'changed',
-      details: `waits: ${textOf(error)}`,
+      details: `waits: ${messageOf(error)}`,
       agentId: task.claimed_by,
       wakeAt: 'never',
     })
@@ -205,19 +204,3 @@ export class TaskWorker {
 
 const isClaimedBy = (task: StoredTask, jobId: string): task is ClaimedTask =>
   task.status === 'in_progress' && task.claim_id === jobId
-const isLabel = (label: string): label is Label => (LABELS as readonly string[]).includes(label)
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const leave = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
-  if (signal.aborted) leave()
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', leave)
-    // Whoever left does not learn how it ends.
-    work.catch(() => {})
-  }
-}

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { orAborted, runAs, stableId, toIso } from 'svc/internal'
+import { messageOf, orAborted, runAs, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -139,7 +139,7 @@ export class FiringRunner {
     return this.#end(firing, { state: 'done', result: text.slice(0, settings.max_result_chars) }, results)
   }
   #fail(firing: Firing, error: unknown): JobOutcome {
-    const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR)
+    const text = messageOf(error).slice(0, MAX_ERROR)
     this.#deps.log.warn(`trigger ${firing.triggerId} failed for ${firing.eventKind}: ${text}`)
     return this.#end(firing, { state: 'failed', error: text })
   }

@@ -1,7 +1,7 @@
 import type { Agents } from '../../agents/contract.ts'
 import type { Turns } from '../../chat/contract.ts'
 import type { PublishedEvents } from '../../events/contract.ts'
-import { LABELS } from '../../sessions/contract.ts'
+import { isLabel } from '../../sessions/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import type { Tasks } from '../../tasks/contract.ts'
 import type { Narrative, TriggerEvent } from './event.ts'
@@ -36,20 +36,20 @@ async function describe(deps: NarratorDeps, event: TriggerEvent): Promise<Narrat
     const found = await deps.published()?.find(publishedId)
     if (!found) return { text: sentence, labels: OUTSIDE }
     const payload = found.payload === null ? '' : `: ${JSON.stringify(found.payload)}`
-    return { text: `${sentence}${payload}`, labels: [...new Set<Label>([...known(found.labels), 'UntrustedAgent'])] }
+    return {
+      text: `${sentence}${payload}`,
+      labels: [...new Set<Label>([...found.labels.filter(isLabel), 'UntrustedAgent'])],
+    }
   }
   if (event.taskId !== undefined) {
     const task = await deps.tasks()?.find(event.taskId)
-    const labels = task === undefined ? OUTSIDE : known(task.labels)
+    const labels = task === undefined ? OUTSIDE : task.labels.filter(isLabel)
     return { text: task?.description ? `${sentence}: ${task.description}` : sentence, labels }
   }
   if (OWN_KINDS.has(event.kind)) return { text: sentence, labels: [] }
   // Names and keys are chosen by whoever made the agent or the key, which an agent may have been.
   return { text: sentence, labels: event.origin === undefined ? [] : OUTSIDE }
 }
-
-const known = (labels: readonly string[]): readonly Label[] =>
-  labels.filter((label): label is Label => LABELS.some((one) => one === label))
 
 function shorten(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${text.slice(0, maxChars).toWellFormed()}… (${text.length} characters)`

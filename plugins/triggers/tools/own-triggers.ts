@@ -1,7 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
-import { LABELS } from '../../sessions/contract.ts'
+import { isLabel } from '../../sessions/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Author } from '../service.ts'
@@ -27,7 +27,7 @@ export async function authorOf(
   target: string,
 ): Promise<Author> {
   const onBehalf = [...new Set([...(await behalfOf(turnId)), agentId])]
-  const known = labels.filter((label): label is Label => LABELS.some((one) => one === label))
+  const known = labels.filter(isLabel)
   return { agentId, onBehalf, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
 }
 

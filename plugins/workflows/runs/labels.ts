@@ -1,5 +1,3 @@
-import { LABELS } from '../../sessions/contract.ts'
-import type { Label } from '../../sessions/contract.ts'
 import type { Step } from '../definition.ts'
 import { findPlaceholders, textsIn } from '../templates/template.ts'
 import type { ActiveRun } from './run.ts'
@@ -9,10 +7,6 @@ const OWN: ReadonlySet<string> = new Set(['run_id', 'workflow_name', 'iteration'
 /** An agent or another system wrote it, from unknown sources. */
 const OUTSIDE = ['UntrustedAgent', 'ExternalNetwork'] as const
 const CALLERS: ReadonlySet<string> = new Set(['api', 'cli', 'schedule'])
-
-const LABEL_SET: ReadonlySet<string> = new Set(LABELS)
-export const knownLabels = (labels: readonly string[]): readonly Label[] =>
-  labels.filter((label): label is Label => LABEL_SET.has(label))
 
 /** Labels of what the placeholders of a step bring in (security facts 1.2). */
 export function labelsOf(run: ActiveRun, step: Step, index: number): readonly string[] {

@@ -9,7 +9,6 @@ const text = v.nullable(v.string())
 
 /** `cancelled`: the run ended while it ran or waited. */
 export const ATTEMPT_STATES = ['running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled'] as const
-export type AttemptState = (typeof ATTEMPT_STATES)[number]
 
 const summary = {
   id: v.string(),

@@ -1,4 +1,4 @@
-import { currentActor, runAs } from 'svc/internal'
+import { currentActor, messageOf, runAs } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
@@ -117,7 +117,7 @@ export class StepRunner {
     } catch (error) {
       if (signal.aborted) throw signal.reason
       if (leaving?.aborted && error === leaving.reason) return { outcome: 'cut off' }
-      const text = error instanceof Error ? error.message : String(error)
+      const text = messageOf(error)
       log.warn(`step "${attempt.step}" of run ${run.id} failed (attempt ${attempt.attempt}): ${text}`)
       return {
         outcome: 'failed',

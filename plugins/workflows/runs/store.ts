@@ -141,10 +141,6 @@ export class RunStore {
       await this.#db.all`SELECT * FROM workflows_attempt WHERE waits_for = ${what} AND ended_at IS NULL`,
     )
   }
-  async isAnyoneWaiting(): Promise<boolean> {
-    const row = await this.#db.one`SELECT COUNT(*) AS count FROM workflows_attempt WHERE waits_for IS NOT NULL`
-    return v.parse(Count, row).count > 0
-  }
   /** Its revision is that which the run has after this batch: to be committed behind the change of the run. */
   saveAttempt(row: AttemptRow): Statement {
     return this.#db.sql`INSERT INTO workflows_attempt

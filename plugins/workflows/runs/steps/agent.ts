@@ -3,7 +3,7 @@ import type { PluginDatabase } from 'svc/sdk'
 import type { Chat, TurnRequest, Turns } from '../../../chat/contract.ts'
 import type { Sessions } from '../../../sessions/contract.ts'
 import type { StepCall, StepResult } from '../../contract.ts'
-import { knownLabels } from '../labels.ts'
+import { isLabel } from '../../../sessions/contract.ts'
 import { StepTimeout } from '../timeout.ts'
 import type { BuiltInStep } from './built-in.ts'
 import { sessionOf } from './session.ts'
@@ -60,6 +60,6 @@ function requestOf(call: StepCall, agentId: string): Omit<TurnRequest, 'id'> {
     agentId,
     text: String(call.with['prompt']),
     entryPoint: 'workflow',
-    labels: knownLabels(call.labels),
+    labels: call.labels.filter(isLabel),
   }
 }

@@ -2,7 +2,7 @@ import { isObject, omitUndefined } from 'svc/sdk'
 import type { ToolCalls } from '../../../chat/contract.ts'
 import { OutcomeUnknown } from '../../contract.ts'
 import type { StepCall, StepResult } from '../../contract.ts'
-import { knownLabels } from '../labels.ts'
+import { isLabel } from '../../../sessions/contract.ts'
 import { refuse } from './refuse.ts'
 import type { BuiltInStep } from './built-in.ts'
 import { sessionOf } from './session.ts'
@@ -35,7 +35,7 @@ async function callTool({ toolCalls }: ToolStepDeps, call: StepCall): Promise<St
     entryPoint: 'workflow',
     tool,
     args: call.with['args'] ?? {},
-    labels: knownLabels(call.labels),
+    labels: call.labels.filter(isLabel),
     counted: isObject(state) && state['counted'] === true,
     signal,
   })
