@@ -1,4 +1,4 @@
-import { stableId, toIso } from 'svc/internal'
+import { messageOf, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -88,7 +88,7 @@ export class Scheduler {
       }
       await this.#wait()
     } catch (error) {
-      log.warn(`schedules: slots could not be started; tried again: ${textOf(error)}`)
+      log.warn(`schedules: slots could not be started; tried again: ${messageOf(error)}`)
       this.#wakeAfter(RETRY_MS)
     }
   }
@@ -205,5 +205,3 @@ export class Scheduler {
     return next
   }
 }
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,4 +1,4 @@
-import { orAborted, stableId, toIso } from 'svc/internal'
+import { messageOf, orAborted, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
@@ -6,8 +6,7 @@ import type { Chat, TurnRequest, Turns } from '../../chat/contract.ts'
 import type { RequestingAgents } from '../../delegation/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { JobOutcome, Queue } from '../../queue/contract.ts'
-import { LABELS } from '../../sessions/contract.ts'
-import type { Label } from '../../sessions/contract.ts'
+import { isLabel } from '../../sessions/contract.ts'
 import type { Action, Job, Slot } from '../job.ts'
 import { LANE } from '../lane.ts'
 import type { SlotEnds } from './ends.ts'
@@ -87,7 +86,7 @@ export class AgentTurnAction {
     if (state === undefined) return this.#notBegun(job, slot, turnId, error)
     // The daemon is being stopped: the turn goes on by itself, and this job follows it again.
     if (state === 'queued' || state === 'running' || state === 'waiting') throw error
-    return ends.fail(job, slot, { turnId, error: textOf(error) })
+    return ends.fail(job, slot, { turnId, error: messageOf(error) })
   }
 
   /** The turn was refused before it was written. */
@@ -96,11 +95,11 @@ export class AgentTurnAction {
     const code = error instanceof Refusal ? error.code : undefined
     if (error instanceof Refusal && isQuiet(error))
       return ends.skip(job, slot, { reason: 'quiet_hours', detail: error.message })
-    if (code === 'agent_not_found') return ends.skip(job, slot, { reason: 'agent_removed', detail: textOf(error) })
-    if (code === 'conflict') return ends.skip(job, slot, { reason: 'agent_not_running', detail: textOf(error) })
+    if (code === 'agent_not_found') return ends.skip(job, slot, { reason: 'agent_removed', detail: messageOf(error) })
+    if (code === 'conflict') return ends.skip(job, slot, { reason: 'agent_not_running', detail: messageOf(error) })
     // The session is full, or the daemon busy, which is no failure however long it takes.
     if (error instanceof Refusal && (code === 'rate_limit' || code === 'service_unavailable')) return later(error)
-    return ends.fail(job, slot, { turnId, error: textOf(error) })
+    return ends.fail(job, slot, { turnId, error: messageOf(error) })
   }
 
   async #request({ job, slot, action, agent }: Attempt, id: string): Promise<TurnRequest & { readonly id: string }> {
@@ -126,5 +125,3 @@ function sessionOf({ sessionMode }: Job, { runId }: Slot, agent: Agent | undefin
   return sessionMode === 'persistent' ? agent?.sessionId : undefined
 }
 const isQuiet = ({ code, details }: Refusal): boolean => code === 'service_unavailable' && 'quiet_hours' in details
-const isLabel = (label: string): label is Label => (LABELS as readonly string[]).includes(label)
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

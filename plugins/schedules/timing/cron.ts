@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { Cron } from 'croner'
 import { Refusal } from 'svc/sdk'
 
@@ -79,7 +80,9 @@ function checkField(at: number, field: string): void {
   }
 }
 const reasonOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '').replace(/\.$/, '')
+  messageOf(error)
+    .replace(/^CronPattern: /, '')
+    .replace(/\.$/, '')
 const invalid = (why: string, cause?: unknown): Refusal => new Refusal('invalid_request', `cron: ${why}`, { cause })
 
 function patternOf(expression: string, zone: string): Cron {

@@ -374,6 +374,27 @@ describe('a slot', () => {
     expect(await told(daemon, id)).toEqual(['open'])
   })
 
+  it('whose turn has begun keeps its result, although its agent was paused before the daemon came back', async () => {
+    const daemon = await start()
+    const { id } = await daemon.add({})
+    world.answer = () => new Promise(() => {})
+    await passUntil(() => world.begun.length > 0)
+    crash(daemon)
+    world.agent.state = 'Paused'
+    const next = await start()
+    await next.idle()
+    expect(await told(next, id)).toEqual(['done: done: Report'])
+    expect(world.begun).toHaveLength(1)
+  })
+
+  it('says with its labels where the words of its schedule came from', async () => {
+    const daemon = await start()
+    const body = { agent_id: 'scout', prompt: 'Obey', schedule: '*/10 * * * *' }
+    await daemon.schedules.create(body, undefined, { agentId: 'other', labels: ['UntrustedAgent'] })
+    await pass(10)
+    expect(world.labels).toEqual([['UntrustedAgent']])
+  })
+
   it('that runs is stopped when its schedule is removed', async () => {
     const daemon = await start()
     const { id } = await daemon.add({})

@@ -41,6 +41,8 @@ export class World {
   /** Turns by id: how often each was begun, and its answer. */
   readonly turns = new Map<string, { readonly text: string; state: string; stop?: () => void }>()
   readonly begun: string[] = []
+  /** The labels of each turn that was begun. */
+  readonly labels: (readonly string[] | undefined)[] = []
   /** How often a turn was begun or followed. */
   asked = 0
   /** Turns that are followed do not end either. */
@@ -104,7 +106,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     },
     turns: {
       find: (id: string) => Promise.resolve(world.turns.get(id)),
-      ensure(request: { readonly id: string; readonly text: string }) {
+      ensure(request: { readonly id: string; readonly text: string; readonly labels?: readonly string[] }) {
         world.asked++
         const known = world.turns.get(request.id)
         if (known && world.isStuck) return Promise.resolve({ result: () => new Promise(() => {}) })
@@ -115,6 +117,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
         const turn = { text: `done: ${request.text}`, state: 'running', stop }
         world.turns.set(request.id, turn)
         world.begun.push(request.text)
+        world.labels.push(request.labels)
         const answer = world.answer(request.text).then(
           (text) => {
             turn.state = 'done'

@@ -176,6 +176,10 @@ describe('a schedule', () => {
     expect(same).toMatchObject({ status: 200, body: { status: 'updated', schedule_id: id, tz: 'Europe/Berlin' } })
     const moved = await call('PUT', `/api/schedules/${id}`, { cron: '0 10 * * *' })
     expect(moved.body).toMatchObject({ cron: '0 10 * * *', tz: 'Europe/Berlin' })
+    const nowhere = await call('PUT', `/api/schedules/${id}`, {
+      delivery: { kind: 'webhook', url: 'ftp://x.example/' },
+    })
+    expect([nowhere.status, nowhere.body.error.message]).toEqual([400, expect.stringContaining('ftp:')])
     expect((await call('PUT', `/api/cron/jobs/${id}/enable`, { enabled: false })).body).toEqual({
       id,
       enabled: false,
