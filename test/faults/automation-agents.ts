@@ -52,19 +52,30 @@ export async function beginWork(
   return { schedules, triggers }
 }
 
-/** Causes an event of each of some triggers. The daemon may be killed meanwhile: the trail says which ones happened. */
-export function causeEvents(call: Call, agentId: string, { triggers }: AgentsAtWork, random: () => number): void {
-  for (const { key } of triggers)
-    if (random() < 0.5) call('PUT', `/api/memory/agents/${agentId}/kv/${key}`, { value: random() }).catch(() => {})
-}
-
-/** One event that surely happens, whenever the daemon was killed. */
-export async function causeEvent(call: Call, agentId: string, { triggers }: AgentsAtWork): Promise<void> {
-  await call('PUT', `/api/memory/agents/${agentId}/kv/${triggers[0]?.key}`, { value: 'sure' })
+/**
+ * Causes an event of one trigger, which is acknowledged, and then of some others. The daemon may be killed during these:
+ * the trail says which ones happened. Returns the key of the one that was acknowledged.
+ */
+export async function causeEvents(
+  call: Call,
+  agentId: string,
+  { triggers }: AgentsAtWork,
+  random: () => number,
+): Promise<string> {
+  const put = (key: string) => call('PUT', `/api/memory/agents/${agentId}/kv/${key}`, { value: random() })
+  const sure = triggers[Math.floor(random() * triggers.length)]?.key ?? ''
+  await put(sure)
+  for (const { key } of triggers) if (random() < 0.5) put(key).catch(() => {})
+  return sure
 }
 
 /** What is wrong with schedules and triggers once all has ended. */
-export async function problemsOfAgents(call: Call, work: AgentsAtWork, keys: Keys): Promise<readonly string[]> {
+export async function problemsOfAgents(
+  call: Call,
+  work: AgentsAtWork,
+  keys: Keys,
+  acknowledged: readonly string[],
+): Promise<readonly string[]> {
   const deadline = Date.now() + LATE_MS
   const problems: string[] = []
   // Those that come every minute are at an end now.
@@ -83,6 +94,8 @@ export async function problemsOfAgents(call: Call, work: AgentsAtWork, keys: Key
     const read = async (): Promise<readonly Json[]> =>
       (await call('GET', `/api/triggers/${id}/history?limit=1000`)).firings
     const events = entries.filter(({ details }: Json) => details.startsWith(`set key "${key}" `)).length
+    const sure = acknowledged.filter((each) => each === key).length
+    if (events < sure) problems.push(`${path}: ${sure} events were acknowledged, ${events} are recorded`)
     const firings = await untilEnded(read, deadline, () => received(path), events)
     const done = firings.filter(({ state }) => state === 'done').length
     const distinct = new Set(firings.map(({ event_id: event }) => event)).size

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import type { Json } from '../support/json.ts'
-import { beginWork, causeEvent, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
+import { beginWork, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
 import { generator } from './crash.ts'
 
 export interface AutomationReport {
@@ -112,16 +112,16 @@ export async function automation(options: {
       runs.push(started.run_id)
     }
     const work = await beginWork(call, receiver.url, { ...options, random })
+    const acknowledged: string[] = []
     for (let kill = 0; kill < options.kills; kill++) {
-      causeEvents(call, agent, work, random)
+      acknowledged.push(await causeEvents(call, agent, work, random))
       await pause(random() * 200)
       await daemon.kill()
       daemon = await start()
     }
-    await causeEvent(call, agent, work)
     const problems = [
       ...(await problemsOf(runs, (id) => call('GET', `/api/workflows/runs/${id}`), receiver.keys)),
-      ...(await problemsOfAgents(call, work, receiver.keys)),
+      ...(await problemsOfAgents(call, work, receiver.keys, acknowledged)),
     ]
     const { seed, kills } = options
     return { runs: runs.length, kills, ...countKeys(receiver.keys), seed, problems }
