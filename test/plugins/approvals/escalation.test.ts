@@ -1,8 +1,14 @@
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
+import type { Statement } from 'svc/sdk'
+import type { Approval } from '../../../plugins/approvals/contract.ts'
+import { Escalator } from '../../../plugins/approvals/escalation/escalator.ts'
+import type { RequestRow } from '../../../plugins/approvals/schema.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
+import { ManualClock } from '../../support/manual-clock.ts'
 import { ChatPlatform } from '../channels/chat-platform.ts'
 import { auditDetails, turnPlugins } from '../plugin-test.ts'
 
@@ -76,8 +82,7 @@ async function say(chat: { readonly id: string; readonly kind: 'direct' | 'group
 describe('a request that nobody answers', () => {
   it('is asked in the chat that the file names, once, also across a restart, and is answered there by an operator', async () => {
     early = await ask('kv_delete', { key: 'a' })
-    const [open, answered, other] = [await ask('kv_set', { key: 'a' }), await ask('kv_set'), await ask('file_write')]
-    expect((await test.request('POST', `/api/approvals/${answered}/reject`)).status).toBe(200)
+    const [open, other] = [await ask('kv_set', { key: 'a' }), await ask('file_write')]
     await eventually(() => expect(said(open)).toHaveLength(1))
     expect(said(open)[0]).toMatch(/helper.*wants to.*nobody has answered[\s\S]*kv_set[\s\S]*\/approve /)
     expect((await auditDetails(test, 'capability_check'))[0]).toContain(`approval ${open} escalated to test_chat chat`)
@@ -85,7 +90,7 @@ describe('a request that nobody answers', () => {
     await test.request('POST', '/api/channels/reload')
     const later = await ask('kv_set', { key: 'later' })
     await eventually(() => expect(said(later)).toHaveLength(1))
-    expect([said(open).length, said(answered).length, said(other).length]).toEqual([1, 0, 0])
+    expect([said(open).length, said(other).length]).toEqual([1, 0])
 
     const escalated = await test.metrics('svc_approvals_escalated')
     expect([...escalated]).toEqual([[expect.stringContaining('test_chat'), expect.any(Number)]])
@@ -100,6 +105,64 @@ describe('a request that nobody answers', () => {
     // A replay answers nothing.
     expect(await say(BOSS, `/reject ${open}`, 'olga')).toContain('Nothing of this chat')
     expect((await read(open)).status).toBe('approved')
+  })
+})
+
+describe('a chat', () => {
+  const approval = {
+    id: 'one',
+    agentId: 'a',
+    agentName: 'helper',
+    tool: 'kv_set',
+    risk: 'medium',
+    requestedAt: new Date(1_000_000).toISOString(),
+    expiresAt: new Date(10_000_000).toISOString(),
+    needed: 1,
+  } as Approval
+  function start() {
+    const clock = new ManualClock()
+    const asked: unknown[] = []
+    const failures: unknown[] = []
+    let isLoaded = true
+    const escalator = new Escalator({
+      rules: [{ after_secs: 60, channel: 'test_chat', to: BOSS.id }],
+      clock,
+      store: {
+        commit: async () => void asked.push(clock.now()),
+        escalate: () => ({}) as Statement,
+        find: async () => ({ state: 'pending', expires_at: approval.expiresAt }) as RequestRow,
+        isEscalated: async () => asked.length > 0,
+      },
+      audit: { entry: () => ({}) as Statement },
+      delivery: () => (isLoaded ? { deliver: () => [] } : undefined),
+      escalated: () => {},
+      failed: (error) => failures.push(error),
+    })
+    escalator.start(approval)
+    return { clock, asked, failures, escalator, load: (loaded: boolean) => void (isLoaded = loaded) }
+  }
+
+  it('is asked when the time is over and not before, and again when it could not be asked', async () => {
+    const { clock, asked, failures, load } = start()
+    load(false)
+    clock.advance(59_999)
+    await setImmediate()
+    expect([failures, clock.waiting]).toEqual([[], 1])
+    clock.advance(1)
+    await eventually(() => expect([failures.length, clock.waiting]).toEqual([1, 1]))
+    load(true)
+    clock.advance(60_000)
+    await eventually(() => expect(asked).toEqual([1_120_000]))
+  })
+
+  it('is not asked about what was answered before', async () => {
+    const { clock, asked, escalator } = start()
+    clock.advance(59_999)
+    escalator.stop(approval.id)
+    expect(clock.waiting).toBe(0)
+    clock.advance(60_000)
+    await setImmediate()
+    expect(asked).toEqual([])
   })
 })
 
