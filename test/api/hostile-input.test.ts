@@ -179,16 +179,16 @@ describe('every field of every body', () => {
             JSON.stringify('\u0001here'),
             () => json,
           )
-          remember()
+          const before = version()
           const answer = await send(route.method, target, body)
           const at = `${name} is ${what}`
           const fault = faultOf(answer)
           if (fault !== undefined) faults.push(`${at}: ${fault}`)
           // Too many requests, or too much money spent, is not said of the input.
           if (answer.status >= 400 && answer.status < 500 && answer.status !== 429) {
-            let half = changed()
             // What goes on in the background, such as the delivery to a webhook that was made before, does not change
-            // the same again.
+            // the same again and again.
+            let half = version() === before ? [] : tables.map(({ table }) => table)
             for (let again = 0; half.length > 0 && again < MAX_REPEATS; again++) {
               remember()
               await send(route.method, target, body)
