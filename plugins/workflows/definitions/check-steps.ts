@@ -14,6 +14,8 @@ export interface CheckDeps {
   readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
   readonly steps: Pick<StepTypes, 'find' | 'explainMissing'>
   readonly settings: Settings
+  /** The agent whose rights tools are called with where a step names none. */
+  readonly madeBy?: string | undefined
 }
 interface Problem {
   readonly path: string
@@ -94,8 +96,10 @@ function checkMode(steps: readonly Step[], index: number, add: Add): void {
     add('mode', 'collect joins the outputs of fan_out steps, and there is none right before it')
 }
 
-async function checkAgent({ agent, type, mode }: Step, { agents }: CheckDeps, add: Add): Promise<void> {
+async function checkAgent({ agent, type, mode }: Step, { agents, madeBy }: CheckDeps, add: Add): Promise<void> {
   if (!agent) {
+    if (type === 'tool' && madeBy === undefined)
+      add('agent_id', 'expected agent_id or agent_name, whose rights the tool is called with')
     // Collecting joins what is there already.
     if (type === 'agent' && mode !== 'collect') add('agent_id', 'expected agent_id or agent_name')
     return
@@ -119,7 +123,8 @@ async function checkType(step: Step, { steps }: CheckDeps, add: Add): Promise<vo
     await type.check(step.with)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    add('with', error.message)
+    const [, field = 'with', message = error.message] = /^(with(?:\.\w+)*): (.*)$/s.exec(error.message) ?? []
+    add(field, message)
   }
 }
 

@@ -120,7 +120,7 @@ export class WorkflowDefinitions implements Definitions {
   /** Throws `invalid_request` that names step and field, and `conflict` when there are too many. */
   async create(body: NewWorkflow, origin: Origin = {}): Promise<Workflow> {
     const steps = readSteps(body.steps)
-    await this.check(body)
+    await this.check(body, origin.madeBy)
     return this.#changes.run(async () => {
       const { max_workflows: max, total_timeout_secs: totalTimeoutSecs } = this.#deps.config
       if ((await this.#store.count()) >= max)
@@ -145,10 +145,10 @@ export class WorkflowDefinitions implements Definitions {
     })
   }
   /** Throws as `create`, without storing anything. */
-  async check(body: NewWorkflow): Promise<void> {
+  async check(body: NewWorkflow, madeBy?: string): Promise<void> {
     const { agents, config, steps } = this.#deps
     await checkRunBy(body.run_by ?? [], agents)
-    await checkSteps(readSteps(body.steps), { agents, steps, settings: config })
+    await checkSteps(readSteps(body.steps), { agents, steps, settings: config, madeBy })
   }
 
   /** Throws as `create`, `workflow_not_found`, and `conflict` for a workflow of a file. */
@@ -170,7 +170,7 @@ export class WorkflowDefinitions implements Definitions {
     const { agents, config, steps: types } = this.#deps
     const steps = change.steps && readSteps(change.steps)
     await checkRunBy(change.run_by ?? [], agents)
-    if (steps) await checkSteps(steps, { agents, steps: types, settings: config })
+    if (steps) await checkSteps(steps, { agents, steps: types, settings: config, madeBy: before.madeBy })
     const workflow: Workflow = {
       ...before,
       revision: before.revision + 1,

@@ -213,6 +213,11 @@ const fan = (name: string, fields: object = {}) => step({ name, mode: 'fan_out',
 const refusals: readonly (readonly [what: string, steps: unknown, message: string])[] = [
   ['no steps', undefined, "Missing 'steps' array"],
   ['an empty list', [], 'a workflow has one step at least'],
+  [
+    'a tool without an agent',
+    [{ name: 'lost', type: 'tool', with: { tool: 'system_time' } }],
+    'step 1 "lost": agent_id: expected agent_id or agent_name, whose rights the tool is called with',
+  ],
   ['neither agent_id nor agent_name', [{ name: 'lost' }], 'step 1 "lost": agent_id: expected agent_id or agent_name'],
   [
     'an unknown agent',
@@ -295,7 +300,7 @@ const refusals: readonly (readonly [what: string, steps: unknown, message: strin
   [
     'no time at all',
     [step({ type: 'wait', with: { seconds: 0.01 } })],
-    'with.seconds: expected 1 to 31622400 whole seconds',
+    'step 1 "one": with.seconds: expected 1 to 31622400 whole seconds',
   ],
   [
     'a wait that is no number',
