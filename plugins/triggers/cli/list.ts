@@ -10,7 +10,7 @@ import {
   printJson,
   renderTable,
 } from 'svc/cli'
-import { firesOf, listTriggers, patternOf, shortTime } from './trigger.ts'
+import { firesOf, listTriggers, namesOfAgents, patternOf, shortTime } from './trigger.ts'
 
 export default defineCommand({
   description: 'List the triggers with how often they fired.',
@@ -20,7 +20,10 @@ export default defineCommand({
     ["svc trigger list --json | jq -r '.[].id'", 'ids for a script'],
   ],
   async run(args) {
-    const triggers = await callDaemon(await connect(args), listTriggers)
+    const { triggers, names } = await callDaemon(await connect(args), async (client) => ({
+      triggers: await listTriggers(client),
+      names: await namesOfAgents(client),
+    }))
     if (args.json) printJson(triggers)
     else if (triggers.length === 0)
       print(`There are no triggers. ${commandLine('trigger add assistant agent_spawned')} makes one.`)
@@ -30,7 +33,7 @@ export default defineCommand({
           ['EVENT', 'AGENT', 'FIRED', 'LAST', 'STATE', 'ID'],
           triggers.map((each) => [
             escapeControls(patternOf(each)),
-            each.agent_id,
+            escapeControls(names.get(each.agent_id) ?? each.agent_id),
             firesOf(each),
             shortTime(each.last_fired),
             each.enabled ? 'enabled' : 'disabled',

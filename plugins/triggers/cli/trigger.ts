@@ -21,6 +21,11 @@ export type Trigger = v.InferOutput<typeof Trigger>
 export const listTriggers = (client: DaemonClient): Promise<readonly Trigger[]> =>
   client.call('GET', '/api/triggers', v.array(Trigger))
 
+export async function namesOfAgents(client: DaemonClient): Promise<ReadonlyMap<string, string>> {
+  const agents = await client.call('GET', '/api/agents', v.array(v.looseObject({ id: v.string(), name: v.string() })))
+  return new Map(agents.map(({ id, name }) => [id, name]))
+}
+
 /** A trigger by its id or the beginning of it. Throws a `Failure` that names those there are. */
 export async function requireTrigger(client: DaemonClient, text: string): Promise<Trigger> {
   if (/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text))

@@ -30,9 +30,7 @@ it('makes, lists, shows, stops and removes a trigger, and says what it fired for
   const added = await svc('add', 'watcher', 'agent_spawned', 'New: {{event}}', '--match', 'scout-*', '--max', '3')
   const id = /^Trigger ([0-9a-f-]{36}) waits for agent_spawned\.\n$/.exec(added.stdout)?.[1] ?? ''
   expect([added.code, id]).toEqual([0, expect.stringMatching(/./)])
-  expect((await svc('list')).stdout).toMatch(
-    /\nagent_spawned scout-\* +[0-9a-f-]{36} +0 of 3 +enabled +[0-9a-f-]{36}\n$/,
-  )
+  expect((await svc('list')).stdout).toMatch(/\nagent_spawned scout-\* +watcher +0 of 3 +enabled +[0-9a-f-]{36}\n$/)
   const short = id.slice(0, 20)
   expect((await svc('history', short)).stdout).toBe('It has matched nothing yet.\n')
   await host.json('POST', '/api/agents', { manifest_toml: 'name = "scout-1"\n' })
