@@ -31,13 +31,18 @@ export function checkZone(zone: string): void {
   }
 }
 
+function countFields(fields: readonly string[]): string {
+  if (fields[0] === '') return '0 fields'
+  return fields.length === 1 ? '1 field' : `${fields.length} fields`
+}
+
 /** Throws `invalid_request` that names the field of the expression and what it may be. */
 export function checkExpression(expression: string, zone: string, now: number): void {
   checkZone(zone)
   const fields = expression.trim().split(/\s+/)
   if (expression.length > MAX_EXPRESSION || fields.length !== FIELDS.length || fields[0] === '')
     throw invalid(
-      `"${expression.slice(0, 80)}" has ${fields[0] === '' ? 0 : fields.length} fields, and a cron expression has five: ` +
+      `"${expression.slice(0, 80)}" has ${countFields(fields)}, and a cron expression has five: ` +
         'minute, hour, day of the month, month, day of the week, such as "30 9 * * MON-FRI"',
     )
   for (const [at, field] of fields.entries()) checkField(at, field)
