@@ -112,7 +112,8 @@ describe.each(engines)('the tasks on %s', (engine) => {
     const [[, turn] = []] = world.turns
     expect(world.turns.size).toBe(1)
     expect(turn).toMatchObject({ entryPoint: 'task', text: 'Sum\n\n1 + 1', labels: ['Pii', 'UserInput'] })
-    expect((await second.queue.find('task', `${id}:0`))?.state).toBe('done')
+    // The job ends after the task.
+    await eventually(async () => expect((await second.queue.find('task', `${id}:0`))?.state).toBe('done'))
   })
 
   it('wait while their agent cannot work, and try a failed turn again after a pause, so many times', async () => {
