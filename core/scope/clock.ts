@@ -36,7 +36,7 @@ export function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
 
 /**
  * Settles as the work does; rejects with the signal's reason when that aborts first. The work goes on, and its rejection
- * is then no longer reported.
+ * is then no longer reported: the race listens to it.
  */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
@@ -47,8 +47,6 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
     return await Promise.race([work, promise])
   } finally {
     signal.removeEventListener('abort', leave)
-    // Whoever left does not learn how it ends.
-    work.catch(() => {})
   }
 }
 
