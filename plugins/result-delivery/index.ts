@@ -1,10 +1,11 @@
-import * as v from 'valibot'
+import { wallClock } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ChannelMessages } from '../channels/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { WebhookSender } from '../webhooks/contract.ts'
+import { Settings } from './config.ts'
 import { ResultDelivered, ResultDelivery } from './contract.ts'
 import type { DeliveryTarget, Result } from './contract.ts'
 
@@ -14,16 +15,18 @@ const LANE = 'result'
 export default definePlugin({
   name: 'result-delivery',
   version: '1.0.0',
-  config: v.object({}),
+  config: Settings,
   requires: { agents: Agents, audit: Audit, queue: Queue },
   optional: { channels: ChannelMessages, webhooks: WebhookSender },
   provides: { delivery: ResultDelivery },
   hooks: [ResultDelivered],
-  setup({ hooks, metrics, optional, own, services: { agents, audit, queue } }) {
+  setup({ config, hooks, metrics, optional, own, services: { agents, audit, queue } }) {
     const results = metrics.counter('svc_results_total', 'Results that were delivered, by kind of target and outcome.')
     const deps = {
       agents,
       audit,
+      settings: config,
+      clock: wallClock,
       channels: () => optional('channels'),
       webhooks: () => optional('webhooks'),
       ended(target: DeliveryTarget, { id, agentId }: Result, error: string | null) {

@@ -1,11 +1,13 @@
 import * as v from 'valibot'
 import { toIso } from 'svc/internal'
+import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ChannelMessages, ChannelTarget } from '../channels/contract.ts'
 import type { Job, JobOutcome } from '../queue/contract.ts'
 import type { WebhookSender } from '../webhooks/contract.ts'
+import type { Settings } from './config.ts'
 import { DeliveryTarget } from './contract.ts'
 import type { Result } from './contract.ts'
 
@@ -13,13 +15,14 @@ export interface WorkerDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly channels: () => Pick<ChannelMessages, 'send' | 'lastChat'> | undefined
   readonly webhooks: () => Pick<WebhookSender, 'post'> | undefined
+  readonly settings: Settings
+  readonly clock: Pick<Clock, 'now'>
   /** `error` is `null` when the receiver took it. */
   readonly ended: (target: DeliveryTarget, result: Result, error: string | null) => Promise<void>
 }
 
-const PLUGIN_MISSING_MS = 60_000
-const GIVE_UP_MS = 86_400_000
-const MAX_PAUSE_MS = 3_600_000
+const HOUR_MS = 3_600_000
+const MIN_PAUSE_MS = 1_000
 /** What a receiver answers that will not take the result later either. */
 const REFUSED: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 413, 415, 422])
 
@@ -54,9 +57,9 @@ export async function undelivered(deps: WorkerDeps, payload: unknown, error: str
 
 async function attempt(deps: WorkerDeps, target: DeliveryTarget, result: Result, job: Job): Promise<JobOutcome> {
   if (target.kind === 'none') return { outcome: 'done' }
-  if (target.kind === 'webhook') return post(deps.webhooks(), target.url, result, job)
+  if (target.kind === 'webhook') return post(deps, target.url, result, job)
   const channels = deps.channels()
-  if (!channels) return waitForPlugin(job, 'channels')
+  if (!channels) return later(deps, job, 'the plugin "channels" is not loaded')
   const chat = target.kind === 'channel' ? chatOf(target) : await channels.lastChat(result.agentId)
   if (!chat) return { outcome: 'dead', reason: 'the agent has not answered in any chat yet' }
   try {
@@ -65,9 +68,10 @@ async function attempt(deps: WorkerDeps, target: DeliveryTarget, result: Result,
     await channels.send({ ...chat, id: result.id, agentId, text: result.text })
     return { outcome: 'done' }
   } catch (error) {
-    if (error instanceof Refusal && error.code !== 'service_unavailable' && error.code !== 'rate_limit')
-      return { outcome: 'dead', reason: error.message }
-    throw error
+    if (!(error instanceof Refusal)) throw error
+    const { code, message, retryAfterSecs = 0 } = error
+    if (code === 'service_unavailable' || code === 'rate_limit') return later(deps, job, message, retryAfterSecs * 1000)
+    return { outcome: 'dead', reason: message }
   }
 }
 
@@ -76,31 +80,28 @@ function chatOf(target: Extract<DeliveryTarget, { kind: 'channel' }>): ChannelTa
   return { channel, to, ...omitUndefined({ account, thread }) }
 }
 
-async function post(
-  webhooks: Pick<WebhookSender, 'post'> | undefined,
-  url: string,
-  result: Result,
-  job: Job,
-): Promise<JobOutcome> {
-  if (!webhooks) return waitForPlugin(job, 'webhooks')
+async function post(deps: WorkerDeps, url: string, result: Result, job: Job): Promise<JobOutcome> {
+  const webhooks = deps.webhooks()
+  if (!webhooks) return later(deps, job, 'the plugin "webhooks" is not loaded')
   const { id, event, agentId, text, data } = result
   const timestamp = toIso(job.createdAt)
   const body = { id, event, timestamp, data: { ...data, agent_id: agentId, text } }
   const { status, error, retryAfterMs } = await webhooks.post(url, body, job.signal)
   if (error === null) return { outcome: 'done' }
   if (status !== null && REFUSED.has(status)) return { outcome: 'dead', reason: error }
-  if (isTooOld(job)) return { outcome: 'dead', reason: `${error}; given up after a day` }
-  return { outcome: 'postponed', afterMs: Math.max(retryAfterMs ?? 0, pause(job)) }
+  return later(deps, job, error, retryAfterMs)
 }
 
-/** As long again as it has waited already, up to an hour. */
-function pause({ createdAt }: Job): number {
-  return Math.min(Math.max(Date.now() - createdAt, 1_000), MAX_PAUSE_MS)
-}
-const isTooOld = ({ createdAt }: Job): boolean => Date.now() - createdAt > GIVE_UP_MS
-
-function waitForPlugin(job: Job, plugin: string): JobOutcome {
-  return isTooOld(job)
-    ? { outcome: 'dead', reason: `the plugin "${plugin}" was not loaded for a day` }
-    : { outcome: 'postponed', afterMs: PLUGIN_MISSING_MS }
+/** Waits as long again as it has waited already. */
+function later(
+  { settings, clock }: Pick<WorkerDeps, 'clock' | 'settings'>,
+  { createdAt }: Job,
+  reason: string,
+  retryAfterMs = 0,
+): JobOutcome {
+  const { give_up_hours: hours, retry_max_secs: maxSecs } = settings
+  const waitedMs = clock.now() - createdAt
+  if (waitedMs > hours * HOUR_MS) return { outcome: 'dead', reason: `${reason}; given up after ${hours} hours` }
+  const pauseMs = Math.min(Math.max(waitedMs, MIN_PAUSE_MS), maxSecs * 1000)
+  return { outcome: 'postponed', afterMs: Math.max(retryAfterMs, pauseMs) }
 }

@@ -102,6 +102,8 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.tasks.sweep_interval_secs': pause,
   'plugins.tasks.wake_retry_secs': pause,
   'plugins.tasks.wake_retry_max_secs': pause,
+  'plugins.result-delivery.give_up_hours': when,
+  'plugins.result-delivery.retry_max_secs': pause,
   'plugins.webhooks.back_off_min_ms': when,
   'plugins.webhooks.back_off_max_ms': when,
   'plugins.webhooks.retention_days': kept,

@@ -5,6 +5,9 @@ import type { PluginTest } from 'svc/testing'
 import { Refusal } from 'svc/sdk'
 import type { ChannelMessage } from '../../../plugins/channels/contract.ts'
 import type { Job } from '../../../plugins/queue/contract.ts'
+import { parse } from '../../../core/schema/parse.ts'
+import { checkTarget } from '../../../plugins/result-delivery/check.ts'
+import { Settings } from '../../../plugins/result-delivery/config.ts'
 import { deliver, undelivered } from '../../../plugins/result-delivery/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
@@ -102,6 +105,17 @@ describe('a webhook', () => {
   })
 })
 
+it('an address that the outbound rules refuse is refused', async () => {
+  const admit = () => Promise.reject(new Refusal('forbidden', 'it is a private address'))
+  const deps = { agents: { require: () => Promise.reject(new Error('unused')) }, channels: () => undefined }
+  const check = checkTarget(
+    { ...deps, webhooks: () => ({ admit }) },
+    { kind: 'webhook', url: 'http://10.0.0.1/' },
+    undefined,
+  )
+  await expect(check).rejects.toThrow('it is a private address')
+})
+
 it('a chat cannot be a target without the channels', async () => {
   const answer = await send({ kind: 'last_channel' })
   expect(answer).toMatchObject({ status: 400 })
@@ -109,23 +123,30 @@ it('a chat cannot be a target without the channels', async () => {
 })
 
 describe('the worker', () => {
+  const HOUR_MS = 3_600_000
+  const deps = {
+    audit: { entry: (record: { readonly details: string }) => ({ sql: record.details, values: [] }) },
+    settings: parse(Settings, {}),
+    clock: { now: () => Date.parse('2026-03-02T09:00:00Z') },
+  }
+
   it('records a result whose job is dead, such as after the last failure', async () => {
     const ended: (string | null)[] = []
-    const deps = {
-      audit: { entry: (record: { readonly details: string }) => ({ sql: record.details, values: [] }) },
+    const none = {
+      ...deps,
       channels: () => undefined,
       webhooks: () => undefined,
       ended: (_: unknown, __: unknown, error: string | null) => Promise.resolve(void ended.push(error)),
     }
     const payload = { target: { kind: 'last_channel' }, result: result('r') }
-    expect(await undelivered(deps, payload, 'the database was full')).toEqual([
+    expect(await undelivered(none, payload, 'the database was full')).toEqual([
       { sql: 'result r of schedule.completed was not delivered by last_channel: the database was full', values: [] },
     ])
     expect(ended).toEqual(['the database was full'])
   })
 
   const chat = { channel: 'telegram', account: 'default', to: '42' }
-  const run = async (target: unknown, channels: Json, ageMs = 0) => {
+  const run = async (target: unknown, { channels, webhooks }: Json, ageMs = 0) => {
     const ended: (string | null)[] = []
     const payload = { target, result: result('r') }
     const given: Omit<Job, 'createdAt'> = {
@@ -138,12 +159,12 @@ describe('the worker', () => {
     }
     const outcome = await deliver(
       {
-        audit: { entry: (record) => ({ sql: record.details, values: [] }) },
+        ...deps,
         channels: () => channels,
-        webhooks: () => undefined,
+        webhooks: () => webhooks,
         ended: (_, __, error) => Promise.resolve(void ended.push(error)),
       },
-      { ...given, createdAt: Date.now() - ageMs },
+      { ...given, createdAt: deps.clock.now() - ageMs },
     )
     return { outcome, ended }
   }
@@ -160,8 +181,11 @@ describe('the worker', () => {
 
   it('sends to a chat, or to the last one of the agent', async () => {
     const { sent, channels } = sends({ ...chat, to: '7' })
-    expect(await run({ kind: 'channel', ...chat }, channels)).toEqual({ outcome: { outcome: 'done' }, ended: [null] })
-    expect(await run({ kind: 'last_channel' }, channels)).toEqual({ outcome: { outcome: 'done' }, ended: [null] })
+    expect(await run({ kind: 'channel', ...chat }, { channels })).toEqual({
+      outcome: { outcome: 'done' },
+      ended: [null],
+    })
+    expect(await run({ kind: 'last_channel' }, { channels })).toEqual({ outcome: { outcome: 'done' }, ended: [null] })
     expect(sent.map(({ to, id, text: words }) => [to, id, words])).toEqual([
       ['42', 'r', 'Done.'],
       ['7', 'r', 'Done.'],
@@ -170,20 +194,40 @@ describe('the worker', () => {
 
   it('gives up where no attempt can help, and waits where one can', async () => {
     const { channels } = sends()
-    expect(await run({ kind: 'last_channel' }, channels)).toMatchObject({
+    expect(await run({ kind: 'last_channel' }, { channels })).toMatchObject({
       outcome: { outcome: 'dead', reason: 'the agent has not answered in any chat yet' },
     })
-    const refuse = (code: 'forbidden' | 'service_unavailable') => ({
-      send: () => Promise.reject(new Refusal(code, 'not so')),
+    const refuse = (code: 'forbidden' | 'rate_limit', retryAfterSecs?: number) => ({
+      channels: { send: () => Promise.reject(new Refusal(code, 'not so', { retryAfterSecs })) },
     })
-    expect(await run({ kind: 'channel', ...chat }, refuse('forbidden'))).toMatchObject({
+    const target = { kind: 'channel', ...chat }
+    expect(await run(target, refuse('forbidden'))).toMatchObject({
       outcome: { outcome: 'dead', reason: 'not so' },
       ended: ['not so'],
     })
-    await expect(run({ kind: 'channel', ...chat }, refuse('service_unavailable'))).rejects.toThrow('not so')
-    expect(await run({ kind: 'channel', ...chat }, undefined)).toMatchObject({ outcome: { outcome: 'postponed' } })
-    expect(await run({ kind: 'channel', ...chat }, undefined, 90_000_000)).toMatchObject({
-      outcome: { outcome: 'dead', reason: 'the plugin "channels" was not loaded for a day' },
+    const postponed = (afterMs: number) => ({ outcome: { outcome: 'postponed', afterMs }, ended: [] })
+    expect(await run(target, refuse('rate_limit', 30))).toEqual(postponed(30_000))
+    expect(await run(target, {})).toEqual(postponed(1_000))
+    expect(await run(target, {}, 25 * HOUR_MS)).toMatchObject({
+      outcome: { outcome: 'dead', reason: 'the plugin "channels" is not loaded; given up after 24 hours' },
+    })
+  })
+
+  it('calls a receiver that fails ever more rarely, not before it wants, and for a day', async () => {
+    const answers = (retryAfterMs?: number) => ({
+      webhooks: { post: () => Promise.resolve({ status: 503, error: 'the receiver answered 503', retryAfterMs }) },
+    })
+    const target = webhook('https://hooks.example.com/x')
+    const pause = async (ageMs: number, retryAfterMs?: number) =>
+      (await run(target, answers(retryAfterMs), ageMs)).outcome
+    const postponed = (afterMs: number) => ({ outcome: 'postponed', afterMs })
+    expect(await pause(0)).toEqual(postponed(1_000))
+    expect(await pause(60_000)).toEqual(postponed(60_000))
+    expect(await pause(60_000, 90_000)).toEqual(postponed(90_000))
+    expect(await pause(23 * HOUR_MS)).toEqual(postponed(HOUR_MS))
+    expect(await pause(25 * HOUR_MS)).toMatchObject({
+      outcome: 'dead',
+      reason: 'the receiver answered 503; given up after 24 hours',
     })
   })
 })
