@@ -136,7 +136,7 @@ export class Idempotency implements Disposable {
     try {
       value = await work.recall?.(found.effectId)
     } catch (error) {
-      return this.#kept(work, found.effectId, work.failed(error), true)
+      return this.#failed(work, found.effectId, error, true)
     }
     if (value === undefined) return this.#run(work, found.effectId)
     return this.#done(work, found.effectId, value, true)
@@ -147,10 +147,9 @@ export class Idempotency implements Disposable {
     try {
       value = await work.handle(id)
     } catch (error) {
-      const answer = work.failed(error)
-      if (await this.#begun(work, id, error)) return this.#kept(work, id, answer, false)
+      if (await this.#begun(work, id, error)) return this.#failed(work, id, error, false)
       await this.#deps.reservations.release(work)
-      return { once: { answer, replayed: false }, as: { kind: 'released' } }
+      return { once: { answer: work.failed(error), replayed: false }, as: { kind: 'released' } }
     }
     return this.#done(work, id, value, false)
   }
@@ -163,6 +162,20 @@ export class Idempotency implements Disposable {
     } catch {
       return true
     }
+  }
+
+  /** What says when to ask again is not the last word: the route is asked then what came of the work. */
+  async #failed(
+    work: Work,
+    id: string,
+    error: unknown,
+    replayed: boolean,
+  ): Promise<{ readonly once: Once; readonly as: Settled }> {
+    const answer = work.failed(error)
+    const isOver = !(error instanceof Refusal && error.code === 'service_unavailable' && error.retryAfterSecs)
+    if (!work.recall || isOver) return this.#kept(work, id, answer, replayed)
+    await this.#settle(work, 'recall')
+    return { once: { answer, replayed }, as: { kind: 'recall', effectId: id } }
   }
 
   async #done(

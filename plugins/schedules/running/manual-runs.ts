@@ -49,12 +49,15 @@ export class ManualRuns {
     await this.#starts.run(async () => {
       if (!(await this.#deps.slots.findManual(runId))) await this.#start(job, runId)
     })
-    return this.#ended(runId, signal)
+    return this.#ended(runId, signal, this.#deps.clock.now())
   }
-  /** Waits for the end of the run with this id. `undefined` when it never began. */
+  /**
+   * Waits for the end of the run with this id, as long as `run` would since it began. `undefined` when it never began.
+   */
   async find(job: Job, signal: AbortSignal, id: string): Promise<Slot | undefined> {
     const runId = stableId('schedule-manual', job.id, id)
-    return (await this.#deps.slots.findManual(runId)) ? this.#ended(runId, signal) : undefined
+    const slot = await this.#deps.slots.findManual(runId)
+    return slot && this.#ended(runId, signal, slot.createdAt)
   }
 
   async #start({ id, name, agentId, enabled, reason, action }: Job, runId: string): Promise<void> {
@@ -74,8 +77,8 @@ export class ManualRuns {
     ])
   }
 
-  async #ended(runId: string, signal: AbortSignal): Promise<Slot> {
-    const until = this.#deps.clock.now() + this.#deps.settings.run_wait_secs * 1000
+  async #ended(runId: string, signal: AbortSignal, since: number): Promise<Slot> {
+    const until = since + this.#deps.settings.run_wait_secs * 1000
     try {
       for (;;) {
         // Listened to before it is read: an end in between is not missed.

@@ -115,6 +115,15 @@ describe('an Idempotency-Key', () => {
     expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: true })
     expect(runs).toBe(1)
   })
+  it('asks what became of it where a failure said when to ask again', async () => {
+    const { route, effects } = thing(() => {
+      throw new Refusal('service_unavailable', 'it takes longer', { retryAfterSecs: 30 })
+    })
+    const { post } = await stage([route])
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, replayed: true, body: { name: 'a' } })
+    expect(effects.size).toBe(1)
+  })
   it.each(['', 'x'.repeat(256), 'a b'])('%j is none', async (key) => {
     const { route } = thing()
     const { post } = await stage([route])

@@ -231,6 +231,23 @@ it('a run by hand that another daemon does is answered, and one that was removed
   await other.idle()
 })
 
+it('a run by hand that takes longer than run_wait_secs is asked for again: at once, and its result later', async () => {
+  const daemon = await start({ run_wait_secs: 60 })
+  const job = await daemon.add({})
+  const { promise, resolve } = Promise.withResolvers<string>()
+  world.answer = () => promise
+  const { signal } = new AbortController()
+  const first = expect(daemon.manual.run(job, signal, 'key')).rejects.toMatchObject({ code: 'service_unavailable' })
+  await passUntil(() => world.begun.length === 1)
+  world.clock.advance(61_000)
+  await first
+  await expect(daemon.manual.find(job, signal, 'key')).rejects.toThrow('plugins.schedules.run_wait_secs')
+  resolve('At last.')
+  await daemon.idle()
+  expect(await daemon.manual.find(job, signal, 'key')).toMatchObject({ state: 'done', result: 'At last.' })
+  expect(await daemon.manual.find(job, signal, 'other')).toBeUndefined()
+})
+
 describe('a system event', () => {
   const action = { kind: 'system_event', text: 'The day begins' }
   const isTold = (event: Json): boolean => event.text === action.text
