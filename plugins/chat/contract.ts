@@ -80,6 +80,8 @@ export interface TurnRequest {
   readonly maxTokens?: number
   /** What the manifest says when absent. */
   readonly thinking?: boolean
+  /** It goes on after a crash, as its answer can be asked for later; by default its entry point decides. */
+  readonly resumable?: boolean
   /** Answers this turn instead of the agent's own model and its fallbacks. A missing model makes the turn fail. */
   readonly model?: { readonly provider: string; readonly model: string }
   /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */

@@ -40,6 +40,7 @@ export const SendBody = v.object({
   thread_id: v.nullish(
     v.pipe(v.string(), v.maxLength(256), v.description('Of the conversation of two agents, or of the chat.')),
   ),
+  attachments: v.nullish(v.pipe(v.array(v.unknown()), v.description('Empty: messages are text only.'))),
 })
 export type SendBody = v.InferOutput<typeof SendBody>
 export const Sent = v.object({

@@ -48,6 +48,8 @@ function readMessage(body: SendBody, id: string): Message {
   const text = body.content ?? body.message
   if (to === undefined) throw new Refusal('invalid_request', 'to: this field is required')
   if (text === undefined) throw new Refusal('invalid_request', 'content: this field is required')
+  if (body.attachments?.length)
+    throw new Refusal('invalid_request', 'attachments: a message to an agent or a chat is text only; leave them out')
   const from = body.from ?? body.from_agent_id
   return { id, to, text, from: from && withoutPrefix(from), thread: body.thread_id ?? undefined }
 }
@@ -60,7 +62,7 @@ async function toAgent(deps: SendDeps, { id, to, text, from, thread }: Message):
   }
   const target = await deps.agents.resolve(to)
   const event = eventOf(deps, id, text, { ...personOf(), target_id: target.id, target_name: target.name })
-  const request = { id, agentId: target.id, text, entryPoint: 'rest' as const }
+  const request = { id, agentId: target.id, text, entryPoint: 'rest' as const, resumable: true }
   const turn = await deps.chat.accept(request, [deps.store.insert(event, deps.added)])
   return toAnswer(id, await turn.result())
 }

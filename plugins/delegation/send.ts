@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { v7 } from 'uuid'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Hooks, ToolCallContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -83,7 +83,7 @@ export async function post(deps: SendDeps, message: NewAgentMessage): Promise<Ac
   const sessionId = conversation(from.id, target.id, key)
   // The other agent may do no more than the sender while it answers.
   const chain = [from.id]
-  const turn = await accept(deps, { id, from, target, text, sessionId, labels, chain })
+  const turn = await accept(deps, { id, from, target, text, sessionId, labels, chain, resumable: true })
   const forget = chains.add(turn.id, { from: '', chain, sessionId })
   turn.result().then(forget, forget)
   return turn
@@ -115,16 +115,18 @@ interface Accepting {
   readonly labels: readonly Label[]
   readonly chain: readonly string[]
   readonly within?: string
+  readonly resumable?: boolean
 }
 async function accept({ chat, hooks, open }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
-  const { id = v7(), from, target, text, sessionId, labels, chain, within } = message
+  const { id = v7(), from, target, text, sessionId, labels, chain, within, resumable } = message
   const { statements } = await hooks.apply(AgentMessageSending, {
     message: { id, from: { id: from.id, name: from.name }, to: { id: target.id, name: target.name }, text },
     statements: [],
   })
-  const request = { id, agentId: target.id, sessionId, text, entryPoint: 'agent' as const, labels }
+  const to = { agentId: target.id, sessionId }
+  const request = { id, ...to, text, entryPoint: 'agent' as const, labels, ...omitUndefined({ within, resumable }) }
   const also = [...statements, open.insert({ turnId: id, sessionId, chain: [...chain] })]
-  return chat.accept(within === undefined ? request : { ...request, within }, also)
+  return chat.accept(request, also)
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

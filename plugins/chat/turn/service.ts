@@ -97,7 +97,7 @@ export class ChatService implements Chat {
       entryPoint,
       options: toOptions(request),
       resumed: false,
-      resumable: RESUMABLE.has(entryPoint),
+      resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       toolCalls: request.within === undefined ? undefined : this.attach(request.within)?.toolCalls,
     })
     // Nothing is awaited between entering the queue and starting the batch, so the order on disk is the order of the

@@ -121,8 +121,39 @@ describe('POST /api/comms/send', () => {
     expect((await auditDetails(test, 'agent_message'))[0]).toBe(`message ${first.body.message_id} to ${target}`)
   })
 
+  it('goes on when the daemon ends meanwhile, once for its key, and still as limited as the agent that asks', async () => {
+    const slow = await test.spawn('slow', '[capabilities]\ntools = ["*"]\n[model]\nprovider = "fake"\nmodel = "fake"')
+    const { model } = test
+    const complete = model.complete.bind(model)
+    let requests = 0
+    model.complete = async function* hang(_, signal) {
+      requests++
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      })
+      yield* []
+    }
+    const key = { 'idempotency-key': 'crash' }
+    const ask = () => send({ to: 'slow', content: 'Keep it.', from: 'hermit' }, key)
+    const cut = ask()
+    await eventually(() => expect(requests).toBe(1))
+    await test.restart(() => {
+      model.complete = complete
+      model.answer({ calls: [{ tool: 'kv_set', args: { key: 'k', value: 'v' } }] })
+    })
+    expect((await cut).status).toBe(503)
+    const answer = await ask()
+    expect([answer.status, answer.body.response]).toEqual([
+      200,
+      expect.stringContaining('"hermit", who requested this'),
+    ])
+    const { turns } = (await call('GET', `/api/agents/${slow}/turns`)).body
+    expect(turns).toMatchObject([{ state: 'done', turn_id: answer.body.message_id }])
+  })
+
   it.each<[name: string, body: () => Json, status: number, text: string]>([
     ['nobody', () => ({ content: 'x' }), 400, 'to: '],
+    ['a file', () => ({ to: 'scout', content: 'x', attachments: [{ file_id: NOBODY }] }), 400, 'attachments: '],
     ['no text', () => ({ to: 'scout' }), 400, 'content: '],
     ['an id that is none', () => ({ to_agent_id: 'scout', message: 'x' }), 400, 'to_agent_id'],
     ['half a chat', () => ({ to: 'channel:telegram', content: 'x' }), 400, 'channel:<name>:<chat>'],
