@@ -13,6 +13,8 @@ const KIND_OF: Readonly<Record<string, CommsEvent['kind']>> = {
 const AGENT = /^agent "(.*)" (?:spawned|killed)/
 const TASK = /^task \S+ revision \d+ (.*)$/s
 const ASSIGNEE = /^posted for ([0-9a-f-]{36}):/
+/** Source and target name these agents. */
+const AGENT_OF_TASK = /^(?:posted for|claimed by|completed by) [0-9a-f-]{36}: /
 
 /** An event that an entry of the audit trail is; `undefined` for most. The names of agents are still missing. */
 export function fromAudit({ id, timestamp, event, agentId, details, actor }: AuditEntry): CommsEvent | undefined {
@@ -27,7 +29,7 @@ export function fromAudit({ id, timestamp, event, agentId, details, actor }: Aud
     source_name: agentId === '' ? withoutAddress(actor) : (AGENT.exec(details)?.[1] ?? ''),
     target_id: ASSIGNEE.exec(text)?.[1] ?? '',
     target_name: '',
-    detail: shorten(text),
+    detail: shorten(text.replace(AGENT_OF_TASK, '')),
   }
 }
 
