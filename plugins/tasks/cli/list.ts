@@ -39,6 +39,8 @@ export default defineCommand({
       return { answer: await listTasks(client, new URLSearchParams(query)), nameOf: await agentNames(client) }
     })
     if (args.json) printJson(answer)
+    else if (answer.tasks.length === 0 && (args.status !== undefined || args.agent !== undefined))
+      print(`There are no such tasks. ${commandLine('task list')} shows all of them.`)
     else if (answer.tasks.length === 0)
       print(`There are no tasks. ${commandLine('task post "Read the news" --to assistant')} posts one.`)
     else

@@ -34,6 +34,7 @@ it('posts, lists, shows, cancels and retries a task', async () => {
   expect(shown).toMatch(/for +scout\n/)
   expect(shown).toMatch(/result +\S+/)
   expect(shown).not.toContain('\u001b[31m')
+  expect((await svc('task', 'list', '--status', 'failed')).stdout).toContain('There are no such tasks.')
   const free = idIn(await svc('task', 'post', 'Water the plants', '--wait'))
   expect((await svc('task', 'list', '--status', 'pending')).stdout).toMatch(
     /^TITLE +STATUS +FOR +WORKS ON IT +ID\nWater the plants +pending +any +[0-9a-f-]{36}\n$/,
