@@ -29,6 +29,7 @@ export interface RunsContext {
   readonly log: Logger
   readonly metrics: Metrics
   readonly routes: Routes
+  readonly signal: AbortSignal
   readonly tools: Tools
   readonly services: {
     readonly agents: Agents

@@ -58,6 +58,7 @@ export async function openRuns(
     ...services,
     store,
     stepTypes,
+    unloaded: ctx.signal,
     hooks,
     clock,
     log,

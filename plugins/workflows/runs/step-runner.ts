@@ -23,6 +23,8 @@ export interface StepRunnerDeps {
   readonly stepTypes: Pick<StepTypes, 'find' | 'leaving' | 'explainMissing'>
   /** Settles when no plugin is being loaded: a step type may be gone for a moment only. */
   readonly pluginsLoaded: (signal: AbortSignal) => Promise<void>
+  /** Aborts when this plugin is unloaded, and with it what steps do. */
+  readonly unloaded: AbortSignal
   readonly hooks: Pick<Hooks, 'emit'>
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
@@ -116,7 +118,8 @@ export class StepRunner {
       )
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      if (leaving?.aborted && error === leaving.reason) return { outcome: 'cut off' }
+      const isReplaced = leaving?.aborted === true && error === leaving.reason
+      if (isReplaced || this.#deps.unloaded.aborted) return { outcome: 'cut off' }
       const text = messageOf(error)
       log.warn(`step "${attempt.step}" of run ${run.id} failed (attempt ${attempt.attempt}): ${text}`)
       return {

@@ -83,6 +83,7 @@ export function startEngine(database: Database, act: StepType['run'], fault?: Fa
     agents: { find: () => Promise.resolve(undefined), findByName: () => Promise.resolve(undefined) },
     stepTypes: { find: () => type, leaving: () => undefined, explainMissing: (name) => name },
     pluginsLoaded: () => Promise.resolve(),
+    unloaded: new AbortController().signal,
     hooks: { emit: () => Promise.resolve() },
     clock,
     log: { info() {}, warn() {} },
