@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { OutcomeUnknown } from '../../../plugins/workflows/contract.ts'
 import type { StepType } from '../../../plugins/workflows/contract.ts'
 import { OUTPUT, prepare, recorder, RUN, startEngine, step, steps } from './engine-stage.ts'
 
@@ -94,6 +95,16 @@ it('a step that fails ends the run at once, and one beside it that waits for som
   )
   expect(await work()).toEqual({ outcome: 'done' })
   expect((await store.attempts(RUN)).map(({ state }) => state)).toEqual(['cancelled', 'failed'])
+})
+
+it('a step that may have acted is not tried again, whatever its error mode says', async () => {
+  await using database = await prepare([step('pay', { errorMode: 'retry', maxRetries: 3 })])
+  const { work, store } = startEngine(database, () => Promise.reject(new OutcomeUnknown('it may have arrived')))
+  expect(await work()).toEqual({ outcome: 'done' })
+  expect((await store.attempts(RUN)).map(({ state, error }) => [state, error])).toEqual([
+    ['failed', 'it may have arrived'],
+  ])
+  expect(await store.find(RUN)).toMatchObject({ state: 'Failed' })
 })
 
 describe('two daemons on one database', () => {

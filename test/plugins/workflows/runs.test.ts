@@ -251,6 +251,15 @@ describe('the other step types', () => {
     expect((await run(self)).body.error.message).toContain('plugins.workflows.max_depth allows')
   })
 
+  it('a run inside is cancelled with the run that waits for it', async () => {
+    const inner = await define({ name: 'hold', type: 'wait', with: { event: 'never.comes' } })
+    const runId = await begin(await define({ name: 'nested', type: 'workflow', with: { workflow: inner } }))
+    const child = async (): Promise<Json> => (await test.request<Json>('GET', `/api/workflows/${inner}/runs`)).body[0]
+    await eventually(async () => expect(await child()).toMatchObject({ parent_run_id: runId, state: 'Running' }))
+    await act(runId, 'cancel')
+    await eventually(async () => expect((await child()).state).toBe('Cancelled'))
+  })
+
   it('a tool is called as in a turn of the agent: its rights, approvals, and the result goes on', async () => {
     await test.spawn('bare', 'capabilities.tools = []\n')
     const tool = (agent: string, name: string, args: object = {}) => ({
