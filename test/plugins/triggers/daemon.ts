@@ -21,6 +21,10 @@ export class World {
   /** Turns by id, and the texts of those that were begun. */
   readonly turns = new Map<string, { readonly text: string; state: string }>()
   readonly begun: string[] = []
+  /** The labels of each of these. */
+  readonly labels: (readonly string[] | undefined)[] = []
+  /** The plugin of workflows. */
+  workflows: Json
   constructor(database: Database) {
     this.database = database
   }
@@ -122,10 +126,19 @@ function servicesOf(world: World): Json {
     },
     turns: {
       find: (id: string) => Promise.resolve(world.turns.get(id)),
-      ensure({ id, text }: { readonly id: string; readonly text: string }) {
+      ensure({
+        id,
+        text,
+        labels,
+      }: {
+        readonly id: string
+        readonly text: string
+        readonly labels?: readonly string[]
+      }) {
         if (!world.turns.has(id)) {
           world.turns.set(id, { text, state: 'done' })
           world.begun.push(text)
+          world.labels.push(labels)
         }
         return Promise.resolve({ result: () => Promise.resolve({ text: 'done', stop: 'done' }) })
       },
@@ -138,7 +151,7 @@ function servicesOf(world: World): Json {
     delivery: { check: () => Promise.resolve(), deliver: () => [] },
     hooks: { emit: () => Promise.resolve() },
     published: () => undefined,
-    workflows: () => undefined,
+    workflows: () => world.workflows,
     tasks: () => undefined,
     requesting: () => undefined,
     counted: () => {},
