@@ -9,6 +9,7 @@ export interface Asker {
 /** One attempt of a step. */
 export interface StepCall {
   readonly runId: string
+  readonly workflowName: string
   readonly step: string
   /**
    * A UUID that is the same whenever this attempt is made again, such as after a crash: use it as the idempotency key of

@@ -155,6 +155,7 @@ export class StepRunner {
     run.keep(Object.assign(attempt, { prompt, agent_id: agent?.id ?? null, agent_name: agent?.name ?? null }))
     return {
       runId: run.id,
+      workflowName: run.row.workflow_name,
       step: attempt.step,
       key: attempt.key,
       attempt: attempt.attempt,

@@ -11,6 +11,7 @@ const KEY = '0198c5a0-7e1c-5cc3-98c4-dc0c0c07398f'
 /** An attempt that was cut off by a crash. */
 const cutOff = (given: Record<string, unknown>): StepCall => ({
   runId: 'run',
+  workflowName: 'release',
   step: 'one',
   key: KEY,
   attempt: 1,

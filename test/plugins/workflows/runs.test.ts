@@ -204,7 +204,7 @@ describe('the other step types', () => {
       const runId = await begin(id)
       const approval = await eventually(async () => {
         const { body } = await test.request<Json>('GET', '/api/approvals?status=pending')
-        expect(body.approvals).toMatchObject([{ action_summary: 'Publish x?' }])
+        expect(body.approvals).toMatchObject([{ agent_name: 'the workflow "flow"', action_summary: 'Publish x?' }])
         return body.approvals[0]
       })
       await test.request('POST', `/api/approvals/${approval.id}/${answer}`, {})

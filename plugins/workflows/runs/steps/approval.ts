@@ -78,7 +78,7 @@ function whyNot({ state, decidedBy = '', timeoutSecs }: Approval): string {
 async function requestOnce(
   { agents }: ApprovalStepDeps,
   approvals: Pick<Approvals, 'find' | 'request'>,
-  { key, agentId: stepAgentId, step, runId, asker }: StepCall,
+  { key, agentId: stepAgentId, step, runId, asker, workflowName }: StepCall,
   { prompt, timeout_secs: timeoutSecs }: With,
 ): Promise<Approval | undefined> {
   const known = await approvals.find(key)
@@ -89,7 +89,7 @@ async function requestOnce(
     return await approvals.request({
       id: key,
       agentId: agent?.id ?? '',
-      agentName: agent?.name ?? 'a workflow',
+      agentName: agent?.name ?? `the workflow "${workflowName}"`,
       // Asked and answered in the chat that the run was asked for in.
       ...omitUndefined({ turnId: asker?.turnId, sessionId: asker?.sessionId }),
       tool: 'workflow_approval',
