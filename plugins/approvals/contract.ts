@@ -106,6 +106,8 @@ export interface Escalation {
   /** Also the id of the result that was delivered there. */
   readonly id: string
   readonly approvalId: string
+  readonly channel: string
+  readonly to: string
 }
 
 export interface Approvals {

@@ -16,7 +16,6 @@ import {
   Opened,
   Revoked,
   toGrantView,
-  toView,
 } from './schema.ts'
 import type { ApprovalService } from './service.ts'
 
@@ -52,9 +51,10 @@ function listRoute(service: ApprovalService, mayStand: (principal: Principal) =>
     returns: ApprovalList,
     async handle({ query, principal }) {
       const found = await service.list(query.agent_id, query.limit === undefined ? undefined : Number(query.limit))
+      const [asked, { toView }] = await Promise.all([service.escalations(), import('./views.ts')])
       const approvals = found
         .filter(({ state }) => query.status === undefined || state === query.status)
-        .map((approval) => toView(approval, { standing: mayStand(principal) }))
+        .map((approval) => toView(approval, { standing: mayStand(principal), asked }))
       return { approvals, total: approvals.length }
     },
   })
@@ -105,7 +105,8 @@ function readRoute(service: ApprovalService, mayStand: (principal: Principal) =>
     async handle({ params, principal }) {
       const approval = await service.find(params.id)
       if (!approval) throw new Refusal('approval_not_found', `No approval ${params.id}`)
-      return toView(approval, { whole: true, standing: mayStand(principal) })
+      const { toView } = await import('./views.ts')
+      return toView(approval, { whole: true, standing: mayStand(principal), asked: await service.escalations() })
     },
   })
 }

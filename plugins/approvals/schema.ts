@@ -86,6 +86,8 @@ export const ApprovalView = v.object({
   approvals_needed: v.number(),
   /** Who approved it first, where two people have to. */
   first_approved_by: v.nullable(v.string()),
+  /** Chats that were asked as nobody had answered; of a pending one. */
+  escalated_to: v.array(v.object({ channel: v.string(), to: v.string() })),
 })
 export type ApprovalView = v.InferOutput<typeof ApprovalView>
 export const ApprovalList = v.object({ approvals: v.array(ApprovalView), total: v.number() })
@@ -122,7 +124,12 @@ export const RequestRow = v.object({
   first_at: nullish,
   first_in_own_chat: v.pipe(v.unknown(), v.transform(Number)),
 })
-export const EscalationRow = v.object({ id: v.string(), approval_id: v.string() })
+export const EscalationRow = v.object({
+  id: v.string(),
+  approval_id: v.string(),
+  channel: v.string(),
+  chat: v.string(),
+})
 export type EscalationRow = v.InferOutput<typeof EscalationRow>
 export type RequestRow = v.InferOutput<typeof RequestRow>
 
@@ -153,42 +160,6 @@ export function toApproval(row: RequestRow): Approval {
     scope: row.scope ?? undefined,
     needed: row.needed,
     firstBy: row.first_by ?? undefined,
-  }
-}
-
-const LISTED_BYTES = 16_384
-export function toView(
-  approval: Approval,
-  { whole = false, standing = false }: { readonly whole?: boolean; readonly standing?: boolean } = {},
-): ApprovalView {
-  const bytes = Buffer.byteLength(JSON.stringify(approval.payload) ?? 'null')
-  return {
-    id: approval.id,
-    agent_id: approval.agentId,
-    agent_name: approval.agentName,
-    session_id: approval.sessionId,
-    turn_id: approval.turnId,
-    tool_name: approval.tool,
-    action: approval.action,
-    description: approval.description,
-    action_summary: approval.summary,
-    payload: whole || bytes <= LISTED_BYTES ? approval.payload : null,
-    payload_bytes: bytes,
-    action_hash: approval.actionHash,
-    risk_level: approval.risk,
-    requested_at: approval.requestedAt,
-    created_at: approval.requestedAt,
-    timeout_secs: approval.timeoutSecs,
-    expires_at: approval.expiresAt,
-    status: approval.state,
-    decided_at: approval.decidedAt ?? null,
-    decided_by: approval.decidedBy ?? null,
-    intent: approval.intent,
-    scopes: standing && approval.standing ? ['once', 'session'] : ['once'],
-    session_covers: standing ? (approval.standing?.covers ?? null) : null,
-    scope: approval.scope ?? null,
-    approvals_needed: approval.needed,
-    first_approved_by: approval.firstBy ?? null,
   }
 }
 

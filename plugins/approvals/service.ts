@@ -178,7 +178,12 @@ export class ApprovalService implements Approvals {
     }
   }
   async escalations(): Promise<readonly Escalation[]> {
-    return (await this.#deps.store.escalations()).map(({ id, approval_id: approvalId }) => ({ id, approvalId }))
+    return (await this.#deps.store.escalations()).map(({ id, approval_id: approvalId, channel, chat: to }) => ({
+      id,
+      approvalId,
+      channel,
+      to,
+    }))
   }
   /** Whether two people have to approve such a request. */
   needsTwo(input: Pick<ApprovalInput, 'risk' | 'tool' | 'agentId' | 'agentName'>): boolean {

@@ -57,7 +57,7 @@ export class ApprovalStore {
   async escalations(): Promise<readonly EscalationRow[]> {
     return v.parse(
       v.array(EscalationRow),
-      await this.#db.all`SELECT e.id, e.approval_id FROM approvals_escalation e
+      await this.#db.all`SELECT e.id, e.approval_id, e.channel, e.chat FROM approvals_escalation e
       JOIN approvals_request r ON r.id = e.approval_id WHERE r.state = 'pending' ORDER BY e.escalated_at, e.id`,
     )
   }

@@ -121,6 +121,7 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
         </pre>
       )}
       {approval.approvals_needed > 1 && <p class="approval-people">{describePeople(approval)}</p>}
+      {approval.escalated_to.length > 0 && <p class="approval-people">{describeAsked(approval)}</p>}
       <Details approval={approval} />
       <Actions
         approval={approval}
@@ -137,6 +138,10 @@ function describePeople({ first_approved_by: first }: Approval): string {
   return first === null
     ? 'Two different people have to approve this.'
     : `Approved by ${escapeHidden(first)}. Another person has to approve it too.`
+}
+
+function describeAsked({ escalated_to: chats }: Approval): string {
+  return `Nobody answered, so others were asked: ${chats.map(({ channel, to }) => escapeHidden(`${channel} ${to}`)).join(', ')}.`
 }
 
 /** Loads an approval whose payload was too long for the list. */

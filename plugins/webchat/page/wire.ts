@@ -64,6 +64,7 @@ const Approval = v.object({
   session_covers: v.optional(v.nullable(v.string()), null),
   approvals_needed: v.optional(v.number(), 1),
   first_approved_by: v.optional(v.nullable(v.string()), null),
+  escalated_to: v.optional(v.array(v.object({ channel: v.string(), to: v.string() })), []),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }

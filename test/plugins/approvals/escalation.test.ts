@@ -99,7 +99,8 @@ describe('a request that nobody answers', () => {
     expect(await say(BOSS, `/approve ${open}`, 'ada')).toContain('Only an operator')
     expect(await say({ id: 'elsewhere', kind: 'direct' }, `/approve ${open}`, 'olga')).toContain('Nothing of this chat')
     expect(await say(BOSS, `/approve ${other}`, 'olga')).toContain('Nothing of this chat')
-    expect((await read(open)).status).toBe('pending')
+    expect(await read(open)).toMatchObject({ status: 'pending', escalated_to: [{ channel: 'test_chat', to: BOSS.id }] })
+    expect((await read(other)).escalated_to).toEqual([])
     expect(await say(BOSS, `/approve ${open}`, 'olga')).toContain('Approved, once')
     expect(await read(open)).toMatchObject({ status: 'approved', decided_by: expect.stringContaining('olga') })
     // A replay answers nothing.

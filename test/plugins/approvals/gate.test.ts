@@ -242,7 +242,7 @@ describe.each(engines)('the gate on %s', (engine) => {
     const id = request?.id ?? ''
     const message = { id: '00000000-0000-4000-8000-00000000000a', channel: 'email', to: 'boss' }
     await Promise.all([service.noteAsked(id, message), service.noteAsked(id, message)])
-    expect(await service.escalations()).toEqual([{ id: message.id, approvalId: id }])
+    expect(await service.escalations()).toEqual([{ ...message, approvalId: id }])
     expect((await lines()).filter((line) => line.includes('escalated to email chat boss'))).toHaveLength(1)
     await service.reject(id, 'operator')
     expect(await outcome(call)).toContain('rejected')

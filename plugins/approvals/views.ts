@@ -1,0 +1,45 @@
+import type { Approval, Escalation } from './contract.ts'
+import type { ApprovalView } from './schema.ts'
+
+/** A larger payload is left out of a list. */
+const LISTED_BYTES = 16_384
+
+export function toView(
+  approval: Approval,
+  {
+    whole = false,
+    standing = false,
+    asked = [],
+  }: { readonly whole?: boolean; readonly standing?: boolean; readonly asked?: readonly Escalation[] } = {},
+): ApprovalView {
+  const bytes = Buffer.byteLength(JSON.stringify(approval.payload) ?? 'null')
+  return {
+    id: approval.id,
+    agent_id: approval.agentId,
+    agent_name: approval.agentName,
+    session_id: approval.sessionId,
+    turn_id: approval.turnId,
+    tool_name: approval.tool,
+    action: approval.action,
+    description: approval.description,
+    action_summary: approval.summary,
+    payload: whole || bytes <= LISTED_BYTES ? approval.payload : null,
+    payload_bytes: bytes,
+    action_hash: approval.actionHash,
+    risk_level: approval.risk,
+    requested_at: approval.requestedAt,
+    created_at: approval.requestedAt,
+    timeout_secs: approval.timeoutSecs,
+    expires_at: approval.expiresAt,
+    status: approval.state,
+    decided_at: approval.decidedAt ?? null,
+    decided_by: approval.decidedBy ?? null,
+    intent: approval.intent,
+    scopes: standing && approval.standing ? ['once', 'session'] : ['once'],
+    session_covers: standing ? (approval.standing?.covers ?? null) : null,
+    scope: approval.scope ?? null,
+    approvals_needed: approval.needed,
+    first_approved_by: approval.firstBy ?? null,
+    escalated_to: asked.flatMap(({ approvalId, channel, to }) => (approvalId === approval.id ? [{ channel, to }] : [])),
+  }
+}
