@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
+import type { Principal } from '../../../core/auth/principal.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
@@ -48,6 +49,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   const settings = v.parse(ApprovalsConfig, config)
   const told: Approval[] = []
   let granted = 0
+  const revoked = new Set<Principal>()
   const audit: Audit = {
     entry: ({ details }) => db.sql`INSERT INTO audit_line (details) VALUES (${details})`,
     write: async () => {},
@@ -73,7 +75,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         throw error
       },
       asks: () => false,
-      holds: () => true,
+      holds: (principal) => !revoked.has(principal),
       limits: {
         timeoutSecs: settings.timeout_secs,
         pendingPerAgent: settings.pending_per_agent,
@@ -105,7 +107,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   }
   const lines = async (): Promise<readonly string[]> =>
     (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
-  return { clock, told, boot, lines, granted: () => granted, ...(await boot()) }
+  return { clock, told, boot, lines, revoked, granted: () => granted, ...(await boot()) }
 }
 const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
   agent,
@@ -233,6 +235,19 @@ describe.each(engines)('the gate on %s', (engine) => {
     clock.jump(30_000)
     await expect(service.approve(next?.id ?? '', 'bob')).rejects.toMatchObject({ code: 'conflict' })
     expect(await outcome(late)).toContain('nobody approved it')
+  })
+
+  it('two people: a first approval counts no longer than the credential that it was given with', async () => {
+    const { gate, service, revoked } = await start(engine, { two_people: [{}] })
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const id = request?.id ?? ''
+    const device: Principal = { kind: 'device', id: 'd1', name: 'phone of ann' }
+    await service.approve(id, device)
+    revoked.add(device)
+    expect(await service.approve(id, 'bob')).toMatchObject({ state: 'pending', firstBy: 'bob' })
+    expect(await service.approve(id, 'cid')).toMatchObject({ state: 'approved' })
+    expect(await outcome(call)).toBe('passed')
   })
 
   it('another chat is noted as asked once, and not for what was answered', async () => {
