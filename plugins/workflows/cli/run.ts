@@ -66,7 +66,9 @@ async function rehearse(client: DaemonClient, id: string, input: string, json: b
         escapeControls(step.text),
         step.model ?? '',
         String(step.most_calls),
-        step.type === 'agent' && step.agent_name !== null ? dollars(step.estimated_cost_usd) : '',
+        step.type === 'workflow' || (step.type === 'agent' && step.agent_name !== null)
+          ? dollars(step.estimated_cost_usd)
+          : '',
         step.needs_approval ? 'yes' : step.may_ask_for.length > 0 ? `for ${step.may_ask_for.join(', ')}` : '',
       ]),
     ),

@@ -15,17 +15,21 @@ export interface DryRunDeps {
   readonly steps: Pick<StepTypes, 'find' | 'explainMissing'>
   readonly tools: readonly ToolDescription[]
   readonly approvals: Pick<Approvals, 'asks'> | undefined
+  /** A workflow by its id or name. */
+  readonly findWorkflow: (text: string) => Promise<Workflow | undefined>
 }
 
 const CHARS_PER_TOKEN = 4
 const USD_PER_TOKENS = 1_000_000
+/** Workflows within workflows that are followed; what a workflow that runs itself costs is unknown. */
+const MAX_DEPTH = 5
 
 /** What a run would do, as far as that is known before. Calls no model and no tool. */
-export async function rehearse(workflow: Workflow, input: string, deps: DryRunDeps): Promise<DryRunView> {
+export async function rehearse(workflow: Workflow, input: string, deps: DryRunDeps, depth = 0): Promise<DryRunView> {
   const steps: DryRunStep[] = []
-  for (const step of workflow.steps) steps.push(await rehearseStep(workflow, step, input, deps))
+  for (const step of workflow.steps) steps.push(await rehearseStep(workflow, step, input, deps, depth))
   const costs = steps
-    .filter(({ type, most_calls: calls }) => type === 'agent' && calls > 0)
+    .filter(({ type, most_calls: calls }) => (type === 'agent' || type === 'workflow') && calls > 0)
     .map(({ estimated_cost_usd: cost }) => cost)
   const known = costs.filter((cost) => cost !== null)
   return {
@@ -39,7 +43,13 @@ export async function rehearse(workflow: Workflow, input: string, deps: DryRunDe
   }
 }
 
-async function rehearseStep(workflow: Workflow, step: Step, input: string, deps: DryRunDeps): Promise<DryRunStep> {
+async function rehearseStep(
+  workflow: Workflow,
+  step: Step,
+  input: string,
+  deps: DryRunDeps,
+  depth: number,
+): Promise<DryRunStep> {
   const known = {
     name: step.name,
     type: step.type,
@@ -58,6 +68,8 @@ async function rehearseStep(workflow: Workflow, step: Step, input: string, deps:
   }
   if (step.mode === 'collect') return { ...known, text: 'joins the outputs of the steps before it' }
   if (step.type === 'tool') return { ...known, ...(await describeTool(workflow, step, deps)) }
+  if (step.type === 'workflow')
+    return { ...known, ...describeOther(step, deps), ...(await describeWorkflow(step, input, deps, depth)) }
   if (step.type !== 'agent') return { ...known, ...describeOther(step, deps) }
   const agent = await findAgent(step, deps)
   if (!agent) return { ...known, most_calls: 1, problem: 'its agent does not exist' }
@@ -94,6 +106,25 @@ async function describeTool({ madeBy }: Workflow, step: Step, deps: DryRunDeps):
     return { ...about, problem: `there is no tool "${name}"${suggest(findNearest(name, deps.tools.map(nameOf)))}` }
   if (!deps.agents.mayUse(agent, tool)) return { ...about, problem: `the agent "${agent.name}" may not use ${name}` }
   return { ...about, needs_approval: deps.approvals?.asks(agent, tool) ?? false }
+}
+
+/** Its cost and its approvals are those of the workflow it runs. */
+async function describeWorkflow(
+  step: Step,
+  input: string,
+  deps: DryRunDeps,
+  depth: number,
+): Promise<Partial<DryRunStep>> {
+  const name = String(step.with['workflow'])
+  if (findPlaceholders(name).length > 0 || depth >= MAX_DEPTH) return {}
+  const found = await deps.findWorkflow(name)
+  if (!found) return { problem: `there is no workflow "${name}"` }
+  const { estimated_cost_usd: cost, needs_approval: needs, problems } = await rehearse(found, input, deps, depth + 1)
+  return {
+    estimated_cost_usd: cost === null ? null : cost * mostCalls(step),
+    needs_approval: needs.length > 0,
+    problem: problems[0] ?? null,
+  }
 }
 
 function describeOther(step: Step, { steps }: DryRunDeps): Partial<DryRunStep> {

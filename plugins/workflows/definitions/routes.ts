@@ -53,7 +53,7 @@ type Open = () => Promise<WorkflowDefinitions>
 
 type Files = () => readonly FileState[]
 /** Who is asked what a run would do. */
-type Rehearse = () => DryRunDeps
+type Rehearse = () => Omit<DryRunDeps, 'findWorkflow'>
 
 /** Interface 4.2; files and import are more. */
 export function definitionRoutes(definitions: Open, files: Files, rehearse: Rehearse): readonly AnyRoute[] {
@@ -238,7 +238,9 @@ function dryRunRoute(definitions: Open, deps: Rehearse): AnyRoute {
     errors: ['workflow_not_found'],
     async handle({ params, body }) {
       const { rehearse } = await import('./dry-run.ts')
-      return rehearse(await (await definitions()).require(params.id), body.input, deps())
+      const service = await definitions()
+      const findWorkflow = async (text: string) => (await service.find(text)) ?? service.findByName(text)
+      return rehearse(await service.require(params.id), body.input, { ...deps(), findWorkflow })
     },
   })
 }

@@ -185,6 +185,20 @@ describe('a rehearsal', () => {
     ])
   })
 
+  it('of a step that runs a workflow counts its cost and approvals, and says when there is none', async () => {
+    const inner = await created(step({ name: 'asks' }), step({ name: 'ok', type: 'approval' }))
+    const run = (workflow: string) => step({ name: 'inner', type: 'workflow', with: { workflow } })
+    const rehearsal = async (id: string) => (await test.request<Json>('POST', `/api/workflows/${id}/dry-run`, {})).body
+    const outer = await rehearsal(await created(run(inner)))
+    expect(outer).toMatchObject({ needs_approval: ['inner'], problems: [] })
+    expect(outer.estimated_cost_usd).toEqual((await rehearsal(inner)).estimated_cost_usd)
+    const missing = await rehearsal(await created(run('nosuch')))
+    expect(missing).toMatchObject({
+      estimated_cost_usd: null,
+      problems: ['step "inner": there is no workflow "nosuch"'],
+    })
+  })
+
   it('of a tool step says what the policy of its agent says, and what cannot work', async () => {
     const tools = '[capabilities]\ntools = ["workflow_*"]\n'
     await test.spawn('careful', `${tools}[metadata]\napproval = "always"\n`)
