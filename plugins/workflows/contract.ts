@@ -117,8 +117,8 @@ export interface WorkflowRuns {
     /** Who asked, for the record: `api`, `schedule <id>`, `agent <id>`. */
     readonly cause: string
     /**
-     * The agent that asks, or that made the schedule or trigger that does: it may run only what it made and what its
-     * operator lets it run, as a run makes other agents act. Absent when a person asks.
+     * The agent that asks, or that made the schedule or trigger that does: it may run only what
+     * its operator lets it run, as a run makes other agents act. Absent when a person asks.
      */
     readonly agentId?: string
     /** The turn that asks: a run that begins within a step of another one counts as inside of it. */

@@ -60,8 +60,6 @@ export interface Workflow {
   readonly file: string | undefined
   /** Agents that may run it with their tools: ids, names of agents that no agent made, or `*`. The operator's choice. */
   readonly runBy: readonly string[]
-  /** The agent that made it, which may then use only what it may use itself. */
-  readonly madeBy: string | undefined
   /** ISO 8601 UTC. */
   readonly createdAt: string
   readonly updatedAt: string
@@ -73,7 +71,7 @@ export interface Definitions {
   /** The only workflow of this name. Throws `conflict` when there are several. */
   findByName(name: string): Promise<Workflow | undefined>
   /** Whether an agent may run it. Throws `agent_not_found`. */
-  mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean>
+  mayRun(agentId: string, workflow: Pick<Workflow, 'runBy'>): Promise<boolean>
   /** By id or name, of those that an agent may run. Throws `workflow_not_found` and `conflict`. */
   resolveFor(agentId: string, idOrName: string): Promise<Workflow>
   /** By its id or name. Throws `workflow_not_found` that names the nearest one. */

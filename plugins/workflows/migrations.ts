@@ -13,7 +13,6 @@ export const migrations: readonly Migration[] = [
       revision INTEGER NOT NULL,
       -- In the folder of workflows; such a workflow is changed there only.
       file TEXT,
-      made_by TEXT,
       created_at TEXT NOT NULL,
       updated_at TEXT NOT NULL
     );

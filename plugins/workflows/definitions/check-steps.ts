@@ -14,8 +14,6 @@ export interface CheckDeps {
   readonly agents: Pick<Agents, 'find' | 'findByName' | 'list'>
   readonly steps: Pick<StepTypes, 'find' | 'explainMissing'>
   readonly settings: Settings
-  /** The agent whose rights tools are called with where a step names none. */
-  readonly madeBy?: string | undefined
 }
 interface Problem {
   readonly path: string
@@ -96,10 +94,9 @@ function checkMode(steps: readonly Step[], index: number, add: Add): void {
     add('mode', 'collect joins the outputs of fan_out steps, and there is none right before it')
 }
 
-async function checkAgent({ agent, type, mode }: Step, { agents, madeBy }: CheckDeps, add: Add): Promise<void> {
+async function checkAgent({ agent, type, mode }: Step, { agents }: CheckDeps, add: Add): Promise<void> {
   if (!agent) {
-    if (type === 'tool' && madeBy === undefined)
-      add('agent_id', 'expected agent_id or agent_name, whose rights the tool is called with')
+    if (type === 'tool') add('agent_id', 'expected agent_id or agent_name, whose rights the tool is called with')
     // Collecting joins what is there already.
     if (type === 'agent' && mode !== 'collect') add('agent_id', 'expected agent_id or agent_name')
     return

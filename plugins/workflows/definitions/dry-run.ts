@@ -67,7 +67,7 @@ async function rehearseStep(
     problem: null,
   }
   if (step.mode === 'collect') return { ...known, text: 'joins the outputs of the steps before it' }
-  if (step.type === 'tool') return { ...known, ...(await describeTool(workflow, step, deps)) }
+  if (step.type === 'tool') return { ...known, ...(await describeTool(step, deps)) }
   if (step.type === 'workflow')
     return { ...known, ...describeOther(step, deps), ...(await describeWorkflow(step, input, deps, depth)) }
   if (step.type !== 'agent') return { ...known, ...describeOther(step, deps) }
@@ -93,9 +93,9 @@ const mostCalls = (step: Step): number =>
   (step.mode === 'loop' ? step.maxIterations : 1) * (step.errorMode === 'retry' ? step.maxRetries + 1 : 1)
 
 /** Whether a person is asked is up to the policy of the agent; a name with placeholders is not known before. */
-async function describeTool({ madeBy }: Workflow, step: Step, deps: DryRunDeps): Promise<Partial<DryRunStep>> {
+async function describeTool(step: Step, deps: DryRunDeps): Promise<Partial<DryRunStep>> {
   const name = String(step.with['tool'])
-  const agent = (await findAgent(step, deps)) ?? (madeBy === undefined ? undefined : await deps.agents.find(madeBy))
+  const agent = await findAgent(step, deps)
   const text = `calls the tool ${name}`
   if (!agent) return { text, most_calls: mostCalls(step), problem: 'it names no agent that exists' }
   const as = { agent_id: agent.id, agent_name: agent.name, text: `${text} as "${agent.name}"` }

@@ -4,14 +4,14 @@ import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Workflow } from '../definition.ts'
 
 /**
- * Whether an agent may run a workflow, which makes all agents of the workflow act: it made it, or the operator lets it.
+ * Whether an agent may run a workflow, which makes all agents of the workflow act: the operator lets it.
  * A name counts only for an agent that no agent made, since agents choose the names of those they make.
  */
 export function mayRun(
   { id, name, manifest }: Pick<Agent, 'id' | 'name' | 'manifest'>,
-  { madeBy, runBy }: Pick<Workflow, 'madeBy' | 'runBy'>,
+  { runBy }: Pick<Workflow, 'runBy'>,
 ): boolean {
-  if (madeBy === id || runBy.includes('*') || runBy.includes(id)) return true
+  if (runBy.includes('*') || runBy.includes(id)) return true
   return runBy.includes(name) && manifest.metadata['parent_agent_id'] === undefined
 }
 

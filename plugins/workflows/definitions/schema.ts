@@ -159,7 +159,6 @@ export const StoredItem = v.object({
   step_count: v.number(),
   revision: v.number(),
   file: v.nullable(v.string()),
-  made_by: v.nullable(v.string()),
   run_by: v.pipe(v.string(), v.parseJson(), v.array(v.string())),
   created_at: v.string(),
   updated_at: v.string(),

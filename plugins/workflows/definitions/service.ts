@@ -30,7 +30,6 @@ export interface DefinitionsDeps {
 export interface Origin {
   readonly id?: string | undefined
   readonly file?: string | undefined
-  readonly madeBy?: string | undefined
   /** For the batch that creates it. */
   readonly also?: readonly Statement[]
 }
@@ -77,14 +76,12 @@ export class WorkflowDefinitions implements Definitions {
   list(): Promise<readonly StoredItem[]> {
     return this.#store.list()
   }
-  /** Those that an agent made or may run. Throws `agent_not_found`. */
+  /** Those that an agent may run. Throws `agent_not_found`. */
   async listFor(agentId: string): Promise<readonly StoredItem[]> {
     const agent = await this.#deps.agents.require(agentId)
-    return (await this.#store.list()).filter(({ made_by, run_by }) =>
-      mayRun(agent, { madeBy: made_by ?? undefined, runBy: run_by }),
-    )
+    return (await this.#store.list()).filter(({ run_by: runBy }) => mayRun(agent, { runBy }))
   }
-  async mayRun(agentId: string, workflow: Pick<Workflow, 'madeBy' | 'runBy'>): Promise<boolean> {
+  async mayRun(agentId: string, workflow: Pick<Workflow, 'runBy'>): Promise<boolean> {
     return mayRun(await this.#deps.agents.require(agentId), workflow)
   }
   async resolve(idOrName: string): Promise<Workflow> {
@@ -120,7 +117,7 @@ export class WorkflowDefinitions implements Definitions {
   /** Throws `invalid_request` that names step and field, and `conflict` when there are too many. */
   async create(body: NewWorkflow, origin: Origin = {}): Promise<Workflow> {
     const steps = readSteps(body.steps)
-    await this.check(body, origin.madeBy)
+    await this.check(body)
     return this.#changes.run(async () => {
       const { max_workflows: max, total_timeout_secs: totalTimeoutSecs } = this.#deps.config
       if ((await this.#store.count()) >= max)
@@ -136,7 +133,6 @@ export class WorkflowDefinitions implements Definitions {
         totalTimeoutSecs: body.total_timeout_secs ?? totalTimeoutSecs,
         runBy: body.run_by ?? [],
         file: origin.file,
-        madeBy: origin.madeBy,
         createdAt: now,
         updatedAt: now,
       }
@@ -145,10 +141,10 @@ export class WorkflowDefinitions implements Definitions {
     })
   }
   /** Throws as `create`, without storing anything. */
-  async check(body: NewWorkflow, madeBy?: string): Promise<void> {
+  async check(body: NewWorkflow): Promise<void> {
     const { agents, config, steps } = this.#deps
     await checkRunBy(body.run_by ?? [], agents)
-    await checkSteps(readSteps(body.steps), { agents, steps, settings: config, madeBy })
+    await checkSteps(readSteps(body.steps), { agents, steps, settings: config })
   }
 
   /** Throws as `create`, `workflow_not_found`, and `conflict` for a workflow of a file. */
@@ -170,7 +166,7 @@ export class WorkflowDefinitions implements Definitions {
     const { agents, config, steps: types } = this.#deps
     const steps = change.steps && readSteps(change.steps)
     await checkRunBy(change.run_by ?? [], agents)
-    if (steps) await checkSteps(steps, { agents, steps: types, settings: config, madeBy: before.madeBy })
+    if (steps) await checkSteps(steps, { agents, steps: types, settings: config })
     const workflow: Workflow = {
       ...before,
       revision: before.revision + 1,

@@ -18,8 +18,7 @@ export class DefinitionStore {
   }
   /** Two at most, the oldest first. */
   async findByName(name: string): Promise<readonly string[]> {
-    const rows = await this.#db
-      .all`SELECT id, name, description, step_count, revision, file, made_by, run_by, created_at,
+    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, run_by, created_at,
         updated_at FROM workflows_definition WHERE name = ${name} ORDER BY created_at, id LIMIT 2`
     return v.parse(v.array(StoredItem), rows).map(({ id }) => id)
   }
@@ -30,8 +29,7 @@ export class DefinitionStore {
   }
   /** Oldest first. */
   async list(): Promise<readonly StoredItem[]> {
-    const rows = await this.#db
-      .all`SELECT id, name, description, step_count, revision, file, made_by, run_by, created_at,
+    const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, run_by, created_at,
         updated_at FROM workflows_definition ORDER BY created_at, id`
     return v.parse(v.array(StoredItem), rows)
   }
@@ -41,15 +39,15 @@ export class DefinitionStore {
 
   /** Fails when this revision exists: somebody else changed the workflow. */
   write(workflow: Workflow, keptRevisions: number): readonly Statement[] {
-    const { id, revision, name, description, file = null, madeBy = null, createdAt, updatedAt } = workflow
+    const { id, revision, name, description, file = null, createdAt, updatedAt } = workflow
     return [
       this.#db.sql`DELETE FROM workflows_revision
         WHERE workflow_id = ${id} AND revision <= ${revision - keptRevisions}`,
       this.#db.sql`INSERT INTO workflows_revision (workflow_id, revision, workflow, created_at)
         VALUES (${id}, ${revision}, ${JSON.stringify(workflow)}, ${updatedAt})`,
       this.#db.sql`INSERT INTO workflows_definition
-          (id, name, description, step_count, revision, file, made_by, run_by, created_at, updated_at)
-        VALUES (${id}, ${name}, ${description}, ${workflow.steps.length}, ${revision}, ${file}, ${madeBy},
+          (id, name, description, step_count, revision, file, run_by, created_at, updated_at)
+        VALUES (${id}, ${name}, ${description}, ${workflow.steps.length}, ${revision}, ${file},
           ${JSON.stringify(workflow.runBy)}, ${createdAt}, ${updatedAt})
         ON CONFLICT (id) DO UPDATE SET name = excluded.name, description = excluded.description,
           step_count = excluded.step_count, revision = excluded.revision, file = excluded.file,

@@ -3,7 +3,7 @@ import type { Step, Workflow } from '../definition.ts'
 import type { StoredItem, WorkflowItem, WorkflowView } from './schema.ts'
 
 export function toItem(
-  { step_count: steps, made_by: _m, run_by: _r, ...row }: StoredItem,
+  { step_count: steps, run_by: _r, ...row }: StoredItem,
   problem: string | undefined,
 ): WorkflowItem {
   return { ...row, steps, problem: problem ?? null }

@@ -18,9 +18,9 @@ export async function start(
 }
 const causeOf = (agentId: string): string => `agent ${agentId}`
 
-/** A run that the agent began, or of a workflow that it made; it hears of no other. Throws `workflow_run_not_found`. */
+/** A run that the agent began; it hears of no other. Throws `workflow_run_not_found`. */
 export async function requireOwn(runs: OpenRuns, id: string, agentId: string): Promise<void> {
   const row = await runs.service.row(id)
-  if (row && (row.cause === causeOf(agentId) || row.definition.madeBy === agentId)) return
+  if (row?.cause === causeOf(agentId)) return
   throw new Refusal('workflow_run_not_found', `There is no run ${id} that you began`)
 }

@@ -162,7 +162,7 @@ export class StepRunner {
       with: { prompt, ...given },
       input,
       variables: run.variables,
-      agentId: agent?.id ?? run.row.definition.madeBy,
+      agentId: agent?.id,
       asker: askerOf(run),
       labels: labelsOf(run, step, index),
       wasCutOff,

@@ -108,7 +108,6 @@ export function workflowOf(workflowSteps: readonly Step[]): Workflow {
     totalTimeoutSecs: 3_600,
     file: undefined,
     runBy: [],
-    madeBy: undefined,
     createdAt: '',
     updatedAt: '',
   }

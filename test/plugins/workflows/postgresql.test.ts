@@ -65,13 +65,13 @@ describe('on PostgreSQL', () => {
   it('definitions keep revisions and who may run them, and files the homes that have them', async () => {
     await using database = await prepare(steps, 'pglite')
     const store = new DefinitionStore(database.sql)
-    const first: Workflow = { ...workflowOf(steps), id: 'd', runBy: ['writer'], file: 'd.toml', madeBy: 'agent' }
+    const first: Workflow = { ...workflowOf(steps), id: 'd', runBy: ['writer'], file: 'd.toml' }
     await store.commit(store.write(first, 2))
     for (const revision of [2, 3]) await store.commit(store.write({ ...first, revision, name: `n${revision}` }, 2))
     await expect(store.commit(store.write({ ...first, revision: 3 }, 2))).rejects.toThrow()
     expect(await store.find('d')).toMatchObject({ revision: 3, name: 'n3', runBy: ['writer'] })
     expect([await store.findRevision('d', 1), (await store.findRevision('d', 2))?.name]).toEqual([undefined, 'n2'])
-    expect(await store.list()).toMatchObject([{ id: 'd', step_count: 7, run_by: ['writer'], made_by: 'agent' }])
+    expect(await store.list()).toMatchObject([{ id: 'd', step_count: 7, run_by: ['writer'] }])
     expect([await store.findByName('n3'), await store.count()]).toEqual([['d'], 1])
 
     const [own, other] = [new FileClaims(database.sql, 'own'), new FileClaims(database.sql, 'other')]
