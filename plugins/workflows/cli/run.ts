@@ -1,9 +1,22 @@
 import * as v from 'valibot'
-import { callDaemon, connect, defineCommand, escapeControls, exits, note, print, printJson, renderTable } from 'svc/cli'
+import {
+  callDaemon,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  Failure,
+  note,
+  print,
+  printJson,
+  renderTable,
+} from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 import { requireWorkflow, workflowArgs } from './client.ts'
+import { runEvents } from './watch.ts'
 
-const Result = v.looseObject({ run_id: v.string(), output: v.nullable(v.string()), status: v.string() })
+const Begun = v.looseObject({ run_id: v.string() })
+const Ended = v.looseObject({ state: v.string(), output: v.nullable(v.string()), error: v.nullable(v.string()) })
 const Rehearsal = v.looseObject({
   steps: v.array(
     v.looseObject({
@@ -43,13 +56,29 @@ export default defineCommand({
   },
 })
 
+/** Says what it waits for meanwhile. The run goes on when the command is ended. */
 async function run(client: DaemonClient, id: string, input: string, json: boolean | undefined): Promise<number> {
-  const call = { body: { input }, timeoutMs: 0 }
-  const result = await client.call('POST', `/api/workflows/${id}/run`, Result, call)
-  if (json) printJson(result)
-  else print(escapeControls(result.output ?? '', true))
+  const begun = await client.call('POST', `/api/workflows/${id}/run?wait=false`, Begun, { body: { input } })
+  const path = `/api/workflows/runs/${begun.run_id}`
+  note(`run ${begun.run_id} began`)
+  const told = new Set<string>()
+  for await (const event of runEvents(client, begun.run_id))
+    if (event.type === 'step' && event.step.state === 'waiting' && !told.has(event.step.step_name)) {
+      told.add(event.step.step_name)
+      note(`step "${escapeControls(event.step.step_name)}" waits${event.step.type === 'approval' ? APPROVAL : ''}`)
+    }
+  const { state, output, error } = await client.call('GET', path, Ended)
+  if (json) printJson({ run_id: begun.run_id, status: state, output, error })
+  if (state !== 'Completed')
+    throw new Failure(
+      exits.failed,
+      `run ${begun.run_id} is ${state}${error === null ? '' : `: ${escapeControls(error)}`}`,
+      `to run it again: svc workflow rerun ${begun.run_id}`,
+    )
+  if (!json) print(escapeControls(output ?? '', true))
   return exits.ok
 }
+const APPROVAL = ' for a person: svc approvals list'
 
 async function rehearse(client: DaemonClient, id: string, input: string, json: boolean | undefined): Promise<number> {
   const rehearsal = await client.call('POST', `/api/workflows/${id}/dry-run`, Rehearsal, { body: { input } })

@@ -9,6 +9,7 @@ const Event = v.variant('type', [
     type: v.literal('step'),
     step: v.looseObject({
       step_name: v.string(),
+      type: v.string(),
       state: v.string(),
       attempt: v.number(),
       agent_name: v.nullable(v.string()),
@@ -37,15 +38,19 @@ export default defineCommand({
 
 /** Prints what happens. A run that failed is a failure of the command. */
 export async function watch(client: DaemonClient, id: string | undefined, json: boolean | undefined): Promise<number> {
-  const path = `/api/workflows/runs/${id === undefined ? '' : `${encodeURIComponent(id)}/`}events`
   let state = ''
-  for await (const { data } of client.stream('GET', path, { timeoutMs: 0 })) {
-    const event = v.parse(Event, data)
+  for await (const event of runEvents(client, id)) {
     if (json) printJson(event)
     else print(describe(event))
     if (event.type === 'run') state = event.run.state
   }
   return id !== undefined && state !== 'Completed' ? exits.failed : exits.ok
+}
+
+/** What happened so far, then what happens, until the run has ended; of all runs without an id. */
+export async function* runEvents(client: DaemonClient, id: string | undefined): AsyncGenerator<Event> {
+  const path = `/api/workflows/runs/${id === undefined ? '' : `${encodeURIComponent(id)}/`}events`
+  for await (const { data } of client.stream('GET', path, { timeoutMs: 0 })) yield v.parse(Event, data)
 }
 
 function describe(event: Event): string {

@@ -107,12 +107,38 @@ it('runs a workflow, lists and follows its run, and says what failed', async () 
     await file('fails.toml', text('fails', 'tool', 'agent_name = "writer"\nwith = { tool = "none" }\n')),
   )
   const failed = await svc('run', 'fails')
-  expect([failed.code, failed.stderr]).toEqual([1, expect.stringContaining('only')])
+  expect([failed.code, failed.stderr]).toEqual([
+    1,
+    expect.stringMatching(/is Failed: .*only[^]*svc workflow rerun [0-9a-f-]{36}/),
+  ])
   const [, failure = ''] = (await svc('runs', '--state', 'Failed')).stdout.split('\n')
   expect(failure).toMatch(/ fails +Failed /)
   expect((await svc('watch', failure.split(' ')[0] ?? '')).code).toBe(1)
   expect((await svc('runs', '--limit', '1', '--offset', '1')).stdout).toContain(' pause ')
   expect((await svc('runs', '--state', 'failed')).stderr).toContain('state')
+})
+
+it('says that a run waits for a person, and fails when it is cancelled', async () => {
+  await svc(
+    'create',
+    await file('ask.toml', 'name = "ask"\n[[steps]]\nname = "sure"\ntype = "approval"\nprompt = "Sure?"\n'),
+  )
+  const running = svc('run', 'ask')
+  const { body: workflows } = await host.json('GET', '/api/workflows')
+  const { id } = workflows.find(({ name }: { name: string }) => name === 'ask')
+  const runs = async () => (await host.json('GET', `/api/workflows/${id}/runs`)).body
+  const steps = async () => {
+    const [run] = await runs()
+    return run && (await host.json('GET', `/api/workflows/runs/${run.id}`)).body.step_results
+  }
+  await expect.poll(steps, { timeout: 10_000 }).toMatchObject([{ state: 'waiting' }])
+  const [run] = await runs()
+  await host.json('POST', `/api/workflows/runs/${run.id}/cancel`)
+  const { code, stdout, stderr } = await running
+  expect([code, stdout]).toEqual([1, ''])
+  expect(stderr).toContain(`run ${run.id} began`)
+  expect(stderr).toContain('step "sure" waits for a person: svc approvals list')
+  expect(stderr).toContain(`run ${run.id} is Cancelled`)
 })
 
 it('pauses and resumes a run, and runs it again from a step', async () => {
