@@ -89,8 +89,12 @@ export async function openTab(
     complaints,
     async say(text) {
       const answers = page.locator('.answer')
+      const box = page.getByRole('textbox', { name: /^Message to/ })
+      await box.waitFor()
+      // Answers of earlier are there from then on.
+      await page.getByText('Loading the conversation').waitFor({ state: 'hidden' })
       const before = await answers.count()
-      await page.getByRole('textbox', { name: /^Message to/ }).fill(text)
+      await box.fill(text)
       await page.keyboard.press('Enter')
       const answer = answers.nth(before)
       await answer.locator('.answer-foot, .problem').first().waitFor()

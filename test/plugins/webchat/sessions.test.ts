@@ -77,7 +77,7 @@ test('on a phone the list is in the drawer, and choosing closes it', async () =>
   await screenshot(tab, 'sessions-phone')
   await first.click()
   await page.locator('.bubble', { hasText: 'echo the first thing' }).waitFor()
-  expect(await page.locator('nav.open').count()).toBe(0)
+  await expect.poll(() => page.locator('nav.open').count()).toBe(0)
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
 })
 
