@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import {
   callDaemon,
+  commandLine,
   connect,
   defineCommand,
   escapeControls,
@@ -65,7 +66,8 @@ async function run(client: DaemonClient, id: string, input: string, json: boolea
   for await (const event of runEvents(client, begun.run_id))
     if (event.type === 'step' && event.step.state === 'waiting' && !told.has(event.step.step_name)) {
       told.add(event.step.step_name)
-      note(`step "${escapeControls(event.step.step_name)}" waits${event.step.type === 'approval' ? APPROVAL : ''}`)
+      const forWhom = event.step.type === 'approval' ? ` for a person: ${commandLine('approvals list')}` : ''
+      note(`step "${escapeControls(event.step.step_name)}" waits${forWhom}`)
     }
   const { state, output, error } = await client.call('GET', path, Ended)
   if (json) printJson({ run_id: begun.run_id, status: state, output, error })
@@ -73,12 +75,11 @@ async function run(client: DaemonClient, id: string, input: string, json: boolea
     throw new Failure(
       exits.failed,
       `run ${begun.run_id} is ${state}${error === null ? '' : `: ${escapeControls(error)}`}`,
-      `to run it again: svc workflow rerun ${begun.run_id}`,
+      `to run it again: ${commandLine(`workflow rerun ${begun.run_id}`)}`,
     )
   if (!json) print(escapeControls(output ?? '', true))
   return exits.ok
 }
-const APPROVAL = ' for a person: svc approvals list'
 
 async function rehearse(client: DaemonClient, id: string, input: string, json: boolean | undefined): Promise<number> {
   const rehearsal = await client.call('POST', `/api/workflows/${id}/dry-run`, Rehearsal, { body: { input } })
