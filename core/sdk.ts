@@ -92,11 +92,15 @@ export type { StreamedEvent } from './net/event-stream.ts'
 export { readFailedBody, readFailedJson, readRetryAfter, shortened } from './net/failed-answer.ts'
 export type { Fetch, OutboundRequest, OutboundResponse } from './net/fetch.ts'
 export type {
+  AcceptedConnection,
   Connect,
   Connection,
   ConnectOptions,
+  Listen,
+  ListenOptions,
   OpenWebSocket,
   PluginNetwork,
+  PortListener,
   StartTls,
   TlsOptions,
   WebSocketClose,

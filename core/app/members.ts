@@ -5,7 +5,7 @@ import type { Members } from '../host/instance.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { Fetch } from '../net/fetch.ts'
-import type { PluginConnector, PluginNetwork } from '../net/connection.ts'
+import type { Listen, PluginConnector, PluginNetwork } from '../net/connection.ts'
 import { createSpawn } from '../process/spawn.ts'
 import type { Scope } from '../scope/scope.ts'
 import { scannedVault } from '../tools/secret-scanner.ts'
@@ -20,6 +20,8 @@ export interface MemberDeps {
   readonly fetch: Fetch | undefined
   /** Replaces the clock of jobs. */
   readonly jobTimer: ((plugin: string) => JobTimer) | undefined
+  /** The configuration of a plugin, as it is now. */
+  readonly configOf: (definition: AnyPlugin) => Readonly<Record<string, unknown>>
   /** Definitions of every plugin whose code was read. */
   readonly known: () => readonly AnyPlugin[]
 }
@@ -39,6 +41,7 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
     jobs: createJobs(scope, kernel.defects.report, deps.jobTimer?.(scope.name)),
     metrics: kernel.metrics.forPlugin(scope),
     ...createNetwork(deps, scope, definition),
+    listen: createListen(deps, scope, definition),
     spawn: createSpawn(scope, {
       folders: kernel.folders,
       ...(programNetwork && { openProxy: (admits) => programNetwork.open(admits) }),
@@ -54,6 +57,17 @@ function createNetwork(
 ): PluginNetwork & Pick<Members, 'operator'> {
   const network = networkOf(deps, scope, outbound === 'operator')
   return outbound === 'both' ? { ...network, operator: networkOf(deps, scope, true) } : network
+}
+/** The address is looked up here and not taken from the plugin, so that only the file can open a port. */
+function createListen({ kernel: { ownPorts }, configOf }: MemberDeps, scope: Scope, definition: AnyPlugin): Listen {
+  return async (options) => {
+    const [{ openPort }, { listenAddress }] = await Promise.all([
+      import('../net/listener.ts'),
+      import('../host/listen-address.ts'),
+    ])
+    const address = listenAddress(definition, configOf(definition), options.key)
+    return await openPort({ scope, ownPorts }, address, options)
+  }
 }
 function networkOf(
   { kernel: { outbound }, fetch: replacement }: MemberDeps,

@@ -84,6 +84,8 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
     ))
   const known = (): ReturnType<Host['known']> => host.known()
   code.known = known
+  const configOf = (definition: AnyPlugin): Readonly<Record<string, unknown>> =>
+    parseSections(definition, live.current, live.sources)
   const deprecated = new DeprecationWarnings(log)
   const host: Host = new Host({
     loader: code.loader,
@@ -103,11 +105,11 @@ export function createHost(options: AppOptions, live: LiveConfig, code: BuiltInC
       live.declare(definitions)
       kernel.reconfigure(live.current)
     },
-    pluginConfig: (definition) => parseSections(definition, live.current, live.sources),
+    pluginConfig: configOf,
     members: (scope, definition) => {
       deprecated.check(definition)
       return createMembers(
-        { kernel, home, log, fetch: options.fetch, jobTimer: options.jobTimer, known },
+        { kernel, home, log, fetch: options.fetch, jobTimer: options.jobTimer, configOf, known },
         scope,
         definition,
       )

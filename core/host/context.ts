@@ -5,7 +5,7 @@ import type { Hooks } from '../hooks/hook.ts'
 import type { Routes } from '../http/route.ts'
 import type { Jobs } from '../jobs/job.ts'
 import type { Metrics } from '../metrics/metric.ts'
-import type { Connect, OpenWebSocket, PluginNetwork, StartTls } from '../net/connection.ts'
+import type { Connect, Listen, OpenWebSocket, PluginNetwork, StartTls } from '../net/connection.ts'
 import type { Fetch } from '../net/fetch.ts'
 import type { Spawn } from '../process/child.ts'
 import type { Dispose } from '../scope/scope.ts'
@@ -67,6 +67,8 @@ export interface PluginContext<C, R extends Tokens, O extends Tokens> {
    * which may be private or on this machine.
    */
   readonly operator?: PluginNetwork
+  /** Opens a TCP port at an address of the configuration file. It closes when the plugin unloads. */
+  readonly listen: Listen
   /** Starts other programs. */
   readonly spawn: Spawn
   /** The log, with the name of the plugin in each line. */

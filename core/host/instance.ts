@@ -24,6 +24,7 @@ export type Members = Pick<
   | 'startTls'
   | 'webSocket'
   | 'operator'
+  | 'listen'
   | 'spawn'
 >
 

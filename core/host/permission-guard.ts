@@ -49,6 +49,10 @@ export function restrictedMembers(members: Members, definition: AnyPlugin, deps:
     jobs: restrictJobs(members.jobs, require),
     ...restrictOutbound(members, checkUrl),
     ...(members.operator && { operator: restrictOutbound(members.operator, checkUrl) }),
+    listen: async (options) => {
+      require('listeners')
+      return await members.listen(options)
+    },
     spawn: restrictSpawn(members.spawn, definition.name, require, checkUrl),
   }
 }
@@ -93,6 +97,7 @@ const DECLARED: Readonly<Record<string, (name: string) => string>> = {
   secret: (name) => `uses: { secrets: ['${name}'] }`,
   tables: () => 'uses: { tables: true }',
   jobs: () => 'uses: { jobs: true }',
+  listeners: () => 'uses: { listeners: true }',
   credentials: () => 'uses: { credentials: true }',
 }
 

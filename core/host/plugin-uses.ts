@@ -23,7 +23,7 @@ export interface PluginUses {
   readonly programs?: readonly string[]
   /** It has recurring work. */
   readonly jobs?: boolean
-  /** It opens ports of its own. Known to whoever installs it; only `isolation = "worker"` can refuse it. */
+  /** It opens ports, at addresses of the configuration file. */
   readonly listeners?: boolean
   /** It accepts bearer credentials beside the API key. */
   readonly credentials?: boolean

@@ -73,6 +73,44 @@ export type Connect = (options: ConnectOptions) => Promise<Connection>
  */
 export type StartTls = (connection: Connection, tls?: TlsOptions) => Promise<Connection>
 
+/** A connection that somebody opened to a port of `ctx.listen`. */
+export interface AcceptedConnection extends Connection {
+  /** The address it comes from. */
+  readonly remoteAddress: string | undefined
+  /** The port it comes from. */
+  readonly remotePort: number | undefined
+}
+/** Where to listen, and how many may connect. */
+export interface ListenOptions {
+  /**
+   * The key of the plugin's configuration that has the address, such as `network.listen`: a text like `0.0.0.0:4200`,
+   * `[::]:4200`, or `127.0.0.1:0` for a free port. It must be one that only the configuration file can set.
+   */
+  readonly key: string
+  /** Connections at a time. What comes on top is closed at once. */
+  readonly maxConnections: number
+  /** The same for one address. Default: no limit but the one for all. */
+  readonly maxPerAddress?: number
+  /** Called with each connection. */
+  readonly accept: (connection: AcceptedConnection) => void
+}
+/** An open port. */
+export interface PortListener {
+  /** The address in use. */
+  readonly host: string
+  /** The port in use, also where the configuration asks for a free one. */
+  readonly port: number
+  /** How many connections are open. */
+  readonly connections: number
+  /** Closes the port and its connections. Unloading the plugin does the same. */
+  close(): Promise<void>
+}
+/**
+ * Opens a TCP port. Rejects with `Refusal('forbidden')` when the key can be set by anything but the configuration file,
+ * `Refusal('invalid_request')` when it has no address, and `Refusal('conflict')` when nobody can listen there.
+ */
+export type Listen = (options: ListenOptions) => Promise<PortListener>
+
 /** What a plugin opens connections with. */
 export interface PluginConnector {
   readonly connect: Connect

@@ -6,7 +6,7 @@ import type { Peer } from './peer.ts'
 import type { Registration } from './shapes.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
-type Remote = Pick<Context, 'storage' | 'vault' | 'db' | 'metrics' | 'log' | 'credentials' | 'spawn'>
+type Remote = Pick<Context, 'storage' | 'vault' | 'db' | 'metrics' | 'log' | 'credentials' | 'listen' | 'spawn'>
 
 /** Members of the context whose work the daemon does. */
 export function remoteMembers(peer: Peer, register: (registration: Registration) => void): Remote {
@@ -24,6 +24,7 @@ export function remoteMembers(peer: Peer, register: (registration: Registration)
       checkAttempts: unsupported('credentials.checkAttempts'),
       failed: unsupported('credentials.failed'),
     },
+    listen: refused('listen'),
     spawn: {
       find: refused('spawn.find'),
       has: unsupported('spawn.has'),
