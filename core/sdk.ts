@@ -72,6 +72,10 @@ export type {
   Tool,
   ToolCallContext,
   ToolDescription,
+  ToolAnswer,
+  ToolClient,
+  ToolContent,
+  ToolProgress,
   ToolResult,
   Tools,
 } from './tools/tool.ts'

@@ -85,7 +85,7 @@ export function outboundSettings({ outbound }: Config): OutboundSettings {
 }
 
 export function toolLimits({ tools }: Config): ToolLimits {
-  return { timeoutSecs: tools.timeout_secs, outputChars: tools.output_chars }
+  return { timeoutSecs: tools.timeout_secs, outputChars: tools.output_chars, contentChars: tools.content_chars }
 }
 
 /** How long old code of a reloaded plugin goes on. */

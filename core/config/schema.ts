@@ -235,6 +235,12 @@ function pluginsTable<E extends v.ObjectEntries>(sections: E) {
 const ToolsSection = table('Limits of tools.', inFile('bounds what tools do'), {
   timeout_secs: integer('Time one call of a tool may take.', 120, 1, 86_400),
   output_chars: integer('Characters of an answer that the caller gets.', 50_000, 100, 10_000_000),
+  content_chars: integer(
+    'Characters of images and other parts of an answer beside its text, as JSON; an answer with more comes without them.',
+    8_000_000,
+    0,
+    100_000_000,
+  ),
 })
 
 const logLevels = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const

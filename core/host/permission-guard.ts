@@ -167,6 +167,10 @@ function restrictTools(tools: Tools, require: Require): Tools {
       for (const { name } of added) require('tool', name)
       tools.add(...added)
     },
+    set(source, list) {
+      for (const { name } of list) require('tool', name)
+      tools.set(source, list)
+    },
     list: () => tools.list(),
     find: (name) => tools.find(name),
     async call(name, args, call) {

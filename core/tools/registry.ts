@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { OnDefect } from '../errors/defect.ts'
 import { Refusal } from '../errors/error.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
+import { omitUndefined } from '../schema/object.ts'
 import { Barrier } from '../scope/barrier.ts'
 import { enforced } from '../scope/enforcement.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -12,6 +13,7 @@ import type {
   CallAssessment,
   Recovery,
   Tool,
+  ToolAnswer,
   ToolCallContext,
   ToolDescription,
   ToolResult,
@@ -22,6 +24,8 @@ export interface ToolLimits {
   readonly timeoutSecs: number
   /** Characters of output the model gets. */
   readonly outputChars: number
+  /** Characters of the parts of an answer beside its text. */
+  readonly contentChars: number
 }
 export interface ToolRegistryOptions {
   readonly limits: () => ToolLimits
@@ -35,12 +39,17 @@ interface Registered {
   readonly tool: AnyTool
   readonly scope: Scope
   readonly description: Description
+  /** Takes it away. */
+  readonly remove: () => void
 }
 
 /** The JSON Schema of the input is made when it is first asked for: most tools are never offered to a model. */
 class Description implements ToolDescription {
   readonly name: string
+  readonly title: string | undefined
   readonly description: string
+  readonly outputSchema: object | undefined
+  readonly source: string | undefined
   readonly risk: Tool['risk']
   readonly polls: boolean
   readonly labels: readonly string[]
@@ -49,9 +58,12 @@ class Description implements ToolDescription {
   readonly #schema: AnyTool['input']
   readonly #assess: AnyTool['assess']
   #input: object | undefined
-  constructor(tool: AnyTool) {
+  constructor(tool: AnyTool, source: string | undefined) {
     this.name = tool.name
+    this.title = tool.title
     this.description = tool.description
+    this.outputSchema = tool.outputSchema
+    this.source = source
     this.risk = tool.risk
     this.polls = tool.polls ?? false
     this.labels = tool.labels ?? []
@@ -88,6 +100,7 @@ export class ToolRegistry {
       add: (...tools) => {
         for (const tool of tools) this.#add(scope, tool)
       },
+      set: (source, tools) => this.#set(scope, source, tools),
       list: () => this.list(),
       find: (name) => this.#tools.get(name)?.description ?? this.#held.get(name),
       call: (name, args, call) => this.#call(scope.name, name, args, call),
@@ -124,19 +137,38 @@ export class ToolRegistry {
     }
   }
 
-  #add(scope: Scope, tool: AnyTool): void {
-    if (!/^[a-z][a-z0-9_]{0,63}$/.test(tool.name))
-      throw new Error(
-        `tool "${tool.name}" of plugin "${scope.name}": the name must be snake_case, at most 64 characters`,
-      )
-    const other = this.#tools.get(tool.name)
-    if (other) throw new Error(`tool "${tool.name}" of plugin "${scope.name}" is taken by plugin "${other.scope.name}"`)
-    this.#tools.set(tool.name, { tool, scope, description: new Description(tool) })
-    this.#listed = undefined
-    scope.own('tool', tool.name, () => {
-      this.#tools.delete(tool.name)
+  #set(scope: Scope, source: string, tools: readonly AnyTool[]): void {
+    const earlier = [...this.#tools.values()].filter(
+      (each) => each.scope === scope && each.description.source === source,
+    )
+    const names = new Set<string>()
+    for (const { name } of tools) {
+      if (names.has(name)) throw new Error(`plugin "${scope.name}" has two tools "${name}" from ${source}`)
+      names.add(name)
+      this.#checkName(scope, name, (other) => earlier.includes(other))
+    }
+    for (const { remove } of earlier) remove()
+    for (const tool of tools) this.#add(scope, tool, source)
+  }
+
+  #checkName(scope: Scope, name: string, isFree: (other: Registered) => boolean): void {
+    if (!/^[a-z][a-z0-9_]{0,63}$/.test(name))
+      throw new Error(`tool "${name}" of plugin "${scope.name}": the name must be snake_case, at most 64 characters`)
+    const other = this.#tools.get(name)
+    if (other && !isFree(other))
+      throw new Error(`tool "${name}" of plugin "${scope.name}" is taken by plugin "${other.scope.name}"`)
+  }
+
+  #add(scope: Scope, tool: AnyTool, source?: string): void {
+    const { name } = tool
+    this.#checkName(scope, name, () => false)
+    const description = new Description(tool, source)
+    const disown = scope.own('tool', name, () => {
+      this.#tools.delete(name)
       this.#listed = undefined
     })
+    this.#tools.set(name, { tool, scope, description, remove: disown })
+    this.#listed = undefined
   }
 
   async #call(caller: string, name: string, args: unknown, call: ToolCallContext): Promise<ToolResult> {
@@ -145,7 +177,8 @@ export class ToolRegistry {
     const held = this.#barrier.wait(name, caller)
     if (held) await unlessAborted(held, call.signal)
     const found = this.#tools.get(name)
-    const answer = (text: string, failed: boolean): ToolResult => this.#cap(text, failed, performance.now() - started)
+    const answer = (given: string | ToolAnswer, failed: boolean): ToolResult =>
+      this.#cap(typeof given === 'string' ? { text: given } : given, failed, performance.now() - started)
     if (!found)
       return answer(`There is no tool "${name}"${suggest(findNearest(name, this.#tools.keys())) || '.'}`, true)
     const parsed = v.safeParse(found.tool.input, args, { abortPipeEarly: true })
@@ -188,7 +221,7 @@ export class ToolRegistry {
     { tool, scope }: Registered,
     input: unknown,
     call: ToolCallContext,
-    answer: (text: string, failed: boolean) => ToolResult,
+    answer: (given: string | ToolAnswer, failed: boolean) => ToolResult,
   ): Promise<ToolResult> {
     const timeoutSecs = tool.timeoutSecs ?? this.#options.limits().timeoutSecs
     const stop = new AbortController()
@@ -205,10 +238,10 @@ export class ToolRegistry {
     // The caller gets its answer at the time limit; unloading the plugin still waits for the tool.
     void running.then(leave, leave)
     try {
-      const text = await unlessAborted(running, stop.signal)
-      return typeof text === 'string'
-        ? answer(text, false)
-        : answer(`The tool "${tool.name}" answered ${text === null ? 'null' : typeof text} instead of text.`, true)
+      const given: unknown = await unlessAborted(running, stop.signal)
+      return isAnswer(given)
+        ? answer(given, typeof given !== 'string' && given.failed === true)
+        : answer(`The tool "${tool.name}" answered ${given === null ? 'null' : typeof given} instead of text.`, true)
     } catch (error) {
       if (call.signal.aborted) throw call.signal.reason
       if (stop.signal.aborted)
@@ -231,17 +264,18 @@ export class ToolRegistry {
     }
   }
 
-  #cap(text: string, failed: boolean, durationMs: number): ToolResult {
-    const { outputChars } = this.#options.limits()
-    if (text.length <= outputChars) return { text, failed, truncated: false, durationMs }
+  #cap({ text, content, structured }: ToolAnswer, failed: boolean, durationMs: number): ToolResult {
+    const { outputChars, contentChars } = this.#options.limits()
+    const size = content === undefined && structured === undefined ? 0 : JSON.stringify({ content, structured }).length
+    // Half an image is none.
+    const parts = size > contentChars ? {} : omitUndefined({ content, structured })
+    const note = size > contentChars ? `\n[${size} characters of further content are not shown]` : ''
+    if (text.length <= outputChars)
+      return { text: `${text}${note}`, ...parts, failed, truncated: note !== '', durationMs }
     // Do not cut a surrogate pair.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(outputChars - 1)) ? outputChars - 1 : outputChars
-    return {
-      text: `${text.slice(0, end)}\n[cut: ${text.length - end} of ${text.length} characters are not shown]`,
-      failed,
-      truncated: true,
-      durationMs,
-    }
+    const cut = `\n[cut: ${text.length - end} of ${text.length} characters are not shown]`
+    return { text: `${text.slice(0, end)}${cut}${note}`, ...parts, failed, truncated: true, durationMs }
   }
 }
 
@@ -250,6 +284,13 @@ const OUTCOME_UNKNOWN: Recovery = {
   text:
     'unknown: the service stopped while this call was running, so it may or may not have had its effect. ' +
     'It was not run again. Check before you repeat it.',
+}
+
+function isAnswer(given: unknown): given is string | ToolAnswer {
+  return (
+    typeof given === 'string' ||
+    (typeof given === 'object' && given !== null && 'text' in given && typeof given.text === 'string')
+  )
 }
 
 async function invoke<T>(work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,57 @@
 import type * as v from 'valibot'
 import { stableId } from '../schema/stable-id.ts'
 
+/** A part of an answer, in the shapes of MCP. `data` and `blob` are base64. */
+export type ToolContent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string }
+  | {
+      readonly type: 'resource'
+      readonly resource: {
+        readonly uri: string
+        readonly mimeType?: string
+        readonly text?: string
+        readonly blob?: string
+      }
+    }
+  | {
+      readonly type: 'resource_link'
+      readonly uri: string
+      readonly name: string
+      readonly title?: string
+      readonly description?: string
+      readonly mimeType?: string
+    }
+/** An answer that is more than text. */
+export interface ToolAnswer {
+  /** All that a caller gets who can read text only. */
+  readonly text: string
+  /** The call failed, and `text` says why. */
+  readonly failed?: boolean
+  /** All parts of the answer, for callers that can show more than text. */
+  readonly content?: readonly ToolContent[]
+  /** The answer as data, in the shape of `outputSchema`. */
+  readonly structured?: Readonly<Record<string, unknown>>
+}
+/** How far a call is. */
+export interface ToolProgress {
+  /** Grows from message to message. */
+  readonly progress: number
+  /** What `progress` grows to, where that is known. */
+  readonly total?: number
+  /** What is done now, in a few words. */
+  readonly message?: string
+}
+/** The program at the other end of a call, which can be asked while the call runs. Methods and shapes of MCP. */
+export interface ToolClient {
+  /** What it can do: its capabilities as it declared them. */
+  readonly abilities: Readonly<Record<string, unknown>>
+  /** Asks it, such as `elicitation/create`. Rejects with its error, or the reason of the signal. */
+  request(method: string, params: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<unknown>
+  /** Tells it something, such as `notifications/message`. */
+  notify(method: string, params: Readonly<Record<string, unknown>>): void
+}
+
 /** Who runs a tool and for what. */
 export interface ToolCallContext {
   /** The agent that called, by id. */
@@ -20,6 +71,10 @@ export interface ToolCallContext {
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
   readonly signal: AbortSignal
+  /** Tells whoever waits for the call how far it is; absent when nobody listens. Never throws. */
+  readonly progress?: (progress: ToolProgress) => void
+  /** Absent for callers that cannot be asked. */
+  readonly client?: ToolClient
 }
 
 /**
@@ -57,10 +112,14 @@ export interface CallAssessment {
 export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   /** snake_case, unique in the daemon. */
   readonly name: string
+  /** The name for people; `name` when absent. */
+  readonly title?: string
   /** What it does and when to use it. */
   readonly description: string
   /** The schema of the arguments: a valibot object. */
   readonly input: I
+  /** The JSON Schema of `structured` in its answers. */
+  readonly outputSchema?: object
   /** What a call can change: nothing, data of the daemon, or something outside. */
   readonly risk: 'read' | 'write' | 'execute'
   /** The tool is meant for polling, so the loop guard allows more calls. */
@@ -75,8 +134,11 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   readonly needs?: string
   /** Describes a call to a person, from the arguments alone: it must not look up or change anything. */
   assess?(input: v.InferOutput<I>): CallAssessment
-  /** The text the model gets. A thrown `Refusal` is told to the model; anything else becomes a plain "failed". */
-  run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string>
+  /**
+   * The text the model gets, or an answer with more than that. A thrown `Refusal` is told to the model; anything else
+   * becomes a plain "failed".
+   */
+  run(input: v.InferOutput<I>, call: ToolCallContext): Promise<string | ToolAnswer>
   /**
    * Finds out what became of a call that was cut off; `call` is the same as it was. Changes nothing. Default: a tool
    * that only reads is called again, and of every other call the outcome is unknown.
@@ -90,10 +152,16 @@ export type AnyTool = Tool
 export interface ToolDescription {
   /** Its name, unique in the daemon. */
   readonly name: string
+  /** The name for people. */
+  readonly title?: string | undefined
   /** What it does and when to use it. */
   readonly description: string
   /** The JSON Schema of its arguments. */
   readonly input: object
+  /** The JSON Schema of `structured` in its answers. */
+  readonly outputSchema?: object | undefined
+  /** Where its plugin has it from, as given to `Tools.set`, such as `mcp:github`. */
+  readonly source?: string | undefined
   /** What can go wrong, as the tool declares it. */
   readonly risk: Tool['risk']
   /** The tool is meant for polling. */
@@ -111,6 +179,10 @@ export interface ToolDescription {
 export interface ToolResult {
   /** The result, or the error message. */
   readonly text: string
+  /** All parts of the answer of a tool that gave more than text. */
+  readonly content?: readonly ToolContent[]
+  /** The answer as data. */
+  readonly structured?: Readonly<Record<string, unknown>>
   /** Whether the call failed or was refused. */
   readonly failed: boolean
   /** Whether the text was cut at the maximum size of a result. */
@@ -125,6 +197,12 @@ export interface ToolResult {
 export interface Tools {
   /** Throws if a name is already in use. */
   add(...tools: readonly AnyTool[]): void
+  /**
+   * The tools that the plugin has from one source, such as `mcp:github`, instead of those it had from it before; none
+   * of them are left with an empty list. Throws if a name is already in use, and
+   * changes nothing then.
+   */
+  set(source: string, tools: readonly AnyTool[]): void
   /** Every tool of every loaded plugin, by name. */
   list(): readonly ToolDescription[]
   /** The tool of this name, or `undefined` if no loaded plugin has it. */

@@ -163,15 +163,20 @@ export interface Agents {
   /** By id or by name. Throws `agent_not_found`, with the nearest name. */
   resolve(idOrName: string): Promise<Agent>
   /**
+   * The agent that a caller reaches who cannot name one: the one that the configuration names by id or name, else the
+   * first agent. Throws `agent_not_found`.
+   */
+  forCaller(configured?: string): Promise<Agent>
+  /**
    * The agent, when it accepts messages. Throws `agent_not_found`, `conflict` while it is paused or stopped and
    * `service_unavailable` while it is being created.
    */
   requireRunning(id: string): Promise<Agent>
   /**
-   * Whether the manifest grants the tool and what it needs, its lists let it through and the agent's permission covers
-   * the risk.
+   * Whether the manifest grants the tool, what it needs and the MCP server it comes from, its lists let it through and
+   * the agent's permission covers the risk.
    */
-  mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs'>): boolean
+  mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs' | 'source'>): boolean
   /** Whether `capabilities.agent_message` of its manifest names the other agent. */
   mayMessage(from: Agent, to: Agent): boolean
   /** Every agent, oldest first. */

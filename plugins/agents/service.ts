@@ -104,6 +104,12 @@ export class AgentService implements Agents {
     const names = (await this.list()).map(({ name }) => name)
     throw new Refusal('agent_not_found', `There is no agent "${idOrName}"${suggest(findNearest(idOrName, names))}`)
   }
+  async forCaller(configured?: string): Promise<LoadedAgent> {
+    if (configured !== undefined) return this.resolve(configured)
+    const [first] = await this.list()
+    if (!first) throw new Refusal('agent_not_found', 'There is no agent yet: spawn one first')
+    return first
+  }
   names(): Promise<NameModel> {
     return this.#deps.names()
   }

@@ -6,21 +6,29 @@ export interface ToolFacts {
   readonly risk: 'read' | 'write' | 'execute'
   /** The capability without which it is of no use. */
   readonly needs?: string | undefined
+  /** Where its plugin has it from. */
+  readonly source?: string | undefined
 }
+const MCP_SOURCE = 'mcp:'
 
 /**
- * By what the manifest grants, and whether it grants any of what the tool works with; then its allowlist, then its
- * blocklist, then the permission. Names may hold `*`.
+ * By what the manifest grants, and whether it grants any of what the tool works with and the MCP server it comes from;
+ * then its allowlist, then its blocklist, then the permission. Names may hold `*`.
  */
-export function mayUse(manifest: Manifest, permission: Permission, { name, risk, needs }: ToolFacts): boolean {
+export function mayUse(manifest: Manifest, permission: Permission, { name, risk, needs, source }: ToolFacts): boolean {
   if (manifest.tools_disabled || permission === 'observe' || (permission === 'assist' && risk !== 'read')) return false
   if (needs !== undefined && !isHeld(manifest, needs)) return false
+  if (source?.startsWith(MCP_SOURCE) === true && !usesServer(manifest, source.slice(MCP_SOURCE.length))) return false
   const named = (patterns: readonly string[]): boolean => patterns.some((pattern) => matchesWildcard(pattern, name))
   return (
     named(manifest.capabilities.tools) &&
     (manifest.tool_allowlist.length === 0 || named(manifest.tool_allowlist)) &&
     !named(manifest.tool_blocklist)
   )
+}
+
+function usesServer({ mcp_servers: servers, mcp_disabled: disabled }: Manifest, name: string): boolean {
+  return !disabled && (servers.length === 0 || servers.some((pattern) => matchesWildcard(pattern, name)))
 }
 
 /** Whether the manifest grants any of a capability. One that manifests do not have is never granted. */

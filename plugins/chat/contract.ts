@@ -1,5 +1,5 @@
 import { defineService, gate, notify, transform } from 'svc/sdk'
-import type { Dispose, Effect, Principal, Statement } from 'svc/sdk'
+import type { Dispose, Effect, Principal, Statement, ToolCallContext, ToolResult } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
@@ -243,14 +243,24 @@ export interface ToolCallRequest {
   /** As the last answer said: the call counts against the limit per minute once. */
   readonly counted?: boolean
   readonly signal: AbortSignal
+  /** Told how far the tool is. Never throws. */
+  readonly progress?: ToolCallContext['progress']
+  /** Who makes the call, where the tool can ask it. */
+  readonly client?: ToolCallContext['client']
 }
 /**
- * - `ended`: the tool was called, or may not be called; `text` is its answer, or why it failed.
+ * - `ended`: the tool was called, or may not be called; `text` is its answer, or why it failed. `content` and
+ *   `structured` are there for the first call with an id only.
  * - `waiting`: call again at `untilMs`, or after `ApprovalResolved` of an approval whose `turnId` is the id of the call.
  * - `unknown`: the process died during the call. The tool may have had its effect, and is not called again.
  */
 export type ToolCallResult =
-  | { readonly outcome: 'ended'; readonly text: string; readonly failed: boolean; readonly labels: readonly Label[] }
+  | ({
+      readonly outcome: 'ended'
+      readonly text: string
+      readonly failed: boolean
+      readonly labels: readonly Label[]
+    } & Pick<ToolResult, 'content' | 'structured'>)
   | { readonly outcome: 'waiting'; readonly counted: boolean; readonly untilMs?: number }
   | { readonly outcome: 'unknown' }
 /** Calls of tools outside of turns. */

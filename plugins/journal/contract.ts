@@ -18,6 +18,8 @@ export type EntryPoint =
   | 'workflow'
   | 'hook'
   | 'a2a'
+  | 'mcp'
+  | 'peer'
 
 /** The failure of a turn, as shown to callers. `retryable`: the same message may be answered later. */
 export interface TurnFailure {

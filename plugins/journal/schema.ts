@@ -16,6 +16,8 @@ const entryPoints = [
   'workflow',
   'hook',
   'a2a',
+  'mcp',
+  'peer',
 ] as const
 
 const Failure = v.object({

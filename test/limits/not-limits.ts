@@ -287,6 +287,7 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'drops that trickle in do not outlive the limit for the whole',
   ],
   'outbound.max_bytes': ['test/core/net/outbound.test.ts', 'decompresses and counts the size after that'],
+  'tools.content_chars': ['test/core/tools/registry.test.ts', 'comes without parts that are too large, and says so'],
   'tools.timeout_secs': ['test/core/tools/registry.test.ts', 'is stopped when its time is up, and its signal with it'],
   'plugins.approvals.escalation[].after_secs': [
     'test/plugins/approvals/escalation.test.ts',

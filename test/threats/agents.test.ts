@@ -120,7 +120,7 @@ describe('threats: what agents and their data may do', () => {
     const { ToolRegistry } = await import('../../core/tools/registry.ts')
     const { Scope } = await import('../../core/scope/scope.ts')
     const registry = new ToolRegistry({
-      limits: () => ({ timeoutSecs: 5, outputChars: 1000 }),
+      limits: () => ({ timeoutSecs: 5, outputChars: 1000, contentChars: 1000 }),
       onDefect: () => {},
       onSecret: () => {},
     })

@@ -5,7 +5,7 @@ import type { Counter, Gauge, Histogram, Labels } from '../../metrics/metric.ts'
 import { omitUndefined } from '../../schema/object.ts'
 import type { Value } from '../../storage/database.ts'
 import { describeInput } from '../../tools/input-schema.ts'
-import type { ToolCallContext } from '../../tools/tool.ts'
+import type { ToolCallContext, ToolContent } from '../../tools/tool.ts'
 import type { PluginContext } from '../context.ts'
 import type { Tokens } from '../define.ts'
 import { toRoute } from './bridged-route.ts'
@@ -33,6 +33,17 @@ const Query = v.object({
   values: v.array(SqlValue),
 })
 const Batch = v.object({ statements: v.array(v.object({ sql: v.string(), values: v.array(SqlValue) })) })
+const Part = v.looseObject({ type: v.picklist(['text', 'image', 'audio', 'resource', 'resource_link']) })
+/** What a tool answers. */
+const Answer = v.union([
+  v.string(),
+  v.object({
+    text: v.string(),
+    failed: v.exactOptional(v.boolean()),
+    content: v.exactOptional(v.array(v.custom<ToolContent>((part) => v.is(Part, part)))),
+    structured: v.exactOptional(v.record(v.string(), v.unknown())),
+  }),
+])
 const HookCall = v.object({ id: v.string(), payload: v.unknown() })
 const ToolCall = v.object({ name: v.string(), args: v.unknown(), call: v.looseObject({ callId: v.string() }) })
 const MethodCall = v.object({ method: v.string(), args: v.array(v.unknown()) })
@@ -113,8 +124,9 @@ export class Bridge {
         return tools.add({
           ...omitUndefined(tool),
           input: describeInput(v.looseObject({}), input),
-          run: async (value, { signal, ...call }) =>
-            String(await this.#call('tool', { key, input: value, call }, signal)),
+          // Functions do not reach the other process.
+          run: async (value, { signal, progress: _progress, client: _client, ...call }) =>
+            v.parse(Answer, await this.#call('tool', { key, input: value, call }, signal)),
         })
       }
       case 'hook':

@@ -42,8 +42,10 @@ const ROUTE: Crossing<AnyRoute> = {
 }
 const TOOL: Crossing<AnyTool> = {
   name: true,
+  title: true,
   description: true,
   input: true,
+  outputSchema: true,
   risk: true,
   polls: true,
   timeoutSecs: true,

@@ -221,13 +221,15 @@ class ServedPlugin {
       add: (...tools) => {
         for (const tool of tools) {
           checkTool(tool)
-          const { name, description, risk, polls, needs, timeoutSecs, labels, refuses } = tool
+          const { name, title, description, outputSchema, risk, polls, needs, timeoutSecs, labels, refuses } = tool
           this.#register(
             {
               kind: 'tool',
               key: `tool ${name}`,
               name,
+              title,
               description,
+              outputSchema: outputSchema as Record<string, unknown> | undefined,
               risk,
               polls,
               needs,
@@ -244,6 +246,7 @@ class ServedPlugin {
           )
         }
       },
+      set: () => notAvailable('ctx.tools.set'),
       list: () => notAvailable('ctx.tools.list'),
       find: () => notAvailable('ctx.tools.find'),
       call: async (name, args, { signal, ...call }) =>

@@ -64,6 +64,8 @@ const ENTRY_POINT_LABELS: Readonly<Partial<Record<EntryPoint, readonly Label[]>>
   task: ['UserInput'],
   agent: ['UntrustedAgent'],
   a2a: ['UntrustedAgent'],
+  mcp: ['UserInput'],
+  peer: ['UntrustedAgent'],
 }
 
 /** The labels of a message: those of its entry point, those it was given, and personal data. */

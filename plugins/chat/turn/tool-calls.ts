@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { runAs } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
+import { omitUndefined } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Effect, Journal } from '../../journal/contract.ts'
 import type { ToolCallRequest, ToolCallResult, ToolCalls } from '../contract.ts'
@@ -76,6 +77,7 @@ export class ToolCallService implements ToolCalls {
       known: undefined,
       isCounted: true,
       onPerson: () => patience.abort(UNDECIDED),
+      caller: omitUndefined({ progress: request.progress, client: request.client }),
       begin: async () => {
         if (!hasBegun) await db.batch(record.callBegins(live, call))
         hasBegun = true
@@ -128,6 +130,6 @@ export class ToolCallService implements ToolCalls {
   }
 }
 
-function ended({ text, failed, labels = [] }: Outcome): ToolCallResult {
-  return { outcome: 'ended', text, failed, labels }
+function ended({ text, failed, labels = [], content, structured }: Outcome): ToolCallResult {
+  return { outcome: 'ended', text, failed, labels, ...omitUndefined({ content, structured }) }
 }

@@ -1,7 +1,7 @@
 import { enforced, findNearest, suggest } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Hooks, Logger, PluginDatabase, ToolResult, Tools } from 'svc/sdk'
+import type { Hooks, Logger, PluginDatabase, ToolCallContext, ToolResult, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import { offeredTools } from '../context/request.ts'
@@ -56,6 +56,8 @@ interface CallingTurn {
   readonly begin?: (call: ToolCall) => Promise<void>
   /** Called when a call begins to wait for a person. */
   readonly onPerson?: () => void
+  /** Who waits for the call. */
+  readonly caller?: Pick<ToolCallContext, 'progress' | 'client'>
 }
 /** The gate's plugin is being replaced, so the call has to be checked again. */
 const CHECK_AGAIN = Symbol('check again')
@@ -165,6 +167,7 @@ export class ToolExecutor implements ToolPorts {
       callId: effectKey(turnId, call.id),
       signal,
       labels: progress.labels,
+      ...this.#calling.caller,
     })
     if (!result.failed && riskOfCall(tools.find(call.name), call.args) !== 'read') progress.effects.push(call.name)
     this.#addLabels(call.name, result)
@@ -173,9 +176,11 @@ export class ToolExecutor implements ToolPorts {
       await db.batch([record.callWithheld(this.#live, result.text)])
     }
     const text = await this.#screen(call.name, result.text)
-    const { failed, durationMs } = result
+    const { failed, durationMs, content, structured } = result
     await hooks.emit(ToolCallEnded, { agent, turnId, tool: call.name, failed, durationMs })
-    return { text, failed, labels: progress.labels }
+    // Parts that the screening has not read go to a caller of a single call only, never to a model.
+    const parts = text === result.text ? omitUndefined({ content, structured }) : {}
+    return { text, failed, labels: progress.labels, ...parts }
   }
 
   /** Adds the labels that the tool's answer brings into the window. */

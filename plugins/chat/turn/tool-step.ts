@@ -5,7 +5,9 @@ import type { TurnEvent } from '../contract.ts'
 import type { Guard } from '../safety/loop-guard.ts'
 
 /** `labels` is what the text carries. */
-export type Outcome = Pick<ToolResult, 'text' | 'failed'> & { readonly labels?: readonly Label[] }
+export type Outcome = Pick<ToolResult, 'text' | 'failed' | 'content' | 'structured'> & {
+  readonly labels?: readonly Label[]
+}
 export interface ToolOutcome {
   readonly call: ToolCall
   readonly outcome: Outcome

@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
 import { Scope } from '../../../core/scope/scope.ts'
 import { ToolRegistry } from '../../../core/tools/registry.ts'
+import type { ToolLimits } from '../../../core/tools/registry.ts'
 import { defineTool } from '../../../core/tools/tool.ts'
 import type { AnyTool, ToolCallContext } from '../../../core/tools/tool.ts'
 
-function bench(limits: Partial<{ timeoutSecs: number; outputChars: number }> = {}) {
+function bench(limits: Partial<ToolLimits> = {}) {
   const defects: string[] = []
   const registry = new ToolRegistry({
-    limits: () => ({ timeoutSecs: 120, outputChars: 50_000, ...limits }),
+    limits: () => ({ timeoutSecs: 120, outputChars: 50_000, contentChars: 1_000_000, ...limits }),
     onDefect: (_error, where) => {
       defects.push(where)
     },
@@ -44,6 +45,14 @@ const echo = (
     ...more,
     run: ({ text }, context) => run(text, context),
   })
+
+const named = (name: string): AnyTool => ({
+  name,
+  description: name,
+  risk: 'read',
+  input: v.object({}),
+  run: async () => name,
+})
 
 describe('a call of a tool', () => {
   it('parses the arguments and answers with the text', async () => {
@@ -208,5 +217,69 @@ describe('the list of tools', () => {
     expect(() => registry.forPlugin(new Scope('second')).add(echo())).toThrow(
       'tool "echo" of plugin "second" is taken by plugin "owner"',
     )
+  })
+
+  describe('tools from one source', () => {
+    it('replace those of that source, and leave the others', () => {
+      const { registry, scope } = bench()
+      const tools = registry.forPlugin(scope)
+      tools.add(named('own'))
+      tools.set('mcp:one', [named('mcp_one_a'), named('mcp_one_b')])
+      tools.set('mcp:two', [named('mcp_two_a')])
+      tools.set('mcp:one', [named('mcp_one_b'), named('mcp_one_c')])
+      expect(tools.list().map(({ name, source }) => [name, source])).toEqual([
+        ['mcp_one_b', 'mcp:one'],
+        ['mcp_one_c', 'mcp:one'],
+        ['mcp_two_a', 'mcp:two'],
+        ['own', undefined],
+      ])
+      tools.set('mcp:one', [])
+      expect(tools.list().map(({ name }) => name)).toEqual(['mcp_two_a', 'own'])
+    })
+
+    it('changes nothing when a name is in use', () => {
+      const { registry, scope } = bench()
+      const tools = registry.forPlugin(scope)
+      tools.set('mcp:one', [named('a')])
+      tools.set('mcp:two', [named('b')])
+      expect(() => tools.set('mcp:one', [named('c'), named('b')])).toThrow('tool "b" of plugin "owner" is taken')
+      expect(() => tools.set('mcp:one', [named('c'), named('c')])).toThrow('two tools "c"')
+      expect(tools.list().map(({ name }) => name)).toEqual(['a', 'b'])
+    })
+
+    it('go with their plugin', async () => {
+      const { registry, scope } = bench()
+      registry.forPlugin(scope).set('mcp:one', [named('a')])
+      await scope.close(0)
+      expect(registry.list()).toEqual([])
+    })
+  })
+
+  describe('an answer with more than text', () => {
+    const picture = { type: 'image', data: 'AAAA', mimeType: 'image/png' } as const
+
+    it('comes with its parts, and may say that the call failed', async () => {
+      const { registry, scope, tools: caller } = bench()
+      registry.forPlugin(scope).add({
+        ...named('draw'),
+        run: async () => ({ text: 'a picture', failed: true, content: [picture], structured: { width: 1 } }),
+      })
+      expect(await caller.call('draw', {}, call())).toMatchObject({
+        text: 'a picture',
+        failed: true,
+        truncated: false,
+        content: [picture],
+        structured: { width: 1 },
+      })
+    })
+
+    it('comes without parts that are too large, and says so', async () => {
+      const { registry, scope, tools: caller } = bench({ contentChars: 50 })
+      registry.forPlugin(scope).add({ ...named('draw'), run: async () => ({ text: 'a picture', content: [picture] }) })
+      const answer = await caller.call('draw', {}, call())
+      expect(answer.text).toMatch(/^a picture\n\[\d+ characters of further content are not shown\]$/)
+      expect(answer).not.toHaveProperty('content')
+      expect(answer.truncated).toBe(true)
+    })
   })
 })

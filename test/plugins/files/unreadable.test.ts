@@ -51,7 +51,8 @@ afterAll(async () => {
 const changes = () => Promise.reject(new Error('not used'))
 async function run(name: string, args: object): Promise<string> {
   const tool = fileTools(workspaces, changes, audit).find((each) => each.name === name)
-  return (await tool?.run(args, { agentId: agent.id, signal: new AbortController().signal } as ToolCallContext)) ?? ''
+  const answer = await tool?.run(args, { agentId: agent.id, signal: new AbortController().signal } as ToolCallContext)
+  return typeof answer === 'string' ? answer : (answer?.text ?? '')
 }
 
 describe('a file that cannot be read', () => {

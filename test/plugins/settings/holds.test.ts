@@ -109,6 +109,7 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   'plugins.revert_percent': ({ app }) => app.settings().watch.minPercent,
   'tools.timeout_secs': ({ app }) => app.settings().tools.timeoutSecs,
   'tools.output_chars': ({ app }) => app.settings().tools.outputChars,
+  'tools.content_chars': ({ app }) => app.settings().tools.contentChars,
 }
 /** What the owner of a key has for it: the core's part, or the plugin as it runs. */
 function ownerValue(host: TestHost, path: readonly string[]): unknown {
