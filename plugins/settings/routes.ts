@@ -46,7 +46,7 @@ function readRoute({ configuration, daemon, inference, channels }: ConfigRoutesD
         listen_addr: listenAddr,
         api_key_set: apiKeySet,
         channels_configured: [...((await channels()?.configured()) ?? [])],
-        mcp_servers: names(sectionOf(configuration.read(), 'mcp')['servers']),
+        mcp_servers: names(configuration.read()['mcp_servers']),
         config: { ...configuration.read() },
         sources: Object.fromEntries(configuration.sources()),
         restart_required: [...configuration.restart()],
@@ -150,10 +150,6 @@ function toChanges({
     failed: failed.map((one) => ({ ...one })),
     warnings: [...warnings],
   }
-}
-function sectionOf(config: Readonly<Record<string, unknown>>, plugin: string): Readonly<Record<string, unknown>> {
-  const plugins = config['plugins']
-  return isTable(plugins) && isTable(plugins[plugin]) ? plugins[plugin] : {}
 }
 /** Names of tables, or of a list of tables that have one. */
 function names(value: unknown): string[] {

@@ -37,8 +37,9 @@ describe('reading the configuration', () => {
         'default_provider = "openai"',
         '[providers.openai]',
         'api_key = "sk-canary"',
-        '[plugins.mcp]',
-        'servers = [{ name = "files" }]',
+        '[[mcp_servers]]',
+        'name = "files"',
+        'command = "files-server"',
         '',
       ].join('\n'),
     )

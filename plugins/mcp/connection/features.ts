@@ -1,0 +1,50 @@
+import type { Fetch } from 'svc/sdk'
+import type { McpCaller, McpObject, McpTool } from '../contract.ts'
+import type { ServerConfig } from '../servers/spec.ts'
+
+/** Requests that a server may send while it is connected. */
+export type ServerRequestMethod = 'sampling/createMessage' | 'elicitation/create' | 'roots/list'
+
+export interface ServerRequest {
+  readonly server: ServerConfig
+  readonly method: ServerRequestMethod
+  readonly params: McpObject
+  /**
+   * The calls that run on this server now, oldest first. A request over stdio does not say which of them it belongs to:
+   * who needs one of them may answer only when all are of one agent.
+   */
+  readonly calls: readonly McpCaller[]
+  /** Aborts when the server takes its request back, ends, or is stopped. */
+  readonly signal: AbortSignal
+}
+
+/** A tool of the last list, and whether agents may call it. */
+export interface ListedTool {
+  readonly tool: McpTool
+  readonly usable: boolean
+  /** Why not, in words for the operator. */
+  readonly reason?: string | undefined
+}
+
+/** What the client offers to servers beside calling their tools. The colleague of `features/` fills it. */
+export interface ClientFeatures {
+  /** The client capabilities (MCP `ClientCapabilities`) that this server is told of. */
+  capabilities(server: ServerConfig): McpObject
+  /** Answers a request of a server in MCP shape. A `Refusal` becomes a JSON-RPC error with its message. */
+  handle(request: ServerRequest): Promise<McpObject>
+  /** The `OAuthClientProvider` of the SDK for an HTTP server; `undefined`: it needs no login. */
+  authProvider(server: ServerConfig, fetch: Fetch): Promise<object | undefined>
+  /** Screens and pins what a server lists, each time that it lists. */
+  onListed(server: ServerConfig, tools: readonly McpTool[]): Promise<readonly ListedTool[]>
+  /** The server was removed: what is stored of it goes too. */
+  forget(server: string): Promise<void>
+}
+
+/** Offers nothing and takes every tool. */
+export const noFeatures: ClientFeatures = {
+  capabilities: () => ({}),
+  handle: ({ method }) => Promise.reject(new Error(`${method} is not offered`)),
+  authProvider: () => Promise.resolve(undefined),
+  onListed: (_server, tools) => Promise.resolve(tools.map((tool) => ({ tool, usable: true }))),
+  forget: () => Promise.resolve(),
+}

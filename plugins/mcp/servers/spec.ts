@@ -1,0 +1,20 @@
+import type { McpTransport } from '../contract.ts'
+import type { ServerEntry } from '../config.ts'
+
+/** A server as it is run: from the file, or from the database. */
+export interface ServerConfig extends Omit<ServerEntry, 'transport' | 'protocol'> {
+  readonly transport: McpTransport
+  readonly protocol: 'auto' | 'initialize'
+  /** `file`, `api`, or what added it. */
+  readonly origin: string
+}
+
+export function fromFile(entry: ServerEntry): ServerConfig {
+  const transport = entry.transport ?? (entry.command === undefined ? 'http' : 'stdio')
+  return {
+    ...entry,
+    transport,
+    protocol: entry.protocol ?? (transport === 'http' ? 'auto' : 'initialize'),
+    origin: 'file',
+  }
+}
