@@ -45,6 +45,8 @@ const packages = [
   'nodemailer',
   'postal-mime',
   '@whiskeysockets/baileys',
+  /^@modelcontextprotocol\//,
+  /^@a2a-js\//,
 ]
 
 /** Modules that plugins share with the host. */
