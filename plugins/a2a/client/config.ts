@@ -1,0 +1,2 @@
+/** Keys of `[a2a]` about agents of other programs. */
+export const clientEntries = {}

@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { definePlugin } from 'svc/sdk'
+import { addClient, clientMigrations } from './client/index.ts'
+import { optional, required, sections } from './context.ts'
+import { A2aTaskChanged } from './contract.ts'
+import { addServer, serverMigrations } from './server/index.ts'
+
+export default definePlugin({
+  name: 'a2a',
+  version: '1.0.0',
+  config: v.object({}),
+  sections,
+  requires: required,
+  optional,
+  outbound: 'both',
+  hooks: [A2aTaskChanged],
+  migrations: [...serverMigrations, ...clientMigrations],
+  setup(ctx) {
+    addServer(ctx)
+    addClient(ctx)
+    return {}
+  },
+})
