@@ -42,6 +42,7 @@ export type AuditEvent =
   | 'webhook_received'
   | 'schedule_changed'
   | 'trigger_changed'
+  | 'integration_changed'
   | 'workflow_changed'
   | 'goal_changed'
   | 'task_posted'

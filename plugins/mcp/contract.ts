@@ -42,6 +42,19 @@ export interface McpServerAddition extends McpServerSpec {
   readonly credentials?: Readonly<Record<string, string>> | undefined
   /** Further folders that the confined program may read, such as that of an installed package. Never from a request. */
   readonly read?: readonly string[] | undefined
+  /** Further folders that the confined program may write. Never from a request. */
+  readonly write?: readonly string[] | undefined
+  /** `operator`: the configuration file says that its program may run unconfined. Never from a request. */
+  readonly trust?: 'operator' | undefined
+  /** The client that was registered with the vendor by hand, and the scopes to ask for, of a server with a login. */
+  readonly oauth?:
+    | {
+        readonly client_id?: string | undefined
+        /** Goes to the vault. */
+        readonly client_secret?: string | undefined
+        readonly scopes?: readonly string[] | undefined
+      }
+    | undefined
   /** Who added it, such as `integration:github`; shown in the view. */
   readonly origin?: string | undefined
 }
@@ -156,6 +169,8 @@ export interface McpConnection {
   subscribe(params: McpObject, options?: McpRequestOptions): Promise<McpObject>
   unsubscribe(params: McpObject, options?: McpRequestOptions): Promise<McpObject>
   setLevel(params: McpObject, options?: McpRequestOptions): Promise<McpObject>
+  /** Settles when the server has answered. */
+  ping(options?: McpRequestOptions): Promise<void>
   /** Until it is disposed. Keeps no idle server running. */
   onChanged(listener: (change: McpChange) => void): Dispose
 }
@@ -179,7 +194,8 @@ export interface McpServers {
   find(name: string): Promise<McpServerView | undefined>
   /**
    * Settles when it was connected and its tools were listed, or throws why not and leaves nothing: `invalid_request`,
-   * `conflict` when the name is taken, `forbidden`, or what the server did wrong.
+   * `conflict` when the name is taken, `forbidden`, or what the server did wrong. A server that wants a login stays, in
+   * the state `login_required`.
    */
   add(spec: McpServerAddition): Promise<McpServerView>
   /** Replaces the spec of a server that was added while running. Throws as `add`, and leaves the old one as it was. */
