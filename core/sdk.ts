@@ -44,6 +44,7 @@ export { defineRoute, defineSocket, rawBody, reply } from './http/route.ts'
 export type {
   AnyRoute,
   AnySocketRoute,
+  ByteStream,
   EventStream,
   Method,
   Problem,

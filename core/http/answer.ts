@@ -2,15 +2,15 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as v from 'valibot'
 import { errorBody } from '../errors/render.ts'
 import type { Outcome } from '../errors/render.ts'
-import type { AnyRoute, EventStream, OtherAnswer, Reply } from './route.ts'
-import type { EventStreamBody } from './sse.ts'
+import type { AnyRoute, ByteStream, EventStream, OtherAnswer, Reply } from './route.ts'
+import type { StreamedBody } from './streamed-body.ts'
 
 /** What is sent: a flat header list (name, value, name, value) and a body that is whole, a stream, or none. */
 export class Answer {
   readonly status: number
   readonly headers: readonly string[]
-  readonly body: string | Uint8Array | EventStreamBody | null
-  constructor(status: number, headers: readonly string[], body: string | Uint8Array | EventStreamBody | null) {
+  readonly body: string | Uint8Array | StreamedBody | null
+  constructor(status: number, headers: readonly string[], body: string | Uint8Array | StreamedBody | null) {
     this.status = status
     this.headers = headers
     this.body = body
@@ -24,6 +24,14 @@ function isReply(value: unknown): value is Reply {
   return typeof value === 'object' && value !== null && '~reply' in value && value['~reply'] === true
 }
 
+/** A reply whose body is still to come. */
+export function isStreamedReply(value: unknown): value is Reply & { readonly body: ByteStream } {
+  return isReply(value) && isByteStream(value.body)
+}
+function isByteStream(body: Reply['body']): body is ByteStream {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
+}
+
 function whole(method: string, status: number, body: string | Uint8Array | null, headers: string[]): Answer {
   if (status === 204 || status === 304) return new Answer(status, headers, null)
   headers.push('content-length', body === null ? '0' : String(Buffer.byteLength(body)))
@@ -34,7 +42,11 @@ function whole(method: string, status: number, body: string | Uint8Array | null,
 /** A successful answer that is no stream. Throws when the handler broke its own contract: that is a defect. */
 export function answerOf(route: AnyRoute, method: string, value: unknown, development: boolean): Answer {
   if (isReply(value) && development) checkReply(route, value)
-  if (isReply(value)) return whole(method, value.status, value.body, flatten(value.headers))
+  if (isReply(value)) {
+    if (isByteStream(value.body))
+      throw new Error(`${route.method} ${route.path} keeps its answers, so it cannot answer with a stream of bytes`)
+    return whole(method, value.status, value.body, flatten(value.headers))
+  }
   if (development) {
     const result = v.safeParse(route.returns, value)
     if (!result.success)
@@ -67,12 +79,17 @@ export function errorAnswer(
 }
 
 /** The answer that carries an event stream; `undefined` for HEAD. */
-export function streamAnswer(body: EventStreamBody | undefined, headers: EventStream['headers'] = {}): Answer {
+export function streamAnswer(body: StreamedBody | undefined, headers: EventStream['headers'] = {}): Answer {
   return new Answer(
     200,
     ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no', ...flatten(headers)],
     body ?? null,
   )
+}
+
+/** The answer of a reply that is sent as it comes; without `body` for HEAD. */
+export function streamedReply({ status, headers }: Reply, body: StreamedBody | undefined): Answer {
+  return new Answer(status, flatten(headers), body ?? null)
 }
 
 export function flatten(headers: Readonly<Record<string, string>>): string[] {
@@ -84,7 +101,7 @@ export function flatten(headers: Readonly<Record<string, string>>): string[] {
 }
 
 /** Throws for what the OpenAPI document does not tell of. */
-function checkReply(route: AnyRoute, { status, headers, body }: Reply): void {
+export function checkReply(route: AnyRoute, { status, headers, body }: Reply): void {
   const usual = status === (route.status ?? 200)
   const other: OtherAnswer | undefined = route.answers?.[status]
   if (!usual && !other) throw new Error(`${route.method} ${route.path} answers ${status}, which it does not declare`)

@@ -9,7 +9,18 @@ import { errorBody, outcomeOf } from '../errors/render.ts'
 import { parse } from '../schema/parse.ts'
 import { isRecorded, runAs } from '../scope/actor.ts'
 import type { Admission } from './admission.ts'
-import { Answer, answerOf, errorAnswer, isStream, flatten, streamAnswer } from './answer.ts'
+import {
+  Answer,
+  answerOf,
+  checkReply,
+  errorAnswer,
+  flatten,
+  isStream,
+  isStreamedReply,
+  streamAnswer,
+  streamedReply,
+} from './answer.ts'
+import { ByteStreamBody } from './byte-stream.ts'
 import type { Exchange } from './exchange.ts'
 import type { HoldQueue } from './hold-queue.ts'
 import { fingerprintOf } from './idempotency.ts'
@@ -18,10 +29,12 @@ import { changesOf, isChange } from './changes.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
 import type { RequestCount } from './request-count.ts'
 import type { RouteTable, Entry } from './router.ts'
-import type { AnyRoute, EventStream, RouteInput, ServerSentEvent } from './route.ts'
+import type { AnyRoute, ByteStream, EventStream, Reply, RouteInput, ServerSentEvent } from './route.ts'
 import { Running, ScopeSignals } from './running.ts'
 import type { HttpSettings } from './settings.ts'
-import { EventStreamBody, KeepAlive } from './sse.ts'
+import { EventStreamBody } from './sse.ts'
+import { KeepAlive } from './streamed-body.ts'
+import type { StreamedBody } from './streamed-body.ts'
 
 export interface PipelineDeps {
   readonly settings: () => HttpSettings
@@ -293,6 +306,7 @@ export class Pipeline {
 
   #render(exchange: Exchange, entry: Entry, run: Running, input: Input, value: unknown): Answer | Promise<Answer> {
     if (isStream(value)) return this.#stream(exchange, entry, run, input, value)
+    if (isStreamedReply(value)) return this.#streamBytes(exchange, entry, run, input, value)
     const answer = answerOf(entry.route, exchange.method, value, this.#deps.settings().development)
     run.settle()
     return answer
@@ -305,28 +319,15 @@ export class Pipeline {
     { principal }: Input,
     events: EventStream,
   ): Answer | Promise<Answer> {
-    const { route, scope } = entry
-    const { auth } = this.#deps.admission
-    const generation = auth.generation()
-    let release: (() => void | Promise<void>) | undefined
+    const { route } = entry
+    const { options, watch } = this.#openStream(entry, run, principal)
     const body = new EventStreamBody({
+      ...options,
       events,
-      keepAlive: this.keepAlive,
-      allowed: () => route.auth !== 'bearer' || auth.holds(principal, generation),
       failed: (error) => this.#streamFailed(exchange, entry, run, error),
       last: () => lastEvent(route, exchange.requestId),
-      feed: route.feed === true,
-      ended: () => {
-        run.settle()
-        void release?.()
-      },
     })
-    if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
-    // A source that ignores the abort signal must not keep its client.
-    else
-      run.onUnload(() => {
-        setTimeout(() => body.close(), 1_000).unref()
-      })
+    watch(body)
     if (exchange.method !== 'HEAD') {
       if (events.holdsStatus !== true) return streamAnswer(body, events.headers)
       return body.begin(this.#deps.settings().streamStatusMs).then(
@@ -339,6 +340,51 @@ export class Pipeline {
     }
     body.cancel()
     return streamAnswer(undefined)
+  }
+
+  #streamBytes(
+    exchange: Exchange,
+    entry: Entry,
+    run: Running,
+    { principal }: Input,
+    reply: Reply & { readonly body: ByteStream },
+  ): Answer {
+    if (this.#deps.settings().development) checkReply(entry.route, reply)
+    const { options, watch } = this.#openStream(entry, run, principal)
+    const body = new ByteStreamBody({
+      ...options,
+      bytes: reply.body,
+      failed: (error) => this.#streamFailed(exchange, entry, run, error),
+    })
+    watch(body)
+    if (exchange.method !== 'HEAD') return streamedReply(reply, body)
+    body.cancel()
+    return streamedReply(reply, undefined)
+  }
+
+  /** What every stream has in common; `watch` is called with its body. */
+  #openStream({ route, scope }: Entry, run: Running, principal: Principal) {
+    const { auth } = this.#deps.admission
+    const generation = auth.generation()
+    let release: (() => void | Promise<void>) | undefined
+    const options = {
+      keepAlive: this.keepAlive,
+      allowed: () => route.auth !== 'bearer' || auth.holds(principal, generation),
+      feed: route.feed === true,
+      ended: () => {
+        run.settle()
+        void release?.()
+      },
+    }
+    const watch = (body: StreamedBody): void => {
+      if (route.feed === true) release = scope.own('stream', `${route.method} ${route.path}`, () => body.close())
+      // A source that ignores the abort signal must not keep its client.
+      else
+        run.onUnload(() => {
+          setTimeout(() => body.close(), 1_000).unref()
+        })
+    }
+    return { options, watch }
   }
 
   /** The last event of a stream whose source threw; `undefined` if the client has left, which is no failure. */

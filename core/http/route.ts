@@ -64,12 +64,17 @@ export interface Reply {
   readonly status: number
   /** The headers of the answer, by name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Text, bytes, or nothing. */
-  readonly body: string | Uint8Array | null
+  /** Text, bytes, nothing, or bytes as they come. */
+  readonly body: string | Uint8Array | ByteStream | null
 }
+/**
+ * Bytes that are sent as they come, such as a `ReadableStream`. Pulled only as fast as the client reads; ended by
+ * `return()` when it leaves.
+ */
+export type ByteStream = AsyncIterable<Uint8Array>
 /** An answer that is not JSON, for a handler to return. The status is 200 when absent. */
 export function reply(
-  body: string | Uint8Array | null,
+  body: Reply['body'],
   headers: Readonly<Record<string, string>> = {},
   status = 200,
 ): Reply {

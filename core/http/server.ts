@@ -30,7 +30,7 @@ import { RouteTable, canonicalPath } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { HttpSettings } from './settings.ts'
-import { EventStreamBody } from './sse.ts'
+import { StreamedBody } from './streamed-body.ts'
 import { Tickets } from './tickets.ts'
 import { Upgrades } from './upgrade.ts'
 
@@ -208,7 +208,7 @@ class HttpLayer implements HttpServer {
     const answer = await this.#table.dispatch(toRoutedRequest(exchange))
     exchange.status = answer.status
     const headers = toHeaders(answerHeaders(exchange.requestId, answer.headers, exchange.cors))
-    if (answer.body instanceof EventStreamBody) {
+    if (answer.body instanceof StreamedBody) {
       const through = new PassThrough()
       answer.body.pipe(through)
       through.on('close', () => exchange.close(through.readableEnded))
@@ -319,11 +319,11 @@ function toRoutedRequest(exchange: Exchange): RoutedRequest {
 
 function send(response: GuardedResponse, { status, headers, body }: Answer): void {
   if (response.destroyed) {
-    if (body instanceof EventStreamBody) body.cancel()
+    if (body instanceof StreamedBody) body.cancel()
     return
   }
   response.writeHead(status, headers as string[])
-  if (body instanceof EventStreamBody) body.pipe(response)
+  if (body instanceof StreamedBody) body.pipe(response)
   else if (body === null) response.end()
   else response.end(body)
 }

@@ -1,6 +1,8 @@
 import { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { EventStream, ServerSentEvent } from './route.ts'
+import { StreamedBody } from './streamed-body.ts'
+import type { KeepAlive } from './streamed-body.ts'
 
 export function encodeEvent(event: ServerSentEvent): string {
   let head = ''
@@ -14,43 +16,6 @@ export function encodeEvent(event: ServerSentEvent): string {
     .split(/\r\n|\r|\n/)
     .map((line) => `data: ${line}\n`)
     .join('')}\n`
-}
-
-/**
- * Writes a comment to every idle stream from one timer, so that proxies and clients keep the connection. The timer runs
- * twice per configured interval, so that no stream is idle for longer than the interval.
- */
-export class KeepAlive {
-  #streams = new Set<EventStreamBody>()
-  #timer: NodeJS.Timeout | undefined
-  #ms: () => number
-  constructor(ms: () => number) {
-    this.#ms = ms
-  }
-
-  add(stream: EventStreamBody): void {
-    this.#streams.add(stream)
-    this.#timer ??= setInterval(() => {
-      for (const one of this.#streams) one.keepAlive()
-    }, this.#ms() / 2).unref()
-  }
-  delete(stream: EventStreamBody): void {
-    this.#streams.delete(stream)
-    if (this.#streams.size > 0 || this.#timer === undefined) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-  /** Ends the streams whose readers may no longer read. */
-  sweep(): void {
-    for (const one of this.#streams) one.check()
-  }
-  /** Ends the streams with a last event: only feeds, or all. */
-  end(which: 'feeds' | 'all'): void {
-    for (const one of this.#streams) if (which === 'all' || one.feed) one.close()
-  }
-  get size(): number {
-    return this.#streams.size
-  }
 }
 
 export interface EventStreamOptions {
@@ -75,7 +40,7 @@ const burstChars = 16_384
  * sent before the first event, and a Readable would copy every event once more. The source is pulled only while the
  * client reads, and the events of one turn of the event loop are sent as one chunk.
  */
-export class EventStreamBody {
+export class EventStreamBody extends StreamedBody {
   #options: EventStreamOptions
   #iterator: AsyncIterator<ServerSentEvent>
   #out: Writable | undefined
@@ -89,6 +54,7 @@ export class EventStreamBody {
   #next: Promise<IteratorResult<ServerSentEvent>> | undefined
 
   constructor(options: EventStreamOptions) {
+    super()
     this.#options = options
     this.#iterator = options.events[Symbol.asyncIterator]()
   }
@@ -113,7 +79,6 @@ export class EventStreamBody {
     }
   }
 
-  /** Called once, after the head of the response was written. */
   pipe(out: Writable): void {
     this.#out = out
     if ('flushHeaders' in out && typeof out.flushHeaders === 'function') out.flushHeaders()
@@ -131,13 +96,12 @@ export class EventStreamBody {
     return this.#options.feed
   }
 
-  /** Replaces `pipe` when nobody will read: the source may clean up. */
   cancel(): void {
     this.#leave()
     void this.#returned?.then(() => this.#options.ended())
   }
 
-  /** Ends the stream with one last event, whatever its source is doing. */
+  /** With one last event. */
   close(): void {
     if (this.#left) return
     this.#append(encodeEvent(this.#options.last()))
@@ -145,13 +109,14 @@ export class EventStreamBody {
     this.#leave()
   }
 
-  /** Ends the stream without an event if its reader may no longer read it. */
+  /** Without an event. */
   check(): void {
     if (this.#left || this.#options.allowed()) return
     this.#leave()
     this.#out?.destroy()
   }
 
+  /** Writes a comment when the stream was idle. */
   keepAlive(): void {
     this.check()
     if (this.#quiet && !this.#left && this.#out && !this.#out.writableNeedDrain) this.#out.write(': keep-alive\n\n')

@@ -4,7 +4,8 @@ import { expect, test, vi } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute } from '../../../core/http/route.ts'
 import type { EventStream, RouteInput, ServerSentEvent } from '../../../core/http/route.ts'
-import { EventStreamBody, KeepAlive } from '../../../core/http/sse.ts'
+import { EventStreamBody } from '../../../core/http/sse.ts'
+import { KeepAlive } from '../../../core/http/streamed-body.ts'
 import { missingHeaders, open, ping } from './harness.ts'
 
 const streaming = (
