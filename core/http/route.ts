@@ -73,11 +73,7 @@ export interface Reply {
  */
 export type ByteStream = AsyncIterable<Uint8Array>
 /** An answer that is not JSON, for a handler to return. The status is 200 when absent. */
-export function reply(
-  body: Reply['body'],
-  headers: Readonly<Record<string, string>> = {},
-  status = 200,
-): Reply {
+export function reply(body: Reply['body'], headers: Readonly<Record<string, string>> = {}, status = 200): Reply {
   return { '~reply': true, status, headers, body }
 }
 
