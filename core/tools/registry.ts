@@ -55,6 +55,7 @@ class Description implements ToolDescription {
   readonly labels: readonly string[]
   readonly refuses: readonly string[]
   readonly needs: string | undefined
+  readonly reports: boolean
   readonly #schema: AnyTool['input']
   readonly #assess: AnyTool['assess']
   #input: object | undefined
@@ -69,6 +70,7 @@ class Description implements ToolDescription {
     this.labels = tool.labels ?? []
     this.refuses = tool.refuses ?? []
     this.needs = tool.needs
+    this.reports = tool.reports ?? false
     this.#schema = tool.input
     this.#assess = tool.assess
   }

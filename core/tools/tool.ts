@@ -67,6 +67,8 @@ export interface ToolCallContext {
    * arguments.
    */
   readonly labels?: readonly string[]
+  /** Callers, by id, that asked for the turn, the first one first. What the call leaves behind is for them too. */
+  readonly onBehalf?: readonly string[]
   /** The same on every retry of this call: an idempotency key for external effects. */
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
@@ -132,6 +134,8 @@ export interface Tool<I extends v.GenericSchema = v.GenericSchema> {
   readonly refuses?: readonly string[]
   /** The capability that every call needs, such as `shell`: the tool is hidden from callers that do not have it. */
   readonly needs?: string
+  /** Reports to those who asked for the turn, such as its result: they need no right of their own to it. */
+  readonly reports?: boolean
   /** Describes a call to a person, from the arguments alone: it must not look up or change anything. */
   assess?(input: v.InferOutput<I>): CallAssessment
   /**
@@ -172,6 +176,8 @@ export interface ToolDescription {
   readonly refuses?: readonly string[]
   /** The capability without which it is of no use to an agent. */
   readonly needs?: string | undefined
+  /** It reports to those who asked for the turn, who need no right of their own to it. */
+  readonly reports?: boolean
   /** `undefined` if the tool does not describe its calls, and for invalid arguments. */
   readonly assess?: (args: unknown) => CallAssessment | undefined
 }

@@ -90,6 +90,11 @@ export interface TurnRequest {
   readonly instructions?: string
   /** What the text carries beside what its entry point says. */
   readonly labels?: readonly Label[]
+  /**
+   * Agents, by id, that asked for it, the first one first, such as the one that made the schedule: the turn, and each
+   * retry of it, may do no more than each of them.
+   */
+  readonly onBehalf?: readonly string[]
   /** The turn that asks for this one by a tool, and waits for it: both count against the same limit of calls. */
   readonly within?: string
 }
@@ -324,6 +329,8 @@ export interface ToolCallAttempt {
   readonly risk: 'read' | 'write' | 'execute'
   /** Labels its arguments carry. */
   readonly labels?: readonly string[]
+  /** Agents, by id, that asked for the turn. */
+  readonly onBehalf?: readonly string[]
   /** Why a person has to approve exactly this call, in sentences for that person. It is refused otherwise. */
   readonly refusal?: string
   /** Text from outside looked like instructions to the model: a person must approve every risky call of this turn. */

@@ -7,8 +7,8 @@ interface Sending {
 }
 
 /**
- * Which agent waits for which, so that no agent ends up waiting for itself. What waits ends with the process; a turn
- * that was requested and waits for a person goes on, still limited to what those who asked may do.
+ * Which agent waits for which, so that no agent ends up waiting for itself. What waits ends with the process. What a
+ * turn may do for those who asked is no matter of this: it is on record with the turn.
  */
 export class Chains {
   /** By the turn that answers, in the order in which they were sent. */
@@ -19,22 +19,10 @@ export class Chains {
     return this.#sendings.get(turnId)?.chain ?? []
   }
 
-  /** The turns that wait for this one, the nearest first. */
-  turnsOf(turnId: string): readonly string[] {
-    const turns: string[] = []
-    for (let at = this.#sendings.get(turnId); at && at.from !== ''; at = this.#sendings.get(at.from))
-      turns.push(at.from)
-    return turns
-  }
-
   /** Returns how to forget it. */
   add(turnId: string, sending: Sending): () => void {
     this.#sendings.set(turnId, sending)
-    return () => this.remove(turnId)
-  }
-
-  remove(turnId: string): void {
-    this.#sendings.delete(turnId)
+    return () => void this.#sendings.delete(turnId)
   }
 
   /** Whether a message of this turn into that session would wait for something that waits for the turn itself. */

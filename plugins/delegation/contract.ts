@@ -27,22 +27,6 @@ export interface AgentMessages {
 }
 export const AgentMessages = defineService<AgentMessages>()('agent-messages')
 
-/** For which agents a turn works: those that wait for its answer, and those that put it on a schedule. */
-export interface RequestingAgents {
-  /** Whether a turn may do no more than they may: `plugins.delegation.intersect_rights`. */
-  readonly intersects: boolean
-  /** By id, the first one first. */
-  of(turnId: string): readonly string[]
-  /** The turns that wait for it, the nearest first. */
-  turnsOf(turnId: string): readonly string[]
-  /**
-   * Before a turn that nobody waits for begins, such as one that an agent put on a schedule: it works for these agents.
-   * Settles when that is on disk.
-   */
-  workFor(turnId: string, agents: readonly string[]): Promise<void>
-}
-export const RequestingAgents = defineService<RequestingAgents>()('requesting-agents')
-
 /** A message of an agent to another one, by a tool or by `AgentMessages`. */
 export interface AgentMessage {
   /** Also that of the turn that answers it. */

@@ -10,4 +10,6 @@ export const migrations: readonly Migration[] = [
       chain TEXT NOT NULL
     )`,
   },
+  // Whom a turn works for is on record with the turn.
+  { id: '002-no-message', sql: 'DROP TABLE delegation_message' },
 ]

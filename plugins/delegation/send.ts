@@ -10,7 +10,6 @@ import type { Label } from '../sessions/contract.ts'
 import type { Chains } from './chains.ts'
 import { AgentMessageSending } from './contract.ts'
 import type { NewAgentMessage } from './contract.ts'
-import type { OpenMessages } from './store.ts'
 
 export interface SendDeps {
   readonly agents: Agents
@@ -18,7 +17,6 @@ export interface SendDeps {
   readonly audit: Audit
   readonly hooks: Pick<Hooks, 'apply'>
   readonly chains: Chains
-  readonly open: Pick<OpenMessages, 'insert'>
   readonly maxDepth: number
 }
 
@@ -31,7 +29,7 @@ export async function send(
   to: string,
   message: string,
   key: string,
-  call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels'>,
+  call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels' | 'onBehalf'>,
 ): Promise<string> {
   const { agents, chains, maxDepth } = deps
   const from = await agents.require(call.agentId)
@@ -51,7 +49,8 @@ export async function send(
     throw new Refusal('conflict', `"${target.name}" waits for something that waits for this agent. Try again later.`)
   const labels = (call.labels ?? []).filter(isLabel)
   const waiting = [...chain, from.id]
-  const sent = { from, target, text: message, sessionId, labels, chain: waiting, within: call.turnId }
+  const onBehalf = [...(call.onBehalf ?? []), from.id]
+  const sent = { from, target, text: message, sessionId, labels, onBehalf, within: call.turnId }
   const turn = await accept(deps, sent)
   const forget = chains.add(turn.id, { from: call.turnId, chain: waiting, sessionId })
   const stop = (): void => turn.cancel()
@@ -82,9 +81,9 @@ export async function post(deps: SendDeps, message: NewAgentMessage): Promise<Ac
   await agents.requireRunning(target.id)
   const sessionId = conversation(from.id, target.id, key)
   // The other agent may do no more than the sender while it answers.
-  const chain = [from.id]
-  const turn = await accept(deps, { id, from, target, text, sessionId, labels, chain, resumable: true })
-  const forget = chains.add(turn.id, { from: '', chain, sessionId })
+  const onBehalf = [from.id]
+  const turn = await accept(deps, { id, from, target, text, sessionId, labels, onBehalf, resumable: true })
+  const forget = chains.add(turn.id, { from: '', chain: [from.id], sessionId })
   turn.result().then(forget, forget)
   return turn
 }
@@ -113,20 +112,19 @@ interface Accepting {
   readonly text: string
   readonly sessionId: string
   readonly labels: readonly Label[]
-  readonly chain: readonly string[]
+  readonly onBehalf: readonly string[]
   readonly within?: string
   readonly resumable?: boolean
 }
-async function accept({ chat, hooks, open }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
-  const { id = v7(), from, target, text, sessionId, labels, chain, within, resumable } = message
+async function accept({ chat, hooks }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
+  const { id = v7(), from, target, text, sessionId, labels, onBehalf, within, resumable } = message
   const { statements } = await hooks.apply(AgentMessageSending, {
     message: { id, from: { id: from.id, name: from.name }, to: { id: target.id, name: target.name }, text },
     statements: [],
   })
   const to = { agentId: target.id, sessionId }
-  const request = { id, ...to, text, entryPoint: 'agent' as const, labels, ...omitUndefined({ within, resumable }) }
-  const also = [...statements, open.insert({ turnId: id, sessionId, chain: [...chain] })]
-  return chat.accept(request, also)
+  const more = omitUndefined({ within, resumable })
+  return chat.accept({ id, ...to, text, entryPoint: 'agent', labels, onBehalf, ...more }, statements)
 }
 
 /** The same session for the same pair and key, as a UUID (version 8: made from a hash). */

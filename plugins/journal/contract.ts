@@ -40,10 +40,13 @@ export interface Turn {
   /** Parameters the turn runs with, as JSON. */
   readonly options: string
   readonly createdAt: string
+  /** Agents, by id, that asked for it, the first one first: it may do no more than each of them. */
+  readonly onBehalf: readonly string[]
   readonly error: string | undefined
   /** Of one that failed. */
   readonly failure: TurnFailure | undefined
 }
+export type NewTurn = Omit<Turn, 'state' | 'error' | 'failure' | 'onBehalf'> & Partial<Pick<Turn, 'onBehalf'>>
 /**
  * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent`
  * when the process died is `unknown`: it is never repeated blindly.
@@ -103,7 +106,7 @@ export interface Send extends Effect {
 
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
-  accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state?: 'queued' | 'running'): Statement
+  accept(turn: NewTurn, state?: 'queued' | 'running'): Statement
   /**
    * Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it
    * then.

@@ -73,4 +73,6 @@ export const migrations: readonly Migration[] = [
     id: '011-owner',
     sql: 'CREATE TABLE journal_owner (id TEXT NOT NULL PRIMARY KEY, beats BIGINT NOT NULL)',
   },
+  // JSON; null when no agent asked for the turn.
+  { id: '012-on-behalf', sql: 'ALTER TABLE journal_turn ADD COLUMN on_behalf TEXT' },
 ]

@@ -38,6 +38,7 @@ export const TurnRow = v.object({
   error: v.nullable(v.string()),
   failure: v.nullable(v.pipe(v.string(), v.parseJson(), Failure)),
   created_at: v.string(),
+  on_behalf: v.nullable(v.pipe(v.string(), v.parseJson(), v.array(v.string()))),
 })
 export type TurnRow = v.InferOutput<typeof TurnRow>
 

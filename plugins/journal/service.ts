@@ -1,5 +1,5 @@
 import type { Statement } from 'svc/sdk'
-import type { Counts, Effect, Journal, Send, Trace, Turn, TurnState } from './contract.ts'
+import type { Counts, Effect, Journal, NewTurn, Send, Trace, Turn, TurnState } from './contract.ts'
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
@@ -18,7 +18,7 @@ export class JournalService implements Journal {
     this.#now = now
   }
 
-  accept(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: 'queued' | 'running' = 'queued'): Statement {
+  accept(turn: NewTurn, state: 'queued' | 'running' = 'queued'): Statement {
     return this.#store.insertTurn(turn, state, this.#owners.id)
   }
   move(
@@ -113,6 +113,9 @@ export class JournalService implements Journal {
   }
 }
 
+/** An earlier version did not write down who asked: no agent has this id, so that the turn may use no tool. */
+const UNKNOWN_AGENTS: readonly string[] = ['']
+
 function toTurn(row: TurnRow): Turn {
   return {
     id: row.id,
@@ -123,6 +126,7 @@ function toTurn(row: TurnRow): Turn {
     onCrash: row.on_crash,
     options: row.options,
     createdAt: row.created_at,
+    onBehalf: row.on_behalf ?? (row.entry_point === 'agent' ? UNKNOWN_AGENTS : []),
     error: row.error ?? undefined,
     failure: row.failure ?? undefined,
   }

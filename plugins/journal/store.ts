@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Effect, Trace, Turn, TurnState } from './contract.ts'
+import type { Effect, NewTurn, Trace, TurnState } from './contract.ts'
 import { CountRow, EffectRow, EndedRow, HeartbeatRow, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
@@ -9,12 +9,14 @@ export class JournalStore {
     this.#db = db
   }
 
-  insertTurn(turn: Omit<Turn, 'state' | 'error' | 'failure'>, state: TurnState, owner: string): Statement {
+  insertTurn(turn: NewTurn, state: TurnState, owner: string): Statement {
+    const { onBehalf = [] } = turn
     return this.#db
       .sql`INSERT INTO journal_turn (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at,
-        updated_at)
+        updated_at, on_behalf)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.entryPoint}, ${state}, ${turn.onCrash},
-      ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt})`
+      ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt},
+      ${onBehalf.length === 0 ? null : JSON.stringify(onBehalf)})`
   }
   move(
     id: string,

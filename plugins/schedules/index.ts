@@ -3,11 +3,9 @@ import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
-import { RequestingAgents } from '../delegation/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
-import { Tasks } from '../tasks/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { sections, Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
@@ -35,7 +33,7 @@ export default definePlugin({
     queue: Queue,
     turns: Turns,
   },
-  optional: { inference: Inference, requesting: RequestingAgents, tasks: Tasks, workflows: WorkflowRuns },
+  optional: { inference: Inference, workflows: WorkflowRuns },
   hooks: [JobDisabled, SlotEnded, SystemEventDue],
   migrations,
   pages: [
@@ -64,8 +62,6 @@ export default definePlugin({
         background,
         inference: () => optional('inference'),
         workflows: () => optional('workflows'),
-        requesting: () => optional('requesting'),
-        tasks: () => optional('tasks'),
         counted: (outcome, count) => slots.add(count, { outcome }),
         disabled: () => disabled.add(1),
       })

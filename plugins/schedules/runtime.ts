@@ -4,11 +4,9 @@ import type { Hooks, Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat, Turns } from '../chat/contract.ts'
-import type { RequestingAgents } from '../delegation/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
-import type { Tasks } from '../tasks/contract.ts'
 import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
@@ -35,8 +33,6 @@ export interface RuntimeDeps {
   readonly inference: () => Inference | undefined
   readonly workflows: () => WorkflowRuns | undefined
   /** Who waits for a turn by a message, and by a task. */
-  readonly requesting: () => RequestingAgents | undefined
-  readonly tasks: () => Pick<Tasks, 'behalfOf'> | undefined
   readonly background: (work: () => Promise<void>) => void
   /** A slot was started, skipped or has ended. */
   readonly counted: (outcome: string, count: number) => void
@@ -50,7 +46,6 @@ export interface Runtime {
   readonly runner: SlotRunner
   readonly manual: ManualRuns
   /** The agents for which a turn works. */
-  readonly behalfOf: (turnId: string) => Promise<readonly string[]>
 }
 
 /** All that works on jobs, once there is one. */
@@ -105,7 +100,5 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
     gone: (runId) => manual.tell(runId),
     wake: () => scheduler.wake(),
   })
-  const behalfOf = async (turnId: string): Promise<readonly string[]> =>
-    (await deps.tasks()?.behalfOf(turnId)) ?? deps.requesting()?.of(turnId) ?? []
-  return { jobs, schedules, scheduler, runner, manual, behalfOf }
+  return { jobs, schedules, scheduler, runner, manual }
 }

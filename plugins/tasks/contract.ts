@@ -36,8 +36,8 @@ export interface NewTask {
    * does when absent: the caller of the current request.
    */
   readonly agentId?: string | undefined
-  /** The turn in which that agent posts it: what it posts for a task of another agent is for that agent too. */
-  readonly turnId?: string | undefined
+  /** The agents that asked for the turn in which it does: the task is for them too. */
+  readonly onBehalf?: readonly string[] | undefined
   /** Whether the assignee gets a turn; `plugins.tasks.wake_assignee` when absent. */
   readonly wake?: boolean | undefined
   /** Where title and description may come from. Texts of an agent have `UntrustedAgent` besides. */
@@ -51,8 +51,6 @@ export interface Tasks {
    */
   post(task: NewTask): Promise<Task>
   find(id: string): Promise<Task | undefined>
-  /** The agents for which a turn works, by tasks, messages and schedules; the last one is the nearest. */
-  behalfOf(turnId: string): Promise<readonly string[]>
 }
 export const Tasks = defineService<Tasks>()('tasks')
 

@@ -1,8 +1,7 @@
 import { definePlugin } from 'svc/sdk'
 import { AgentChanged, AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Chat, ToolCallStarting, Turns } from '../chat/contract.ts'
-import { RequestingAgents } from '../delegation/contract.ts'
+import { Chat, Turns } from '../chat/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Limits } from './config.ts'
 import { TaskChanged, TaskClaimed, TaskCompleted, TaskPosted, Tasks } from './contract.ts'
@@ -19,7 +18,6 @@ export default definePlugin({
   version: '1.0.0',
   config: Limits,
   requires: { agents: Agents, audit: Audit, chat: Chat, queue: Queue, turns: Turns },
-  optional: { requesting: RequestingAgents },
   provides: { tasks: Tasks },
   hooks: Object.values(HOOKS),
   migrations,
@@ -31,7 +29,7 @@ export default definePlugin({
       assets: ['queue-view.js', 'task-card.js', 'tasks.css', 'tasks.js'],
     },
   ],
-  setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, tools }) {
+  setup({ config, db, hooks, jobs, log, metrics, own, routes, run, services, tools }) {
     const changes = metrics.counter('svc_tasks_total', 'Changes of tasks, by what happened.')
     const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
@@ -40,7 +38,6 @@ export default definePlugin({
         db,
         limits: config,
         log,
-        requesting: () => optional('requesting'),
         notify(event, payload) {
           changes.add(1, { event })
           run(() => hooks.emit(HOOKS[event], payload)).catch((error: unknown) =>
@@ -52,7 +49,6 @@ export default definePlugin({
     let opened: Promise<Runtime> | undefined
     const runtime = (): Promise<Runtime> => (opened ??= open())
     const isUsed = async (): Promise<boolean> => opened !== undefined || hasTasks(db)
-    let hadTasks: Promise<boolean> | undefined
     own(
       'worker',
       services.queue.work('task', {
@@ -72,16 +68,10 @@ export default definePlugin({
     hooks.on(AgentChanged, async ({ agent }) => {
       if (agent.state === 'Stopped' && (await isUsed())) await (await runtime()).expiry.release(agent.id)
     })
-    hooks.on(ToolCallStarting, async ({ turnId, tool }) => {
-      // Turns for tasks begin in this runtime, or began before a restart.
-      if (!opened && !(await (hadTasks ??= hasTasks(db)))) return
-      await (await runtime()).woken.checkTool(turnId, tools.find(tool) ?? { name: tool, risk: 'execute' })
-    })
     return {
       tasks: {
         post: async (task) => (await runtime()).tasks.post(task),
         find: async (id) => (await runtime()).tasks.find(id),
-        behalfOf: async (turnId) => (await runtime()).woken.behalfOf(turnId),
       },
     }
   },

@@ -4,7 +4,6 @@ import type { Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat, Turns } from '../chat/contract.ts'
-import type { RequestingAgents } from '../delegation/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import { TaskChanges } from './changes.ts'
 import type { ChangesDeps } from './changes.ts'
@@ -13,7 +12,6 @@ import { Expiry } from './expiry.ts'
 import { TaskService } from './service.ts'
 import { TaskStore } from './rows/store.ts'
 import { TaskWorker } from './worker.ts'
-import { WokenTurns } from './woken-turns.ts'
 
 export interface RuntimeDeps {
   readonly db: PluginDatabase
@@ -24,14 +22,12 @@ export interface RuntimeDeps {
   readonly queue: Queue
   readonly turns: Turns
   readonly log: Logger
-  readonly requesting: () => RequestingAgents | undefined
   readonly notify: ChangesDeps['notify']
   readonly clock?: Clock
 }
 export interface Runtime {
   readonly tasks: TaskService
   readonly expiry: Expiry
-  readonly woken: WokenTurns
   readonly worker: TaskWorker
 }
 export type LazyRuntime = () => Promise<Runtime>
@@ -46,14 +42,12 @@ export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): 
     stopTurn: (turnId) => deps.chat.attach(turnId)?.cancel(),
   })
   const expiry = new Expiry({ ...deps, store, changes })
-  const woken = new WokenTurns({ ...deps, store })
   const tasks = new TaskService({
     ...deps,
     store,
     changes,
-    turns: woken,
     reopenExpired: () => expiry.reopenExpired(),
   })
-  const worker = new TaskWorker({ ...deps, store, changes, tasks, woken, clock })
-  return { tasks, expiry, woken, worker }
+  const worker = new TaskWorker({ ...deps, store, changes, tasks, clock })
+  return { tasks, expiry, worker }
 }

@@ -14,7 +14,6 @@ import type { StoredTask } from './rows/row.ts'
 import { MAX_TITLE } from './schema.ts'
 import type { PatchBody } from './schema.ts'
 import type { TaskFilter, TaskStore } from './rows/store.ts'
-import type { WokenTurns } from './woken-turns.ts'
 
 const FULL_RETRY_SECS = 60
 const MAX_RACES = 20
@@ -25,7 +24,6 @@ export interface TaskServiceDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly queue: Pick<Queue, 'admit'>
-  readonly turns: Pick<WokenTurns, 'behalfOf'>
   readonly limits: Limits
   /** Before a claim: what was not finished in time can be claimed. */
   readonly reopenExpired: () => Promise<void>
@@ -34,7 +32,7 @@ export interface TaskServiceDeps {
 type Caller = string | undefined
 
 /** The tasks that all agents share. */
-export class TaskService implements Omit<Tasks, 'behalfOf'> {
+export class TaskService implements Tasks {
   readonly #deps: TaskServiceDeps
   /** One claim at a time, so that a limit holds, and two agents do not go for the same task. */
   readonly #claims = new SerialQueue()
@@ -231,7 +229,7 @@ export class TaskService implements Omit<Tasks, 'behalfOf'> {
     if (title === '' || title.length > MAX_TITLE)
       throw new Refusal('invalid_request', `title: expected 1 to ${MAX_TITLE} characters`)
     const description = this.#checkText(task.description ?? '', 'description')
-    const onBehalf = await this.#behalfOf(task)
+    const onBehalf = this.#behalfOf(task)
     const isFree = assignedTo === undefined || assignedTo === ''
     const actor = currentActor()
     return {
@@ -257,10 +255,10 @@ export class TaskService implements Omit<Tasks, 'behalfOf'> {
     }
   }
   /** Agents that work for each other by tasks. Throws `conflict` when they are too many in a row. */
-  async #behalfOf({ agentId, turnId }: NewTask): Promise<readonly string[]> {
-    const { turns, limits } = this.#deps
+  #behalfOf({ agentId, onBehalf = [] }: NewTask): readonly string[] {
+    const { limits } = this.#deps
     if (agentId === undefined) return []
-    const chain = [...(turnId === undefined ? [] : await turns.behalfOf(turnId)), agentId]
+    const chain = [...onBehalf, agentId]
     if (chain.length <= limits.max_depth) return chain
     throw new Refusal(
       'conflict',

@@ -42,9 +42,9 @@ function postTool(runtime: LazyRuntime): AnyTool {
         ),
       ),
     }),
-    async run({ title, description, assigned_to: assignedTo }, { agentId, turnId, labels }) {
+    async run({ title, description, assigned_to: assignedTo }, { agentId, onBehalf, labels }) {
       const { tasks } = await runtime()
-      const task = await tasks.post({ title, description, assignedTo, agentId, turnId, labels })
+      const task = await tasks.post({ title, description, assignedTo, agentId, onBehalf, labels })
       return JSON.stringify({ task_id: task.id })
     },
   })
@@ -79,6 +79,7 @@ function completeTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...written,
     name: 'task_complete',
+    reports: true,
     risk: 'write',
     description: 'Finish a task that you claimed.',
     input: v.object({ task_id: id, result: v.string() }),
@@ -118,6 +119,7 @@ function statusTool(runtime: LazyRuntime): AnyTool {
   return defineTool({
     ...read,
     name: 'task_status',
+    reports: true,
     risk: 'read',
     polls: true,
     description: 'All about one task, with its result. Answers JSON.',

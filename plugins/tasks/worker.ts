@@ -14,13 +14,11 @@ import { behalfOf, labelsOf } from './rows/row.ts'
 import type { StoredTask } from './rows/row.ts'
 import type { TaskService } from './service.ts'
 import type { TaskStore } from './rows/store.ts'
-import type { WokenTurns } from './woken-turns.ts'
 
 export interface TaskWorkerDeps {
   readonly store: TaskStore
   readonly changes: TaskChanges
   readonly tasks: Pick<TaskService, 'claimOf' | 'endOf' | 'requireCapacity'>
-  readonly woken: WokenTurns
   readonly agents: Pick<Agents, 'find'>
   readonly turns: Pick<Turns, 'ensure' | 'find'>
   readonly limits: Limits
@@ -86,8 +84,7 @@ export class TaskWorker {
   }
 
   async #follow(task: ClaimedTask, signal: AbortSignal): Promise<JobOutcome> {
-    const { turns, woken } = this.#deps
-    woken.add(task.turn_id, task)
+    const { turns } = this.#deps
     const stopRenewing = this.#renew(task)
     try {
       const turn = await turns.ensure(this.#request(task))
@@ -101,12 +98,11 @@ export class TaskWorker {
       return await this.#fail(task, messageOf(error), view.failure?.retryable === true)
     } finally {
       stopRenewing()
-      // Of a turn that goes on without this job, the rights are still those of the agents it works for.
-      if (!signal.aborted) woken.remove(task.turn_id)
     }
   }
   #request(task: ClaimedTask) {
-    const by = behalfOf(task).length > 0 ? 'another agent' : 'a person or program'
+    const onBehalf = behalfOf(task)
+    const by = onBehalf.length > 0 ? 'another agent' : 'a person or program'
     const text = task.description === '' ? task.title : `${task.title}\n\n${task.description}`
     return {
       id: task.turn_id,
@@ -114,6 +110,7 @@ export class TaskWorker {
       sessionId: stableId('task-session', task.id, task.claimed_by),
       text,
       entryPoint: 'task' as const,
+      onBehalf,
       labels: labelsOf(task).filter(isLabel),
       instructions:
         `The message is the task ${task.id}, which was posted for you by ${by}. You work on it already. Nobody is ` +

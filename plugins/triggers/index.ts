@@ -3,7 +3,6 @@ import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Turns } from '../chat/contract.ts'
-import { RequestingAgents } from '../delegation/contract.ts'
 import { PublishedEvents } from '../events/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
@@ -33,7 +32,7 @@ export default definePlugin({
     queue: Queue,
     turns: Turns,
   },
-  optional: { published: PublishedEvents, requesting: RequestingAgents, tasks: Tasks, workflows: WorkflowRuns },
+  optional: { published: PublishedEvents, tasks: Tasks, workflows: WorkflowRuns },
   hooks: [TriggerFired, FiringEnded, TriggerDisabled],
   migrations,
   pages: [
@@ -63,7 +62,6 @@ export default definePlugin({
         published: () => optional('published'),
         workflows: () => optional('workflows'),
         tasks: () => optional('tasks'),
-        requesting: () => optional('requesting'),
         counted: (outcome) => outcomes.add(1, { outcome }),
       }))
     }

@@ -4,7 +4,6 @@ import type { Hooks, Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Turns } from '../chat/contract.ts'
-import type { RequestingAgents } from '../delegation/contract.ts'
 import type { PublishedEvents } from '../events/contract.ts'
 import type { Queue } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
@@ -36,9 +35,8 @@ export interface RuntimeDeps {
   readonly delivery: ResultDelivery
   readonly published: () => Pick<PublishedEvents, 'find'> | undefined
   readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'resolve'> | undefined
-  readonly tasks: () => Pick<Tasks, 'find' | 'behalfOf'> | undefined
+  readonly tasks: () => Pick<Tasks, 'find'> | undefined
   /** Who waits for a turn by a message. */
-  readonly requesting: () => RequestingAgents | undefined
   readonly background: (work: () => Promise<void>) => void
   /** A trigger fired or was held back, or what it fired for has ended. */
   readonly counted: (outcome: string) => void
@@ -50,7 +48,6 @@ export interface Runtime {
   readonly dispatcher: Dispatcher
   readonly runner: FiringRunner
   /** The agents for which a turn works. */
-  readonly behalfOf: (turnId: string) => Promise<readonly string[]>
 }
 
 /** All that works on triggers, once there is one. */
@@ -82,7 +79,5 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
   })
   const runner = new FiringRunner({ ...common, triggers: store, ended: announceEnd })
   const triggers = new Triggers({ ...common, store, changed: () => dispatcher.wake(true) })
-  const behalfOf = async (turnId: string): Promise<readonly string[]> =>
-    (await tasks()?.behalfOf(turnId)) ?? deps.requesting()?.of(turnId) ?? []
-  return { store, triggers, dispatcher, runner, behalfOf }
+  return { store, triggers, dispatcher, runner }
 }

@@ -5,7 +5,6 @@ import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { TurnRequest, Turns } from '../chat/contract.ts'
-import type { RequestingAgents } from '../delegation/contract.ts'
 import type { Job as QueueJob, JobOutcome } from '../queue/contract.ts'
 import type { ResultDelivery } from '../result-delivery/contract.ts'
 import type { WorkflowRuns } from '../workflows/contract.ts'
@@ -23,7 +22,6 @@ export interface WorkerDeps {
   readonly turns: Pick<Turns, 'ensure' | 'find'>
   readonly workflows: () => Pick<WorkflowRuns, 'start' | 'find' | 'resolve'> | undefined
   readonly delivery: Pick<ResultDelivery, 'deliver'>
-  readonly requesting: () => Pick<RequestingAgents, 'workFor'> | undefined
   readonly settings: Settings
   readonly clock: Clock
   readonly log: Logger
@@ -69,9 +67,6 @@ export class FiringRunner {
     const { turnId } = firing
     const { turns } = this.#deps
     try {
-      // Security facts 1.12: a trigger for a more privileged agent gives nobody more rights than it has.
-      const others = trigger.onBehalf.filter((id) => id !== firing.agentId)
-      if (others.length > 0) await this.#deps.requesting()?.workFor(turnId, others)
       // What the turn does is known to come from this firing: chains of triggers are counted by it.
       const actor = { kind: 'trigger', id: trigger.id, origin: turnId }
       const turn = await runAs(actor, () => turns.ensure(requestOf(trigger, firing, agent)))
@@ -171,6 +166,8 @@ function requestOf(trigger: Trigger, firing: Firing, agent: Agent): TurnRequest 
     agentId: agent.id,
     text: renderPrompt(trigger.promptTemplate, firing.eventText),
     entryPoint: 'trigger',
+    // Security facts 1.12: a trigger for a more privileged agent gives nobody more rights than it has.
+    onBehalf: trigger.onBehalf.filter((other) => other !== agent.id),
     labels: [...new Set([...trigger.labels, ...firing.labels])],
     instructions:
       `A trigger (${trigger.id}) asks for this because of the event "${firing.eventKind}" at ` +

@@ -55,6 +55,7 @@ const TOOL: Crossing<AnyTool> = {
   run: true,
   assess: false,
   recover: false,
+  reports: false,
 }
 const REQUEST: Crossing<OutboundRequest> = {
   method: true,

@@ -62,6 +62,7 @@ export async function recoverCall(
     turnId: live.id,
     callId: effectKey(live.id, call.id),
     signal: live.signal,
+    onBehalf: live.onBehalf,
   })
   const { outcome } = recovery
   onCutCall(outcome)

@@ -41,6 +41,7 @@ export class FailedTurns {
         agentId: turn.agentId,
         sessionId: turn.sessionId,
         entryPoint,
+        onBehalf: turn.onBehalf,
         text: texts.map(({ text }) => text).join('\n\n'),
         images: blocks.filter((block) => block.type === 'image'),
         labels: texts.flatMap(({ labels = [] }) => labels),

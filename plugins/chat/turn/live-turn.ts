@@ -56,7 +56,11 @@ const DETAILS = { streaming: 'the model is answering', running_tools: 'tools are
 type LiveTurnFacts = Pick<
   LiveTurn,
   'id' | 'agentId' | 'sessionId' | 'entryPoint' | 'options' | 'resumed' | 'resumable'
-> & { readonly waiting?: boolean; readonly toolCalls?: ToolCallCounter | undefined }
+> & {
+  readonly waiting?: boolean
+  readonly toolCalls?: ToolCallCounter | undefined
+  readonly onBehalf?: readonly string[] | undefined
+}
 
 /** A turn that waits, runs or has just ended, in this process. */
 export class LiveTurn implements AcceptedTurn {
@@ -65,6 +69,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly sessionId: string
   readonly entryPoint: TurnRequest['entryPoint']
   readonly options: TurnOptions
+  /** Agents, by id, that asked for it, the first one first. */
+  readonly onBehalf: readonly string[]
   /** Who sent the message, when it was in this process. */
   readonly sender = currentActor()
   /** An earlier process began it, so what is recorded of it counts. */
@@ -91,6 +97,7 @@ export class LiveTurn implements AcceptedTurn {
     this.sessionId = facts.sessionId
     this.entryPoint = facts.entryPoint
     this.options = facts.options
+    this.onBehalf = facts.onBehalf ?? []
     this.resumed = facts.resumed
     this.resumable = facts.resumable
     this.waiting = facts.waiting ?? false

@@ -52,19 +52,19 @@ export class TurnRecord {
 
   /** Without an audit entry: a turn that is on disk ends, in this process or the next, and every end has one. */
   accepted(
-    turn: TurnFacts & Pick<LiveTurn, 'options' | 'resumable'>,
+    turn: TurnFacts & Pick<LiveTurn, 'options' | 'resumable' | 'onBehalf'>,
     blocks: readonly Block[],
     state: 'running' | 'queued',
   ): Statement[] {
     const { sessions, journal } = this.#deps
-    const { id, agentId, sessionId, entryPoint, resumable } = turn
+    const { id, agentId, sessionId, entryPoint, resumable, onBehalf } = turn
     const onCrash = resumable ? 'resume' : 'interrupt'
     const options = JSON.stringify(turn.options)
     const createdAt = this.#deps.now()
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
-      journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt }, state),
+      journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt, onBehalf }, state),
     ]
   }
   /** A turn that is a single call, which nobody asked for in words; it is on disk before the call is made. */

@@ -98,6 +98,7 @@ export class ChatService implements Chat {
       options: toOptions(request),
       resumed: false,
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
+      onBehalf: request.onBehalf,
       toolCalls: request.within === undefined ? undefined : this.attach(request.within)?.toolCalls,
     })
     // Nothing is awaited between entering the queue and starting the batch, so the order on disk is the order of the

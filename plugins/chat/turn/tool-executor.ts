@@ -168,6 +168,7 @@ export class ToolExecutor implements ToolPorts {
       signal,
       labels: progress.labels,
       ...this.#calling.caller,
+      onBehalf: this.#live.onBehalf,
     })
     if (!result.failed && riskOfCall(tools.find(call.name), call.args) !== 'read') progress.effects.push(call.name)
     this.#addLabels(call.name, result)
@@ -226,6 +227,7 @@ export class ToolExecutor implements ToolPorts {
       risk: tool?.risk ?? 'execute',
       signal,
       labels,
+      onBehalf: this.#live.onBehalf,
       approve: (by) => {
         approver = by
       },

@@ -3,7 +3,6 @@ import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Chat, TurnRequest, Turns } from '../../chat/contract.ts'
-import type { RequestingAgents } from '../../delegation/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { JobOutcome, Queue } from '../../queue/contract.ts'
 import { isLabel } from '../../sessions/contract.ts'
@@ -16,8 +15,6 @@ export interface AgentTurnDeps {
   readonly queue: Pick<Queue, 'find'>
   readonly turns: Pick<Turns, 'ensure' | 'find'>
   readonly chat: Pick<Chat, 'attach'>
-  /** Absent without other agents to work for. */
-  readonly requesting: () => Pick<RequestingAgents, 'workFor'> | undefined
   readonly inference: () => Pick<Inference, 'choose'> | undefined
   readonly clock: Clock
   readonly ends: SlotEnds
@@ -55,9 +52,6 @@ export class AgentTurnAction {
     let stopTimer: (() => void) | undefined
     let isLate = false
     try {
-      // Security facts 1.12: a schedule for a more privileged agent gives nobody more rights than it has.
-      const others = job.onBehalf.filter((id) => id !== job.agentId)
-      if (others.length > 0) await this.#deps.requesting()?.workFor(turnId, others)
       const turn = await turns.ensure(await this.#request(attempt, turnId))
       if (secs !== undefined)
         stopTimer = clock.after(secs * 1000, () => {
@@ -113,6 +107,8 @@ export class AgentTurnAction {
       agentId,
       text: action.message,
       entryPoint: 'schedule',
+      // Security facts 1.12: a schedule for a more privileged agent gives nobody more rights than it has.
+      onBehalf: job.onBehalf.filter((other) => other !== agentId),
       labels: labels.filter(isLabel),
       instructions: `A schedule (${job.id}) asks for this, for ${toIso(slot.slotAt)}. Nobody is waiting at a screen.${late}`,
       ...omitUndefined({ sessionId: sessionOf(job, slot, agent), model }),

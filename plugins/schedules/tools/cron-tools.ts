@@ -38,7 +38,7 @@ function createTool(runtime: LazyRuntime): AnyTool {
       ])
       const does = typeof given === 'string' ? { prompt: given } : { action: given }
       const body = { ...omitUndefined(input), ...does, agent_id: call.agentId }
-      const author = await own.authorOf(opened, call, call.agentId)
+      const author = own.authorOf(call, call.agentId)
       return JSON.stringify(toCronJob(await opened.schedules.create(body, undefined, author)))
     },
   })

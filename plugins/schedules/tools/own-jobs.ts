@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime.ts'
 
 const MAX_LISTED = 200
 
-type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'turnId'>
+type Caller = Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf'>
 
 /** Who a job of an agent is for: the agent itself, or one that its manifest lets it write to. */
 export async function targetOf(agents: Agents, caller: string, name: string | undefined): Promise<string> {
@@ -22,8 +22,8 @@ export async function targetOf(agents: Agents, caller: string, name: string | un
 }
 
 /** Where the words of a job come from that an agent makes. */
-export async function authorOf({ behalfOf }: Runtime, { agentId, labels = [], turnId }: Caller, target: string) {
-  const onBehalf = [...new Set([...(await behalfOf(turnId)), agentId])]
+export function authorOf({ agentId, labels = [], onBehalf: others = [] }: Caller, target: string) {
+  const onBehalf = [...new Set([...others, agentId])]
   return { agentId, onBehalf, labels: target === agentId ? labels : [...new Set([...labels, 'UntrustedAgent'])] }
 }
 

@@ -36,7 +36,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
       ])
       const target = await own.targetOf(agents, call.agentId, input.agent)
       const body = { agent_id: target, prompt: input.description, schedule: readPhrase(input.schedule), tz: input.tz }
-      const author = await own.authorOf(opened, call, target)
+      const author = own.authorOf(call, target)
       return JSON.stringify(own.brief(await opened.schedules.create(body, undefined, author)))
     },
   })

@@ -145,11 +145,6 @@ export class TaskStore {
       WHERE status = 'in_progress' AND lease_until <= ${now} ORDER BY lease_until, id LIMIT ${limit}`
     return v.parse(v.array(StoredTask), rows)
   }
-  /** What turns work on that were begun for it. */
-  async woken(): Promise<readonly StoredTask[]> {
-    const rows = await this.#db.all`SELECT * FROM tasks_task WHERE status = 'in_progress' AND claim_id IS NOT NULL`
-    return v.parse(v.array(StoredTask), rows)
-  }
   deleteEnded(before: string): Statement {
     return this.#db.sql`DELETE FROM tasks_task
       WHERE status IN ('completed', 'failed', 'cancelled') AND completed_at < ${before}`

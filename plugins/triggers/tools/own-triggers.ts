@@ -21,12 +21,11 @@ export async function targetOf(agents: Agents, caller: string, name: string | un
 }
 
 /** Where the words of a trigger come from that an agent makes. */
-export async function authorOf(
-  { behalfOf }: Runtime,
-  { agentId, labels = [], turnId }: Pick<ToolCallContext, 'agentId' | 'labels' | 'turnId'>,
+export function authorOf(
+  { agentId, labels = [], onBehalf: others = [] }: Pick<ToolCallContext, 'agentId' | 'labels' | 'onBehalf'>,
   target: string,
-): Promise<Author> {
-  const onBehalf = [...new Set([...(await behalfOf(turnId)), agentId])]
+): Author {
+  const onBehalf = [...new Set([...others, agentId])]
   const known = labels.filter(isLabel)
   return { agentId, onBehalf, labels: target === agentId ? known : [...new Set<Label>([...known, 'UntrustedAgent'])] }
 }

@@ -49,7 +49,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
         ...(maxFires !== undefined && { max_fires: maxFires }),
         ...(workflow !== undefined && workflow !== '' && { workflow_id: workflow }),
       }
-      const author = await authorOf(opened, call, target)
+      const author = authorOf(call, target)
       return JSON.stringify(toTrigger(await opened.triggers.create(body, undefined, author)))
     },
   })

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { activityRoutes } from '../../../plugins/activity/routes.ts'
 import type { ActivityDeps } from '../../../plugins/activity/routes.ts'
-import type { Trace, Turn } from '../../../plugins/journal/contract.ts'
+import type { NewTurn, Trace } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
 import { JournalStore } from '../../../plugins/journal/store.ts'
@@ -13,7 +13,7 @@ import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Json } from '../../support/json.ts'
 
-const turn = (id: string, agentId: string): Omit<Turn, 'state' | 'error' | 'failure'> => ({
+const turn = (id: string, agentId: string): NewTurn => ({
   id,
   agentId,
   sessionId: 'session',

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
-import type { Trace, Turn } from '../../../plugins/journal/contract.ts'
+import type { NewTurn, Trace, Turn } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
 import { Retention } from '../../../plugins/journal/retention.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
@@ -20,13 +20,14 @@ async function start(engine: EngineName) {
     new JournalService(store, new TurnOwners({ store, id: owner }), () => new Date(tick++).toISOString(), { wrote })
   return { db, store, boot, retention }
 }
-const turn = (id: string, more: Partial<Turn> = {}): Omit<Turn, 'state' | 'error' | 'failure'> => ({
+const turn = (id: string, more: Partial<NewTurn> = {}): NewTurn => ({
   id,
   agentId: 'agent',
   sessionId: 'session',
   entryPoint: 'rest',
   onCrash: 'interrupt',
   options: '{}',
+  onBehalf: ['asking'],
   createdAt: `2026-01-01T00:00:0${id}.000Z`,
   ...more,
 })

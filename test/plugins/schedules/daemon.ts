@@ -144,7 +144,6 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
       },
     },
     workflows: () => world.workflows,
-    requesting: () => undefined,
     tasks: () => undefined,
     audit: { entry: () => nothing(world) },
     delivery: {

@@ -110,7 +110,6 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
     queue,
     log,
     clock,
-    requesting: () => undefined,
     notify: (name, { eventId }: TaskEvent) => events.push(`${name} ${eventId}`),
   })
   queue.work('task', {

@@ -81,7 +81,7 @@ describe('a hostile agent', () => {
       assigned_to: 'lead',
     })
     expect(await ended(id)).toMatchObject({ status: 'completed', result: 'no list' })
-    expect(toolResults()).toContain('who posted this task, may not use task_list itself')
+    expect(toolResults()).toContain('who requested this, may not use task_list itself')
     expect((await read(id)).labels).toEqual(['UntrustedAgent'])
   })
   it('gets none by an agent in between either, whether that one asks by a message or by a task', async () => {
@@ -104,7 +104,7 @@ describe('a hostile agent', () => {
     const { task_id: id } = await callToolJson(test, asking, 'task_post', first)
     expect(await ended(id)).toMatchObject({ status: 'completed', result: 'passed on', claimed_by: middle })
     const told = JSON.stringify(test.model.requests.map(({ turns }) => turns.at(-1)))
-    expect(told).toMatch(/asking.{1,4}, who posted this task, may not use task_list itself/)
+    expect(told).toMatch(/asking.{1,4}, who requested this, may not use task_list itself/)
     // By a message that has another agent given a task.
     const second = { title: 'by message', description: '', assigned_to: 'lead' }
     test.model.answer(
@@ -123,7 +123,7 @@ describe('a hostile agent', () => {
     test.model.answer({ calls: [{ tool: 'task_list', args: {} }] }, 'refused again')
     await test.request('POST', `/api/tasks/${posted.id}/retry`)
     expect(await ended(posted.id)).toMatchObject({ result: 'refused again' })
-    expect(toolResults()).toContain('who posted this task, may not use task_list itself')
+    expect(toolResults()).toContain('who requested this, may not use task_list itself')
   })
   it('cannot have agents keep each other busy for ever', async () => {
     const again = { title: 'again', description: '', assigned_to: 'lead' }

@@ -153,7 +153,6 @@ function servicesOf(world: World): Json {
     published: () => undefined,
     workflows: () => world.workflows,
     tasks: () => undefined,
-    requesting: () => undefined,
     counted: () => {},
   }
 }
