@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { engines, open, pglite } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
-import type { NewTurn, Trace, Turn } from '../../../plugins/journal/contract.ts'
+import type { NewTurn, Trace } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
 import { Retention } from '../../../plugins/journal/retention.ts'
 import { JournalService } from '../../../plugins/journal/service.ts'
