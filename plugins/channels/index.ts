@@ -86,6 +86,15 @@ export default definePlugin({
       isUsed: async () => Object.keys(section).length > 0 || (await isUsed(db)),
     })
     ctx.own('channels', () => host.close())
+    const command = ctx.services.slashCommands.add({
+      name: 'agent',
+      takes: '<name>',
+      description: 'let this agent answer here',
+      surfaces: ['channel'],
+      effectOf: () => 'conversation',
+      run: () => 'An agent is chosen in a chat of a channel.',
+    })
+    ctx.own('command', command)
     const { connect } = register(ctx, host)
     ctx.onConfigChange(async (next) => {
       if (!isDeepStrictEqual({ ...next, channels: section }, { ...config, channels: section })) return false

@@ -4,7 +4,7 @@ import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
 import type { EntryPoint, TurnFailure, TurnState } from '../journal/contract.ts'
 import type { ResolvedModel } from '../providers/contract.ts'
-import type { Label, SentImage } from '../sessions/contract.ts'
+import type { Label, SentImage, Session } from '../sessions/contract.ts'
 
 export type TurnEvent =
   | { readonly type: 'thinking' }
@@ -151,6 +151,8 @@ export interface Chat {
 }
 export const Chat = defineService<Chat>()('chat')
 
+/** Where people type commands: the browser and programs over the API, `svc chat`, and chats of channels. */
+export type CommandSurface = 'web' | 'cli' | 'channel'
 /** One call of a slash command. */
 export interface SlashCommandCall {
   readonly agentId: string
@@ -169,6 +171,8 @@ export interface SlashCommand {
   readonly takes?: string
   /** A few words, without a period. */
   readonly description: string
+  /** Where it can be used; everywhere when absent. */
+  readonly surfaces?: readonly CommandSurface[]
   /** What it leaves behind, as of a route: who may only talk is refused what lasts. */
   effectOf(argument: string): Effect
   /** The answer, as Markdown. A `Refusal` is shown to whoever sent the command. */
@@ -181,6 +185,11 @@ export interface SlashCommands {
    * service behind it throws.
    */
   run(conversation: Omit<SlashCommandCall, 'argument'>, text: string): Promise<string>
+  /**
+   * The session of an agent that `/sessions <reference>` means: its id, label, number in the list, or the beginning of
+   * its id. Throws `session_not_found`.
+   */
+  findSession(agentId: string, reference: string): Promise<Session>
   /** Until it is disposed. Throws when a name is taken. */
   add(command: SlashCommand): Dispose
   /** Those that plugins added. */

@@ -26,11 +26,34 @@ describe('slash commands over REST', () => {
       name: 'new',
       aliases: ['reset'],
       description: 'a new, empty session',
+      category: 'conversation',
+      requires_agent: true,
     })
     for (const name of ['sessions', '%2Fsessions', 'SESSIONS'])
       expect((await stage.host.json('GET', `/api/commands/${name}`)).body.name).toBe('sessions')
     expect((await stage.host.json('GET', '/api/commands/reset')).body.name).toBe('new')
     expect((await stage.host.json('GET', '/api/commands/dance')).status).toBe(404)
+  })
+
+  it.each(['web', 'cli', 'channel', 'all'])('are listed for %s', async (surface) => {
+    const { body } = await stage.host.json('GET', `/api/commands?surface=${surface}`)
+    expect(body.surface).toBe(surface)
+    const names = body.commands.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(expect.arrayContaining(['new', 'status', 'agents', 'sessions']))
+    // Chosen in a chat; everywhere else the client knows whom it talks to.
+    expect(names.includes('agent')).toBe(surface === 'channel' || surface === 'all')
+  })
+  it('are refused for a surface that does not exist', async () => {
+    const { status, body } = await stage.host.json('GET', '/api/commands?surface=fax')
+    expect(status).toBe(400)
+    expect(JSON.stringify(body)).toContain('surface')
+  })
+  it('say who answers and who else there is, and know no command of another surface', async () => {
+    const agent = await spawn()
+    expect((await run(agent, '/status')).content).toMatch(/^Agent: commanded-\d+ \(Running\)\nSession: /)
+    expect((await run(agent, '/agents')).content).toMatch(/^\* commanded-\d+ \(Running\)$/m)
+    expect((await run(agent, '/agent other')).content).toContain('Unknown command /agent')
+    expect((await run(agent, '/help')).content).not.toContain('/agent ')
   })
 
   it('answer like those of a socket', async () => {

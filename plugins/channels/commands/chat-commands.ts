@@ -86,6 +86,13 @@ const commands: Readonly<Record<string, Command>> = {
     run: (self, { received, argument }) => self.choose(received, argument),
   },
   model: shared('the model of the agent; with a name, use that one', { takes: '[name]', operators: 'argument' }),
+  sessions: {
+    takes: '[number]',
+    does: 'the sessions of the agent; with a number, a label or an id, go on in that one here',
+    operators: 'always',
+    needsAgent: true,
+    run: (self, invocation) => self.sessions(invocation),
+  },
   usage: shared('tokens and cost of this conversation', { isUrgent: true }),
   compact: shared('summarise older messages'),
   retry: {
@@ -188,7 +195,8 @@ export class ChatCommands {
   help({ account, adapter, row }: Received): string {
     const { slashCommands } = this.#deps
     const own = Object.entries(commands).map(([name, { takes, does, operators }]) => ({ name, takes, does, operators }))
-    const added = slashCommands.added().map(({ name, takes, description }) => ({
+    const others = slashCommands.added().filter(({ name }) => !Object.hasOwn(commands, name))
+    const added = others.map(({ name, takes, description }) => ({
       name,
       takes,
       does: description,
@@ -208,6 +216,15 @@ export class ChatCommands {
     const conversation = toConversation(received.account, received.row.message)
     await this.#deps.conversations.moveTo(conversation, agent.id, this.#deps.newId())
     return 'A new conversation begins.'
+  }
+  /** The list names conversations of other people too, so it is for operators. */
+  async sessions(invocation: Invocation): Promise<string> {
+    const { conversations, slashCommands } = this.#deps
+    const { received, agent, argument } = invocation
+    if (argument === '' || !agent) return this.runShared(invocation)
+    const session = await slashCommands.findSession(agent.id, argument)
+    await conversations.moveTo(toConversation(received.account, received.row.message), agent.id, session.id)
+    return `This chat goes on in session ${session.id}${session.title === '' ? '' : `: ${session.title}`}.`
   }
   async think({ account, row }: Received, argument: string): Promise<string> {
     const setting = argument.toLowerCase()

@@ -1,10 +1,12 @@
 import type { Dispose } from 'svc/sdk'
-import type { SlashCommand } from '../contract.ts'
+import type { CommandSurface, SlashCommand } from '../contract.ts'
 
 /** The commands that `commands.ts` answers, and what else they are called. */
 export const BUILT_IN = [
   'new',
   'sessions',
+  'status',
+  'agents',
   'compact',
   'model',
   'stop',
@@ -23,6 +25,10 @@ export type BuiltIn = (typeof BUILT_IN)[number]
 export const ALIASES: Readonly<Record<string, BuiltIn>> = { reset: 'new' }
 
 const NAME = /^[a-z][a-z0-9-]{0,31}$/
+
+export const SURFACES = ['web', 'cli', 'channel'] as const satisfies readonly CommandSurface[]
+const isOn = ({ surfaces = SURFACES }: SlashCommand, surface: CommandSurface | 'all'): boolean =>
+  surface === 'all' || surfaces.includes(surface)
 
 /** The commands that other plugins added. */
 export class CommandRegistry {
@@ -43,11 +49,12 @@ export class CommandRegistry {
     }
   }
 
-  find(name: string): SlashCommand | undefined {
-    return this.#commands.get(name)
+  find(name: string, surface: CommandSurface): SlashCommand | undefined {
+    const found = this.#commands.get(name)
+    return found && isOn(found, surface) ? found : undefined
   }
   /** In the order in which they were added. */
-  list(): readonly SlashCommand[] {
-    return [...new Set(this.#commands.values())]
+  list(surface: CommandSurface | 'all'): readonly SlashCommand[] {
+    return [...new Set(this.#commands.values())].filter((command) => isOn(command, surface))
   }
 }

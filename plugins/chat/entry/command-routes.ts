@@ -3,7 +3,8 @@ import { findNearest, orAbsent, suggest } from 'svc/internal'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../../agents/contract.ts'
-import type { SlashCommands } from '../contract.ts'
+import type { CommandSurface, SlashCommands } from '../contract.ts'
+import { SURFACES } from './command-registry.ts'
 import { Conversation, isCommand } from './conversation.ts'
 import type { CommandDeps } from './conversation.ts'
 import { checkSession } from './message-routes.ts'
@@ -14,7 +15,13 @@ const Item = v.object({
   name: v.string(),
   aliases: v.array(v.string()),
   description: v.string(),
+  category: v.pipe(
+    v.string(),
+    v.description('conversation, model, approvals, information, or plugin for another one.'),
+  ),
+  requires_agent: v.pipe(v.boolean(), v.description('Whether it is about the agent of the conversation.')),
 })
+const Surface = v.picklist([...SURFACES, 'all'])
 const CommandBody = v.object({
   command: v.pipe(
     v.string('Expected text'),
@@ -42,11 +49,17 @@ export function slashCommands(deps: CommandDeps): SlashCommands {
   return {
     async run({ agentId, sessionId, principal }, text) {
       const { runCommand } = await loadCommands()
-      const answer = await runCommand(deps, new Conversation(agentId, principal, sessionId), text)
+      const conversation = new Conversation(agentId, principal, sessionId)
+      conversation.surface = 'channel'
+      const answer = await runCommand(deps, conversation, text)
       return typeof answer === 'string' ? answer : `The message is asked again, as turn ${answer.id}.`
     },
+    async findSession(agentId, reference) {
+      const { findSession } = await import('./session-commands.ts')
+      return findSession(await deps.sessions.list(agentId), reference)
+    },
     add: (command) => deps.commands.add(command),
-    added: () => deps.commands.list(),
+    added: () => deps.commands.list('channel'),
   }
 }
 
@@ -56,11 +69,14 @@ export function commandRoutes(deps: CommandDeps): readonly AnyRoute[] {
 }
 
 /** In the forms that clients ask for. */
-async function listItems({ commands }: CommandDeps): Promise<v.InferOutput<typeof Item>[]> {
+async function listItems(
+  { commands }: CommandDeps,
+  surface: CommandSurface | 'all',
+): Promise<v.InferOutput<typeof Item>[]> {
   const { listCommands } = await loadCommands()
-  return listCommands(commands).map(({ name, takes, does, aliases }) => {
+  return listCommands(commands, surface).map(({ name, takes, does, aliases, category, needsAgent }) => {
     const description = takes === undefined ? does : `${takes}: ${does}`
-    return { cmd: `/${name}`, desc: description, name, aliases, description }
+    return { cmd: `/${name}`, desc: description, name, aliases, description, category, requires_agent: needsAgent }
   })
 }
 
@@ -72,8 +88,11 @@ function listRoute(deps: CommandDeps): AnyRoute {
     auth: 'bearer',
     effect: 'read',
     cost: 2,
-    returns: v.object({ commands: v.array(Item) }),
-    handle: async () => ({ commands: await listItems(deps) }),
+    query: v.object({
+      surface: v.optional(v.pipe(Surface, v.description('web, cli, channel (chats of channels), or all.')), 'all'),
+    }),
+    returns: v.object({ surface: Surface, commands: v.array(Item) }),
+    handle: async ({ query: { surface } }) => ({ surface, commands: await listItems(deps, surface) }),
   })
 }
 function readRoute(deps: CommandDeps): AnyRoute {
@@ -88,7 +107,7 @@ function readRoute(deps: CommandDeps): AnyRoute {
     returns: Item,
     errors: ['not_found'],
     async handle({ params }) {
-      const items = await listItems(deps)
+      const items = await listItems(deps, 'all')
       const name = params.name.replace(/^\//, '').toLowerCase()
       const found = items.find((each) => each.name === name || each.aliases.includes(name))
       if (!found) {

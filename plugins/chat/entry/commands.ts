@@ -2,6 +2,7 @@ import { checkAuthority, findNearest, suggest } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { Effect } from 'svc/sdk'
 import type { UsageTotals } from '../../usage/contract.ts'
+import type { CommandSurface } from '../contract.ts'
 import { ALIASES, BUILT_IN } from './command-registry.ts'
 import type { BuiltIn, CommandRegistry } from './command-registry.ts'
 import { describe, describeUndo } from './compact-routes.ts'
@@ -18,6 +19,9 @@ interface Entry {
   /** What may follow its name. */
   readonly takes?: string
   readonly does: string
+  readonly category?: 'model' | 'approvals' | 'information'
+  /** It is not about the agent of the conversation. */
+  readonly isGeneral?: boolean
   readonly run: Command
   /** What is left behind, as of a route; a conversation when it is not said. */
   effectOf?(argument: string): Effect
@@ -42,6 +46,26 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
       return `Back in session ${session.id}: ${titleOf(session)}, ${countMessages(session)}.`
     },
   },
+  status: {
+    category: 'information',
+    does: 'who answers here, and what it does now',
+    effectOf: () => 'read',
+    async run({ agents, chat }, { agentId, sessionId }) {
+      const agent = await agents.require(agentId)
+      const session = sessionId ?? agent.sessionId
+      return `Agent: ${agent.name} (${agent.state})\nSession: ${session}${chat.busy(session) ? ', answering now' : ''}`
+    },
+  },
+  agents: {
+    category: 'information',
+    isGeneral: true,
+    does: 'the agents there are',
+    effectOf: () => 'read',
+    async run({ agents }, { agentId }) {
+      const all = await agents.list()
+      return all.map(({ id, name, state }) => `${id === agentId ? '*' : ' '} ${name} (${state})`).join('\n')
+    },
+  },
   compact: {
     takes: '[undo]',
     does: 'summarise older messages; with undo, take the newest summary back',
@@ -51,6 +75,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     },
   },
   model: {
+    category: 'model',
     takes: '[name]',
     does: 'the model of this agent; with a name, use that one',
     effectOf: (argument) => (argument === '' ? 'read' : 'lasting'),
@@ -100,23 +125,27 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     },
   },
   approvals: {
+    category: 'approvals',
     does: 'what of this agent waits for approval',
     run: async ({ approvals }, { agentId }) =>
       (await import('./approval-commands.ts')).listApprovals(approvals(), agentId),
   },
   approve: {
+    category: 'approvals',
     takes: '<id>',
     does: 'let exactly this be done, once',
     run: async ({ approvals }, conversation, id) =>
       (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'approve', id),
   },
   reject: {
+    category: 'approvals',
     takes: '<id>',
     does: 'do not let this be done',
     run: async ({ approvals }, conversation, id) =>
       (await import('./approval-commands.ts')).answerApproval(approvals(), conversation, 'reject', id),
   },
   usage: {
+    category: 'information',
     does: 'tokens and cost of this session and of this agent',
     async run({ agents, usage }, { agentId, sessionId: chosen }) {
       const ledger = usage()
@@ -127,6 +156,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     },
   },
   think: {
+    category: 'model',
     takes: '[on|off]',
     does: 'extended thinking, for models that can',
     run(_deps, conversation, argument) {
@@ -137,19 +167,25 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     },
   },
   models: {
+    category: 'model',
+    isGeneral: true,
     takes: '[provider]',
     does: 'the models of the providers that can be used; with a provider, all of its models',
     run: async ({ inference, catalog }, _conversation, provider) =>
       (await import('./model-commands.ts')).listModels(inference, catalog(), provider),
   },
   providers: {
+    category: 'model',
+    isGeneral: true,
     does: 'the providers, whether they have a key, and how many models of theirs are known',
     run: async ({ inference, catalog }) => (await import('./model-commands.ts')).listProviders(inference, catalog()),
   },
   help: {
+    category: 'information',
+    isGeneral: true,
     does: 'this list',
-    run: ({ commands: registry }) =>
-      listCommands(registry)
+    run: ({ commands: registry }, { surface }) =>
+      listCommands(registry, surface)
         .map(({ name, takes, does }) => `/${name}${takes === undefined ? '' : ` ${takes}`}: ${does}`)
         .join('\n'),
   },
@@ -167,16 +203,19 @@ function toText({ calls, inputTokens, outputTokens, costUsd, unpriced }: UsageTo
 }
 
 /** Those of this plugin and those that others added. */
-export function listCommands(registry: CommandRegistry) {
+export function listCommands(registry: CommandRegistry, surface: CommandSurface | 'all') {
   const builtIn = BUILT_IN.map((name) => {
-    const { takes, does } = commands[name]
-    return { name, takes, does, aliases: Object.keys(ALIASES).filter((alias) => ALIASES[alias] === name) }
+    const { takes, does, category = 'conversation', isGeneral = false } = commands[name]
+    const aliases = Object.keys(ALIASES).filter((alias) => ALIASES[alias] === name)
+    return { name, takes, does, aliases, category, needsAgent: !isGeneral }
   })
-  const added = registry.list().map(({ name, takes, description: does, aliases = [] }) => ({
+  const added = registry.list(surface).map(({ name, takes, description: does, aliases = [] }) => ({
     name,
     takes,
     does,
     aliases: [...aliases],
+    category: 'plugin',
+    needsAgent: true,
   }))
   return [...builtIn, ...added]
 }
@@ -186,15 +225,15 @@ export async function runCommand(deps: CommandDeps, conversation: Conversation, 
   const [word = '', ...rest] = text.slice(1).trim().split(/\s+/)
   const name = word.toLowerCase()
   const argument = rest.join(' ')
-  const { agentId, sessionId, principal } = conversation
-  const added = deps.commands.find(name)
+  const { agentId, sessionId, principal, surface } = conversation
+  const added = deps.commands.find(name, surface)
   if (added) {
     checkAuthority(principal, added.effectOf(argument))
     return added.run({ agentId, sessionId, principal, argument })
   }
   const known = BUILT_IN.find((each) => each === (ALIASES[name] ?? name))
   if (!known) {
-    const names = listCommands(deps.commands).map((each) => each.name)
+    const names = listCommands(deps.commands, surface).map((each) => each.name)
     const nearest = suggest(findNearest(name, names)) || '.'
     return `Unknown command /${word.slice(0, 50)}${nearest} /help lists the commands.`
   }

@@ -6,7 +6,7 @@ import type { EntryPoint } from '../../journal/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
-import type { AcceptedTurn, Chat } from '../contract.ts'
+import type { AcceptedTurn, Chat, CommandSurface } from '../contract.ts'
 import type { CommandRegistry } from './command-registry.ts'
 
 /** What one conversation over a socket has switched on. */
@@ -19,6 +19,8 @@ export class Conversation {
   thinking: boolean | undefined
   /** How a turn that it asks for came in. */
   entryPoint: EntryPoint = 'websocket'
+  /** Where its commands are typed. */
+  surface: CommandSurface = 'web'
   constructor(agentId: string, principal: Principal, sessionId?: string) {
     this.agentId = agentId
     this.principal = principal
@@ -32,7 +34,10 @@ export class Conversation {
   }
 }
 export interface CommandDeps {
-  readonly chat: Chat
+  readonly chat: Chat & {
+    /** Whether a turn of the session waits or runs. */
+    busy(sessionId: string): boolean
+  }
   readonly agents: Agents
   readonly sessions: Sessions
   readonly inference: Inference

@@ -30,7 +30,7 @@ export async function switchSession(
   return found
 }
 
-function findSession(all: readonly Session[], reference: string): Session {
+export function findSession(all: readonly Session[], reference: string): Session {
   const exact =
     all.find(({ id }) => id === reference.toLowerCase()) ??
     all.find(({ label }) => label === reference) ??

@@ -152,7 +152,7 @@ export class Api {
     return this.#json('GET', '/api/status', Status)
   }
   async commands(): Promise<readonly SlashCommand[]> {
-    return (await this.#json('GET', '/api/commands', CommandPage)).commands
+    return (await this.#json('GET', '/api/commands?surface=web', CommandPage)).commands
   }
   command(agentId: string, command: string, sessionId: string | undefined): Promise<CommandAnswer> {
     return this.#json('POST', `/api/agents/${encodeURIComponent(agentId)}/commands`, CommandAnswer, {

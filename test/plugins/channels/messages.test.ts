@@ -258,6 +258,8 @@ describe('commands', () => {
       name: 'dice',
       aliases: ['roll-dice'],
       description: '[what]: rolls the dice',
+      category: 'plugin',
+      requires_agent: true,
     })
     expect((await api('GET', '/api/commands/roll-dice')).name).toBe('dice')
     const run = async (command: string) => (await api('POST', `/api/agents/${helper}/commands`, { command })).content
@@ -275,6 +277,24 @@ describe('commands', () => {
     await write('what is my word?')
     expect((await texts(3))[1]).toBe('A new conversation begins.')
     expect(JSON.stringify(test.model.requests.at(-1))).not.toContain('heron')
+  })
+
+  it('/sessions shows operators the sessions of the agent, and the chat goes on in one of them', async () => {
+    const { write, texts } = newChat()
+    const olga = { sender: { id: 'olga', name: 'Olga' } }
+    test.model.answer('noted', 'heron')
+    await write('my secret word is heron', olga)
+    await texts(1)
+    for (const command of ['/new', '/sessions', '/sessions nowhere']) await write(command, olga)
+    await write('/sessions')
+    const [, , list, unknown, refused] = await texts(5)
+    const [, number = ''] = /(\d+)\. my secret word is heron/.exec(list ?? '') ?? []
+    expect(unknown).toContain('No session "nowhere" of this agent')
+    expect(refused).toContain('Only an operator')
+    await write(`/sessions ${number}`, olga)
+    await write('what is my word?', olga)
+    expect((await texts(7))[5]).toMatch(/^This chat goes on in session [\da-f-]{36}: my secret word is heron/)
+    expect(JSON.stringify(test.model.requests.at(-1))).toContain('my secret word is heron')
   })
 
   it('/think switches extended thinking on and off for the chat', async () => {

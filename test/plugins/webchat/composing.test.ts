@@ -27,7 +27,7 @@ test('the list of commands obeys arrows, Tab, Enter and Escape, and the focus st
   const { page } = tab
   const box = page.getByRole('textbox', { name: /^Message to/ })
   const chosen = page.getByRole('option', { selected: true })
-  const { commands } = (await host.json('GET', '/api/commands')).body
+  const { commands } = (await host.json('GET', '/api/commands?surface=web')).body
   const names = commands.map(({ name }: { name: string }) => `/${name}`)
   await expect
     .poll(async () => {
