@@ -20,10 +20,15 @@ export function defineCommand<const T extends ArgsDef>(definition: {
   readonly description: string
   readonly args: T
   readonly examples: Command['examples']
-  readonly run: (args: ParsedArgs<T>) => Promise<number> | number
+  /** `words` is what was typed after the name of the command: see `repeatedFlag`. */
+  readonly run: (args: ParsedArgs<T>, words: readonly string[]) => Promise<number> | number
 }): Command {
   const { description, args, examples, run } = definition
-  const parsed = defineCittyCommand<T>({ meta: { description }, args, run: (context) => run(context.args) })
+  const parsed = defineCittyCommand<T>({
+    meta: { description },
+    args,
+    run: (context) => run(context.args, context.rawArgs),
+  })
   return {
     args,
     description,
@@ -33,6 +38,15 @@ export function defineCommand<const T extends ArgsDef>(definition: {
       return typeof result === 'number' ? result : 0
     },
   }
+}
+
+/** All values of a text flag that may be given several times; parsed arguments have the last one only. */
+export function repeatedFlag(words: readonly string[], name: string): readonly string[] {
+  const flags = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+  return flags.flatMap((word, at) => {
+    if (word === `--${name}`) return flags[at + 1] ?? []
+    return word.startsWith(`--${name}=`) ? word.slice(name.length + 3) : []
+  })
 }
 
 /**

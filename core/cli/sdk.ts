@@ -4,7 +4,7 @@
  */
 export { defineCli, failed, passed, warned } from './plugin-cli.ts'
 export type { Check, CheckContext, CheckResult, PluginCli, StatusLines } from './plugin-cli.ts'
-export { clientArgs, defineCommand, homeArgs } from './command.ts'
+export { clientArgs, defineCommand, homeArgs, repeatedFlag } from './command.ts'
 export type { Command, CommandEntry, CommandTree } from './command.ts'
 export { callDaemon, connect, explainError, hasDaemon } from './connect.ts'
 export type { ClientArgs, Connection } from './connect.ts'

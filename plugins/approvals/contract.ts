@@ -44,7 +44,34 @@ export interface Approval {
   readonly needed: 1 | 2
   /** Who approved it first, where a second person has to as well. */
   readonly firstBy: string | undefined
+  /** What a person is asked to fill in; whoever approves it answers that. */
+  readonly form: ApprovalForm | undefined
+  /** What they filled in, defaults included. */
+  readonly content: FormContent | undefined
 }
+/** A form as it is requested: a flat JSON Schema of primitives, such as the elicitation of MCP has. */
+export interface ApprovalFormInput {
+  readonly schema: Readonly<Record<string, unknown>>
+  readonly title?: string | undefined
+}
+export interface ApprovalForm extends ApprovalFormInput {
+  /** The fields in the order of the schema, ready to be shown. */
+  readonly fields: readonly FormField[]
+}
+export interface FormField {
+  readonly name: string
+  readonly kind: 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'choices'
+  readonly title: string
+  readonly description: string
+  readonly required: boolean
+  readonly options?: readonly { readonly value: string; readonly title: string }[]
+  readonly format?: 'email' | 'uri' | 'date' | 'date-time'
+  /** The least value of a number, characters of a text, or choices. */
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly default?: FormContent[string]
+}
+export type FormContent = Readonly<Record<string, string | number | boolean | readonly string[]>>
 export type Scope = 'once' | 'session'
 export interface Standing {
   readonly key: string
@@ -90,6 +117,11 @@ export interface ApprovalInput {
   readonly intent?: string | undefined
   /** What an approval for the session would cover; left out where it can be approved once only. */
   readonly standing?: Standing | undefined
+  /**
+   * What the person is asked to fill in. One person answers it, and it permits nothing: the answer is the content. A
+   * rejection declines it; nobody has chosen when it expires.
+   */
+  readonly form?: ApprovalFormInput | undefined
 }
 
 /** A person who answers somewhere else than over the API. */
@@ -112,8 +144,8 @@ export interface Escalation {
 
 export interface Approvals {
   /**
-   * Asks a person. Durable before it settles. Throws `rate_limit` when too many requests of this agent wait, and
-   * `payload_too_large`.
+   * Asks a person. Durable before it settles. Throws `rate_limit` when too many requests of this agent wait,
+   * `payload_too_large`, and `invalid_request` for a form that cannot be shown.
    */
   request(input: ApprovalInput): Promise<Approval>
   /** Pending ones first, oldest first; then those decided last. Of one agent, or of all. */
@@ -128,11 +160,21 @@ export interface Approvals {
    * Durable before it settles. It stays pending when a second person has to approve it too. An approval by somebody with
    * a revocable credential counts as long as the credential is accepted. Throws `approval_not_found`, `conflict` when it
    * was decided before or has expired, and `forbidden` for the same person twice, and for
-   * the scope `session` where it can be approved once only.
+   * the scope `session` where it can be approved once only. `content` is what the person filled in: `invalid_request`
+   * says by field what is wrong with it, and the request stays pending then.
    */
-  approve(id: string, by: Principal | Person | string, scope?: Scope): Promise<Approval>
+  approve(
+    id: string,
+    by: Principal | Person | string,
+    scope?: Scope,
+    content?: Readonly<Record<string, unknown>>,
+  ): Promise<Approval>
   /** As `approve`; one person is enough. */
   reject(id: string, by: Principal | Person | string): Promise<Approval>
+  /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
+  decision(id: string, signal: AbortSignal): Promise<Approval>
+  /** Nobody needs the answer any more: a pending request expires, for this reason. */
+  withdrawRequest(id: string, reason: string): Promise<void>
   /**
    * Another chat is asked about a pending request with this message, by whoever calls: it can be answered there then.
    * Durable before it settles; the same message again changes nothing.

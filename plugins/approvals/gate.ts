@@ -112,7 +112,8 @@ export class ApprovalGate {
   async #findOrRequest(attempt: ToolCallAttempt, hash: string, standing: Standing | undefined): Promise<Approval> {
     const { service, store, tools } = this.#deps
     const { agent, tool, args, refusal, suspicion, turnId, sessionId, callId } = attempt
-    const rows = await store.ofAction(agent.id, hash)
+    // The answer to a form permits no call.
+    const rows = (await store.ofAction(agent.id, hash)).filter(({ form }) => form === null)
     const own = rows.find((row) => row.turn_id === turnId && row.call_id === callId && row.consumed_at === null)
     // Requested before a restart, or before the plugin was reloaded.
     if (own) return toApproval(own)

@@ -88,4 +88,9 @@ export const migrations: readonly Migration[] = [
     id: '010-escalation-approval',
     sql: 'CREATE INDEX approvals_escalation_approval ON approvals_escalation (approval_id)',
   },
+  {
+    id: '011-form',
+    sql: `ALTER TABLE approvals_request ADD COLUMN form TEXT;
+      ALTER TABLE approvals_request ADD COLUMN content TEXT`,
+  },
 ]

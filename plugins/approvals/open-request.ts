@@ -32,5 +32,6 @@ export async function openRequest(
     risk: assessed?.harm ?? riskOf(tool, known?.risk),
     intent: assessed && visible(assessed.intent),
     timeoutSecs: body.timeout_secs,
+    form: body.form,
   })
 }

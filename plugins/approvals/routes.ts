@@ -119,7 +119,8 @@ function approveRoute(service: ApprovalService): AnyRoute {
     description:
       'With the scope `session` further calls that `session_covers` describes pass without a question until the ' +
       'session ends, or until the standing approval is revoked. Only where `scopes` of the approval says so; ' +
-      'never for a call that was flagged.',
+      'never for a call that was flagged. Where the approval has a `form`, `content` is what was filled in; fields ' +
+      'that are left out have their defaults, and an error names each field that is wrong.',
     auth: 'bearer',
     effect: 'conversation',
     effectOf: ({ body }) => (body.scope === 'session' ? 'lasting' : 'conversation'),
@@ -129,7 +130,7 @@ function approveRoute(service: ApprovalService): AnyRoute {
     returns: Decided,
     errors: ['approval_not_found', 'conflict'],
     async handle({ params, body, principal }) {
-      const { id, state, decidedAt } = await service.approve(params.id, principal, body.scope)
+      const { id, state, decidedAt } = await service.approve(params.id, principal, body.scope, body.content)
       return { id, status: state, decided_at: decidedAt ?? null }
     },
   })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { TimeoutSecs } from './config.ts'
-import type { Approval, Grant } from './contract.ts'
+import type { Approval, ApprovalForm, FormContent, Grant } from './contract.ts'
 import { readOwnJson } from 'svc/internal'
 
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
@@ -46,12 +46,16 @@ export const NewApproval = v.pipe(
     ),
     session_id: v.optional(text(64), ''),
     timeout_secs: v.optional(TimeoutSecs),
+    /** What whoever approves it fills in: a flat JSON Schema of primitives. */
+    form: v.optional(v.object({ schema: v.record(v.string(), v.unknown()), title: v.optional(text(256)) })),
   }),
   v.check(({ action, tool_name: tool }) => action !== undefined || tool !== undefined, 'action: is needed'),
 )
 
 export const Opened = v.object({ id: v.string(), status: v.literal('pending'), expires_at: v.string() })
 export const Decided = v.object({ id: v.string(), status: State, decided_at: v.nullable(v.string()) })
+const readonlyArray = <T extends v.GenericSchema>(item: T) => v.pipe(v.array(item), v.readonly())
+const FormValue = v.union([v.string(), v.number(), v.boolean(), readonlyArray(v.string())])
 export const ApprovalView = v.object({
   id: v.string(),
   agent_id: v.string(),
@@ -86,6 +90,31 @@ export const ApprovalView = v.object({
   approvals_needed: v.number(),
   /** Who approved it first, where two people have to. */
   first_approved_by: v.nullable(v.string()),
+  /** What whoever approves it fills in. */
+  form: v.nullable(
+    v.object({
+      title: v.nullable(v.string()),
+      /** As it was requested. */
+      schema: v.record(v.string(), v.unknown()),
+      /** The same, ready to be shown. */
+      fields: readonlyArray(
+        v.object({
+          name: v.string(),
+          kind: v.picklist(['text', 'number', 'integer', 'boolean', 'choice', 'choices']),
+          title: v.string(),
+          description: v.string(),
+          required: v.boolean(),
+          options: v.optional(readonlyArray(v.object({ value: v.string(), title: v.string() }))),
+          format: v.optional(v.picklist(['email', 'uri', 'date', 'date-time'])),
+          minimum: v.optional(v.number()),
+          maximum: v.optional(v.number()),
+          default: v.optional(FormValue),
+        }),
+      ),
+    }),
+  ),
+  /** What was filled in. */
+  content: v.nullable(v.record(v.string(), FormValue)),
   /** Chats that were asked as nobody had answered; of a pending one. */
   escalated_to: v.array(v.object({ channel: v.string(), to: v.string() })),
 })
@@ -123,6 +152,8 @@ export const RequestRow = v.object({
   first_person: nullish,
   first_at: nullish,
   first_in_own_chat: v.pipe(v.unknown(), v.transform(Number)),
+  form: nullish,
+  content: nullish,
 })
 export const EscalationRow = v.object({
   id: v.string(),
@@ -132,6 +163,11 @@ export const EscalationRow = v.object({
 })
 export type EscalationRow = v.InferOutput<typeof EscalationRow>
 export type RequestRow = v.InferOutput<typeof RequestRow>
+
+/** What this plugin wrote itself. */
+function readOwn<T>(json: string | null): T | undefined {
+  return json === null ? undefined : (readOwnJson(json) as T)
+}
 
 export function toApproval(row: RequestRow): Approval {
   return {
@@ -160,11 +196,20 @@ export function toApproval(row: RequestRow): Approval {
     scope: row.scope ?? undefined,
     needed: row.needed,
     firstBy: row.first_by ?? undefined,
+    form: readOwn<ApprovalForm>(row.form),
+    content: readOwn<FormContent>(row.content),
   }
 }
 
 /** A body is not needed: without one it is approved once, as ever. */
-export const Answer = v.optional(v.object({ scope: v.optional(Scope, 'once') }), { scope: 'once' as const })
+export const Answer = v.optional(
+  v.object({
+    scope: v.optional(Scope, 'once'),
+    /** What is filled in, where the approval has a form. */
+    content: v.optional(v.record(v.string(), v.unknown())),
+  }),
+  { scope: 'once' as const },
+)
 
 export const GrantParams = ApprovalParams
 export const GrantQuery = v.object({

@@ -6,7 +6,7 @@ import { actionHash } from './action.ts'
 import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { TwoPeopleRule } from './config.ts'
-import type { Approval, ApprovalInput, Approvals, Escalation, Grant, Scope, Standing } from './contract.ts'
+import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant, Scope, Standing } from './contract.ts'
 import { matches } from './matching.ts'
 import { answered, OPERATOR, toPerson } from './person.ts'
 import type { Answerer, FirstApprovers } from './person.ts'
@@ -40,6 +40,7 @@ export interface ApprovalServiceDeps {
   /** Called when a request could not be expired at its time. */
   readonly failed: (error: unknown) => void
 }
+type FormInput = Readonly<Record<string, unknown>>
 const RECENT = 50
 const DAY_MS = 86_400_000
 /** How many approvals keep their approver; older ones have to be given again. */
@@ -82,8 +83,12 @@ export class ApprovalService implements Approvals {
     const known = input.id === undefined ? undefined : await this.find(input.id)
     if (known) return known
     const payload = this.#encodePayload(input.payload ?? null)
-    const needed = limits.twoPeople.some((rule) => matches(rule, input)) ? 2 : 1
-    const approval = toPending(input, clock.now(), { timeoutSecs: input.timeoutSecs ?? limits.timeoutSecs, needed })
+    this.#encodePayload(input.form ?? null)
+    const form = input.form && (await import('./form/parse.ts')).parseForm(input.form)
+    // Two people cannot fill in one form, and an answer permits nothing.
+    const needed = !form && limits.twoPeople.some((rule) => matches(rule, input)) ? 2 : 1
+    const timeoutSecs = input.timeoutSecs ?? limits.timeoutSecs
+    const approval = toPending(input, clock.now(), { timeoutSecs, needed, form })
     // No agent can ask too often then, and runs of workflows are limited themselves.
     const maxPending = input.agentId === '' ? Number.MAX_SAFE_INTEGER : limits.pendingPerAgent
     try {
@@ -144,11 +149,11 @@ export class ApprovalService implements Approvals {
   asks(...call: Parameters<Approvals['asks']>): boolean {
     return this.#deps.asks(...call)
   }
-  async approve(id: string, by: Answerer, scope: Scope = 'once'): Promise<Approval> {
+  async approve(id: string, by: Answerer, scope: Scope = 'once', content?: FormInput): Promise<Approval> {
     // Before it is on disk: a waiting call uses it at once.
     if (typeof by !== 'string' && 'id' in by) this.#approvers.set(id, by)
     try {
-      return await this.#answer(id, 'approved', by, scope)
+      return await this.#answer(id, 'approved', by, { scope, content })
     } finally {
       for (const given of [...this.#approvers.keys()].slice(0, -MAX_APPROVERS)) this.#approvers.delete(given)
     }
@@ -231,7 +236,7 @@ export class ApprovalService implements Approvals {
     const at = toIso(clock.now())
     try {
       await store.commit(
-        store.answer(id, 'approved', grant.granted_by, at, 'session'),
+        store.answer(id, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined }),
         store.useGrant(grant.id, at),
         audit.entry({
           event: 'capability_check',
@@ -340,17 +345,27 @@ export class ApprovalService implements Approvals {
     for (const row of await this.#deps.store.pendingOf(agentId))
       if (turnId === undefined || row.turn_id === turnId) await this.#expire(row, reason)
   }
+  async withdrawRequest(id: string, reason: string): Promise<void> {
+    const row = await this.#deps.store.find(id)
+    if (row?.state === 'pending') await this.#expire(row, reason)
+  }
   async prune(): Promise<void> {
     const { store, clock, limits } = this.#deps
     await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
   }
 
-  async #answer(id: string, state: 'approved' | 'rejected', answerer: Answerer, scope?: Scope): Promise<Approval> {
+  async #answer(
+    id: string,
+    state: 'approved' | 'rejected',
+    answerer: Answerer,
+    { scope, content: given }: { readonly scope?: Scope; readonly content?: FormInput | undefined } = {},
+  ): Promise<Approval> {
     const { store, audit, clock } = this.#deps
     const found = await store.find(id)
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#expireIfOverdue(found)
     if (row.state !== 'pending') throw answered(row)
+    const content = state === 'approved' ? await filledIn(row, given) : undefined
     if (state === 'approved' && row.needed === 2) return this.#approveAsOneOfTwo(row, answerer, scope)
     const by = toPerson(answerer).name
     const at = toIso(clock.now())
@@ -358,7 +373,7 @@ export class ApprovalService implements Approvals {
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
-        store.answer(id, state, by, at, scope ?? null),
+        store.answer(id, state, { by, at, scope: scope ?? null, content }),
         ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
@@ -373,7 +388,15 @@ export class ApprovalService implements Approvals {
       if (settled.state === 'pending') throw error
       throw answered(settled)
     }
-    const approval = this.#settle({ ...row, state, decided_at: at, decided_by: by, scope: scope ?? null })
+    const answer = content === undefined ? null : JSON.stringify(content)
+    const approval = this.#settle({
+      ...row,
+      state,
+      decided_at: at,
+      decided_by: by,
+      scope: scope ?? null,
+      content: answer,
+    })
     if (grant) {
       this.#standing++
       await this.#coverWaiting(row)
@@ -465,10 +488,18 @@ export class ApprovalService implements Approvals {
   }
 }
 
+/** What is recorded of the answer to a form. A content without a form would be lost. */
+async function filledIn(row: RequestRow, given: FormInput | undefined): Promise<FormContent | undefined> {
+  const { form } = toApproval(row)
+  if (form) return (await import('./form/check.ts')).checkContent(form, given ?? {})
+  if (given === undefined) return undefined
+  throw new Refusal('invalid_request', 'content: this approval has no form to fill in')
+}
+
 function toPending(
   input: ApprovalInput,
   now: number,
-  { timeoutSecs, needed }: Pick<Approval, 'timeoutSecs' | 'needed'>,
+  { timeoutSecs, needed, form }: Pick<Approval, 'timeoutSecs' | 'needed' | 'form'>,
 ): Approval {
   const payload = input.payload ?? null
   return {
@@ -493,9 +524,11 @@ function toPending(
     decidedBy: undefined,
     intent: input.intent ?? `use ${input.action}`,
     // Two people decide each time.
-    standing: needed === 2 ? undefined : input.standing,
+    standing: needed === 2 || form ? undefined : input.standing,
     scope: undefined,
     needed,
     firstBy: undefined,
+    form,
+    content: undefined,
   }
 }

@@ -14,11 +14,12 @@ export class ApprovalStore {
    * with it.
    */
   insert(approval: Approval, payload: string, limit: number): Statement {
+    const form = approval.form === undefined ? null : JSON.stringify(approval.form)
     return this.#db
       .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
         description, summary,
         payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers,
-        needed)
+        needed, form)
       VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId},
       ${approval.callId}, ${approval.tool},
         ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash},
@@ -26,11 +27,16 @@ export class ApprovalStore {
         CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId}
         AND state = 'pending') < ${limit} THEN 'pending' END,
         ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent},
-        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed})`
+        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed}, ${form})`
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
-  answer(id: string, state: 'approved' | 'rejected', by: string, at: string, scope: Scope | null): Statement {
+  answer(
+    id: string,
+    state: 'approved' | 'rejected',
+    { by, at, scope, content }: Pick<Approval, 'content'> & { by: string; at: string; scope: Scope | null },
+  ): Statement {
     return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
+      content = ${content === undefined ? null : JSON.stringify(content)},
       state = CASE WHEN state = 'pending' AND expires_at > ${at}
       AND (needed = 1 OR ${state} = 'rejected') THEN ${state} END WHERE id = ${id}`
   }

@@ -40,6 +40,8 @@ export function toView(
     scope: approval.scope ?? null,
     approvals_needed: approval.needed,
     first_approved_by: approval.firstBy ?? null,
+    form: approval.form ? { ...approval.form, title: approval.form.title ?? null } : null,
+    content: approval.content ?? null,
     escalated_to: asked.flatMap(({ approvalId, channel, to }) => (approvalId === approval.id ? [{ channel, to }] : [])),
   }
 }

@@ -1,7 +1,21 @@
 import * as v from 'valibot'
-import { escapeControls, exits, Failure, isObject, renderDuration, renderFacts, shorten } from 'svc/cli'
+import { escapeControls, exits, Failure, isObject, omitUndefined, renderDuration, renderFacts, shorten } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
+import { describeField } from './form.ts'
 
+const FormField = v.looseObject({
+  name: v.string(),
+  kind: v.string(),
+  title: v.optional(v.string(), ''),
+  description: v.optional(v.string(), ''),
+  required: v.optional(v.boolean(), false),
+  format: v.optional(v.string()),
+  minimum: v.optional(v.number()),
+  maximum: v.optional(v.number()),
+  options: v.optional(v.array(v.object({ value: v.string(), title: v.string() }))),
+  default: v.optional(v.unknown()),
+})
+export type FormField = v.InferOutput<typeof FormField>
 export const Approval = v.looseObject({
   id: v.string(),
   agent_id: v.optional(v.string(), ''),
@@ -22,6 +36,8 @@ export const Approval = v.looseObject({
   decided_by: v.nullish(v.string()),
   approvals_needed: v.optional(v.number(), 1),
   first_approved_by: v.nullish(v.string()),
+  form: v.nullish(v.object({ title: v.nullish(v.string()), fields: v.array(FormField) })),
+  content: v.nullish(v.record(v.string(), v.unknown())),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export const ApprovalList = v.looseObject({ approvals: v.array(Approval) })
@@ -49,19 +65,28 @@ export async function requireApproval(client: DaemonClient, idPrefix: string): P
   )
 }
 
+interface DecideOptions {
+  readonly scope?: 'once' | 'session'
+  /** What is filled in where the approval has a form. */
+  readonly fill?: (approval: Approval) => Promise<FormAnswers | undefined> | FormAnswers | undefined
+}
+/** As typed: the daemon reads text as what the field is. */
+export type FormAnswers = Readonly<Record<string, string>>
 /** Answers a request. Throws what the daemon refused. */
 export async function decide(
   client: DaemonClient,
   verb: 'approve' | 'reject',
   idPrefix: string,
-  scope: 'once' | 'session' = 'once',
+  { scope = 'once', fill }: DecideOptions = {},
 ) {
   const approval = await requireApproval(client, idPrefix)
+  const content = verb === 'approve' ? await fill?.(approval) : undefined
+  const body = omitUndefined({ scope: scope === 'session' ? scope : undefined, content })
   const answer = await client.call(
     'POST',
     `/api/approvals/${approval.id}/${verb}`,
     Decided,
-    scope === 'session' ? { body: { scope } } : {},
+    Object.keys(body).length > 0 ? { body } : {},
   )
   return { approval, answer }
 }
@@ -95,6 +120,7 @@ export function renderQuestion(approval: Approval, bold: (text: string) => strin
     ...linesOf(approval).map((line) => `    ${bold(line)}`),
     '',
     ...(description === '' ? [] : [`  ${escapeControls(description)}`, '']),
+    ...(approval.form ? [...approval.form.fields.map((field) => `  ${describeField(field)}`), ''] : []),
   ].join('\n')
 }
 
@@ -102,9 +128,9 @@ export function renderQuestion(approval: Approval, bold: (text: string) => strin
 export const lettersOf = ({ scopes }: Pick<Approval, 'scopes'>): string =>
   scopes.includes('session') ? 'y, s or n' : 'y or n'
 /** The answers that one letter gives. */
-export function renderChoices({ scopes, session_covers: covers }: Approval): string {
+export function renderChoices({ scopes, session_covers: covers, form }: Approval): string {
   return [
-    '  y  yes, once',
+    form ? '  y  yes: asks for each field' : '  y  yes, once',
     ...(scopes.includes('session')
       ? [`  s  yes, for this conversation${covers ? `: ${escapeControls(covers)}` : ''}`]
       : []),
@@ -126,9 +152,11 @@ export async function renderDetails(client: DaemonClient, id: string): Promise<s
     ['until', approval.expires_at],
     ['status', approval.status],
     ...(approval.approvals_needed > 1 ? [['people', describePeople(approval)] as const] : []),
+    ...(approval.content ? [['answer', escapeControls(JSON.stringify(approval.content))] as const] : []),
     ...(approval.decided_by ? [['decided', `${approval.decided_at ?? ''} by ${approval.decided_by}`] as const] : []),
   ])
-  return `${facts}\n${escapeControls(JSON.stringify(approval.payload ?? {}, null, 2), true)}`
+  const form = approval.form ? `\n${approval.form.fields.map(describeField).join('\n')}` : ''
+  return `${facts}\n${escapeControls(JSON.stringify(approval.payload ?? {}, null, 2), true)}${form}`
 }
 
 /** How many people have to approve, and who has. */

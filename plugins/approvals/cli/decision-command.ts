@@ -1,21 +1,44 @@
-import { callDaemon, clientArgs, connect, defineCommand, escapeControls, exits, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  repeatedFlag,
+  terminalMode,
+} from 'svc/cli'
 import type { Command } from 'svc/cli'
 import { decide } from './approval.ts'
+import type { Approval, FormAnswers } from './approval.ts'
+import { askFields, readAssignments } from './form.ts'
 
 /** The command that gives one of the two answers. */
 export function decisionCommand(
   verb: 'approve' | 'reject',
-  texts: { readonly name?: string; readonly description: string; readonly meaning: string },
+  texts: {
+    readonly description: string
+    readonly args?: Command['args']
+    readonly examples: Command['examples']
+  },
 ): Command {
   return defineCommand({
     description: texts.description,
     args: {
       id: { type: 'positional', required: true, description: 'Id of the approval, or the beginning of it' },
+      ...texts.args,
       ...clientArgs,
     },
-    examples: [[`svc approval ${texts.name ?? verb} 0f6a9c1e`, texts.meaning]],
-    async run(args) {
-      const { approval, answer } = await callDaemon(await connect(args), (client) => decide(client, verb, args.id))
+    examples: texts.examples,
+    async run(args, words) {
+      const set = readAssignments(repeatedFlag(words, 'set'))
+      const fill = (approval: Approval): Promise<FormAnswers> | FormAnswers | undefined =>
+        approval.form && terminalMode().canType && !args.json ? askFields(approval, set) : set
+      const { approval, answer } = await callDaemon(await connect(args), (client) =>
+        decide(client, verb, args.id, { fill }),
+      )
       if (args.json) {
         printJson(answer)
         return exits.ok

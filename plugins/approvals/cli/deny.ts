@@ -1,7 +1,6 @@
 import { decisionCommand } from './decision-command.ts'
 
 export default decisionCommand('reject', {
-  name: 'deny',
   description: 'Reject the requested action; the agent gets the rejection. The same as reject.',
-  meaning: 'the waiting agent gets the rejection',
+  examples: [['svc approval deny 0f6a9c1e', 'the waiting agent gets the rejection']],
 })

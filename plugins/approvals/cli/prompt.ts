@@ -1,7 +1,8 @@
 import { paint } from 'svc/cli'
 import type { DaemonClient, View } from 'svc/cli'
 import { decide, lettersOf, linesOf, renderChoices, renderDetails, renderQuestion, timeLeft } from './approval.ts'
-import type { Approval } from './approval.ts'
+import type { Approval, FormAnswers } from './approval.ts'
+import { describeField } from './form.ts'
 import { ApprovalFeed } from './feed.ts'
 
 interface ApprovalPromptDeps {
@@ -19,11 +20,17 @@ interface ApprovalPromptDeps {
   readonly notify?: ((approval: Approval) => void) | undefined
 }
 
+interface Filling {
+  readonly approval: Approval
+  readonly answers: FormAnswers
+}
 /** Asks about the pending approvals one after the other; one letter answers. */
 export class ApprovalPrompt {
   readonly #deps: ApprovalPromptDeps
   readonly #feed: ApprovalFeed
   #current: Approval | undefined
+  /** The form that is filled in, line by line. */
+  #filling: Filling | undefined
   /** When the question was shown, by the clock of this process. */
   #shownAt = 0
   constructor(deps: ApprovalPromptDeps) {
@@ -58,6 +65,7 @@ export class ApprovalPrompt {
   drop(): void {
     this.#feed.stop()
     this.#current = undefined
+    this.#filling = undefined
   }
 
   /**
@@ -66,6 +74,7 @@ export class ApprovalPrompt {
    */
   takes(line: string, begunAt: number): boolean {
     const { view } = this.#deps
+    if (this.#filling && begunAt > this.#shownAt) return this.#fill(this.#filling, line.trim())
     const letter = /^(?:y|yes|n|no|s|d)$/.exec(line.trim().toLowerCase())?.[0].charAt(0)
     const approval = this.#current
     if (!approval || letter === undefined) return false
@@ -75,15 +84,37 @@ export class ApprovalPrompt {
     else if (letter === 'd') this.#details(approval.id)
     else if (letter === 's' && !approval.scopes.includes('session'))
       view.note(`This can be allowed once only: ${letters}.`)
+    else if (letter === 'y' && approval.form) this.#askField({ approval, answers: {} })
     else this.decide(letter === 'n' ? 'reject' : 'approve', approval.id, letter === 's' ? 'session' : 'once')
     return true
   }
-  decide(verb: 'approve' | 'reject', id: string, scope: 'once' | 'session'): void {
+  #askField(filling: Filling): void {
+    const { view } = this.#deps
+    const { approval, answers } = filling
+    const field = approval.form?.fields[Object.keys(answers).length]
+    this.#filling = field && filling
+    this.#shownAt = performance.now()
+    if (field) view.note(`  ${describeField(field)}\n  - leaves it out`)
+    else
+      this.decide(
+        'approve',
+        approval.id,
+        'once',
+        Object.fromEntries(Object.entries(answers).filter(([, text]) => text !== '')),
+      )
+  }
+  #fill({ approval, answers }: Filling, text: string): true {
+    const field = approval.form?.fields[Object.keys(answers).length]
+    this.#askField({ approval, answers: { ...answers, [field?.name ?? '']: text === '-' ? '' : text } })
+    return true
+  }
+  decide(verb: 'approve' | 'reject', id: string, scope: 'once' | 'session', content?: FormAnswers): void {
     const { client, view, onAnswered, onRefused } = this.#deps
     // The next letter is not for this one, whatever becomes of it.
+    this.#filling = undefined
     const open = this.#current?.id.startsWith(id) ? this.#current : undefined
     if (open) this.#current = undefined
-    decide(client, verb, id, scope).then(
+    decide(client, verb, id, { scope, fill: () => content }).then(
       ({ approval, answer }) => {
         this.#feed.settle(approval.id)
         const isApproved = answer.status === 'approved'
@@ -116,6 +147,7 @@ export class ApprovalPrompt {
     view.note(isLate ? 'Not answered in time, which counts as a rejection.' : `Answered elsewhere (${id.slice(0, 8)}).`)
     if (!isShown) return
     this.#current = undefined
+    this.#filling = undefined
     onAnswered(undefined)
     this.#askNext()
   }

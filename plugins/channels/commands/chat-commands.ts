@@ -1,4 +1,4 @@
-import { describeActor, runAs } from 'svc/internal'
+import { describeActor, parseAssignments, runAs } from 'svc/internal'
 import type { Actor } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
@@ -287,9 +287,16 @@ export class ChatCommands {
   async approvals(received: Received): Promise<string> {
     const waiting = await this.#waiting(received)
     if (waiting.length === 0) return 'Nothing of this chat waits for approval.'
-    return waiting.map(({ id, summary }) => `${summary}\n\n/approve ${id}\n\n/reject ${id}`).join('\n\n')
+    return waiting
+      .map(({ id, summary, form }) => {
+        const fields = (form?.fields ?? []).map(({ name }) => ` ${name}=…`).join('')
+        return `${summary}\n\n/approve ${id}${fields}\n\n/reject ${id}`
+      })
+      .join('\n\n')
   }
-  async decide(received: Received, verb: 'approve' | 'reject', id: string): Promise<string> {
+  /** Behind the id `name=value` fills in a form. */
+  async decide(received: Received, verb: 'approve' | 'reject', argument: string): Promise<string> {
+    const [id = '', answers = ''] = argument.split(/\s+(.*)/s, 2)
     const found =
       id === '' ? [] : (await this.#waiting(received)).filter((each) => each.id.startsWith(id.toLowerCase()))
     const [approval] = found
@@ -301,7 +308,11 @@ export class ChatCommands {
       person: `${received.row.channel}:${received.row.message.sender.id}`,
       inOwnChat: await this.#isOwn(received, approval),
     }
-    const decided = await this.#deps.approvals()?.[verb](approval.id, by)
+    const approvals = this.#deps.approvals()
+    const content = approval.form && parseAssignments(answers)
+    const decided = await (verb === 'approve'
+      ? approvals?.approve(approval.id, by, 'once', content)
+      : approvals?.reject(approval.id, by))
     if (decided?.state === 'pending')
       return `Approved by you; a second person has to approve it too: ${approval.summary}`
     return `${decided?.state === 'approved' ? 'Approved, once' : 'Rejected'}: ${approval.summary}`

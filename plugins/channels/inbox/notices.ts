@@ -50,7 +50,8 @@ export class Notices {
     const row = approval.turnId === '' ? undefined : await this.#deps.inbox.find(approval.turnId)
     const origin = row && (await this.#origin(row))
     if (!origin) return
-    const { id, agentName, intent, summary, risk } = approval
+    const { id, agentName, intent, summary, risk, form } = approval
+    const fields = (form?.fields ?? []).map(({ name }) => ` ${name}=…`).join('')
     await this.#deps.outbox.send({
       ...origin,
       id: stableId('approval', id),
@@ -58,10 +59,11 @@ export class Notices {
       text: [
         `**${agentName}** wants to ${intent} (${risk} risk):`,
         summary,
-        `An operator of this bot decides: /approve ${id} or /reject ${id}`,
+        `An operator of this bot decides: /approve ${id}${fields} or /reject ${id}`,
       ].join('\n\n'),
       buttons: [
-        { label: 'Approve', value: `/approve ${id}` },
+        // A button cannot fill in a form.
+        ...(form && form.fields.length > 0 ? [] : [{ label: 'Approve', value: `/approve ${id}` }]),
         { label: 'Reject', value: `/reject ${id}` },
       ],
     })

@@ -101,6 +101,7 @@ function encodeApproval(approval: Approval): string {
       action_summary: approval.summary,
       risk_level: approval.risk,
       status: approval.state,
+      form: approval.form ?? null,
       requested_at: approval.requestedAt,
       timeout_secs: approval.timeoutSecs,
       expires_at: approval.expiresAt,

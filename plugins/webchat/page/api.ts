@@ -16,6 +16,7 @@ import {
   Ticket,
   TurnPage,
 } from './wire.ts'
+import type { FormAnswers } from './approval-form.tsx'
 import type { AgentSummary, Approval, Grant, PluginPage, ServerFrame, SessionItem, SlashCommand, Turn } from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
@@ -135,9 +136,10 @@ export class Api {
   approval(id: string): Promise<Approval> {
     return this.#json('GET', `/api/approvals/${encodeURIComponent(id)}`, ApprovalView)
   }
-  async answerApproval(id: string, answer: 'once' | 'session' | 'reject'): Promise<void> {
+  async answerApproval(id: string, answer: 'once' | 'session' | 'reject', content?: FormAnswers): Promise<void> {
     const verb = answer === 'reject' ? 'reject' : 'approve'
-    const body = answer === 'session' ? { scope: answer } : {}
+    const scope = answer === 'session' ? { scope: answer } : {}
+    const body = verb === 'approve' && content ? { ...scope, content } : scope
     await this.#json('POST', `/api/approvals/${encodeURIComponent(id)}/${verb}`, v.unknown(), body)
   }
 

@@ -2,6 +2,8 @@ import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { explain } from './api.ts'
 import { describePayload, escapeHidden, riskDescriptions } from './approval-text.ts'
+import { ApprovalForm, readAnswers } from './approval-form.tsx'
+import type { FormAnswers } from './approval-form.tsx'
 import type { PendingApprovals } from './approvals.ts'
 import { focusMessageBox } from './composer.tsx'
 import { WarningIcon } from './icons.tsx'
@@ -26,9 +28,9 @@ export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
   const section = useRef<HTMLElement>(null)
   const announcement = useAnnouncement(pending)
   const now = useNow(pending.length > 0)
-  const answer = async (id: string, verb: Verb): Promise<void> => {
+  const answer = async (id: string, verb: Verb, content?: FormAnswers): Promise<void> => {
     const hadFocus = hasFocus(section)
-    await approvals.answer(id, verb)
+    await approvals.answer(id, verb, content)
     if (hadFocus && !hasFocus(section)) focusNext(section)
   }
   const sorted = [...pending].sort((a, b) => Number(b.agent_id === agentId) - Number(a.agent_id === agentId))
@@ -49,7 +51,7 @@ export function ApprovalList({ approvals, agentId }: ApprovalListProps) {
                   approval={approval}
                   approvals={approvals}
                   now={now}
-                  onAnswer={(verb) => answer(approval.id, verb)}
+                  onAnswer={(verb, content) => answer(approval.id, verb, content)}
                 />
               </li>
             ))}
@@ -90,12 +92,13 @@ interface ApprovalCardProps {
   readonly approval: Approval
   readonly approvals: PendingApprovals
   readonly now: number
-  readonly onAnswer: (verb: Verb) => Promise<void>
+  readonly onAnswer: (verb: Verb, content?: FormAnswers) => Promise<void>
 }
 
 function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps) {
   const { loaded, problem } = useWholeApproval(approval, approvals)
   const payload = loaded && describePayload(loaded.payload)
+  const form = useRef<HTMLFormElement>(null)
   const titleId = `approval-${approval.id}`
   const payloadId = `action-${approval.id}`
   const intent = approval.intent === '' ? `use ${approval.tool_name}` : approval.intent
@@ -122,13 +125,18 @@ function ApprovalCard({ approval, approvals, now, onAnswer }: ApprovalCardProps)
       )}
       {approval.approvals_needed > 1 && <p class="approval-people">{describePeople(approval)}</p>}
       {approval.escalated_to.length > 0 && <p class="approval-people">{describeAsked(approval)}</p>}
+      {approval.form && <ApprovalForm form={approval.form} id={approval.id} formRef={form} />}
       <Details approval={approval} />
       <Actions
         approval={approval}
         now={now}
         payloadId={payloadId}
         isLoaded={loaded !== undefined}
-        onAnswer={onAnswer}
+        onAnswer={async (verb) => {
+          if (!form.current || verb === 'reject') await onAnswer(verb)
+          // The browser shows what is wrong with a field.
+          else if (form.current.reportValidity()) await onAnswer(verb, readAnswers(form.current))
+        }}
       />
     </article>
   )
@@ -227,7 +235,7 @@ function Actions({ approval, now, payloadId, isLoaded, onAnswer }: ActionsProps)
         aria-describedby={payloadId}
         onClick={() => void answer('once')}
       >
-        Approve once
+        {approval.form ? 'Send' : 'Approve once'}
       </button>
     </div>
   )

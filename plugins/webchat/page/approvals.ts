@@ -1,5 +1,6 @@
 import { ApiError, explain } from './api.ts'
 import type { Api } from './api.ts'
+import type { FormAnswers } from './approval-form.tsx'
 import { Observable } from './observable.ts'
 import type { Approval, Grant } from './wire.ts'
 
@@ -62,9 +63,9 @@ export class PendingApprovals {
     return this.#api.approval(id)
   }
 
-  async answer(id: string, verb: 'once' | 'session' | 'reject'): Promise<void> {
+  async answer(id: string, verb: 'once' | 'session' | 'reject', content?: FormAnswers): Promise<void> {
     try {
-      await this.#api.answerApproval(id, verb)
+      await this.#api.answerApproval(id, verb, content)
       this.problem.set(undefined)
       this.pending.update((known) => known.filter((approval) => approval.id !== id))
     } catch (error) {

@@ -47,6 +47,19 @@ const SessionItem = v.object({
 export type SessionItem = v.InferOutput<typeof SessionItem>
 export const SessionPage = v.object({ sessions: v.array(SessionItem) })
 
+const FormField = v.object({
+  name: v.string(),
+  kind: v.string(),
+  title: v.string(),
+  description: v.string(),
+  required: v.boolean(),
+  options: v.optional(v.array(v.object({ value: v.string(), title: v.string() })), []),
+  format: v.optional(v.string()),
+  minimum: v.optional(v.number()),
+  maximum: v.optional(v.number()),
+  default: v.optional(v.union([v.string(), v.number(), v.boolean(), v.array(v.string())])),
+})
+export type FormField = v.InferOutput<typeof FormField>
 const Approval = v.object({
   id: v.string(),
   agent_id: v.string(),
@@ -65,6 +78,7 @@ const Approval = v.object({
   approvals_needed: v.optional(v.number(), 1),
   first_approved_by: v.optional(v.nullable(v.string()), null),
   escalated_to: v.optional(v.array(v.object({ channel: v.string(), to: v.string() })), []),
+  form: v.optional(v.nullable(v.object({ title: v.nullable(v.string()), fields: v.array(FormField) })), null),
 })
 export type Approval = v.InferOutput<typeof Approval>
 export { Approval as ApprovalView }

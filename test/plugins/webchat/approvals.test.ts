@@ -116,6 +116,48 @@ test('a request too large for a list is read whole before it can be approved', a
   expect(tab.complaints).toEqual([])
 })
 
+test('a form is filled in before it is sent, and the browser says what is missing', async () => {
+  await using host = await daemon()
+  const { body: agents } = await host.json('GET', '/api/agents')
+  const properties = {
+    city: { type: 'string', title: 'City' },
+    nights: { type: 'integer', title: 'Nights', minimum: 1, default: 2 },
+    quiet: { type: 'boolean', title: 'Quiet', default: true },
+    meal: {
+      type: 'string',
+      title: 'Meal',
+      oneOf: [
+        { const: 'v', title: 'Vegan' },
+        { const: 'm', title: 'Meat' },
+      ],
+    },
+    extras: { type: 'array', title: 'Extras', items: { enum: ['wifi', 'pool'] }, default: ['pool'] },
+  }
+  const { body: asked } = await host.json('POST', '/api/approvals', {
+    agent_id: agents[0].id,
+    action: 'book',
+    form: { title: 'Book a room', schema: { properties, required: ['city'] } },
+  })
+  await using tab = await openTab(browser, host.url)
+  const card = tab.page.getByRole('article', { name: /wants to use book/ })
+  const form = card.getByRole('form', { name: 'Book a room' })
+  await card.getByRole('button', { name: 'Send' }).click()
+  expect(await form.getByLabel('City').evaluate((field: HTMLInputElement) => field.validity.valueMissing)).toBe(true)
+  await form.getByLabel('City').fill('Oslo')
+  await form.getByLabel('Nights').fill('3')
+  await form.getByLabel('Quiet').uncheck()
+  await form.getByLabel('Meal').selectOption('Vegan')
+  await form.getByLabel('wifi').check()
+  await screenshot(tab, 'approval-form')
+  await card.getByRole('button', { name: 'Send' }).click()
+  await card.waitFor({ state: 'detached' })
+  expect((await host.json('GET', `/api/approvals/${asked.id}`)).body).toMatchObject({
+    status: 'approved',
+    content: { city: 'Oslo', nights: 3, quiet: false, meal: 'v', extras: ['wifi', 'pool'] },
+  })
+  expect(tab.complaints).toEqual([])
+})
+
 test('fits a phone, in the dark, with a request that is long', async () => {
   await using host = await daemon()
   await using tab = await asking(host, 'word '.repeat(300), {
