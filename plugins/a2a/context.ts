@@ -5,11 +5,20 @@ import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, Turns } from '../chat/contract.ts'
 import { Queue } from '../queue/contract.ts'
+import { Screening } from '../screening/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
 import { WebhookSender } from '../webhooks/contract.ts'
 import { Settings } from './config.ts'
 
-export const required = { agents: Agents, audit: Audit, chat: Chat, queue: Queue, sessions: Sessions, turns: Turns }
+export const required = {
+  agents: Agents,
+  audit: Audit,
+  chat: Chat,
+  queue: Queue,
+  screening: Screening,
+  sessions: Sessions,
+  turns: Turns,
+}
 export const optional = { approvals: Approvals, webhooks: WebhookSender }
 export const sections = { a2a: v.optional(Settings, {}) }
 

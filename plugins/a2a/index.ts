@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
 import { addClient, clientMigrations } from './client/index.ts'
 import { optional, required, sections } from './context.ts'
-import { A2aTaskChanged } from './contract.ts'
+import { A2aAgentChanged, A2aSentChanged, A2aTaskChanged } from './contract.ts'
 import { addServer, serverMigrations } from './server/index.ts'
 
 export default definePlugin({
@@ -13,7 +13,7 @@ export default definePlugin({
   requires: required,
   optional,
   outbound: 'both',
-  hooks: [A2aTaskChanged],
+  hooks: [A2aTaskChanged, A2aAgentChanged, A2aSentChanged],
   migrations: [...serverMigrations, ...clientMigrations],
   setup(ctx) {
     addServer(ctx)

@@ -54,6 +54,7 @@ export type AuditEvent =
   | 'trigger_fired'
   | 'workflow_completed'
   | 'workflow_failed'
+  | 'a2a_agent_changed'
 
 export interface AuditRecord {
   readonly event: AuditEvent

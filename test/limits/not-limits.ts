@@ -8,6 +8,10 @@ const part: Reason = 'a price or a part'
 /** Numbers of the configuration that nobody is refused for, and why. */
 export const notLimits: Readonly<Record<string, Reason>> = {
   'http.sse_keep_alive_ms': pause,
+  'a2a.card_refresh_secs': when,
+  'a2a.poll_min_ms': pause,
+  'a2a.poll_max_ms': pause,
+  'a2a.sent_retention_days': kept,
   'plugins.drain_ms': when,
   'plugins.max_crashes': when,
   'plugins.crash_window_secs': when,
@@ -409,4 +413,28 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/webhooks/webhooks.test.ts',
     'a receiver that fails gets the same bytes under the same id again, and nothing overtakes them',
   ],
+  'a2a.max_external_agents': [
+    'test/plugins/a2a/client-hostile.test.ts',
+    'is one of max_pending_agents that wait, and of max_external_agents at all',
+  ],
+  'a2a.max_pending_agents': [
+    'test/plugins/a2a/client-hostile.test.ts',
+    'is one of max_pending_agents that wait, and of max_external_agents at all',
+  ],
+  'a2a.card_max_bytes': ['test/plugins/a2a/client-hostile.test.ts', 'over card_max_bytes'],
+  'a2a.card_timeout_ms': ['test/plugins/a2a/client-hostile.test.ts', 'that never comes ends after card_timeout_ms'],
+  'a2a.card_max_skills': ['test/plugins/a2a/client-hostile.test.ts', 'cut to card_max_text and card_max_skills'],
+  'a2a.card_max_text': ['test/plugins/a2a/client-hostile.test.ts', 'cut to card_max_text and card_max_skills'],
+  'a2a.send_wait_secs': [
+    'test/plugins/a2a/client-hostile.test.ts',
+    'that a task works for ever is given after send_wait_secs',
+  ],
+  'a2a.follow_secs': ['test/plugins/a2a/client-hostile.test.ts', 'asked for no longer than follow_secs'],
+  'a2a.request_timeout_ms': [
+    'test/plugins/a2a/client-hostile.test.ts',
+    'that never comes ends after request_timeout_ms',
+  ],
+  'a2a.answer_max_bytes': ['test/plugins/a2a/client-hostile.test.ts', 'over answer_max_bytes'],
+  'a2a.answer_max_chars': ['test/plugins/a2a/client-hostile.test.ts', 'is cut to answer_max_chars'],
+  'a2a.message_max_chars': ['test/plugins/a2a/client-hostile.test.ts', 'with message_max_chars in mind'],
 }

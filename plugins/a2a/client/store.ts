@@ -1,0 +1,101 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import { AgentRow, SentRow } from './model.ts'
+import type { ExternalAgent, SentTask } from './model.ts'
+
+const Count = v.object({ n: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
+const text = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** SQL of agents elsewhere. */
+export class AgentStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async list(): Promise<readonly ExternalAgent[]> {
+    return v.parse(v.array(AgentRow), await this.#db.all`SELECT * FROM a2a_agent ORDER BY discovered_at, id`)
+  }
+  async find(id: string): Promise<ExternalAgent | undefined> {
+    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE id = ${id}`)
+  }
+  async findByName(name: string): Promise<ExternalAgent | undefined> {
+    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE name = ${name}`)
+  }
+  async findByUrl(url: string): Promise<ExternalAgent | undefined> {
+    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE url = ${url}`)
+  }
+  async count(state?: ExternalAgent['state']): Promise<number> {
+    const row =
+      state === undefined
+        ? await this.#db.one`SELECT count(*) AS n FROM a2a_agent`
+        : await this.#db.one`SELECT count(*) AS n FROM a2a_agent WHERE state = ${state}`
+    return v.parse(Count, row).n
+  }
+  /** Adds it, or replaces the one with its id. */
+  put(agent: ExternalAgent): Statement {
+    const { id, name, url, source, state, fingerprint } = agent
+    const [card, view, trusted] = [text(agent.card), text(agent.view), text(agent.trusted_view)]
+    return this.#db.sql`INSERT INTO a2a_agent (id, name, url, source, state, card, view, trusted_view, fingerprint,
+        discovered_by, discovered_at, checked_at, trusted_at)
+      VALUES (${id}, ${name}, ${url}, ${source}, ${state}, ${card}, ${view}, ${trusted}, ${fingerprint},
+        ${agent.discovered_by}, ${agent.discovered_at}, ${agent.checked_at}, ${agent.trusted_at})
+      ON CONFLICT (id) DO UPDATE SET name = ${name}, url = ${url}, source = ${source}, state = ${state}, card = ${card},
+        view = ${view}, trusted_view = ${trusted}, fingerprint = ${fingerprint}, checked_at = ${agent.checked_at},
+        trusted_at = ${agent.trusted_at}`
+  }
+  remove(id: string): Statement {
+    return this.#db.sql`DELETE FROM a2a_agent WHERE id = ${id}`
+  }
+  commit(statements: readonly Statement[]) {
+    return this.#db.batch(statements)
+  }
+}
+
+/** SQL of what was sent. */
+export class SentStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async find(id: string): Promise<SentTask | undefined> {
+    return v.parse(v.optional(SentRow), await this.#db.one`SELECT * FROM a2a_sent WHERE id = ${id}`)
+  }
+  /** Those that the other side calls so, the newest message first: several agents may choose the same id. */
+  async ofTask(taskId: string): Promise<readonly SentTask[]> {
+    const rows = await this.#db.all`SELECT * FROM a2a_sent WHERE task_id = ${taskId}
+      ORDER BY created_at DESC, id DESC LIMIT 100`
+    return v.parse(v.array(SentRow), rows)
+  }
+  async list(limit: number, offset: number): Promise<readonly SentTask[]> {
+    const rows = await this.#db.all`SELECT * FROM a2a_sent
+      ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
+    return v.parse(v.array(SentRow), rows)
+  }
+  async count(): Promise<number> {
+    return v.parse(Count, await this.#db.one`SELECT count(*) AS n FROM a2a_sent`).n
+  }
+  /** Does nothing when the message is there. */
+  insert(task: SentTask): Statement {
+    return this.#db.sql`INSERT INTO a2a_sent (id, agent_id, agent_name, url, task_id, context_id, continues, state,
+        message, result, error, asked_by, attempts, created_at, updated_at, settled_at)
+      VALUES (${task.id}, ${task.agent_id}, ${task.agent_name}, ${task.url}, ${task.task_id}, ${task.context_id},
+        ${task.continues}, ${task.state}, ${task.message}, ${task.result}, ${task.error}, ${task.asked_by},
+        ${task.attempts}, ${task.created_at}, ${task.updated_at}, ${task.settled_at})
+      ON CONFLICT (id) DO NOTHING`
+  }
+  /** What has ended stays as it is. */
+  update(task: SentTask): Statement {
+    return this.#db.sql`UPDATE a2a_sent SET task_id = ${task.task_id}, context_id = ${task.context_id},
+        state = ${task.state}, result = ${task.result}, error = ${task.error}, attempts = ${task.attempts},
+        updated_at = ${task.updated_at}, settled_at = ${task.settled_at}
+      WHERE id = ${task.id} AND settled_at IS NULL`
+  }
+  deleteSettled(before: number): Statement {
+    return this.#db.sql`DELETE FROM a2a_sent WHERE settled_at < ${before}`
+  }
+  commit(statements: readonly Statement[]) {
+    return this.#db.batch(statements)
+  }
+}
