@@ -88,6 +88,9 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.comms.max_events': kept,
   'plugins.schedules.retention_days': kept,
   'plugins.schedules.run_wait_secs': when,
+  'extensions.health_check_interval_secs': pause,
+  'extensions.reconnect_max_backoff_secs': pause,
+  'plugins.integrations.check_timeout_secs': when,
   'plugins.triggers.cooldown_secs': when,
   'plugins.triggers.max_history': kept,
   'plugins.triggers.retention_days': kept,
@@ -189,6 +192,18 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.goals.max_depth': [
     'test/plugins/goals/goals.test.ts',
     'have a hierarchy without cycles, which is deleted as a whole',
+  ],
+  'extensions.reconnect_max_attempts': [
+    'test/plugins/integrations/health.test.ts',
+    'connects again with growing pauses, and gives up until a person connects',
+  ],
+  'plugins.integrations.max_templates': [
+    'test/plugins/integrations/catalog.test.ts',
+    'reads templates of the operator, which replace shipped ones, and says what is wrong with a file',
+  ],
+  'plugins.integrations.max_template_bytes': [
+    'test/plugins/integrations/catalog.test.ts',
+    'reads templates of the operator, which replace shipped ones, and says what is wrong with a file',
   ],
   'plugins.triggers.max_triggers': [
     'test/plugins/triggers/routes.test.ts',

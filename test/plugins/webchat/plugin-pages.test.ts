@@ -56,6 +56,7 @@ describe('the page of a plugin', () => {
         { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
         { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
+        { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
         { plugin: 'tasks', title: 'Tasks', url: '/pages/tasks/tasks/tasks.html' },

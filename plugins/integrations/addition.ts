@@ -1,0 +1,151 @@
+import { isAbsolute } from 'node:path'
+import { omitUndefined, Refusal } from 'svc/sdk'
+import type { McpServerAddition } from '../mcp/contract.ts'
+import { placeholders, SERVER_FOLDER } from './catalog/template.ts'
+import type { Template } from './catalog/template.ts'
+import type { Settings } from './config.ts'
+import type { Entered } from './variables.ts'
+
+export interface AdditionDeps {
+  readonly settings: Pick<Settings, 'trusted' | 'read' | 'write' | 'fetch_packages' | 'npm_hosts' | 'pypi_hosts'>
+  /** Whether a program of this name is installed. */
+  readonly hasProgram: (name: string) => boolean
+  /** The folder of an MCP server of this name. */
+  readonly folderOf: (id: string) => string
+}
+type Program = Extract<Template['transport'], { type: 'stdio' }>
+type Hosted = Exclude<Template['transport'], Program>
+type Values = ReadonlyMap<string, string>
+
+/**
+ * The MCP server of an integration. Throws `invalid_request` for an address that is none, and `conflict` when its
+ * program is not installed or cannot run confined.
+ */
+export function toAddition(id: string, template: Template, entered: Entered, deps: AdditionDeps): McpServerAddition {
+  const values = withDefaults(template, entered.values, deps.folderOf(id))
+  const origin = `integration:${template.id}`
+  if (entered.access === 'login') return { name: id, origin, ...loginServer(template, values) }
+  const { transport } = template
+  if (transport.type === 'stdio') return { name: id, origin, ...programServer(id, template, transport, values, deps) }
+  return { name: id, origin, ...hostedServer(transport, values) }
+}
+
+function withDefaults(template: Template, entered: Values, folder: string): Values {
+  const fixed: Values = new Map([[SERVER_FOLDER, folder]])
+  const values = new Map([...fixed, ...entered])
+  for (const { name, default: fallback } of template.required_env)
+    if (fallback !== undefined && !values.has(name)) values.set(name, render(fallback, fixed) ?? '')
+  return values
+}
+
+function programServer(
+  id: string,
+  template: Template,
+  transport: Program,
+  values: Values,
+  deps: AdditionDeps,
+): Omit<McpServerAddition, 'name'> {
+  const { settings } = deps
+  const isTrusted = settings.trusted.includes(id)
+  if (transport.direct_network && !isTrusted)
+    throw new Refusal(
+      'conflict',
+      `${template.name} connects to its server directly, which a confined program cannot: ` +
+        `add "${id}" to trusted in [plugins.integrations] of the configuration file`,
+    )
+  const { command, args, hosts } = findProgram(transport, deps)
+  const { id: clientId, secret: clientSecret } = template.oauth?.client ?? {}
+  const own = template.required_env
+    .filter(({ name }) => values.has(name) && name !== clientId && name !== clientSecret)
+    .map(({ name }) => [name, values.get(name) ?? ''])
+  const rendered = Object.entries(transport.env).flatMap(([name, text]) => {
+    const value = render(text, values)
+    return value === undefined || value === '' ? [] : [[name, value]]
+  })
+  const credentials: Readonly<Record<string, string>> = Object.fromEntries([...own, ...rendered])
+  return omitUndefined({
+    transport: 'stdio' as const,
+    command,
+    args: [...args, ...transport.args.flatMap((text) => render(text, values) ?? [])],
+    env: Object.keys(credentials),
+    credentials,
+    network: [...transport.hosts.flatMap((text) => render(text, values) ?? []), ...hosts],
+    read: settings.read[id],
+    write: settings.write[id],
+    trust: isTrusted ? ('operator' as const) : undefined,
+    lazy: true,
+  })
+}
+
+/** The installed program, or else the runner that fetches its package. */
+function findProgram(
+  { command, package: source }: Program,
+  { settings, hasProgram }: AdditionDeps,
+): { readonly command: string; readonly args: readonly string[]; readonly hosts: readonly string[] } {
+  if (isAbsolute(command) || hasProgram(command)) return { command, args: [], hosts: [] }
+  if (source === undefined) throw new Refusal('conflict', `The program ${command} is not installed on this machine`)
+  const { runner, name, version } = source
+  if (!settings.fetch_packages || !hasProgram(runner))
+    throw new Refusal(
+      'conflict',
+      `The program ${command} is not installed on this machine, and ` +
+        (settings.fetch_packages ? `neither is ${runner}, which would fetch it` : 'fetch_packages is off') +
+        `: install the package ${name} of ${runner === 'npx' ? 'npm' : 'PyPI'}`,
+    )
+  return runner === 'npx'
+    ? { command: runner, args: ['-y', `${name}@${version}`], hosts: settings.npm_hosts }
+    : { command: runner, args: ['--from', `${name}==${version}`, command], hosts: settings.pypi_hosts }
+}
+
+function hostedServer({ type, url, headers }: Hosted, values: Values): Omit<McpServerAddition, 'name'> {
+  const rendered = Object.entries(headers).flatMap(([name, text]) => {
+    const value = render(text, values)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return { transport: type, url: renderAddress(url, values), headers: Object.fromEntries(rendered) }
+}
+
+function loginServer({ transport, oauth }: Template, values: Values): Omit<McpServerAddition, 'name'> {
+  const url = oauth?.url ?? (transport.type === 'stdio' ? '' : transport.url)
+  const { id, secret } = oauth?.client ?? {}
+  return {
+    transport: transport.type === 'sse' ? 'sse' : 'http',
+    url: renderAddress(url, values),
+    oauth: omitUndefined({
+      client_id: id === undefined ? undefined : values.get(id),
+      client_secret: secret === undefined ? undefined : values.get(secret),
+      scopes: oauth?.scopes,
+    }),
+  }
+}
+
+/** A text with the values in it; `undefined` when one of them was not entered. */
+function render(text: string, values: Values, encode: (value: string) => string = String): string | undefined {
+  let isComplete = true
+  const rendered = text.replaceAll(placeholders, (_, name: string, part: string | undefined) => {
+    const value = values.get(name)
+    isComplete &&= value !== undefined
+    return encode(part === undefined ? (value ?? '') : partOf(name, value ?? '', part))
+  })
+  return isComplete ? rendered : undefined
+}
+
+/** A value inside an address stays in its place; one that the address begins with is the address of a server. */
+function renderAddress(url: string, values: Values): string {
+  const base = /^\{[A-Z0-9_]+\}/.exec(url)?.[0] ?? ''
+  const rest = render(url.slice(base.length), values, encodeURIComponent) ?? ''
+  return `${(render(base, values) ?? '').replace(/\/+$/, '')}${rest}`
+}
+
+function partOf(name: string, value: string, part: string): string {
+  if (value === '') return ''
+  if (!URL.canParse(value))
+    throw new Refusal('invalid_request', `credentials.${name}: expected an address such as https://example.org`)
+  const { host, hostname, port, username, password, pathname } = new URL(value)
+  const parts: Readonly<Record<string, string>> = { host, hostname, port, username, password, path: pathname }
+  try {
+    return decodeURIComponent(parts[part] ?? '')
+  } catch (cause) {
+    throw new Refusal('invalid_request', `credentials.${name}: write a % in an address as %25`, { cause })
+  }
+}
