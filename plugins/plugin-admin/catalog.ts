@@ -4,7 +4,8 @@ import { isObject, Refusal, reply } from 'svc/sdk'
 import type { Logger, Reply } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Audit } from '../audit/contract.ts'
-import { toExtension, toOrigin, toPlugin } from './plugin-view.ts'
+import type { Integrations } from '../integrations/contract.ts'
+import { integrationExtension, toExtension, toOrigin, toPlugin } from './plugin-view.ts'
 import type { ExtensionDetail, Extensions, PluginDetail, Plugins } from './schema.ts'
 import type { InstallStore } from './store.ts'
 import { upstream } from './upstream.ts'
@@ -17,6 +18,8 @@ export interface CatalogDeps {
   readonly audit: Audit
   readonly log: Logger
   readonly store: InstallStore
+  /** `undefined` while their plugin is not loaded. */
+  readonly integrations: () => Integrations | undefined
 }
 
 /** The plugins of the daemon as the API shows them, and the reload of one. */
@@ -70,17 +73,21 @@ export class PluginCatalog {
     return { status: 'reloaded', name }
   }
 
+  /** Plugins that do not ship with svc, and the catalogue of integrations. */
   async extensions(): Promise<v.InferOutput<typeof Extensions>> {
-    const entries = new Map((await this.#deps.store.list()).map((entry) => [entry.name, entry]))
-    const extensions = this.#foreign().map((status) => toExtension(status, entries.get(status.name)))
+    const installed = new Map((await this.#deps.store.list()).map((entry) => [entry.name, entry]))
+    const integrations = (await this.#deps.integrations()?.entries()) ?? []
+    const extensions = [
+      ...this.#foreign().map((status) => toExtension(status, installed.get(status.name))),
+      ...integrations.map(integrationExtension),
+    ]
     return { extensions, total: extensions.length }
   }
 
+  /** A plugin, else an integration of this name. Throws `extension_not_found`. */
   async extension(name: string): Promise<v.InferOutput<typeof ExtensionDetail>> {
-    const found = this.#foreign()
-    const names = found.map((one) => one.name)
-    const status = found.find((one) => one.name === name)
-    if (!status) throw new Refusal('extension_not_found', `No extension "${name}"${suggest(findNearest(name, names))}`)
+    const status = this.#foreign().find((one) => one.name === name)
+    if (!status) return await this.#integration(name)
     return {
       ...toExtension(status, await this.#deps.store.find(name)),
       required_env: [],
@@ -89,7 +96,25 @@ export class PluginCatalog {
       health: status.error ?? 'ok',
     }
   }
+  async #integration(name: string): Promise<v.InferOutput<typeof ExtensionDetail>> {
+    const entry = await this.#deps.integrations()?.entry(name)
+    if (!entry) {
+      const names = (await this.extensions()).extensions.map((one) => one.name)
+      throw new Refusal('extension_not_found', `No extension "${name}"${suggest(findNearest(name, names))}`)
+    }
+    return {
+      ...integrationExtension(entry),
+      required_env: [...entry.requiredEnv],
+      has_oauth: entry.hasOauth,
+      setup_instructions: entry.setupInstructions,
+      health: entry.error ?? 'ok',
+    }
+  }
 
+  /** Whether there is a plugin of this name that does not ship with svc. */
+  isForeign(name: string): boolean {
+    return this.#foreign().some((one) => one.name === name)
+  }
   /** Those that do not ship with svc. */
   #foreign(): readonly PluginStatus[] {
     return this.#deps.daemon.plugins().filter(({ source }) => source !== 'built-in')

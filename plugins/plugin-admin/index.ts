@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { AcceptedPermissions, Configuration, Daemon, DaemonListening, PluginDataService } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import { Integrations } from '../integrations/contract.ts'
 import type { PluginCatalog } from './catalog.ts'
 import { extensionRoutes } from './extension-routes.ts'
 import { installRoutes } from './install-routes.ts'
@@ -23,6 +24,7 @@ export default definePlugin({
     accepted: AcceptedPermissions,
     pluginData: PluginDataService,
   },
+  optional: { integrations: Integrations },
   migrations,
   pages: [
     {
@@ -32,7 +34,8 @@ export default definePlugin({
       assets: ['plugins.css', 'plugins.js', 'install.js', 'plugin-card.js', 'plugin-dialogs.js'],
     },
   ],
-  setup({ config: settings, db, fetch, hooks, log, routes, run, services }) {
+  setup({ config: settings, db, fetch, hooks, log, optional, routes, run, services }) {
+    const integrations = () => optional('integrations')
     const plugins = join(services.daemon.config().homeDir, 'plugins')
     const openStore = async (): Promise<InstallStore> => new (await import('./store.ts')).InstallStore(db)
     let opened: Promise<Installer> | undefined
@@ -42,9 +45,13 @@ export default definePlugin({
       ))
     const catalog = async (): Promise<PluginCatalog> => {
       const { PluginCatalog } = await import('./catalog.ts')
-      return new PluginCatalog({ self: 'plugin-admin', log, store: await openStore(), ...services })
+      return new PluginCatalog({ self: 'plugin-admin', log, store: await openStore(), integrations, ...services })
     }
-    routes.add(...listRoutes(catalog), ...installRoutes(installer), ...extensionRoutes({ catalog, installer }))
+    routes.add(
+      ...listRoutes(catalog),
+      ...installRoutes(installer),
+      ...extensionRoutes({ catalog, installer, integrations }),
+    )
     hooks.on(DaemonListening, () =>
       run(async () => {
         const names = await readdir(plugins).catch(() => [] /* no plugin was ever installed */)

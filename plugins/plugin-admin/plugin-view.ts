@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import type { PluginStatus } from 'svc/internal'
+import type { IntegrationEntry } from '../integrations/contract.ts'
 import type { Extension, Origin, Plugin, Registered } from './schema.ts'
 import type { Installed } from './store.ts'
 
@@ -65,12 +66,30 @@ export function toOrigin(entry: Installed | undefined): v.InferOutput<typeof Ori
   return { source, hash, signed_by, accepted_permissions: [...permissions], installed_at, updated_at }
 }
 
+/** An integration, as the catalogue of extensions shows it. */
+export function integrationExtension(entry: IntegrationEntry): Extension {
+  return {
+    name: entry.id,
+    kind: 'integration',
+    display_name: entry.name,
+    description: entry.description,
+    icon: entry.icon,
+    category: entry.category,
+    status: entry.state,
+    tags: [...entry.tags],
+    installed: entry.installed,
+    tool_count: entry.toolCount,
+    installed_at: entry.installedAt,
+  }
+}
+
 /** A plugin from outside, as the catalogue of extensions shows it. */
 export function toExtension(status: PluginStatus, entry: Installed | undefined): Extension {
   const { name, state } = status
   const isChannel = name.startsWith('channel-')
   return {
     name,
+    kind: 'plugin',
     display_name: displayName(name),
     description: '',
     icon: '',

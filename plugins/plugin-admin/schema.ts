@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { line } from 'svc/sdk'
+import { line, secret } from 'svc/sdk'
 
 export const PluginParams = v.object({ name: v.string() })
 
@@ -171,8 +171,11 @@ export const Registries = v.object({
   ),
 })
 
+const secretValue = secret(v.pipe(v.string(), v.maxLength(16_384)))
+const extensionKind = v.picklist(['plugin', 'integration'])
 export const Extension = v.object({
   name: v.string(),
+  kind: extensionKind,
   display_name: v.string(),
   description: v.string(),
   icon: v.string(),
@@ -195,7 +198,23 @@ export const ExtensionDetail = v.object({
 export const ExtensionRequest = v.object({
   ...InstallRequest.entries,
   name: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(300)),
+  kind: v.optional(
+    v.pipe(
+      extensionKind,
+      v.description(
+        'What it is; by default an integration of this name, where nothing says where a plugin comes from.',
+      ),
+    ),
+  ),
+  token: v.optional(v.pipe(secretValue, v.description('Of an integration: value of the first secret it needs.'))),
+  credentials: v.optional(
+    v.pipe(
+      secret(v.record(v.string(), secretValue)),
+      v.description('Of an integration: values of its variables, by name.'),
+    ),
+  ),
 })
+export type ExtensionRequest = v.InferOutput<typeof ExtensionRequest>
 export const ExtensionInstalled = v.object({ status: v.literal('installed'), name: v.string(), connected: v.boolean() })
 export const ExtensionRemoved = v.object({ status: v.picklist(['uninstalled', 'checked']), name: v.string(), data })
 
