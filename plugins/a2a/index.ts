@@ -15,6 +15,14 @@ export default definePlugin({
   outbound: 'both',
   hooks: [A2aTaskChanged, A2aAgentChanged, A2aSentChanged],
   migrations: [...serverMigrations, ...clientMigrations],
+  pages: [
+    {
+      path: 'agents',
+      title: 'A2A agents',
+      file: 'pages/agents.html',
+      assets: ['agent-card.js', 'agents.css', 'agents.js'],
+    },
+  ],
   setup(ctx) {
     addServer(ctx)
     addClient(ctx)

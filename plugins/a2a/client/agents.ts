@@ -1,6 +1,6 @@
 import { stableId } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { commandLine, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch, Logger, Statement } from 'svc/sdk'
 import { v7 } from 'uuid'
 import type { Audit } from '../../audit/contract.ts'
@@ -123,7 +123,7 @@ export class ExternalAgents {
       discovered_by: by.agentId ?? null,
       checked_at: now,
     }
-    await this.#put(agent, 'discovered', `agent ${quoted(agent)} discovered; it waits for a person`, by)
+    await this.#put(agent, 'discovered', `A2A agent ${quoted(agent)} discovered; it waits for a person`, by)
     return agent
   }
 
@@ -137,12 +137,17 @@ export class ExternalAgents {
       return next
     }
     if (agent.source === 'file') {
-      await this.#put(next, 'changed', `the card of agent ${quoted(agent)} changed; the file trusts its address`, by)
+      await this.#put(
+        next,
+        'changed',
+        `the card of A2A agent ${quoted(agent)} changed; the file trusts its address`,
+        by,
+      )
       return next
     }
     const pending: ExternalAgent = { ...next, state: 'pending', trusted_at: null }
     const fields = agent.trusted_view ? differences(agent.trusted_view, loaded.view).map(({ field }) => field) : []
-    const what = `the card of agent ${quoted(agent)} changed (${fields.join(', ') || 'while it waited'})`
+    const what = `the card of A2A agent ${quoted(agent)} changed (${fields.join(', ') || 'while it waited'})`
     await this.#put(pending, 'changed', `${what}; it waits for a person`, by)
     return pending
   }
@@ -156,7 +161,7 @@ export class ExternalAgents {
     if (agent.state === 'trusted') return agent
     throw new Refusal(
       'conflict',
-      `A person has to trust "${agent.name}" before anything is sent to it: svc a2a approve, or the page "A2A agents".`,
+      `A person has to trust "${agent.name}" before anything is sent to it: ${commandLine(`a2a approve ${agent.id}`)}, or the page "A2A agents".`,
     )
   }
   /** A card that cannot be read for a while changes nothing about one that is trusted. */
@@ -183,7 +188,7 @@ export class ExternalAgents {
       trusted_view: agent.view,
       trusted_at: this.#deps.clock.now(),
     }
-    await this.#put(trusted, 'trusted', `agent ${quoted(agent)} is trusted`, {})
+    await this.#put(trusted, 'trusted', `A2A agent ${quoted(agent)} is trusted`, {})
     return trusted
   }
   async remove(text: string): Promise<ExternalAgent> {
@@ -193,7 +198,7 @@ export class ExternalAgents {
       throw new Refusal('conflict', `"${agent.name}" stands in the configuration file: remove it there.`)
     await store.commit([
       store.remove(agent.id),
-      audit.entry({ event: 'a2a_agent_changed', details: `agent ${quoted(agent)} removed` }),
+      audit.entry({ event: 'a2a_agent_changed', details: `A2A agent ${quoted(agent)} removed` }),
     ])
     changed(agent, 'removed')
     return agent
@@ -201,7 +206,10 @@ export class ExternalAgents {
 
   /** For the batch that stores a secret for it. */
   credentialEntry(agent: ExternalAgent): Statement {
-    return this.#deps.audit.entry({ event: 'a2a_agent_changed', details: `a secret was stored for ${quoted(agent)}` })
+    return this.#deps.audit.entry({
+      event: 'a2a_agent_changed',
+      details: `a secret was stored for A2A agent ${quoted(agent)}`,
+    })
   }
 
   async #admit(): Promise<void> {

@@ -18,7 +18,9 @@ const Auth = v.pipe(
         v.description('Name of that header; X-API-Key when unset.'),
       ),
     ),
-    env: fields.variable('Environment variable with the secret. Without it the vault has it: `svc a2a credential`.'),
+    env: fields.variable(
+      'Environment variable with the secret. Without it the vault has it, where the command `a2a credential` puts it.',
+    ),
   }),
   v.description('How the daemon proves itself to this agent.'),
 )

@@ -1,5 +1,5 @@
 import { readOwnJson, readVariable } from 'svc/internal'
-import { isObject, Refusal } from 'svc/sdk'
+import { commandLine, isObject, Refusal } from 'svc/sdk'
 import type { Statement, Tools, Vault } from 'svc/sdk'
 import type { Auth } from './config.ts'
 import type { ExternalAgent } from './model.ts'
@@ -24,7 +24,7 @@ export class Credentials {
     const secret = auth?.env === undefined ? stored?.secret : readVariable(auth.env)
     if (secret === undefined || secret === '') {
       if (!auth) return {}
-      const where = auth.env === undefined ? `svc a2a credential ${agent.name}` : `the variable ${auth.env}`
+      const where = auth.env === undefined ? commandLine(`a2a credential ${agent.id}`) : `the variable ${auth.env}`
       throw new Refusal('conflict', `There is no secret for "${agent.name}": set it with ${where}.`)
     }
     this.#deps.tools.protectSecret(secret)

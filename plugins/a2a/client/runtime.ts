@@ -39,7 +39,7 @@ export type LazyRuntime = () => Promise<Runtime>
 
 /** All that works on agents elsewhere, once somebody asks for it. */
 export async function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): Promise<Runtime> {
-  const { settings, hooks, background, counted } = deps
+  const { settings, hooks, log, background, counted } = deps
   const sent = new SentStore(db)
   const credentials = new Credentials(deps)
   const agents = new ExternalAgents({
@@ -48,6 +48,7 @@ export async function createRuntime({ db, clock = wallClock, ...deps }: RuntimeD
     clock,
     changed({ id, name, state }, what) {
       counted('agents', what)
+      log.info(`an agent elsewhere is ${what}`, { id, name, state })
       background(() => hooks.emit(A2aAgentChanged, { id, name, state, change: what }))
     },
   })
@@ -68,8 +69,10 @@ export async function createRuntime({ db, clock = wallClock, ...deps }: RuntimeD
       })
     },
     counted: (outcome) => counted('tasks', outcome),
-    changed: ({ id, agent_id: agentId, task_id: taskId, state }) =>
-      background(() => hooks.emit(A2aSentChanged, { id, agentId, taskId, state })),
+    changed({ id, agent_id: agentId, task_id: taskId, state }) {
+      log.info(`a task elsewhere is ${state}`, { id, agent: agentId })
+      background(() => hooks.emit(A2aSentChanged, { id, agentId, taskId, state }))
+    },
   })
   await agents.syncConfigured()
   return { agents, tasks, credentials, sent }

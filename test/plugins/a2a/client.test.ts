@@ -197,7 +197,7 @@ describe('an agent of the configuration', () => {
       status: 200,
       body: { status: 'completed', url: configured.origin },
     })
-    expect(configured.calls.filter(({ url }) => url.pathname === '/rpc')[0]?.headers['authorization']).toBe(
+    expect(configured.calls.find(({ url }) => url.pathname === '/rpc')?.headers['authorization']).toBe(
       'Bearer a2a-credential-canary',
     )
     const shown = JSON.stringify([

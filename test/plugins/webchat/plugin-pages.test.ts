@@ -53,6 +53,7 @@ describe('the page of a plugin', () => {
   it('is listed by the API and served with the strict policy', async () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
       pages: [
+        { plugin: 'a2a', title: 'A2A agents', url: '/pages/a2a/agents/agents.html' },
         { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
         { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
