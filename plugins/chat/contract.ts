@@ -351,10 +351,6 @@ export interface ToolCallAttempt {
   /** Called by a listener that begins to wait for a person. `signal` may abort then: the same call is made again later. */
   readonly waits?: () => void
 }
-/**
- * Before `ToolCallStarting`: a listener refuses a call that would be refused anyway, so that nobody is asked to approve it.
- */
-export const ToolCallRequested = gate<ToolCallAttempt>('tools:call-requested')
 /** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
 export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')
 /** A tool was called, and its result goes to the model. */

@@ -2,8 +2,7 @@ import * as v from 'valibot'
 import { definePlugin, fields, fileOnly, Refusal } from 'svc/sdk'
 import { Agents, Family } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Chat, ToolCallRequested, ToolCallStarting } from '../chat/contract.ts'
-import type { ToolCallAttempt } from '../chat/contract.ts'
+import { Chat, ToolCallStarting } from '../chat/contract.ts'
 import { Chains } from './chains.ts'
 import { AgentMessages, AgentMessageSending } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -42,14 +41,11 @@ export default definePlugin({
     tools.add(...delegationTools(deps, config.send_timeout_secs))
     if (!config.intersect_rights) return { messages }
     // Security facts 1.12: asking a more privileged agent gives nobody more rights than it has.
-    const check = async ({ onBehalf = [], tool: name }: ToolCallAttempt): Promise<void> => {
+    hooks.on(ToolCallStarting, async ({ onBehalf = [], tool: name }) => {
       const found = tools.find(name)
       const tool = found ?? { name, risk: 'execute' as const }
       if (onBehalf.length > 0 && found?.reports !== true) await checkRights(services.agents, onBehalf, tool)
-    }
-    hooks.on(ToolCallRequested, check)
-    // Again: rights may change while a person decides.
-    hooks.on(ToolCallStarting, check)
+    })
     return { messages }
   },
 })

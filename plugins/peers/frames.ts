@@ -7,8 +7,16 @@ const LENGTH_BYTES = 4
 /** The code follows the body as hexadecimal digits; the length covers both (API facts, appendix C). */
 const MAC_CHARS = 64
 
+/** Makes frames of one direction, or reads them. */
+export interface FrameCodec {
+  /** A whole frame. Throws for a body that no one would take. */
+  seal(body: Uint8Array): Buffer
+  /** The body of a frame. Throws when the frame is not the next one of this link, or was changed. */
+  open(content: Buffer): Buffer
+}
+
 /** One direction of a link: numbers its frames, so that none can be left out, repeated or put elsewhere. */
-export class FrameSeal {
+export class FrameSeal implements FrameCodec {
   readonly #key: Buffer
   readonly #direction: string
   #counter = 0n
@@ -17,13 +25,11 @@ export class FrameSeal {
     this.#direction = direction
   }
 
-  /** A whole frame. Throws for a body that no one would take. */
   seal(body: Uint8Array): Buffer {
     if (body.byteLength + MAC_CHARS > LINK_BYTES) throw new LinkRefusal(400, `A frame has at most ${LINK_BYTES} bytes`)
     return frame(Buffer.concat([body, Buffer.from(this.#next(body).toString('hex'), 'latin1')]))
   }
 
-  /** The body of a frame. Throws when the frame is not the next one of this link, or was changed. */
   open(content: Buffer): Buffer {
     const body = content.subarray(0, Math.max(0, content.byteLength - MAC_CHARS))
     const given = content.subarray(body.byteLength).toString('latin1')

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { enforced } from 'svc/internal'
+import { FrameCipher } from './cipher.ts'
 import { FrameSeal } from './frames.ts'
+import type { FrameCodec } from './frames.ts'
+import { Ephemeral } from './key-exchange.ts'
 import { derive, isSame, LinkRefusal, mac, secretOf } from './mac.ts'
 import { WINDOW_MS } from './replays.ts'
 import type { Replays } from './replays.ts'
@@ -14,7 +17,16 @@ const NONCE_BYTES = 32
 const hex = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 const nodeId = v.pipe(v.string(), v.regex(/^[\w.:-]{1,128}$/))
 const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
-const greeting = { version: whole, from: nodeId, to: nodeId, nonce: hex, sent_at: whole, mac: hex }
+/** `ephemeral`: the offer to encrypt. The code covers it, so nobody on the way can take it out or change it. */
+const greeting = {
+  version: whole,
+  from: nodeId,
+  to: nodeId,
+  nonce: hex,
+  sent_at: whole,
+  ephemeral: v.optional(hex),
+  mac: hex,
+}
 /** The first message: caller, target, time and nonce, authenticated with the secret. */
 export const Hello = v.strictObject({ type: v.literal('hello'), ...greeting })
 export type Hello = v.InferOutput<typeof Hello>
@@ -28,8 +40,13 @@ export type Proof = v.InferOutput<typeof Proof>
 /** A link that is proven both ways. */
 export interface Link {
   readonly peer: string
-  readonly out: FrameSeal
-  readonly in: FrameSeal
+  readonly role: 'initiator' | 'responder'
+  /** What is sent can be read by the two sides only. */
+  readonly encrypted: boolean
+  readonly out: FrameCodec
+  readonly in: FrameCodec
+  /** 32 bytes that stand for everything both sides said. */
+  readonly transcript: Buffer
 }
 export interface Side {
   /** At least 32 bytes. */
@@ -40,6 +57,8 @@ export interface Side {
   now(): number
   /** 32 random bytes. */
   nonce?(): Buffer
+  /** `required` refuses a peer that does not encrypt; `offered` encrypts if the peer does. Default: `off`. */
+  readonly encryption?: 'required' | 'offered' | 'off'
 }
 
 /** Calls `peer`. `accept` reads its answer once and returns the proof to send. Throws `LinkRefusal`. */
@@ -48,17 +67,16 @@ export function call(
   peer: string,
 ): { readonly hello: Hello; accept(message: unknown): { readonly proof: Proof; readonly link: Link } } {
   const secret = secretOf(side.secret)
-  const mine = nonceOf(side)
-  const sentAt = side.now()
+  const own = ephemeralOf(side)
+  const mine: Greeting = { nonce: nonceOf(side), sentAt: side.now(), ephemeral: own?.publicKey }
   const names = [side.self, peer] as const
   const hello: Hello = {
     type: 'hello',
     version: VERSION,
     from: side.self,
     to: peer,
-    nonce: mine,
-    sent_at: sentAt,
-    mac: first(secret, names, mine, sentAt).toString('hex'),
+    ...toWire(mine),
+    mac: first(secret, names, mine).toString('hex'),
   }
   let used = false
   return {
@@ -69,11 +87,14 @@ export function call(
       const challenge = read(Challenge, message)
       checkParties(challenge, { from: peer, to: side.self })
       checkTime(challenge.sent_at, side.now())
-      if (side.now() - sentAt > HANDSHAKE_MS) throw new LinkRefusal(403, 'The answer came too late')
-      if (!isSame(second(secret, names, [mine, challenge.nonce], challenge.sent_at), Buffer.from(challenge.mac, 'hex')))
+      if (side.now() - mine.sentAt > HANDSHAKE_MS) throw new LinkRefusal(403, 'The answer came too late')
+      const said: Said = { names, initiator: mine, responder: fromWire(challenge) }
+      if (!isSame(second(secret, said), Buffer.from(challenge.mac, 'hex')))
         throw new LinkRefusal(403, 'The peer did not prove that it knows the secret')
-      const proof: Proof = { type: 'proof', mac: third(secret, names, [mine, challenge.nonce]).toString('hex') }
-      return { proof, link: link(secret, names, [mine, challenge.nonce], 'initiator') }
+      checkEncryption(side, challenge.ephemeral)
+      const shared = own && challenge.ephemeral !== undefined ? own.agree(challenge.ephemeral) : undefined
+      const proof: Proof = { type: 'proof', mac: third(secret, said).toString('hex') }
+      return { proof, link: link(secret, said, shared, 'initiator') }
     }),
   }
 }
@@ -90,24 +111,27 @@ export function answer(
     const secret = secretOf(side.secret)
     const hello = read(Hello, message)
     const names = [hello.from, side.self] as const
+    const theirs = fromWire(hello)
     checkParties(hello, { to: side.self })
     if (hello.from === side.self) throw new LinkRefusal(403, 'A node does not call itself')
     const now = side.now()
     checkTime(hello.sent_at, now)
-    if (!isSame(first(secret, names, hello.nonce, hello.sent_at), Buffer.from(hello.mac, 'hex')))
+    if (!isSame(first(secret, names, theirs), Buffer.from(hello.mac, 'hex')))
       throw new LinkRefusal(403, 'The caller did not prove that it knows the secret')
     // Only now: who cannot prove anything makes this node remember nothing.
     if (!replays.take(hello.nonce, hello.sent_at, now)) throw new LinkRefusal(403, 'This call was made before')
-    const mine = nonceOf(side)
-    const nonces = [hello.nonce, mine] as const
+    checkEncryption(side, hello.ephemeral)
+    const own = hello.ephemeral === undefined ? undefined : ephemeralOf(side)
+    const shared = own && hello.ephemeral !== undefined ? own.agree(hello.ephemeral) : undefined
+    const mine: Greeting = { nonce: nonceOf(side), sentAt: now, ephemeral: own?.publicKey }
+    const said: Said = { names, initiator: theirs, responder: mine }
     const challenge: Challenge = {
       type: 'challenge',
       version: VERSION,
       from: side.self,
       to: hello.from,
-      nonce: mine,
-      sent_at: now,
-      mac: second(secret, names, nonces, now).toString('hex'),
+      ...toWire(mine),
+      mac: second(secret, said).toString('hex'),
     }
     let used = false
     return {
@@ -117,38 +141,71 @@ export function answer(
         used = true
         const proof = read(Proof, given)
         if (side.now() - now > HANDSHAKE_MS) throw new LinkRefusal(403, 'The proof came too late')
-        if (!isSame(third(secret, names, nonces), Buffer.from(proof.mac, 'hex')))
+        if (!isSame(third(secret, said), Buffer.from(proof.mac, 'hex')))
           throw new LinkRefusal(403, 'The caller did not prove that it is there')
-        return link(secret, names, nonces, 'responder')
+        return link(secret, said, shared, 'responder')
       }),
     }
   })()
 }
 
 type Names = readonly [initiator: string, responder: string]
-type Nonces = readonly [initiator: string, responder: string]
+/** What one side says of itself. */
+interface Greeting {
+  readonly nonce: string
+  readonly sentAt: number
+  readonly ephemeral: string | undefined
+}
+/** What both sides said before the proof. */
+interface Said {
+  readonly names: Names
+  readonly initiator: Greeting
+  readonly responder: Greeting
+}
 const version = String(VERSION)
+const partsOf = ({ nonce, sentAt, ephemeral = '' }: Greeting): readonly string[] => [nonce, String(sentAt), ephemeral]
 // Each message has its own tag: none can be sent back as another.
-const first = (secret: Buffer, names: Names, nonce: string, at: number): Buffer =>
-  mac(secret, 'svc-ofp-hs1', version, ...names, nonce, String(at))
-const second = (secret: Buffer, names: Names, nonces: Nonces, at: number): Buffer =>
-  mac(secret, 'svc-ofp-hs2', version, ...names, ...nonces, String(at))
-const third = (secret: Buffer, names: Names, nonces: Nonces): Buffer =>
-  mac(secret, 'svc-ofp-hs3', version, ...names, ...nonces)
+const first = (secret: Buffer, names: Names, mine: Greeting): Buffer =>
+  mac(secret, 'svc-ofp-hs1', version, ...names, ...partsOf(mine))
+const second = (secret: Buffer, said: Said): Buffer => mac(secret, 'svc-ofp-hs2', version, ...allOf(said))
+const third = (secret: Buffer, said: Said): Buffer => mac(secret, 'svc-ofp-hs3', version, ...allOf(said))
+const allOf = ({ names, initiator, responder }: Said): readonly string[] => [
+  ...names,
+  ...partsOf(initiator),
+  ...partsOf(responder),
+]
 
-function link(secret: Buffer, names: Names, nonces: Nonces, side: 'initiator' | 'responder'): Link {
-  const salt = Buffer.from(nonces.join(''), 'hex')
-  const keys = {
-    initiator: derive(secret, salt, `svc-ofp-1 initiator ${names.join(' ')}`),
-    responder: derive(secret, salt, `svc-ofp-1 responder ${names.join(' ')}`),
-  }
-  const other = side === 'initiator' ? 'responder' : 'initiator'
+function link(secret: Buffer, said: Said, shared: Buffer | undefined, role: Link['role']): Link {
+  const transcript = mac(secret, 'svc-ofp-transcript', version, ...allOf(said))
+  const kind = shared ? 'encrypted' : 'plain'
+  const material = shared ? Buffer.concat([shared, secret]) : secret
+  const keyOf = (direction: Link['role']): Buffer =>
+    derive(material, transcript, `svc-ofp-1 ${kind} ${direction} ${said.names.join(' ')}`)
+  const codec = (direction: Link['role']): FrameCodec =>
+    shared ? new FrameCipher(keyOf(direction), direction) : new FrameSeal(keyOf(direction), direction)
   return {
-    peer: side === 'initiator' ? names[1] : names[0],
-    out: new FrameSeal(keys[side], side),
-    in: new FrameSeal(keys[other], other),
+    peer: role === 'initiator' ? said.names[1] : said.names[0],
+    role,
+    encrypted: shared !== undefined,
+    out: codec(role),
+    in: codec(role === 'initiator' ? 'responder' : 'initiator'),
+    transcript,
   }
 }
+
+function ephemeralOf({ encryption = 'off' }: Side): Ephemeral | undefined {
+  return encryption === 'off' ? undefined : new Ephemeral()
+}
+function checkEncryption({ encryption }: Side, offered: string | undefined): void {
+  if (encryption === 'required' && offered === undefined)
+    throw new LinkRefusal(403, 'The peer does not encrypt; network.allow_unencrypted would permit that')
+}
+const toWire = ({ nonce, sentAt, ephemeral }: Greeting) => ({
+  nonce,
+  sent_at: sentAt,
+  ...(ephemeral !== undefined && { ephemeral }),
+})
+const fromWire = ({ nonce, sent_at: sentAt, ephemeral }: Hello | Challenge): Greeting => ({ nonce, sentAt, ephemeral })
 
 function nonceOf(side: Side): string {
   return (side.nonce?.() ?? randomBytes(NONCE_BYTES)).toString('hex')

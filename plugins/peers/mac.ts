@@ -5,13 +5,13 @@ const MAC_BYTES = 32
 
 /**
  * Why a link is refused, with the numbers of the protocol (API facts, appendix C): 1 version, 400 out of order,
- * 401 before the handshake, 403 not proven.
+ * 401 before the handshake, 403 not proven, 408 too late, 409 a link that is there already, 429 too much.
  */
 export class LinkRefusal extends Error {
   override readonly name = 'LinkRefusal'
-  readonly code: 1 | 400 | 401 | 403
-  constructor(code: 1 | 400 | 401 | 403, message: string) {
-    super(message)
+  readonly code: 1 | 400 | 401 | 403 | 408 | 409 | 429
+  constructor(code: LinkRefusal['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
     this.code = code
   }
 }

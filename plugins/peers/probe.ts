@@ -6,7 +6,7 @@ import { LinkRefusal } from './mac.ts'
 import { Replays } from './replays.ts'
 
 /** Two nodes in this process, over the messages they would send (security facts 1.13). */
-export async function probe(): Promise<Finding> {
+export async function probe(listens = false): Promise<Finding> {
   let clock = 1_700_000_000_000
   const secret = 'a secret of this probe, long enough to be one'
   const node = (self: string, own = secret): Side => ({ secret: own, self, now: () => clock })
@@ -48,6 +48,7 @@ export async function probe(): Promise<Finding> {
     },
     { name: 'a short secret is refused', passed: isRefused(() => call(node('alice', 'short'), 'bob'), 403) },
     ...frames(ours, theirs),
+    ...encryption(alice, bob),
   ]
   const old = call(alice, 'bob').hello
   clock += 300_001
@@ -60,7 +61,32 @@ export async function probe(): Promise<Finding> {
     name: 'a long frame before the handshake is refused at its length',
     passed: isRefused(() => reader.push(frame(Buffer.alloc(OPEN_BYTES + 1)).subarray(0, 4)), 400),
   })
-  return { cases, evidence: 'listener: off; integrity only, what is sent can be read without TLS' }
+  return {
+    cases,
+    evidence: `listener: ${listens ? 'on' : 'off'}; frames are encrypted unless allow_unencrypted is set`,
+  }
+}
+
+function encryption(alice: Side, bob: Side): readonly ProbeCase[] {
+  const [one, other] = [alice, bob].map((side): Side => ({ ...side, encryption: 'required' }))
+  if (!one || !other) return []
+  const calling = call(one, 'bob')
+  const { ephemeral: _, ...stripped } = calling.hello
+  const done = calling.accept(answer(other, new Replays(), calling.hello).challenge)
+  return [
+    {
+      name: 'an encrypted frame cannot be read on the way',
+      passed: done.link.encrypted && !done.link.out.seal(Buffer.from('in plain words')).includes('in plain words'),
+    },
+    {
+      name: 'a call without its offer to encrypt is refused',
+      passed: isRefused(() => answer({ ...other, encryption: 'offered' }, new Replays(), stripped), 403),
+    },
+    {
+      name: 'a caller that does not encrypt is refused',
+      passed: isRefused(() => answer(other, new Replays(), call(alice, 'bob').hello), 403),
+    },
+  ]
 }
 
 function pass(from: Link, to: Link, text: string): string {

@@ -12,7 +12,7 @@ import type { TriggerBody } from './body.ts'
 import type { Settings } from './config.ts'
 import { LANE } from './dispatcher.ts'
 import { parsePattern, renderPattern } from './events/pattern.ts'
-import { checkTemplate, DEFAULT_TEMPLATE } from './firings/prompt.ts'
+import { DEFAULT_TEMPLATE } from './firings/prompt.ts'
 import type { FiringStore } from './firings/store.ts'
 import type { TriggerStore } from './definitions/store.ts'
 import { receiverOf } from './trigger.ts'
@@ -187,13 +187,11 @@ export class Triggers {
 
   async #apply(trigger: Trigger, body: TriggerBody, { agentId }: Author): Promise<Trigger> {
     const delivery = body.delivery_targets ?? (body.delivery === undefined ? undefined : listOf(body.delivery))
-    const { prompt_template: template = trigger.promptTemplate } = body
-    if (template !== trigger.promptTemplate) checkTemplate(template)
     for (const target of delivery ?? []) await this.#deps.delivery.check(target, agentId)
     return {
       ...trigger,
       pattern: body.pattern === undefined ? trigger.pattern : parsePattern(body.pattern),
-      promptTemplate: template,
+      promptTemplate: body.prompt_template ?? trigger.promptTemplate,
       enabled: body.enabled ?? trigger.enabled,
       maxFires: body.max_fires ?? trigger.maxFires,
       cooldownSecs: orKept(body.cooldown_secs, trigger.cooldownSecs),

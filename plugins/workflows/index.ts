@@ -1,11 +1,11 @@
 import { Daemon, homeId, pluginsLoaded } from 'svc/internal'
-import { definePlugin, isObject } from 'svc/sdk'
+import { definePlugin } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import { AgentSpawned, Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ChannelMessages } from '../channels/contract.ts'
-import { Chat, ToolCallRequested, ToolCalls, Turns } from '../chat/contract.ts'
+import { Chat, ToolCalls, Turns } from '../chat/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Queue } from '../queue/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -31,8 +31,6 @@ const required = {
 }
 const optional = { approvals: Approvals, channels: ChannelMessages, inference: Inference }
 type Context = PluginContext<Settings, typeof required, typeof optional>
-
-const RUN_TOOLS: ReadonlySet<string> = new Set(['workflow_run', 'workflow_start'])
 
 export default definePlugin({
   name: 'workflows',
@@ -69,12 +67,6 @@ export default definePlugin({
     })
     routes.add(...definitionRoutes(definitions, () => files()?.states ?? [], rehearsal))
     tools.add(...definitionTools(definitions))
-    // Nobody is asked to approve a run that would be refused.
-    hooks.on(ToolCallRequested, async ({ tool, args, agent, onBehalf }) => {
-      if (!RUN_TOOLS.has(tool) || !isObject(args) || typeof args['workflow'] !== 'string') return
-      const { resolveRunnable } = await import('./runs/agent-runs.ts')
-      await resolveRunnable(await definitions(), args['workflow'], agent.id, onBehalf)
-    })
     return { steps, runs: createRuns(ctx, { definitions, stepTypes: steps }) }
   },
 })

@@ -7,6 +7,10 @@ const part: Reason = 'a price or a part'
 
 /** Numbers of the configuration that nobody is refused for, and why. */
 export const notLimits: Readonly<Record<string, Reason>> = {
+  'network.audited_refusals_per_minute': kept,
+  'network.ping_interval_ms': pause,
+  'network.reconnect_min_ms': pause,
+  'network.reconnect_max_ms': pause,
   'http.sse_keep_alive_ms': pause,
   'a2a.card_refresh_secs': when,
   'a2a.poll_min_ms': pause,
@@ -452,4 +456,34 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'a2a.answer_max_bytes': ['test/plugins/a2a/client-hostile.test.ts', 'over answer_max_bytes'],
   'a2a.answer_max_chars': ['test/plugins/a2a/client-hostile.test.ts', 'is cut to answer_max_chars'],
   'a2a.message_max_chars': ['test/plugins/a2a/client-hostile.test.ts', 'with message_max_chars in mind'],
+  'network.max_peers': ['test/plugins/peers/limits.test.ts', 'is one of so many'],
+  'network.max_half_open': ['test/plugins/peers/limits.test.ts', 'has few connections, of which each ends in time'],
+  'network.max_half_open_per_address': [
+    'test/plugins/peers/limits.test.ts',
+    'has few connections, of which each ends in time',
+  ],
+  'network.handshake_timeout_ms': [
+    'test/plugins/peers/limits.test.ts',
+    'has few connections, of which each ends in time',
+  ],
+  'network.messages_per_minute': ['test/plugins/peers/limits.test.ts', 'has an answer to so many messages in a minute'],
+  'network.frames_per_minute': ['test/plugins/peers/limits.test.ts', 'loses its link with too many frames'],
+  'network.max_message_bytes': [
+    'test/plugins/peers/limits.test.ts',
+    'has an answer to so many messages in a minute, and to those of so many bytes',
+  ],
+  'network.max_pending': ['test/plugins/peers/limits.test.ts', 'has so many messages worked on at a time'],
+  'network.max_queued_bytes': [
+    'test/plugins/peers/limits.test.ts',
+    'buffers no more than so much for a peer that does not read',
+  ],
+  'network.message_timeout_secs': [
+    'test/plugins/peers/limits.test.ts',
+    'gives up on an answer that does not come, and on a daemon that is away',
+  ],
+  'network.connect_wait_secs': [
+    'test/plugins/peers/limits.test.ts',
+    'gives up on an answer that does not come, and on a daemon that is away',
+  ],
+  'network.ping_timeout_ms': ['test/plugins/peers/limits.test.ts', 'ends a link whose other side is silent'],
 }

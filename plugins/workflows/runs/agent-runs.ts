@@ -1,7 +1,6 @@
 import { stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
-import type { Definitions, Workflow } from '../definition.ts'
 import type { OpenRuns } from './open.ts'
 
 /** The id follows from the call: the same call never begins two runs. */
@@ -11,27 +10,11 @@ export async function start(
   call: ToolCallContext,
 ) {
   const { service, definitions } = runs
-  const { agentId, sessionId, turnId: withinTurn, onBehalf } = call
-  const { id: workflowId } = await resolveRunnable(definitions, workflow, agentId, onBehalf)
+  const { agentId, sessionId, turnId: withinTurn } = call
+  const { id: workflowId } = await definitions.resolveFor(agentId, workflow)
   const id = stableId('workflow-run', call.callId)
   await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn, sessionId })
   return { id, service }
-}
-/**
- * The workflow, if `run_by` names the agent and those that asked it. Throws `workflow_not_found` and, for one of those
- * that asked, `forbidden`.
- */
-export async function resolveRunnable(
-  definitions: Pick<Definitions, 'resolveFor' | 'mayRun'>,
-  idOrName: string,
-  agentId: string,
-  onBehalf: readonly string[] = [],
-): Promise<Workflow> {
-  const workflow = await definitions.resolveFor(agentId, idOrName)
-  for (const id of new Set(onBehalf))
-    if (!(await definitions.mayRun(id, workflow)))
-      throw new Refusal('forbidden', `run_by of "${workflow.name}" does not name the agent ${id}, which requested this`)
-  return workflow
 }
 const causeOf = (agentId: string): string => `agent ${agentId}`
 

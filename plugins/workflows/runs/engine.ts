@@ -3,7 +3,7 @@ import { SerialQueue } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Job, JobOutcome } from '../../queue/contract.ts'
-import { WorkflowRunChanged, WorkflowStepEnded } from '../contract.ts'
+import { WorkflowRunChanged } from '../contract.ts'
 import { conditionHolds } from '../definitions/condition.ts'
 import type { Step } from '../definition.ts'
 import { toSummary } from './summary.ts'
@@ -82,7 +82,7 @@ export class Engine {
       return undefined
     }
     if (step.mode === 'conditional' && !(await this.#holds(run, step.condition, input))) {
-      await this.#skip(run, step)
+      await this.#save(run, [], { position: positionAfter(index + 1, input) })
       return undefined
     }
     return this.#runGroup(run, groupAt(run.steps, index), signal)
@@ -147,17 +147,6 @@ export class Engine {
     if (step.outputVar !== undefined) run.setVariable(step.outputVar, output)
   }
 
-  /** Its condition does not hold: a result says so, and the input passes through. */
-  async #skip(run: ActiveRun, step: Step): Promise<void> {
-    const { store, clock, hooks } = this.#deps
-    const { index, iteration, input } = run.position
-    const now = clock.now()
-    const begun = newAttempt(run.id, { step, index, iteration, input }, 1, now)
-    const row: AttemptRow = { ...begun, state: 'skipped', error: 'its condition does not hold', ended_at: now }
-    await this.#save(run, [store.saveAttempt(row)], { position: positionAfter(index + 1, input) })
-    run.keep(row)
-    await hooks.emit(WorkflowStepEnded, { runId: run.id, step: row.step, state: 'skipped' })
-  }
   #holds(run: ActiveRun, condition: string, output: string): Promise<boolean> {
     const { iteration, input } = run.position
     return conditionHolds(condition, output, run.scope(iteration, input))

@@ -101,7 +101,7 @@ function builtInSteps(ctx: RunsContext, definitions: Definitions, service: RunSe
     service.start({ ...child, cause: `workflow ${parentRunId}` }, { runId: parentRunId, key: parentKey })
   const types = [
     agentStep({ ...services, db }),
-    toolStep({ ...services, tools: ctx.tools, log }),
+    toolStep(services),
     workflowStep({ definitions, runs: service, startChild }),
     approvalStep({ ...services, approvals, channels, log }),
     waitStep(),

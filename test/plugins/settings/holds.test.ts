@@ -38,6 +38,7 @@ const particular: Readonly<Record<string, unknown>> = {
   'plugins.plugin-admin.sources': ['folder'],
   'plugins.plugin-admin.trusted_keys': ['ab'.repeat(32)],
   'channels.any': { enabled: false },
+  'network.peers': ['127.0.0.1:4200'],
 }
 /** Another value than the one that holds. */
 function another({ key, node }: ConfigKey): unknown {

@@ -68,12 +68,6 @@ describe('a trigger', () => {
     ['with a wrong field', { agent_id: 'watcher', pattern: { agent_spawned: { name: 'x' } } }, 400, 'name_pattern'],
     ['for no keyword', { agent_id: 'watcher', pattern: { system_keyword: {} } }, 400, 'needs keyword'],
     ['for a number', { agent_id: 'watcher', pattern: { agent_spawned: { name_pattern: 7 } } }, 400, 'expected a text'],
-    [
-      'with a misspelt placeholder',
-      { agent_id: 'watcher', pattern: 'all', prompt_template: 'So: {{evnt}}' },
-      400,
-      'did you mean {{event}}',
-    ],
     ['with a negative limit', { agent_id: 'watcher', pattern: 'all', max_fires: -1 }, 400, 'max_fires'],
     [
       'that runs a workflow where there are none',

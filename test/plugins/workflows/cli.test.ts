@@ -104,10 +104,7 @@ it('runs a workflow, lists and follows its run, and says what failed', async () 
 
   await svc(
     'create',
-    await file(
-      'fails.toml',
-      text('fails', 'tool', 'agent_name = "writer"\nwith = { tool = "workflow_status", args = { run_id = "none" } }\n'),
-    ),
+    await file('fails.toml', text('fails', 'tool', 'agent_name = "writer"\nwith = { tool = "none" }\n')),
   )
   const failed = await svc('run', 'fails')
   expect([failed.code, failed.stderr]).toEqual([

@@ -82,9 +82,6 @@ describe('after a crash', () => {
           return Promise.resolve({ outcome: 'unknown' })
         },
       },
-      tools: { find: () => undefined, list: () => [] },
-      daemon: { plugins: () => [] },
-      log: { warn: () => undefined },
     })
     await expect(step.run(cutOff({ tool: 'act' }))).rejects.toMatchObject({ name: 'OutcomeUnknown' })
     expect(ids).toEqual([KEY])

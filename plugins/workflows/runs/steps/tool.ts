@@ -1,7 +1,4 @@
-import { findNearest, suggest } from 'svc/internal'
-import type { Daemon } from 'svc/internal'
-import { isObject, omitUndefined, Refusal } from 'svc/sdk'
-import type { Logger, Tools } from 'svc/sdk'
+import { isObject, omitUndefined } from 'svc/sdk'
 import type { ToolCalls } from '../../../chat/contract.ts'
 import { OutcomeUnknown } from '../../contract.ts'
 import type { StepCall, StepResult } from '../../contract.ts'
@@ -12,9 +9,6 @@ import { sessionOf } from './session.ts'
 
 export interface ToolStepDeps {
   readonly toolCalls: ToolCalls
-  readonly tools: Pick<Tools, 'find' | 'list'>
-  readonly daemon: Pick<Daemon, 'plugins'>
-  readonly log: Pick<Logger, 'warn'>
 }
 
 /** Calls a tool as the agent may, as in one of its turns. The key of the attempt is the id of the call. */
@@ -25,23 +19,9 @@ export function toolStep(deps: ToolStepDeps): BuiltInStep {
       if (typeof definition['tool'] !== 'string') throw refuse('with.tool', 'the name of a tool')
       const args = definition['args'] ?? {}
       if (!isObject(args)) throw refuse('with.args', 'an object')
-      checkTool(deps, definition['tool'])
     },
     run: (call) => callTool(deps, call),
   }
-}
-
-/** Tools of MCP servers come and go with them. */
-const TOOL_OF_SERVER = /^mcp_/
-
-/** Throws `invalid_request` for a tool that does not exist, unless a plugin that is not loaded may have it. */
-function checkTool({ tools, daemon, log }: ToolStepDeps, name: string): void {
-  if (name.includes('{{') || TOOL_OF_SERVER.test(name) || tools.find(name)) return
-  const names = tools.list().map((tool) => tool.name)
-  const problem = `there is no tool "${name}"${suggest(findNearest(name, names))}`
-  const missing = daemon.plugins().filter(({ state }) => state !== 'loaded')
-  if (missing.length === 0) throw new Refusal('invalid_request', `with.tool: ${problem}`)
-  log.warn(`a workflow is taken although ${problem}; not loaded: ${missing.map((plugin) => plugin.name).join(', ')}`)
 }
 
 async function callTool({ toolCalls }: ToolStepDeps, call: StepCall): Promise<StepResult> {

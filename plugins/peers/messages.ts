@@ -1,0 +1,122 @@
+import { Refusal } from 'svc/sdk'
+import type { ErrorCode } from 'svc/sdk'
+import { LinkLost } from './links/link.ts'
+import type { PeerLink } from './links/link.ts'
+import { PeerError } from './links/envelope.ts'
+import type { RequestBody, Response } from './links/envelope.ts'
+import type { Runtime } from './runtime.ts'
+
+/** A message to an agent of another node. */
+export interface OutgoingMessage {
+  /** The same for each attempt: the other node answers it once. */
+  readonly id: string
+  /** Id or name of the node. */
+  readonly peer: string
+  /** Id or name of the agent there. */
+  readonly agent: string
+  readonly text: string
+  /** The agent that sends it. */
+  readonly sender?: string | undefined
+}
+
+/**
+ * Sends a message and waits for the answer. While the node is away it waits for it, and sends the message again with
+ * the same id: the other node makes one turn of it. Throws `Refusal`.
+ */
+export async function sendMessage(runtime: Runtime, message: OutgoingMessage, signal: AbortSignal): Promise<string> {
+  const { max_message_bytes: max, message_timeout_secs: seconds } = runtime.settings
+  const bytes = Buffer.byteLength(message.text)
+  if (bytes > max)
+    throw new Refusal('payload_too_large', `The message has ${bytes} bytes; network.max_message_bytes allows ${max}`)
+  const { id, peer, agent, text, sender } = message
+  const body: RequestBody = { method: 'agent_message', agent, message: text, ...(sender !== undefined && { sender }) }
+  const response = await ask(runtime, peer, { body, id, timeoutMs: seconds * 1000, signal })
+  if (response.method !== 'agent_response') throw unexpected(peer)
+  return response.text
+}
+
+/** How long the node takes to answer, in milliseconds, and how long it runs. */
+export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) {
+  const { ping_timeout_ms: timeoutMs } = runtime.settings
+  const link = findLink(runtime, peer)
+  const startedAt = performance.now()
+  const response = await link.request({ method: 'ping' }, { timeoutMs, signal }).catch((error: unknown) => {
+    throw toRefusal(peer, error)
+  })
+  if (response.method !== 'pong') throw unexpected(peer)
+  return { latencyMs: Math.round((performance.now() - startedAt) * 100) / 100, uptimeSecs: response.uptime_secs }
+}
+
+/** The node by id or name. Throws when it is not linked. */
+export function findLink(runtime: Runtime, peer: string): PeerLink {
+  const link = runtime.require().links.resolve(peer)
+  if (link) return link
+  throw new Refusal('service_unavailable', `Node "${peer}" is not linked now`)
+}
+
+interface Question {
+  readonly body: RequestBody
+  readonly id: string
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal }: Question): Promise<Response> {
+  const endAt = performance.now() + timeoutMs
+  for (;;) {
+    const link = await waitForLink(runtime, peer, signal)
+    try {
+      return await link.request(body, { id, signal, timeoutMs: Math.max(1, endAt - performance.now()) })
+    } catch (error) {
+      // Whether the other node got it is not known; it tells a second time from the first.
+      if (!(error instanceof LinkLost)) throw toRefusal(peer, error)
+    }
+  }
+}
+
+async function waitForLink(runtime: Runtime, peer: string, signal: AbortSignal): Promise<PeerLink> {
+  const network = runtime.require()
+  const link = network.links.resolve(peer)
+  if (link) return link
+  const nodeId = await resolveNode(runtime, peer)
+  const seconds = runtime.settings.connect_wait_secs
+  for (const dialer of network.dialers) dialer.hurry()
+  const timeout = AbortSignal.timeout(seconds * 1000)
+  try {
+    return await network.links.arrival(nodeId, AbortSignal.any([signal, timeout]))
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new Refusal(
+      'service_unavailable',
+      `Node "${peer}" was not linked within ${seconds} s (network.connect_wait_secs)`,
+      { cause: error },
+    )
+  }
+}
+
+/** The id of a node that was linked before, by its id or its name. Throws `Refusal('not_found')`. */
+export async function resolveNode(runtime: Runtime, peer: string): Promise<string> {
+  const known = await runtime.pins.list()
+  const named = known.filter(({ node_name: name }) => name === peer)
+  const found = known.find(({ node_id: id }) => id === peer) ?? (named.length === 1 ? named[0] : undefined)
+  if (found) return found.node_id
+  const names = known.map(({ node_id: id }) => id).slice(0, 20)
+  const hint = names.length === 0 ? 'no node was ever linked' : `there are: ${names.join(', ')}`
+  throw new Refusal('not_found', `There is no node "${peer}"; ${hint}`)
+}
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid_request',
+  403: 'forbidden',
+  404: 'agent_not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  429: 'rate_limit',
+}
+function toRefusal(peer: string, error: unknown): unknown {
+  if (error instanceof LinkLost) return new Refusal('service_unavailable', `The link to node "${peer}" ended`)
+  if (!(error instanceof PeerError)) return error
+  const text = `Node "${peer}" answered ${error.code}: ${error.message.slice(0, 1000)}`
+  return new Refusal(CODES[error.code] ?? 'service_unavailable', text, { cause: error })
+}
+const unexpected = (peer: string): Refusal =>
+  new Refusal('service_unavailable', `Node "${peer}" answered what nobody asked for`)

@@ -1,0 +1,103 @@
+import { messageOf, sleep, wallClock } from 'svc/internal'
+import type { PeerLink } from '../links/link.ts'
+
+export interface DialerDeps {
+  /** Connects and serves until the link ends. `opened` is called when it is open. */
+  readonly dial: (target: Target, opened: (link: PeerLink) => void) => Promise<Error>
+  readonly minMs: number
+  readonly maxMs: number
+  readonly random: () => number
+}
+/** An entry of `network.peers`. */
+export interface Target {
+  readonly host: string
+  readonly port: number
+  /** The node that must answer there; `undefined` for any that knows the secret. */
+  readonly nodeId: string | undefined
+  readonly address: string
+}
+/** The node is linked, by a link that somebody else made. */
+export class AlreadyLinked extends Error {
+  override readonly name = 'AlreadyLinked'
+  readonly link: PeerLink
+  constructor(link: PeerLink) {
+    super('the node is linked')
+    this.link = link
+  }
+}
+
+/** Keeps one node of the configuration linked. */
+export class Dialer {
+  readonly target: Target
+  state: 'connecting' | 'connected' | 'waiting' = 'connecting'
+  /** Why it is not connected. */
+  problem: string | undefined
+  /** Wall clock in milliseconds. */
+  nextAttemptAt: number | undefined
+  readonly #deps: DialerDeps
+  #failures = 0
+  #hurry = new AbortController()
+
+  constructor(target: Target, deps: DialerDeps) {
+    this.target = target
+    this.#deps = deps
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.state = 'connecting'
+      await this.#attempt()
+      if (signal.aborted) return
+      await this.#wait(signal)
+    }
+  }
+  /** Does not wait any longer. */
+  hurry(): void {
+    this.#hurry.abort()
+  }
+
+  async #attempt(): Promise<void> {
+    let openedAt: number | undefined
+    try {
+      const end = await this.#deps.dial(this.target, () => {
+        openedAt = Date.now()
+        this.state = 'connected'
+        this.problem = undefined
+      })
+      this.problem = end.message
+    } catch (error) {
+      if (error instanceof AlreadyLinked) {
+        this.state = 'connected'
+        this.problem = (await error.link.ended).message
+        openedAt = 0
+      } else this.problem = messageOf(error)
+    }
+    // A link that breaks at once is a failure too.
+    const lasted = openedAt !== undefined && Date.now() - openedAt >= this.#deps.minMs
+    this.#failures = lasted ? 0 : this.#failures + 1
+  }
+
+  /** Half of it at random: nodes that lost each other at the same time do not all come back at the same time. */
+  async #wait(signal: AbortSignal): Promise<void> {
+    const { minMs, maxMs, random } = this.#deps
+    const ms = Math.min(maxMs, minMs * 2 ** Math.min(this.#failures, 20)) * (0.5 + random() / 2)
+    this.state = 'waiting'
+    this.nextAttemptAt = Date.now() + ms
+    this.#hurry = new AbortController()
+    await sleep(wallClock, ms, AbortSignal.any([signal, this.#hurry.signal])).catch(() => undefined)
+    this.nextAttemptAt = undefined
+  }
+}
+
+/** Reads an entry of `network.peers`. */
+export function readTarget(text: string): Target {
+  const at = text.lastIndexOf('@')
+  const address = text.slice(at + 1)
+  const colon = address.lastIndexOf(':')
+  return {
+    host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
+    port: Number(address.slice(colon + 1)),
+    nodeId: at === -1 ? undefined : text.slice(0, at),
+    address,
+  }
+}

@@ -1,0 +1,111 @@
+import { matchesWildcard, stableId } from 'svc/internal'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
+import type { Agent, Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Turns } from '../../chat/contract.ts'
+import type { Screening } from '../../screening/contract.ts'
+import type { Label } from '../../sessions/contract.ts'
+import { PeerError } from '../links/envelope.ts'
+import type { AgentInfo, AgentMessage, Request, ResponseBody } from '../links/envelope.ts'
+import type { PeerLink } from '../links/link.ts'
+
+const MAX_AGENTS = 1_000
+
+export interface InboundDeps {
+  readonly agents: Agents
+  readonly turns: Turns
+  readonly audit: Audit
+  readonly screening: Screening
+  /** Names of agents that peers see, as patterns. */
+  readonly share: readonly string[]
+  readonly startedAt: number
+  readonly counted: (outcome: 'answered' | 'failed') => void
+}
+
+/** Answers what other nodes ask. */
+export class Inbound {
+  readonly #deps: InboundDeps
+  constructor(deps: InboundDeps) {
+    this.#deps = deps
+  }
+
+  async answer(request: Request, link: PeerLink): Promise<ResponseBody> {
+    if (request.method === 'ping')
+      return { method: 'pong', uptime_secs: Math.floor((Date.now() - this.#deps.startedAt) / 1000) }
+    if (request.method === 'discover') return { method: 'discover_result', agents: await this.#discover(request.query) }
+    try {
+      const text = await this.#ask(request, link)
+      this.#deps.counted('answered')
+      return { method: 'agent_response', text }
+    } catch (error) {
+      this.#deps.counted('failed')
+      throw toPeerError(error)
+    }
+  }
+
+  /** Whether other nodes know of the agent. */
+  isShared({ name }: Pick<Agent, 'name'>): boolean {
+    return this.#deps.share.some((pattern) => matchesWildcard(pattern, name))
+  }
+
+  async #discover(query: string): Promise<AgentInfo[]> {
+    const words = query.trim().toLowerCase()
+    const shared = (await this.#deps.agents.list()).filter((agent) => this.isShared(agent))
+    const matches = ({ name, description, tags }: AgentInfo): boolean =>
+      [name, description, ...tags].some((text) => text.toLowerCase().includes(words))
+    return shared.map(toInfo).filter(matches).slice(0, MAX_AGENTS)
+  }
+
+  /** The same message is the same turn, however often it comes. */
+  async #ask({ id, agent: name, message, sender = '' }: AgentMessage, { nodeId }: PeerLink): Promise<string> {
+    const { agents, turns } = this.#deps
+    const agent = (await agents.find(name)) ?? (await agents.findByName(name))
+    if (!agent || !this.isShared(agent)) throw new PeerError(404, `There is no agent "${name}" for other nodes`)
+    const turn = await turns.ensure({
+      id: stableId('peer', nodeId, id),
+      agentId: agent.id,
+      // Each agent of each node has a conversation of its own.
+      sessionId: stableId('peer-session', nodeId, agent.id, sender),
+      text: message,
+      entryPoint: 'peer',
+      labels: await this.#labels(message, agent, nodeId),
+      resumable: true,
+    })
+    return (await turn.result()).text
+  }
+
+  /** Text that addresses the model is text from outside. */
+  async #labels(text: string, agent: Agent, nodeId: string): Promise<readonly Label[]> {
+    const { level, findings } = await this.#deps.screening.screen(text)
+    if (level === 'critical')
+      await this.#deps.audit.write({
+        event: 'injection_suspected',
+        agentId: agent.id,
+        details: `a message of node ${nodeId}: ${findings.map(({ rule }) => rule).join(', ')}`,
+      })
+    return level === 'critical' || level === 'warning' ? ['ExternalNetwork'] : []
+  }
+}
+
+/** What peers are told of an agent: neither its prompt nor its tools. */
+export function toInfo({ id, name, state, manifest }: Agent): AgentInfo {
+  const { description, tags } = manifest
+  return { id, name, description: description.slice(0, 4096), tags: [...tags].slice(0, 100), tools: [], state }
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  agent_not_found: 404,
+  conflict: 409,
+  payload_too_large: 413,
+  invalid_request: 400,
+  forbidden: 403,
+  service_unavailable: 503,
+}
+function toPeerError(error: unknown): PeerError {
+  if (error instanceof PeerError) return error
+  // What went wrong inside is nothing for other nodes.
+  if (!(error instanceof Refusal) && !(error instanceof UpstreamFailure))
+    return new PeerError(500, 'The agent could not answer')
+  const code = error instanceof Refusal ? (CODES[error.code] ?? 500) : 503
+  return new PeerError(code, `The agent could not answer: ${error.message}`)
+}

@@ -1,0 +1,211 @@
+import { createLimiter, monotonicClock } from 'svc/internal'
+import type { Limiter } from 'svc/internal'
+import type { AcceptedConnection, Connection, Logger, PluginContext, PortListener } from 'svc/sdk'
+import type { Network as Settings } from '../config.ts'
+import type { LinkedPeer } from '../contract.ts'
+import type { Side } from '../handshake.ts'
+import { HalfOpen } from '../half-open.ts'
+import type { Identity } from '../identity.ts'
+import { LinkRefusal } from '../mac.ts'
+import { Replays } from '../replays.ts'
+import { FrameChannel } from '../links/channel.ts'
+import { initiate, respond } from '../links/establish.ts'
+import type { EstablishDeps, ProvenPeer } from '../links/establish.ts'
+import { PeerLink } from '../links/link.ts'
+import type { Notification, NotificationBody } from '../links/envelope.ts'
+import { AlreadyLinked, Dialer, readTarget } from './dialer.ts'
+import type { Target } from './dialer.ts'
+import type { Inbound } from './inbound.ts'
+import type { Pins } from './pins.ts'
+import type { RefusalLog } from './refusals.ts'
+import { LinkRegistry } from './registry.ts'
+import { RemoteAgents } from './remote-agents.ts'
+
+const MINUTE_MS = 60_000
+const MAX_KEYS = 10_000
+
+export interface NetworkDeps extends Pick<PluginContext<never, {}, {}>, 'connect' | 'listen'> {
+  readonly settings: Settings
+  readonly secret: string
+  readonly nodeId: string
+  readonly nodeName: string
+  readonly identity: Identity
+  readonly pins: Pins
+  readonly inbound: Inbound
+  readonly refusals: RefusalLog
+  readonly log: Logger
+  /** Aborts when the node is to leave. */
+  readonly signal: AbortSignal
+  readonly onConnected: (peer: LinkedPeer) => Promise<void>
+  readonly onDisconnected: (peer: LinkedPeer, reason: string) => Promise<void>
+  readonly counted: (what: 'frame_in' | 'frame_out' | 'refused') => void
+  readonly background: (work: () => Promise<void>) => void
+}
+
+/** The links of this node: those that others open, and those it opens itself. */
+export class PeerNetwork {
+  readonly links: LinkRegistry
+  readonly agents = new RemoteAgents()
+  readonly dialers: readonly Dialer[]
+  listener: PortListener | undefined
+  readonly #deps: NetworkDeps
+  readonly #side: Side
+  readonly #replays = new Replays()
+  readonly #halfOpen: HalfOpen
+  readonly #messages: Limiter
+  readonly #frames: Limiter
+
+  constructor(deps: NetworkDeps) {
+    const { settings, secret, nodeId } = deps
+    this.#deps = deps
+    this.links = new LinkRegistry(nodeId, settings.max_peers)
+    this.#side = {
+      secret,
+      self: nodeId,
+      now: Date.now,
+      encryption: settings.allow_unencrypted ? 'offered' : 'required',
+    }
+    const { max_half_open: max, max_half_open_per_address: perAddress } = settings
+    this.#halfOpen = new HalfOpen(monotonicClock.now, max, perAddress)
+    const limiter = (tokens: number): Limiter =>
+      createLimiter({ tokens, windowMs: MINUTE_MS, maxKeys: MAX_KEYS, now: monotonicClock.now })
+    this.#messages = limiter(settings.messages_per_minute)
+    this.#frames = limiter(settings.frames_per_minute)
+    this.dialers = settings.peers.map(
+      (text) =>
+        new Dialer(readTarget(text), {
+          dial: (target, opened) => this.#dial(target, opened),
+          minMs: settings.reconnect_min_ms,
+          maxMs: settings.reconnect_max_ms,
+          random: Math.random,
+        }),
+    )
+  }
+
+  /** Opens the port and begins to connect. Throws `Refusal` when it cannot listen. */
+  async start(): Promise<void> {
+    const { listen, settings, signal, background } = this.#deps
+    signal.addEventListener('abort', () => this.#leave(), { once: true })
+    if (settings.listen !== '')
+      this.listener = await listen({
+        key: 'network.listen',
+        maxConnections: settings.max_peers + settings.max_half_open,
+        accept: (connection) => background(() => this.#accept(connection)),
+      })
+    for (const dialer of this.dialers) background(() => dialer.run(signal))
+  }
+
+  /** Tells every linked node. */
+  announce(body: NotificationBody): void {
+    for (const link of this.links.list()) link.notify(body)
+  }
+
+  async #accept(connection: AcceptedConnection): Promise<void> {
+    const host = connection.remoteAddress ?? 'unknown'
+    const address = `${host}:${connection.remotePort ?? 0}`
+    const leave = this.#halfOpen.enter(host)
+    if (!leave) {
+      connection.destroy()
+      return await this.#refused(address, 'too many connections that have not proven anything')
+    }
+    const channel = new FrameChannel(connection, this.#deps.settings.max_queued_bytes)
+    const link = await respond(channel, this.#establishing(address))
+      .then((peer) => this.#open(peer, channel, address))
+      .catch((error: unknown) => this.#failed(channel, address, error))
+      .finally(leave)
+    if (link) await this.#serve(link)
+  }
+
+  async #dial({ host, port, nodeId, address }: Target, opened: (link: PeerLink) => void): Promise<Error> {
+    const { connect, settings, signal } = this.#deps
+    if (nodeId !== undefined) this.#checkNode(nodeId)
+    const connection: Connection = await connect({ host, port, signal })
+    const channel = new FrameChannel(connection, settings.max_queued_bytes)
+    let link: PeerLink
+    try {
+      link = this.#open(await initiate(channel, this.#establishing(address), nodeId), channel, address)
+    } catch (error) {
+      await this.#failed(channel, address, error)
+      throw error
+    }
+    opened(link)
+    return await this.#serve(link)
+  }
+
+  #establishing(address: string): EstablishDeps {
+    const { identity, nodeName, pins, settings } = this.#deps
+    return {
+      side: this.#side,
+      nodeName,
+      identity,
+      timeoutMs: settings.handshake_timeout_ms,
+      replays: this.#replays,
+      checkNode: (nodeId) => this.#checkNode(nodeId),
+      admit: async (peer) => await pins.check(peer, address),
+    }
+  }
+  #checkNode(nodeId: string): void {
+    const link = this.links.find(nodeId)
+    if (link) throw new AlreadyLinked(link)
+  }
+
+  #open(peer: ProvenPeer, channel: FrameChannel, address: string): PeerLink {
+    const { settings, inbound, counted, log } = this.#deps
+    const link = new PeerLink(peer, channel, address, {
+      limits: {
+        pingMs: settings.ping_interval_ms,
+        pingTimeoutMs: settings.ping_timeout_ms,
+        maxPending: settings.max_pending,
+        maxMessageBytes: settings.max_message_bytes,
+      },
+      messages: this.#messages,
+      frames: this.#frames,
+      answer: (request, from) => inbound.answer(request, from),
+      notified: (notification, from) => this.#notified(notification, from),
+      counted: (direction) => counted(direction === 'in' ? 'frame_in' : 'frame_out'),
+      failed: (error) => log.error('a request of another node failed', error),
+    })
+    this.links.add(link)
+    return link
+  }
+
+  async #serve(link: PeerLink): Promise<Error> {
+    const { onConnected, onDisconnected, background } = this.#deps
+    const peer = describe(link)
+    const serving = link.serve()
+    await onConnected(peer)
+    background(() => this.agents.learn(link))
+    const reason = await serving
+    if (reason instanceof LinkRefusal && reason.code !== 409)
+      await this.#refused(`${link.nodeId} at ${link.address}`, reason.message)
+    if (!this.links.find(link.nodeId)) this.agents.forget(link.nodeId)
+    await onDisconnected(peer, reason.message)
+    return reason
+  }
+
+  #notified(notification: Notification, link: PeerLink): void {
+    if (notification.event === 'shutting_down') link.close(new Error('the peer is shutting down'))
+    else this.agents.note(link.nodeId, notification)
+  }
+
+  async #failed(channel: FrameChannel, address: string, error: unknown): Promise<undefined> {
+    const reason = error instanceof Error ? error : new Error(String(error))
+    channel.destroy(reason)
+    // Both sides began at once, and one of the links goes.
+    if (reason instanceof AlreadyLinked || (reason instanceof LinkRefusal && reason.code === 409)) return
+    if (!this.#deps.signal.aborted) await this.#refused(address, reason.message)
+  }
+  async #refused(address: string, reason: string): Promise<void> {
+    this.#deps.counted('refused')
+    await this.#deps.refusals.write(address, reason)
+  }
+
+  #leave(): void {
+    this.announce({ event: 'shutting_down' })
+    for (const link of this.links.list()) link.close(new Error('this node is shutting down'))
+  }
+}
+
+export function describe({ nodeId, peer, address, encrypted }: PeerLink): LinkedPeer {
+  return { nodeId, nodeName: peer.nodeName, address, encrypted }
+}

@@ -1,0 +1,143 @@
+import { hostname } from 'node:os'
+import { messageOf } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { PluginContext } from 'svc/sdk'
+import type { Agent, Agents } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Turns } from '../chat/contract.ts'
+import type { Screening } from '../screening/contract.ts'
+import type { Network as Settings } from './config.ts'
+import type { LinkedPeer } from './contract.ts'
+import { Identity } from './identity.ts'
+import { secretOf } from './mac.ts'
+import { Inbound, toInfo } from './network/inbound.ts'
+import { PeerNetwork } from './network/network.ts'
+import { Pins } from './network/pins.ts'
+import { RefusalLog } from './network/refusals.ts'
+import { PinStore } from './store.ts'
+
+const IDENTITY = 'identity'
+
+export interface RuntimeDeps extends Pick<
+  PluginContext<never, {}, {}>,
+  'connect' | 'db' | 'leaving' | 'listen' | 'log' | 'vault'
+> {
+  readonly settings: Settings
+  readonly agents: Agents
+  readonly audit: Audit
+  readonly turns: Turns
+  readonly screening: Screening
+  readonly background: (work: () => Promise<void>) => void
+  readonly counted: (what: 'frame_in' | 'frame_out' | 'refused' | 'answered' | 'failed') => void
+  readonly emit: (event: 'connected' | 'disconnected', peer: LinkedPeer, reason: string) => Promise<void>
+  /** Tells the operator that networking does not work; `undefined`: it does. */
+  readonly impaired: (reason: string | undefined) => void
+}
+
+/** The network of this node once it is started, or why it is not. */
+export class Runtime {
+  readonly settings: Settings
+  readonly pins: Pins
+  network: PeerNetwork | undefined
+  identity: Identity | undefined
+  /** Why there is no network although it is enabled. */
+  problem: string | undefined
+  readonly #deps: RuntimeDeps
+  #inbound: Inbound | undefined
+
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps
+    this.settings = deps.settings
+    this.pins = new Pins(new PinStore(deps.db), deps.audit)
+  }
+
+  get nodeId(): string | undefined {
+    const { node_id: named } = this.settings
+    return named ?? (this.identity && `svc-${this.identity.fingerprint.replaceAll('-', '').slice(0, 16)}`)
+  }
+  get nodeName(): string {
+    return this.settings.node_name ?? hostname()
+  }
+
+  /** Starts networking. A mistake in the configuration is reported and stops nothing else. */
+  async start(): Promise<void> {
+    const { log, impaired } = this.#deps
+    try {
+      await this.#start()
+      this.problem = undefined
+      impaired(undefined)
+    } catch (error) {
+      this.problem = messageOf(error)
+      log.error(`networking is off: ${this.problem}`)
+      impaired(`networking is off: ${this.problem}`)
+    }
+  }
+
+  /** The network. Throws while there is none. */
+  require(): PeerNetwork {
+    if (this.network) return this.network
+    if (!this.settings.enabled)
+      throw new Refusal('not_found', 'Networking is off: write enabled = true under [network] into config.toml')
+    throw new Refusal('service_unavailable', `Networking is off: ${this.problem ?? 'it has yet to begin'}`)
+  }
+
+  spawned(agent: Agent): void {
+    if (this.#inbound?.isShared(agent)) this.network?.announce({ event: 'agent_spawned', agent: toInfo(agent) })
+  }
+  killed(agent: Agent): void {
+    if (this.#inbound?.isShared(agent)) this.network?.announce({ event: 'agent_terminated', agent_id: agent.id })
+  }
+
+  /** Forgets the key of a node and ends its link. Whether it was known. */
+  async unpin(nodeId: string): Promise<boolean> {
+    const found = await this.pins.remove(nodeId)
+    this.network?.links.find(nodeId)?.close(new Error('an operator removed the key of the node'))
+    for (const dialer of this.network?.dialers ?? []) dialer.hurry()
+    return found
+  }
+
+  async #start(): Promise<void> {
+    const { audit, log, settings, leaving } = this.#deps
+    const secret = settings.shared_secret ?? ''
+    if (secret === '')
+      throw new Refusal('invalid_request', 'network.shared_secret is empty: write the same secret into all nodes')
+    secretOf(secret)
+    this.identity = await this.#readIdentity()
+    const inbound = new Inbound({ ...this.#deps, share: settings.share, startedAt: Date.now() })
+    const network = new PeerNetwork({
+      ...this.#deps,
+      secret,
+      nodeId: this.nodeId ?? '',
+      nodeName: this.nodeName,
+      identity: this.identity,
+      pins: this.pins,
+      inbound,
+      refusals: new RefusalLog(audit, log, settings.audited_refusals_per_minute),
+      signal: leaving,
+      onConnected: (peer) => this.#connected(peer),
+      onDisconnected: (peer, reason) => this.#deps.emit('disconnected', peer, reason),
+    })
+    await network.start()
+    this.#inbound = inbound
+    this.network = network
+  }
+
+  async #connected(peer: LinkedPeer): Promise<void> {
+    const { nodeId, nodeName, address, encrypted } = peer
+    const how = encrypted ? 'encrypted' : 'not encrypted'
+    await this.#deps.audit.write({
+      event: 'wire_connect',
+      details: `linked with node ${nodeId} (${nodeName}) at ${address}, ${how}`,
+    })
+    await this.#deps.emit('connected', peer, '')
+  }
+
+  async #readIdentity(): Promise<Identity> {
+    const { vault } = this.#deps
+    const kept = await vault.read(IDENTITY)
+    if (kept !== undefined) return Identity.read(kept)
+    const identity = new Identity()
+    await vault.write(IDENTITY, identity.write())
+    return identity
+  }
+}
