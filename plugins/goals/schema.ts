@@ -11,8 +11,13 @@ export const progress = v.pipe(
   v.minValue(0, 'Expected a whole number from 0 to 100'),
   v.maxValue(100, 'Expected a whole number from 0 to 100'),
 )
-export const title = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(256))
-export const description = v.pipe(v.string(), v.maxLength(4_096))
+/** Anything else would come back from the database as another text, or not be stored at all. */
+const wellFormed = v.check(
+  (value: string) => value.isWellFormed() && !value.includes('\0'),
+  'must be well-formed Unicode without NUL',
+)
+export const title = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(256), wellFormed)
+export const description = v.pipe(v.string(), v.maxLength(4_096), wellFormed)
 export const dueAt = v.pipe(
   v.string(),
   v.check(isTime, 'Expected a time such as 2026-12-31T18:00:00Z'),

@@ -18,7 +18,7 @@ export function goalTools(goalsOf: GoalsOf): readonly AnyTool[] {
     name: 'goal_create',
     risk: 'write',
     description: 'Make a goal, for yourself unless you name another agent. Answers JSON with its id.',
-    input: v.object({
+    input: v.strictObject({
       title,
       description: v.optional(description, ''),
       agent: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('Another agent by name, if you may.'))),

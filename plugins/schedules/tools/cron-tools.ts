@@ -20,7 +20,7 @@ function createTool(runtime: LazyRuntime): AnyTool {
     description:
       'Make a cron job for yourself. `schedule` is a cron expression, {"kind": "every", "every_secs"} or ' +
       '{"kind": "at", "at"}; `action` is {"kind": "agent_turn", "message"}. Answers JSON.',
-    input: v.object({
+    input: v.strictObject({
       name: v.nonOptional(name),
       schedule: v.nonOptional(schedule),
       action: v.nonOptional(

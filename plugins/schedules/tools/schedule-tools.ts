@@ -22,7 +22,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
     description:
       'Have yourself asked something at certain times. `schedule` is a cron expression of five fields, or a phrase ' +
       'such as "every 10 minutes", "daily at 9" or "weekdays at 18:30". Answers JSON with the id and the next time.',
-    input: v.object({
+    input: v.strictObject({
       description: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(16_384), v.description('What to do then.')),
       schedule: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(256)),
       agent: v.optional(v.pipe(v.string(), v.maxLength(256), v.description('Another agent by name, if you may.'))),

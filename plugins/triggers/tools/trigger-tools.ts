@@ -28,7 +28,7 @@ function createTool(runtime: LazyRuntime, agents: Agents): AnyTool {
       '"self"}}, {"task_claimed": {}}, {"memory_update": {}}, {"memory_key_pattern": {"key_pattern": "user.*"}}, ' +
       '{"content_match": {"substring": "report.ready"}}, {"system": {}}, {"system_keyword": {"keyword": "started"}}, ' +
       '{"all": {}}. Of other agents you hear that they come and go, tasks, and what they publish. Answers JSON.',
-    input: v.object({
+    input: v.strictObject({
       pattern: v.union([v.string(), v.record(v.string(), v.unknown())]),
       prompt_template: v.optional(
         v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(16_384), v.description('{{event}} is what happened.')),

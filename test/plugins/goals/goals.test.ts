@@ -133,6 +133,8 @@ describe('goals', () => {
     ['an empty title', { title: ' ' }, 400, 'title'],
     ['a long title', { title: 'x'.repeat(257) }, 400, 'title'],
     ['a long description', { title: 'x', description: 'x'.repeat(4097) }, 400, 'description'],
+    ['half a character', { title: 'a \uD800 b' }, 400, 'title'],
+    ['a NUL', { title: 'x', description: 'a\0b' }, 400, 'description'],
     ['another status', { title: 'x', status: 'done' }, 400, 'status'],
     ['too much progress', { title: 'x', progress: 101 }, 400, 'progress'],
     ['half a percent', { title: 'x', progress: 0.5 }, 400, 'progress'],

@@ -47,6 +47,13 @@ describe('an agent', () => {
     expect(await callTool(test, scout, 'cron_cancel', { job_id: made.id })).toMatchObject({ failed: false })
   })
 
+  it('makes none with a field that does not exist', async () => {
+    const action = { kind: 'agent_turn', message: 'Now.' }
+    const args = { name: 'x', schedule: '0 9 * * *', action, oneshot: true }
+    const { text, failed } = await callTool(test, scout, 'cron_create', args)
+    expect([failed, text]).toEqual([true, expect.stringContaining('oneshot')])
+  })
+
   it('chooses no model that its manifest does not name', async () => {
     const action = { kind: 'agent_turn', message: 'Now.', model_override: 'gpt-5-pro' }
     const { text, failed } = await callTool(test, scout, 'cron_create', { name: 'x', schedule: '0 9 * * *', action })
@@ -54,6 +61,7 @@ describe('an agent', () => {
   })
 
   it.each([
+    [{ description: 'x', schedule: 'daily at 9', timezone: 'Europe/Berlin' }, 'timezone'],
     [{ description: 'x', schedule: 'now and then' }, 'is not understood'],
     [{ description: 'x', schedule: '0 25 * * *' }, 'field 2 (hour)'],
     [{ description: 'x', schedule: 'daily at 9', tz: 'Mars' }, 'time zone "Mars"'],
