@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
@@ -16,6 +17,7 @@ export const required = {
   chat: Chat,
   queue: Queue,
   screening: Screening,
+  daemon: Daemon,
   sessions: Sessions,
   turns: Turns,
 }

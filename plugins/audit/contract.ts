@@ -40,6 +40,8 @@ export type AuditEvent =
   | 'pairing_changed'
   | 'channel_changed'
   | 'webhook_received'
+  | 'a2a_task_received'
+  | 'a2a_push_changed'
   | 'schedule_changed'
   | 'trigger_changed'
   | 'integration_changed'

@@ -13,7 +13,7 @@ import { addInbound } from './inbound/index.ts'
 import { webhookRoutes } from './routes.ts'
 import { Settings, Triggers } from './schema.ts'
 import { HookReceived, WebhookSender } from './contract.ts'
-import type { WebhookEvent } from './contract.ts'
+import type { WebhookEvent, WebhookMessage } from './contract.ts'
 
 const DAY_MS = 86_400_000
 const ANSWERS_MS = 30_000
@@ -68,6 +68,11 @@ function createSender({ admit, config, fetch }: Pick<PluginContext<Settings, {},
       const body = JSON.stringify({ id, ...event })
       const seconds = Math.floor(Date.parse(event.timestamp) / 1000)
       return send(fetch, { url }, { id, body }, { secret: undefined, timeoutMs: config.timeout_ms, seconds, signal })
+    },
+    async send(url: string, { id, body, contentType, secret, headers }: WebhookMessage, signal: AbortSignal) {
+      const { send } = await import('./send.ts')
+      const options = { secret, timeoutMs: config.timeout_ms, seconds: Math.floor(Date.now() / 1000), signal }
+      return send(fetch, { url }, { id, body }, { ...options, headers: { ...headers, 'content-type': contentType } })
     },
   }
 }

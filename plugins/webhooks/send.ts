@@ -34,9 +34,11 @@ export async function send(
     readonly timeoutMs: number
     readonly seconds: number
     readonly signal: AbortSignal
+    /** Further headers, by lower-case name. */
+    readonly headers?: Readonly<Record<string, string>>
   },
 ): Promise<SendResult> {
-  const { secret, timeoutMs, seconds, signal } = options
+  const { secret, timeoutMs, seconds, signal, headers } = options
   const url = new URL(target.url)
   try {
     const answer = await fetch(url, {
@@ -60,6 +62,7 @@ export async function send(
               'x-webhook-signature': bodySignature(secret, body),
               'webhook-signature': standardSignature(secret, id, seconds, body),
             }),
+        ...headers,
       },
       check(next) {
         if (next.href !== url.href)

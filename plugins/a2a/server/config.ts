@@ -1,6 +1,6 @@
 import { fields } from 'svc/sdk'
 
-const { flag, inFile, text, webAddress } = fields
+const { flag, inFile, integer, secretText, text, webAddress } = fields
 
 /** Keys of `[a2a]` about what other programs may ask of the agents here. */
 export const serverEntries = {
@@ -15,4 +15,11 @@ export const serverEntries = {
     'Show the cards without the key: who asks learns the name and description of each agent whose name is known.',
     inFile('shows names and descriptions of agents to everybody'),
   ),
+  max_request_bytes: integer('Largest request, in bytes.', 4_194_304, 1_024, 104_857_600),
+  max_parts: integer('Parts of one message.', 64, 1, 10_000),
+  max_streams: integer('Streams that are open at a time.', 256, 1, 100_000),
+  max_push_configs: integer('Addresses that are notified of one task.', 8, 0, 1_000),
+  push_secret: secretText('Signs notifications of tasks whose client gave no token.'),
+  push_give_up_hours: integer('Hours after which a notification that nobody takes is given up.', 24, 1, 720),
+  task_days: integer('Days for which a task that ended is found; 0 keeps all.', 30, 0, 3_650),
 }
