@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin } from 'svc/sdk'
+import { TurnEnded, TurnFailed } from '../chat/contract.ts'
 import { addClient, clientMigrations } from './client/index.ts'
 import { optional, required, sections } from './context.ts'
 import { A2aAgentChanged, A2aSentChanged, A2aTaskChanged } from './contract.ts'
@@ -24,7 +25,13 @@ export default definePlugin({
     },
   ],
   setup(ctx) {
-    addServer(ctx)
+    const server = addServer(ctx)
+    ctx.hooks.on(TurnEnded, ({ entryPoint, result }) => {
+      if (entryPoint === 'a2a') server.ended(result.turnId)
+    })
+    ctx.hooks.on(TurnFailed, ({ entryPoint, turnId }) => {
+      if (entryPoint === 'a2a') server.ended(turnId)
+    })
     addClient(ctx)
     return {}
   },

@@ -1,21 +1,19 @@
 import { DaemonListening } from 'svc/internal'
 import { AgentKilling } from '../../agents/contract.ts'
-import { TurnEnded, TurnFailed } from '../../chat/contract.ts'
-import type { EntryPoint } from '../../journal/contract.ts'
 import { A2aTaskChanged } from '../contract.ts'
 import type { A2aContext } from '../context.ts'
 import { PUSH_LANE } from './lane.ts'
 import { serverRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
-import { hasOpenTasks } from './open-tasks.ts'
+import { hasOpenTasks } from './store.ts'
 
 export { serverMigrations } from './migrations.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** What agents and other programs elsewhere ask of agents here. */
-export function addServer(ctx: A2aContext): void {
+/** What agents and other programs elsewhere ask of agents here. `ended` is told of turns that were tasks. */
+export function addServer(ctx: A2aContext): { ended(turnId: string): void } {
   const { config, db, hooks, jobs, log, metrics, own, routes, run, services } = ctx
   const tasks = metrics.counter('svc_a2a_tasks_total', 'Tasks of other programs, by state they came to.')
   const deliveries = metrics.counter('svc_a2a_notifications_total', 'Notifications about tasks, by outcome.')
@@ -45,18 +43,14 @@ export function addServer(ctx: A2aContext): void {
   })
   if (config.a2a.enabled) routes.add(...serverRoutes({ runtime, settings: config.a2a, scheme: () => scheme }))
 
-  const ended = ({ entryPoint }: { readonly entryPoint: EntryPoint }, turnId: string): void => {
-    if (entryPoint === 'a2a') background(async () => (await runtime()).tasks.settle(turnId))
-  }
-  hooks.on(TurnEnded, (turn) => ended(turn, turn.result.turnId))
-  hooks.on(TurnFailed, (turn) => ended(turn, turn.turnId))
   jobs.every('open tasks', MINUTE_MS, async () => {
     if (await hasOpenTasks(db)) await (await runtime()).tasks.settleOpen()
   })
   jobs.every('old tasks', HOUR_MS, async () => (await runtime()).deleteOld())
   hooks.on(AgentKilling, async (killing) => {
-    const { TaskStore } = await import('./store.ts')
+    const { TaskStore } = await import('./rows/store.ts')
     return { ...killing, statements: [...killing.statements, ...new TaskStore(db).deleteOf(killing.agent.id)] }
   })
   own('notifications', services.queue.work(PUSH_LANE, { run: async (job) => (await runtime()).push.deliver(job) }))
+  return { ended: (turnId) => background(async () => (await runtime()).tasks.settle(turnId)) }
 }

@@ -16,7 +16,7 @@ import {
 import type { RpcId, RpcRequest } from './envelope.ts'
 import type { RequestHandler } from './handler.ts'
 import { rpcError } from './translate.ts'
-import type { PushRow } from './store.ts'
+import type { PushRow } from './rows/store.ts'
 
 type Version = PushRow['version']
 export interface RpcDeps {

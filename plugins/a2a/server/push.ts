@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { stableId, toIso } from 'svc/internal'
+import { readOwnJson, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Counter, Statement, Vault } from 'svc/sdk'
@@ -8,7 +8,7 @@ import type { Job, JobOutcome, Queue } from '../../queue/contract.ts'
 import type { WebhookSender } from '../../webhooks/contract.ts'
 import { PUSH_LANE } from './lane.ts'
 import { ProtocolProblem } from './problem.ts'
-import type { PushRow, TaskStore } from './store.ts'
+import type { PushRow, TaskStore } from './rows/store.ts'
 import { isEnded } from './tasks.ts'
 import type { Task, TaskService } from './tasks.ts'
 
@@ -164,7 +164,7 @@ export class PushNotifications {
   }
   async #secrets({ task_id: taskId, id }: PushRow) {
     const secret = await this.#deps.vault.read(secretName(taskId, id))
-    return secret === undefined ? { token: '', credentials: '' } : v.parse(Secrets, JSON.parse(secret))
+    return secret === undefined ? { token: '', credentials: '' } : v.parse(Secrets, readOwnJson(secret))
   }
   #checkCount(count: number): void {
     const { max_push_configs: max } = this.#deps.settings

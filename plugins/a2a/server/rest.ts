@@ -4,7 +4,7 @@ import { isObject } from 'svc/sdk'
 import type { Part, StoredMessage } from './parts.ts'
 import { ProtocolProblem } from './problem.ts'
 import type { InputPart, NewTaskBody, ShownTask } from './schema.ts'
-import type { TaskState } from './store.ts'
+import type { TaskState } from './rows/store.ts'
 import { isEnded } from './tasks.ts'
 import type { Task } from './tasks.ts'
 

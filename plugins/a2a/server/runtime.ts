@@ -7,7 +7,7 @@ import type { A2aContext } from '../context.ts'
 import type { A2aTask } from '../contract.ts'
 import { Cards } from './cards.ts'
 import { PushNotifications } from './push.ts'
-import { TaskStore } from './store.ts'
+import { TaskStore } from './rows/store.ts'
 import { TaskService } from './tasks.ts'
 
 export interface RuntimeDeps {

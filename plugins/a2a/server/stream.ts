@@ -1,6 +1,6 @@
 import type { StreamResponse } from '@a2a-js/sdk'
 import type { TurnEvent } from '../../chat/contract.ts'
-import type { TaskState } from './store.ts'
+import type { TaskState } from './rows/store.ts'
 import type { Task } from './tasks.ts'
 import { taskEvent, toArtifact, toStatus } from './wire.ts'
 

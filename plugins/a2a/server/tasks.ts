@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
-import { canonicalJson, orAborted, sleep, stableId } from 'svc/internal'
+import { canonicalJson, orAborted, readOwnJson, sleep, stableId } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { KeyedQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
@@ -10,8 +10,8 @@ import type { Chat, Turns, TurnEvent, TurnView } from '../../chat/contract.ts'
 import type { A2aTask } from '../contract.ts'
 import { checkOutputModes, readParts, StoredMessage } from './parts.ts'
 import { ProtocolProblem } from './problem.ts'
-import { endStates } from './store.ts'
-import type { TaskFilter, TaskRow, TaskState, TaskStore } from './store.ts'
+import { endStates } from './rows/store.ts'
+import type { TaskFilter, TaskRow, TaskState, TaskStore } from './rows/store.ts'
 
 export interface TaskServiceDeps {
   readonly store: TaskStore
@@ -243,7 +243,7 @@ function toTask(row: TaskRow, turn: TurnView | undefined): Task {
     agentId: row.agent_id,
     contextId: row.context_id,
     state,
-    request: v.parse(StoredMessage, JSON.parse(row.message)),
+    request: v.parse(StoredMessage, readOwnJson(row.message)),
     answer: turn?.text ?? '',
     note: noteOf(state, turn),
     createdAt: row.created_at,

@@ -3,7 +3,7 @@ import type { Artifact, Part as WirePart, StreamResponse, Task as WireTask, Task
 import { stableId } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { Part, StoredMessage } from './parts.ts'
-import type { TaskState as State } from './store.ts'
+import type { TaskState as State } from './rows/store.ts'
 import type { Task } from './tasks.ts'
 
 /** The answer of an agent is one artifact, which grows while it answers. */
