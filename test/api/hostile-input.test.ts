@@ -128,6 +128,7 @@ function faultOf({ status, text, type }: Answered): string | undefined {
   // fault: Interface 7 makes that a 500 or a 503.
   if (status >= 500 && !/no network in this test|has no key|Signing in is not configured/.test(text))
     return `${status}: ${text.slice(0, 300)}`
+  if (/"code":-32603\b/.test(text)) return `an internal error of JSON-RPC: ${text.slice(0, 300)}`
   if (status < 400) return undefined
   if (!type.startsWith('application/json')) return `${status} is ${type}`
   const { error } = JSON.parse(text) as { error?: unknown }
@@ -210,7 +211,9 @@ describe('every field of every body', () => {
             if (answer.status === 400 && !parts.some((part) => answer.text.includes(part)))
               faults.push(`${at}: names no field: ${answer.text.slice(0, 200)}`)
           }
-          if (answer.status < 400 && !anyJson.has(route.path) && !takes(field.schema, JSON.parse(json)))
+          // JSON-RPC refuses with 200 too.
+          const isTaken = answer.status < 400 && !/"jsonrpc":"2.0".*"error":\{"code":-/.test(answer.text)
+          if (isTaken && !anyJson.has(route.path) && !takes(field.schema, JSON.parse(json)))
             faults.push(`${at}: taken with ${answer.status}`)
         }
       }

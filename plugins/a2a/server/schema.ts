@@ -32,6 +32,7 @@ export const NewTaskBody = v.pipe(
     params: v.optional(v.looseObject({ ...Ids, message: InputMessage })),
   }),
   v.check(({ message, params }) => message !== undefined || params !== undefined, 'message: is missing'),
+  v.check(({ message, params }) => message === undefined || params === undefined, 'params: there is a message beside'),
 )
 export type NewTaskBody = v.InferOutput<typeof NewTaskBody>
 

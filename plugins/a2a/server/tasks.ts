@@ -224,6 +224,7 @@ function nothing(): void {
 }
 function checkId(where: string, id: string): void {
   if (id === '') throw new ProtocolProblem('RequestMalformed', `${where} is required`)
+  if (!id.isWellFormed()) throw new ProtocolProblem('RequestMalformed', `${where}: has half of a character`)
   if (id.length > MAX_ID) throw new ProtocolProblem('RequestMalformed', `${where}: at most ${MAX_ID} characters`)
 }
 function checkRepeated(row: TaskRow, fingerprint: string): TaskRow {
