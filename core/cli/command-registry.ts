@@ -9,6 +9,7 @@ import { toPluginCli } from './plugin-cli-shape.ts'
 import type { PluginCli } from './plugin-cli.ts'
 import { readPluginSettings } from './plugin-settings.ts'
 import type { PluginSettings } from './plugin-settings.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** A command and where it comes from. */
 export interface Origin {
@@ -48,7 +49,7 @@ export async function loadRegistry(location: HomeLocation): Promise<CommandRegis
     try {
       installed.push(await loadInstalled(file, location))
     } catch (error) {
-      problems.push(`the commands of ${file} are left out: ${error instanceof Error ? error.message : String(error)}`)
+      problems.push(`the commands of ${file} are left out: ${messageOf(error)}`)
     }
   }
   const registry = collect(builtIns, installed, settings)

@@ -5,6 +5,7 @@ import type { Flag } from './arguments.ts'
 import { exits, Failure } from './failure.ts'
 import { locateHome } from './home-location.ts'
 import { note, print, printJson } from './output.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** One command with what can follow it. */
 interface CompletedCommand {
@@ -65,7 +66,7 @@ async function readFlags(path: readonly string[], { load }: CommandEntry): Promi
     const flags = listFlags((await load()).default.args)
     return flags.filter(({ name, options }) => [name, ...options].every((word) => /^[\w.:@%+,/=-]+$/.test(word)))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     note(`svc: warning: the flags of "${path.join(' ')}" are left out: ${reason}`)
     return []
   }

@@ -20,6 +20,7 @@ import type { HomeLocation } from './home-location.ts'
 import { failed, passed, warned } from './plugin-cli.ts'
 import type { CheckContext, CheckResult, PluginCli } from './plugin-cli.ts'
 import { explainServer } from './start-failure.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** The result of one check, under the name it is listed by. */
 export interface NamedResult extends CheckResult {
@@ -28,7 +29,6 @@ export interface NamedResult extends CheckResult {
 const Health = v.looseObject({ status: v.string() })
 const DatabaseHealth = v.looseObject({ database: v.string() })
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 const named = (name: string, result: CheckResult): NamedResult => ({ name, ...result })
 
 /** Runs every check; those that need a valid configuration are left out when there is none. */
@@ -62,7 +62,7 @@ async function runCheck(plugin: PluginCli, name: string, context: CheckContext):
     if (!loaded) throw new Error('it has no code')
     return named(name, await loaded.default(context))
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     return named(name, warned(`the check of plugin "${plugin.name}" failed: ${reason}`, 'correct the plugin'))
   }
 }

@@ -3,6 +3,7 @@ import { ConfigError } from '../config/problem.ts'
 import { escapeControls } from '../log/text.ts'
 import { exits, Failure } from './failure.ts'
 import { commandLine } from '../process/command-name.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** Anything that was thrown as a failure with an exit code. */
 export function toFailure(error: unknown): Failure {
@@ -18,7 +19,7 @@ export function toFailure(error: unknown): Failure {
   }
   if (error instanceof Error && error.name === 'CLIError')
     return new Failure(exits.usage, stripVTControlCharacters(error.message), undefined, { cause: error })
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return new Failure(
     exits.failed,
     message,

@@ -12,6 +12,7 @@ import { openVault } from '../storage/vault-file.ts'
 import { databasePath } from './database-path.ts'
 import { exits, Failure } from './failure.ts'
 import { note } from './output.ts'
+import { messageOf } from '../errors/message.ts'
 
 export interface OfflineOptions {
   readonly config: Config
@@ -65,7 +66,7 @@ function openFile(file: string, isOptional: boolean): ReadOnlyDatabase | undefin
   try {
     return openReadOnly(file)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     if (!isOptional)
       throw new Failure(
         error instanceof Error && 'code' in error && error.code === 'ENOENT' ? exits.notFound : exits.failed,

@@ -11,6 +11,7 @@ import { findMeant, parseSections } from '../host/section.ts'
 import { note } from './output.ts'
 import { loadSettings } from './settings.ts'
 import type { HomeLocation } from './home-location.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** What the plugins of a home define. None of them is set up. */
 export async function readDefinitions(home: string, paths: readonly string[]): Promise<readonly AnyPlugin[]> {
@@ -22,7 +23,7 @@ export async function readDefinitions(home: string, paths: readonly string[]): P
       found.push(await loader.load(folder, false))
     } catch (error) {
       // A broken plugin must not hide the keys of the others.
-      note(`warning: ${folder} is left out: ${error instanceof Error ? error.message : String(error)}`)
+      note(`warning: ${folder} is left out: ${messageOf(error)}`)
     }
   }
   return found

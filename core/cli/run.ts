@@ -5,6 +5,7 @@ import { checkArguments } from './arguments.ts'
 import type { Command, CommandEntry, CommandTree } from './command.ts'
 import { coreCommands } from './core-commands.ts'
 import { exits, Failure } from './failure.ts'
+import { messageOf } from '../errors/message.ts'
 
 interface FoundCommand {
   readonly path: readonly string[]
@@ -89,7 +90,7 @@ async function loadCommand(
   try {
     command = (await load()).default
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Failure(
       exits.failed,
       `the code of the command "${path.join(' ')}" cannot be loaded: ${reason}`,

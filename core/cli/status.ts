@@ -4,6 +4,7 @@ import { callDaemon, connect } from './connect.ts'
 import type { Connection } from './connect.ts'
 import { exits } from './failure.ts'
 import { note, print, printJson, renderDuration, renderFacts } from './output.ts'
+import { messageOf } from '../errors/message.ts'
 
 const Status = v.looseObject({ status: v.string(), uptime_seconds: v.number(), data_dir: v.optional(v.string()) })
 const Version = v.looseObject({ version: v.string() })
@@ -64,7 +65,7 @@ async function readPluginFacts(
     try {
       facts.push(...(await (await part.load()).default(status, client)))
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       note(`svc: warning: the status of plugin "${name}" is left out: ${reason}`)
     }
   }

@@ -9,6 +9,7 @@ import { exits, Failure } from './failure.ts'
 import type { HomeLocation } from './home-location.ts'
 import { workOffline } from './offline.ts'
 import { loadSettings } from './settings.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** A home whose daemon does not run, locked until it is disposed. */
 export interface StoppedHome extends Disposable {
@@ -63,11 +64,8 @@ async function stage(config: Config, file: string): Promise<Readonly<Record<stri
     const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
     return await stageDatabase(config.home_dir, databasePath(config), file, sidecars)
   } catch (error) {
-    throw new Failure(
-      exits.failed,
-      `${file} is not restored: ${error instanceof Error ? error.message : String(error)}`,
-      'nothing was changed',
-      { cause: error },
-    )
+    throw new Failure(exits.failed, `${file} is not restored: ${messageOf(error)}`, 'nothing was changed', {
+      cause: error,
+    })
   }
 }

@@ -9,6 +9,7 @@ import { findSchema, isTree, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
 import { fromText } from './text-value.ts'
 import { NestingError } from '../schema/nesting.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** Variables that speak to the command line and not to the configuration. */
 const reserved = new Set(['SVC_HOME', 'SVC_CONFIG', 'SVC_URL', 'SVC_LISTEN', 'SVC_DEBUG'])
@@ -208,5 +209,5 @@ export function readValues(file: string, tree: Tree, folder: string): Layer {
 }
 
 function oneLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim()
+  return messageOf(error).replaceAll(/\s+/g, ' ').trim()
 }

@@ -18,6 +18,7 @@ import { SerialQueue } from '../scope/queue.ts'
 import type { Host } from './host.ts'
 import { findMeant, ignoredKeys, parseSections, sectionWarnings } from './section.ts'
 import type { Sources } from './section.ts'
+import { messageOf } from '../errors/message.ts'
 
 export interface ConfigurationDeps {
   readonly live: LiveConfig
@@ -98,7 +99,7 @@ class RunningConfiguration implements Configuration {
         throw new Refusal(
           'conflict',
           `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
-            reasonOf(refusalOf(error, 'conflict')),
+            messageOf(refusalOf(error, 'conflict')),
           { details: { key, status: 'saved_reload_failed' }, cause: error },
         )
       }
@@ -149,7 +150,7 @@ class RunningConfiguration implements Configuration {
       try {
         if (definition) parseSections(definition, config, sources)
       } catch (error) {
-        throw new Refusal('invalid_request', reasonOf(refusalOf(error, 'invalid_request')), {
+        throw new Refusal('invalid_request', messageOf(refusalOf(error, 'invalid_request')), {
           details: { plugin },
           cause: error,
         })
@@ -210,7 +211,7 @@ class RunningConfiguration implements Configuration {
           reloaded.push(plugin)
         },
         (error: unknown) => {
-          failed.push({ plugin, reason: reasonOf(error) })
+          failed.push({ plugin, reason: messageOf(error) })
         },
       )
       // The status of the plugin shows how the later ones end.
@@ -233,7 +234,6 @@ function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {
   )
 }
 const fileOf = (config: Config): string => join(config.home_dir, 'config.toml')
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 /** A problem of the files as a refusal with line, key and expected value; any other error unchanged. */
 function refusalOf(error: unknown, code: 'invalid_request' | 'conflict'): unknown {
   if (!(error instanceof ConfigError)) return error

@@ -1,5 +1,6 @@
 import { PluginProblem } from './definition.ts'
 import { sourcePlace } from './source-place.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** Code that cannot be evaluated. */
 export async function importProblem(error: unknown, folder: string): Promise<PluginProblem> {
@@ -8,7 +9,7 @@ export async function importProblem(error: unknown, folder: string): Promise<Plu
 
 /** Why setup failed, with the place in the author's code where that is known. */
 export async function setupProblem(error: unknown, folder: string): Promise<string> {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   const place = endsWithPlace(message) ? undefined : await sourcePlace(error, folder)
   return place === undefined ? message : `${message} (${place})`
 }

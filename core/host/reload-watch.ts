@@ -1,4 +1,5 @@
 import type { CallCounts, Scope } from '../scope/scope.ts'
+import { messageOf } from '../errors/message.ts'
 
 export interface WatchSettings {
   /** How long a reloaded plugin is watched; 0: not at all. */
@@ -26,7 +27,7 @@ export function watchReload(
     const percent = percentOf({ calls, failures })
     if (failures < minFailures || percent < minPercent || percent <= 2 * usual) return
     scope.onFailure(undefined)
-    const last = error instanceof Error ? error.message : String(error)
+    const last = messageOf(error)
     onFailing(`${failures} of ${calls} calls failed, the last one with: ${last}`)
   })
 }

@@ -8,6 +8,7 @@ import type { Node } from './graph.ts'
 import type { Instance } from './instance.ts'
 import type { IsolatedDefinition } from './isolation/isolated-plugin.ts'
 import { permissionsOf } from './permissions.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** Validated code and configuration, ready for setup. */
 export interface Ready {
@@ -181,5 +182,5 @@ export async function setupReason(error: unknown, { access }: Ready, { folder }:
 }
 
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }

@@ -3,6 +3,7 @@ import { tellWritten } from './database.ts'
 import type { Statement } from './database.ts'
 import { codeOf, isBusy, isPoison, translate, unavailable } from './failure.ts'
 import type { Outcome, SqliteConnection } from './sqlite-connection.ts'
+import { messageOf } from '../errors/message.ts'
 
 interface Batch {
   readonly statements: readonly Statement[]
@@ -268,7 +269,7 @@ export class GroupCommit {
       this.#log.error('a commit failed; none of its writes is acknowledged', {
         code: codeOf(error),
         writes: taken,
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       })
     }
     this.#refuse(this.#waiting.splice(0, taken), error)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { ConsolaInstance } from 'consola'
 import { splitStatements, toDialect } from './dialect.ts'
 import type { Migration, PluginDatabase, Statement } from './database.ts'
+import { messageOf } from '../errors/message.ts'
 
 interface Applied {
   readonly id: string
@@ -56,7 +57,7 @@ export class Migrations {
     try {
       await this.#db.batch(this.#statements(plugin, migration))
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and changed nothing: ${reason}`, {
         cause: error,
       })

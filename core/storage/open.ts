@@ -8,6 +8,7 @@ import { Migrations } from './migrate.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
+import { messageOf } from '../errors/message.ts'
 
 export interface DatabaseOptions {
   /** `sqlite:<path>`, `sqlite::memory:` or `postgres://…`. */
@@ -165,7 +166,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
       } catch (error) {
         log.debug('the database check failed', {
           code: codeOf(error),
-          error: error instanceof Error ? error.message : String(error),
+          error: messageOf(error),
         })
         return false
       }

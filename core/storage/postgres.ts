@@ -6,6 +6,7 @@ import type { Changes, PluginDatabase, Statement, Value } from './database.ts'
 import { codeOf, isConflict, translate, unavailable } from './failure.ts'
 import { toNumbered } from './dialect.ts'
 import { Recent, refuseControl, toStatement } from './text.ts'
+import { messageOf } from '../errors/message.ts'
 
 type Row = Record<string, unknown>
 interface Answer {
@@ -156,7 +157,7 @@ class Line {
     })
     const goodbye = Promise.resolve(this.#connector.dispose?.()).catch((error: unknown) => {
       this.#log.debug('a broken connection was not closed properly', {
-        error: error instanceof Error ? error.message : String(error),
+        error: messageOf(error),
       })
     })
     await Promise.race([goodbye, late])

@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path'
 import { makeFolder } from './make-folder.ts'
 import type { ReadOnlyDatabase } from './read-only.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** "svc1" as the application id in the file's header, so that the database of another program is not taken for ours. */
 const APPLICATION_ID = 0x73766331
@@ -73,7 +74,7 @@ export async function openFile(path: string): Promise<SqliteConnection> {
   try {
     connection = await SqliteConnection.open(path)
   } catch (error) {
-    throw new DatabaseRefused(path, `cannot be opened (${error instanceof Error ? error.message : String(error)})`, {
+    throw new DatabaseRefused(path, `cannot be opened (${messageOf(error)})`, {
       cause: error,
     })
   }
@@ -109,7 +110,7 @@ function quickCheck(connection: SqliteConnection): string {
   try {
     return String(connection.instance.pragma('quick_check(1)', { simple: true }))
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 

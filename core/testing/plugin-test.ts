@@ -16,6 +16,7 @@ import type { ToolCallContext, ToolResult } from '../tools/tool.ts'
 import { fakeDefaults, FakeModel, installModel } from './fake-model.ts'
 import type { FakeAnswer } from './fake-model.ts'
 import { toOutboundResponse } from './outbound-response.ts'
+import { messageOf } from '../errors/message.ts'
 
 /** Answers a request that a plugin sends. */
 export type FakeFetch = (url: URL, request: OutboundRequest) => Promise<Response>
@@ -188,9 +189,7 @@ class Test implements PluginTest {
         for (const secret of secrets) log.registerSecret(secret)
       },
       onDefect: (error, where) => {
-        this.defects.push(
-          new Error(`${where}: ${error instanceof Error ? error.message : String(error)}`, { cause: error }),
-        )
+        this.defects.push(new Error(`${where}: ${messageOf(error)}`, { cause: error }))
       },
     })
     const status = this.#app.daemon.plugins().find((plugin) => plugin.source === folder || plugin.folder === folder)

@@ -9,7 +9,7 @@ import type { ManifestDocument } from './manifest-schema.ts'
 import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
 import type { AgentStore } from './store.ts'
-import { readOwnJson } from 'svc/internal'
+import { messageOf, readOwnJson } from 'svc/internal'
 
 /** An agent as this plugin holds it: its row, with the manifest parsed. */
 export interface LoadedAgent extends Agent {
@@ -110,7 +110,7 @@ export class AgentRegistry {
       // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest
       // is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       return { manifest: parseManifest('').document, warnings: [`the stored manifest cannot be read: ${reason}`] }
     }
   }

@@ -1,4 +1,4 @@
-import { currentActor, describeActor, noteRecorded } from 'svc/internal'
+import { currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
@@ -161,7 +161,7 @@ export class AuditTrail implements Audit, AuditFeed {
         .then(() => (this.#uncovered >= CHECKPOINT_ENTRIES ? this.checkpoint() : undefined))
         .catch((error: unknown) =>
           this.#log.error('the anchor or a checkpoint of the audit chain could not be written', {
-            error: error instanceof Error ? error.message : String(error),
+            error: messageOf(error),
           }),
         )
     }, ANCHOR_MS)

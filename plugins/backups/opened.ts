@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Entry, ZipFile } from 'yauzl'
 import * as v from 'valibot'
@@ -171,4 +172,3 @@ function parsed<S extends v.GenericSchema<unknown, unknown>>(schema: S, bytes: B
     ? (result.output as v.InferOutput<S>)
     : refuse(`${name} is invalid (${result.issues[0].message})`)
 }
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ChannelAdapter } from 'svc/channels'
 import { commandLine } from 'svc/sdk'
 import type { PluginContext, Tokens } from 'svc/sdk'
-import { homeId, toIso, wallClock as systemClock } from 'svc/internal'
+import { homeId, messageOf, toIso, wallClock as systemClock } from 'svc/internal'
 import type { Clock, Daemon } from 'svc/internal'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
@@ -232,7 +232,7 @@ export class Messaging {
     const { run, leaving, log } = this.#deps
     run(work).catch((error: unknown) => {
       if (leaving.aborted) return
-      log.error('work for a channel failed', { error: error instanceof Error ? error.message : String(error) })
+      log.error('work for a channel failed', { error: messageOf(error) })
     })
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import type { Busboy, FileInfo } from 'busboy'
 import type { Readable } from 'node:stream'
 import { Refusal } from 'svc/sdk'
@@ -102,7 +103,7 @@ function unescapeName(name: string): string {
 }
 
 function explain(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (/end of (?:form|file)/.test(message)) return 'the body ends before its closing boundary, or has another boundary'
   if (/part header/.test(message)) return 'the headers of a part are malformed or have more than 16 KiB'
   return message

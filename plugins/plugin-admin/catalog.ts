@@ -1,4 +1,4 @@
-import { findNearest, suggest } from 'svc/internal'
+import { findNearest, messageOf, suggest } from 'svc/internal'
 import type { Configuration, Daemon, PluginStatus } from 'svc/internal'
 import { isObject, Refusal, reply } from 'svc/sdk'
 import type { Logger, Reply } from 'svc/sdk'
@@ -62,9 +62,7 @@ export class PluginCatalog {
       await done
     } catch (error) {
       if (error instanceof Refusal) throw error
-      const reason =
-        daemon.plugins().find((one) => one.name === name)?.error ??
-        (error instanceof Error ? error.message : String(error))
+      const reason = daemon.plugins().find((one) => one.name === name)?.error ?? messageOf(error)
       throw new Refusal('conflict', `plugin "${name}" was not reloaded: ${reason}`, {
         details: { name, reason },
         cause: error,

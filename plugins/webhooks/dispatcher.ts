@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import type { Counter, Fetch } from 'svc/sdk'
 import type { DeliveryRow, Settings, Target } from './schema.ts'
 import { send, toMessage } from './send.ts'
@@ -57,7 +58,7 @@ export class Dispatcher {
       if (!signal.aborted)
         log.error('deliveries to a webhook stopped', {
           webhook: target.id,
-          error: error instanceof Error ? error.message : String(error),
+          error: messageOf(error),
         })
     } finally {
       this.#busy.delete(target.id)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { DaemonListening } from 'svc/internal'
+import { DaemonListening, messageOf } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
@@ -31,9 +31,7 @@ export default definePlugin({
   setup(ctx) {
     const { config, hooks, jobs, log, routes, run, services } = ctx
     const background = (work: () => Promise<void>): void => {
-      run(work).catch((error: unknown) =>
-        log.error('work for a webhook failed', { error: error instanceof Error ? error.message : String(error) }),
-      )
+      run(work).catch((error: unknown) => log.error('work for a webhook failed', { error: messageOf(error) }))
     }
     const pipeline = new DeliveryPipeline({ ...ctx, ...services, background })
     routes.add(...webhookRoutes(pipeline.webhooks, (target) => pipeline.sendTest(target)))

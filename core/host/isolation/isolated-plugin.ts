@@ -16,6 +16,7 @@ import { Peer } from './peer.ts'
 import type { Handle } from './peer.ts'
 import { RemoteObjects } from './remote-objects.ts'
 import { Description } from './shapes.ts'
+import { messageOf } from '../../errors/message.ts'
 
 export interface IsolationSettings {
   readonly memoryMb: number
@@ -105,7 +106,7 @@ async function describe(folder: string, deps: IsolationDeps): Promise<Descriptio
   try {
     return v.parse(Description, await within(DESCRIBE_MS, (signal) => peer.call('describe', { folder }, signal)))
   } catch (error) {
-    throw new PluginProblem(error instanceof Error ? error.message : String(error), { cause: error })
+    throw new PluginProblem(messageOf(error), { cause: error })
   } finally {
     process.kill()
     await process.ended
@@ -271,7 +272,7 @@ class IsolatedPlugin {
         const { process } = this.#channel ?? {}
         this.#channel = undefined
         process?.kill()
-        if (!this.#isStopped) this.#restartLater(error instanceof Error ? error.message : String(error))
+        if (!this.#isStopped) this.#restartLater(messageOf(error))
       })
     }, ms).unref()
   }

@@ -22,6 +22,7 @@ import { RemoteObjects } from './remote-objects.ts'
 import { Peer } from './peer.ts'
 import { callRoute, describeRoute } from './remote-route.ts'
 import type { Description, Registration } from './shapes.ts'
+import { messageOf } from '../../errors/message.ts'
 
 type Context = PluginContext<Readonly<Record<string, unknown>>, Tokens, Tokens>
 type Run = (input: never, signal: AbortSignal) => unknown
@@ -109,7 +110,7 @@ class ServedPlugin {
       try {
         await dispose()
       } catch (error) {
-        failures.push(`${label}: ${error instanceof Error ? error.message : String(error)}`)
+        failures.push(`${label}: ${messageOf(error)}`)
       }
     if (failures.length > 0) throw new Error(failures.join('; '))
   }

@@ -4,6 +4,7 @@ import { Refusal, UpstreamFailure } from '../../errors/error.ts'
 import type { ErrorCode } from '../../errors/error.ts'
 import { isObject } from '../../schema/object.ts'
 import { ErrorRow } from './shapes.ts'
+import { messageOf } from '../../errors/message.ts'
 
 const TAG = '~type'
 /** JSON has no bytes, no large integers, no `undefined` and no streams. Functions do not cross. */
@@ -61,7 +62,7 @@ export function encodeError(error: unknown): object {
       definition: error.definition,
     }
   if (error instanceof UpstreamFailure) return { ...error, kind: 'upstream', message: error.message, cause: undefined }
-  return { kind: 'error', message: error instanceof Error ? error.message : String(error) }
+  return { kind: 'error', message: messageOf(error) }
 }
 
 const CODES =

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import { isObject } from 'svc/sdk'
 import type { AccountState } from './status.ts'
@@ -40,7 +41,7 @@ export function classifyError(error: unknown, canSignIn: boolean): Ending {
   }
   const missing = describeMissingModule(error)
   if (missing !== undefined) return ended('missing_dependency', missing)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return { ...retried(`the adapter failed: ${message}`), isDefect: true }
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
 import type * as v from 'valibot'
 import { commandLine, reply } from 'svc/sdk'
@@ -61,7 +62,7 @@ async function testChannel(deps: HandlerDeps, { params, body, signal }: TestInpu
     const message = await runTest(deps, await accounts.resolve(entry), body.chat_id ?? body.channel_id, signal)
     return { status: 'ok' as const, message }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     return { status: 'error' as const, message: describeMissingModule(error) ?? reason }
   }
 }

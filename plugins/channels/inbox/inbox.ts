@@ -4,7 +4,7 @@ import type { Counter, Logger, Statement } from 'svc/sdk'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Audit } from '../../audit/contract.ts'
 import type { Account } from '../accounts/account.ts'
-import { toIso } from 'svc/internal'
+import { messageOf, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { AdmissionControl, RefusalReason } from '../policies/admission.ts'
 import { withDefaults } from '../policies/defaults.ts'
@@ -224,7 +224,7 @@ export class Inbox {
   }
   async #failed(row: InboxRow, error: unknown): Promise<void> {
     const { store, settings, clock, log } = this.#deps
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     log.error('a message of a channel could not be answered', { channel: row.channel, message: row.id, error: reason })
     if (row.attempts >= settings.max_attempts) return this.#park(row, reason)
     const pauseMs = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (row.attempts - 1))

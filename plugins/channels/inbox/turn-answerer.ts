@@ -1,4 +1,4 @@
-import { orAborted, stableId } from 'svc/internal'
+import { messageOf, orAborted, stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { ChannelAdapter, Destination } from 'svc/channels'
@@ -178,7 +178,7 @@ export class TurnAnswerer {
     return this.#answered(received, '', 'error', `This could not be answered: ${asSentence(error.message)}`)
   }
   #debug(message: string, error: unknown): void {
-    this.#deps.log.debug(message, { error: error instanceof Error ? error.message : String(error) })
+    this.#deps.log.debug(message, { error: messageOf(error) })
   }
 }
 

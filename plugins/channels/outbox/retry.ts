@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { UpstreamFailure } from 'svc/sdk'
 
 export interface BackOff {
@@ -21,7 +22,7 @@ export interface SendFailure {
 }
 
 export function classifyFailure(error: unknown): SendFailure {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (!(error instanceof UpstreamFailure))
     return {
       outcome: 'retry',

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import * as v from 'valibot'
 import type { Part, Turn } from 'svc/providers'
 import type { Logger } from 'svc/sdk'
@@ -69,7 +70,7 @@ export class TurnHistory {
       return toTurns(await sessions.tail(sessionId, id, historyMessages), id)
     } catch (error) {
       signal.throwIfAborted()
-      log.warn(`session ${sessionId} could not be compacted: ${error instanceof Error ? error.message : String(error)}`)
+      log.warn(`session ${sessionId} could not be compacted: ${messageOf(error)}`)
       return undefined
     }
   }
@@ -98,7 +99,7 @@ export class TurnHistory {
       return status === 'compacted' ? await this.messages(live, agent) : messages
     } catch (error) {
       signal.throwIfAborted()
-      const why = error instanceof Error ? error.message : String(error)
+      const why = messageOf(error)
       log.warn(`session ${sessionId} could not be compacted and stays as it is: ${why}`)
       return messages
     }

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { estimateUsage } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
@@ -70,7 +71,7 @@ export class ModelCaller {
       try {
         return await this.#stream(attempt, signal, onEvent)
       } catch (error) {
-        this.#trace(attempt, error instanceof Error ? error.message : String(error))
+        this.#trace(attempt, messageOf(error))
         signal.throwIfAborted()
         if (attempt.answered || !isProviderFailure(error)) throw error
         await this.#settle(attempt)

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as v from 'valibot'
@@ -44,9 +45,7 @@ export default defineCommand({
 
 async function checkFolder(folder: string): Promise<readonly Named[]> {
   const packageFile = readPackage(folder)
-  const inspected = await inspectPlugin(folder, LIMITS).catch((error: unknown) =>
-    error instanceof Error ? error.message : String(error),
-  )
+  const inspected = await inspectPlugin(folder, LIMITS).catch(messageOf)
   const loads = typeof inspected === 'string' ? undefined : inspected
   return [
     { name: 'loads', ...(loads ? passed(`${loads.name} ${loads.version}`) : failed(String(inspected), 'correct it')) },

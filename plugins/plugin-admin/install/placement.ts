@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { join } from 'node:path'
 import type { AcceptedPermissions, Daemon, PluginData, PluginDataService } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -20,8 +21,6 @@ export interface PlacementDeps {
   readonly store: InstallStore
   readonly log: Logger
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
  * Puts plugins and their dependencies in place and takes them away. A row or a hidden folder says what is under way, so

@@ -1,3 +1,4 @@
+import { messageOf } from 'svc/internal'
 import { isObject, readJson } from 'svc/sdk'
 import { parseNode } from './parse.ts'
 import type { Comparison, Node } from './parse.ts'
@@ -65,7 +66,7 @@ async function createMatcher(
     try {
       compiled.set(pattern, compile(pattern))
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
+      const why = messageOf(error)
       throw new ExpressionError(`The pattern is not valid (${why})`, at, text)
     }
   }
