@@ -65,6 +65,7 @@ export { nameOf } from './auth/principal.ts'
 export type { Holder, Principal } from './auth/principal.ts'
 
 // Tools
+export { describeInput } from './tools/input-schema.ts'
 export { defineTool, idempotencyKey } from './tools/tool.ts'
 export type {
   AnyTool,

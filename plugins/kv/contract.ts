@@ -1,4 +1,4 @@
-import { defineService } from 'svc/sdk'
+import { defineService, notify } from 'svc/sdk'
 
 /** Each agent's own keys, any JSON (Interface 2.6). */
 export interface KeyValue {
@@ -10,3 +10,6 @@ export interface KeyValue {
   remove(agentId: string, key: string): Promise<boolean>
 }
 export const KeyValue = defineService<KeyValue>()('kv')
+
+/** Keys of an agent were written or removed; all of them when `key` is absent. It is on disk. */
+export const KeyValueChanged = notify<{ readonly agentId: string; readonly key?: string | undefined }>('kv:changed')

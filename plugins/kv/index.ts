@@ -1,7 +1,7 @@
 import { definePlugin } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { KeyValue } from './contract.ts'
+import { KeyValue, KeyValueChanged } from './contract.ts'
 import { exportRoutes } from './export-routes.ts'
 import { migrations } from './migrations.ts'
 import { pairRoutes } from './routes.ts'
@@ -16,9 +16,11 @@ export default definePlugin({
   config: Limits,
   requires: { agents: Agents, audit: Audit },
   provides: { kv: KeyValue },
+  hooks: [KeyValueChanged],
   migrations,
   async setup({ config, db, hooks, routes, services, tools }) {
-    const pairs = new PairService(new PairStore(db), services.agents, services.audit, config)
+    const changed = (agentId: string, key?: string): Promise<void> => hooks.emit(KeyValueChanged, { agentId, key })
+    const pairs = new PairService(new PairStore(db), services.agents, services.audit, config, changed)
     await pairs.sweep()
     hooks.on(AgentKilled, ({ agent }) => pairs.clear(agent.id))
     tools.add(...pairTools(pairs, services.agents))

@@ -12,12 +12,20 @@ export class PairService implements KeyValue {
   readonly #agents: Agents
   readonly #audit: Audit
   readonly #limits: Limits
+  readonly #onChanged: (agentId: string, key?: string) => Promise<void>
 
-  constructor(store: PairStore, agents: Agents, audit: Audit, limits: Limits) {
+  constructor(
+    store: PairStore,
+    agents: Agents,
+    audit: Audit,
+    limits: Limits,
+    onChanged: (agentId: string, key?: string) => Promise<void>,
+  ) {
     this.#store = store
     this.#agents = agents
     this.#audit = audit
     this.#limits = limits
+    this.#onChanged = onChanged
   }
 
   async find(agentId: string, key: string): Promise<{ readonly value: unknown } | undefined> {
@@ -70,6 +78,7 @@ export class PairService implements KeyValue {
       await this.clear(id)
       throw new Refusal('agent_not_found', `No agent ${id}`)
     }
+    await this.#onChanged(id, key)
   }
 
   async remove(agentId: string, key: string): Promise<boolean> {
@@ -78,7 +87,9 @@ export class PairService implements KeyValue {
       this.#store.remove(id, key),
       this.#audit.entry(access(id, `delete key "${key}"`)),
     )
-    return (removed?.changes ?? 0) > 0
+    const isRemoved = (removed?.changes ?? 0) > 0
+    if (isRemoved) await this.#onChanged(id, key)
+    return isRemoved
   }
 
   /**
@@ -124,6 +135,7 @@ export class PairService implements KeyValue {
       await this.clear(id)
       throw new Refusal('agent_not_found', `No agent ${id}`)
     }
+    await this.#onChanged(id)
     return { imported: good.length, failed }
   }
 

@@ -99,7 +99,15 @@ export interface RunSummary {
   readonly output: string | undefined
   readonly error: string | undefined
 }
+/** A workflow, for those who offer it to others. */
+export interface WorkflowInfo {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+}
 export interface WorkflowRuns {
+  /** The workflows that are defined. */
+  workflows(): Promise<readonly WorkflowInfo[]>
   /**
    * The id of a workflow by its id or name. Throws `workflow_not_found` that names the nearest one. With an agent: of
    * one that this agent may run at any time without asking a person; `forbidden` when it may run none so.

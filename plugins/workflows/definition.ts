@@ -67,6 +67,7 @@ export interface Workflow {
 
 /** Where the engine reads definitions. */
 export interface Definitions {
+  list(): Promise<readonly { readonly id: string; readonly name: string; readonly description: string }[]>
   find(id: string): Promise<Workflow | undefined>
   /** The only workflow of this name. Throws `conflict` when there are several. */
   findByName(name: string): Promise<Workflow | undefined>

@@ -89,6 +89,10 @@ export function createRuns(ctx: RunsContext, { definitions, stepTypes }: RunsDep
   hooks.on(EventPublished, async ({ eventType, payload }) => (await runs()).service.publish(eventType, payload))
   jobs.every('runs', TRIM_MS, async (signal) => (await runs()).trim(signal))
   return {
+    async workflows() {
+      const all = await (await definitions()).list()
+      return all.map(({ id, name, description }) => ({ id, name, description }))
+    },
     async resolve(idOrName, agentId) {
       const found = await definitions()
       if (agentId === undefined) return (await found.resolve(idOrName)).id

@@ -49,7 +49,7 @@ const POLL_MS = 1_000
 const FULL_RETRY_SECS = 10
 
 /** Begins, ends and finds runs; the engine moves them. */
-export class RunService implements Omit<WorkflowRuns, 'resolve'> {
+export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
   readonly #deps: RunServiceDeps
   constructor(deps: RunServiceDeps) {
     this.#deps = deps

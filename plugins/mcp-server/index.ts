@@ -1,0 +1,103 @@
+import { Daemon, PluginChanged } from 'svc/internal'
+import { definePlugin } from 'svc/sdk'
+import type { Hooks } from 'svc/sdk'
+import { AgentChanged, AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
+import { Approvals } from '../approvals/contract.ts'
+import { Chat, ToolCalls, TurnEnded, TurnFailed } from '../chat/contract.ts'
+import { KeyValue, KeyValueChanged } from '../kv/contract.ts'
+import { McpServerChanged, McpServers } from '../mcp/contract.ts'
+import { Sessions } from '../sessions/contract.ts'
+import { WorkflowChanged, WorkflowRuns } from '../workflows/contract.ts'
+import { Settings } from './config.ts'
+import { McpExports } from './contract.ts'
+import { ExportRegistry } from './exports.ts'
+import { agentResources, AGENTS_URI, agentUri } from './providers/agents.ts'
+import { memoryResources, memoryUri } from './providers/memory.ts'
+import { sessionResources, sessionUri } from './providers/sessions.ts'
+import { mcpRoutes } from './routes.ts'
+import type { Runtime } from './runtime.ts'
+
+const MINUTE_MS = 60_000
+
+export default definePlugin({
+  name: 'mcp-server',
+  version: '1.0.0',
+  config: Settings,
+  requires: { agents: Agents, chat: Chat, daemon: Daemon, sessions: Sessions, toolCalls: ToolCalls },
+  optional: { approvals: Approvals, kv: KeyValue, servers: McpServers, workflows: WorkflowRuns },
+  provides: { exports: McpExports },
+  setup(ctx) {
+    const { config, hooks, jobs, leaving, log, metrics, optional, own, routes, services, signal, tools } = ctx
+    const exports = new ExportRegistry()
+    let opened: Promise<Runtime> | undefined
+    let current: Runtime | undefined
+    const open = async (): Promise<Runtime> => {
+      const { Runtime } = await import('./runtime.ts')
+      return (current = new Runtime({
+        ...services,
+        config,
+        exports,
+        hooks,
+        log,
+        tools,
+        version: services.daemon.build.version,
+        approvals: () => optional('approvals'),
+        servers: () => optional('servers'),
+        workflows: () => optional('workflows'),
+        now: () => Date.now(),
+        isStopping: () => leaving.aborted || signal.aborted,
+      }))
+    }
+    const runtime = (): Promise<Runtime> => (opened ??= open())
+    const close = async (): Promise<void> => (await opened)?.close()
+    own('sessions', close)
+    own('agents', exports.resources(agentResources(services.agents)))
+    own(
+      'conversations',
+      exports.resources(sessionResources(services.agents, services.sessions, config.max_session_messages)),
+    )
+    own('memory', exports.resources(memoryResources(services.agents, () => optional('kv'))))
+    routes.add(
+      ...mcpRoutes({
+        maxBodyBytes: config.max_body_bytes,
+        handle: async (request, server) => (await runtime()).handle(request, server),
+      }),
+    )
+    announce(hooks, exports, services.agents)
+    hooks.on(McpServerChanged, async ({ name, state }) => {
+      exports.listChanged('tools')
+      if (state === 'removed') await (await opened)?.forget(name)
+    })
+    jobs.every('idle sessions', MINUTE_MS, async () => (await opened)?.sessions.sweep())
+    metrics.observed('svc_mcp_server_sessions', 'Open sessions of clients of MCP.', () => [
+      { value: current?.sessions.size ?? 0 },
+    ])
+    return { exports }
+  },
+})
+
+/** Tells clients what changes. */
+function announce(hooks: Hooks, exports: ExportRegistry, agents: Agents): void {
+  const agentChanged = ({ agent }: { readonly agent: { readonly name: string } }): void => {
+    exports.updated(AGENTS_URI)
+    exports.updated(agentUri(agent.name))
+    exports.listChanged('tools')
+  }
+  hooks.on(AgentChanged, agentChanged)
+  for (const hook of [AgentSpawned, AgentKilled])
+    hooks.on(hook, (change) => {
+      agentChanged(change)
+      exports.listChanged('resources')
+    })
+  hooks.on(TurnEnded, ({ result }) => exports.updated(sessionUri(result.sessionId)))
+  hooks.on(WorkflowChanged, () => exports.listChanged('tools'))
+  hooks.on(PluginChanged, () => exports.listChanged('tools'))
+  hooks.on(KeyValueChanged, async ({ agentId, key }) => {
+    const agent = await agents.find(agentId)
+    if (!agent) return
+    for (const name of [agent.name, agentId]) {
+      exports.updated(memoryUri(name))
+      if (key !== undefined) exports.updated(memoryUri(name, key))
+    }
+  })
+}

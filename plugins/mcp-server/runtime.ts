@@ -1,0 +1,66 @@
+import { Refusal } from 'svc/sdk'
+import type { Logger, Reply } from 'svc/sdk'
+import type { McpServers } from '../mcp/contract.ts'
+import { DaemonBackend } from './backend/daemon.ts'
+import type { DaemonBackendDeps } from './backend/daemon.ts'
+import { GatewayBackend } from './backend/gateway.ts'
+import { Endpoint } from './http/endpoint.ts'
+import type { McpHttpRequest } from './http/endpoint.ts'
+import { SessionRegistry } from './http/session.ts'
+
+export interface RuntimeDeps extends DaemonBackendDeps {
+  readonly log: Pick<Logger, 'debug' | 'error'>
+  readonly servers: () => McpServers | undefined
+}
+
+/** All that is made when the first client comes. */
+export class Runtime {
+  readonly sessions: SessionRegistry
+  readonly #deps: RuntimeDeps
+  readonly #daemon: DaemonBackend
+  readonly #endpoint: Endpoint
+  readonly #gateways = new Map<string, Promise<{ readonly endpoint: Endpoint; readonly backend: GatewayBackend }>>()
+
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps
+    this.sessions = new SessionRegistry(deps.config, deps.now)
+    this.#daemon = new DaemonBackend(deps)
+    this.#endpoint = new Endpoint({ ...deps, backend: this.#daemon, sessions: this.sessions })
+  }
+
+  async handle(request: McpHttpRequest, server: string | undefined): Promise<Reply> {
+    return (server === undefined ? this.#endpoint : await this.#gateway(server)).handle(request)
+  }
+  /** What it offers may be another now: the next client is served by a new one. */
+  async forget(server: string): Promise<void> {
+    const gateway = this.#gateways.get(server)
+    if (!gateway) return
+    this.#gateways.delete(server)
+    const { endpoint, backend } = await gateway
+    for (const session of this.sessions.all()) if (session.backend === backend) await this.sessions.end(session)
+    backend.close()
+    await endpoint.close()
+  }
+  async close(): Promise<void> {
+    await this.sessions.endAll()
+    await this.#endpoint.close()
+    for (const server of this.#gateways.keys()) await this.forget(server).catch(() => undefined)
+  }
+
+  async #gateway(server: string): Promise<Endpoint> {
+    const servers = this.#deps.servers()
+    if (!servers || !(await servers.find(server)))
+      throw new Refusal('not_found', `There is no MCP server "${server}"; svc mcp list shows those there are`)
+    let gateway = this.#gateways.get(server)
+    if (!gateway) {
+      gateway = this.#open(servers, server)
+      this.#gateways.set(server, gateway)
+      gateway.catch(() => this.#gateways.delete(server))
+    }
+    return (await gateway).endpoint
+  }
+  async #open(servers: McpServers, server: string) {
+    const backend = new GatewayBackend(await servers.client(server), servers, this.#daemon)
+    return { backend, endpoint: new Endpoint({ ...this.#deps, backend, sessions: this.sessions }) }
+  }
+}
