@@ -3,7 +3,7 @@ import { definePlugin } from 'svc/sdk'
 import type { Hooks } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
-import { Chat, ToolCalls, TurnEnded, TurnFailed } from '../chat/contract.ts'
+import { Chat, ToolCalls, TurnEnded } from '../chat/contract.ts'
 import { KeyValue, KeyValueChanged } from '../kv/contract.ts'
 import { McpServerChanged, McpServers } from '../mcp/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -63,9 +63,9 @@ export default definePlugin({
         handle: async (request, server) => (await runtime()).handle(request, server),
       }),
     )
-    announce(hooks, exports, services.agents)
+    announce(hooks, () => (current ? exports : undefined), services.agents)
     hooks.on(McpServerChanged, async ({ name, state }) => {
-      exports.listChanged('tools')
+      if (current) exports.listChanged('tools')
       if (state === 'removed') await (await opened)?.forget(name)
     })
     jobs.every('idle sessions', MINUTE_MS, async () => (await opened)?.sessions.sweep())
@@ -76,28 +76,28 @@ export default definePlugin({
   },
 })
 
-/** Tells clients what changes. */
-function announce(hooks: Hooks, exports: ExportRegistry, agents: Agents): void {
+/** Tells clients what changes, once there are any. */
+function announce(hooks: Hooks, followed: () => ExportRegistry | undefined, agents: Agents): void {
   const agentChanged = ({ agent }: { readonly agent: { readonly name: string } }): void => {
-    exports.updated(AGENTS_URI)
-    exports.updated(agentUri(agent.name))
-    exports.listChanged('tools')
+    followed()?.updated(AGENTS_URI)
+    followed()?.updated(agentUri(agent.name))
+    followed()?.listChanged('tools')
   }
   hooks.on(AgentChanged, agentChanged)
   for (const hook of [AgentSpawned, AgentKilled])
     hooks.on(hook, (change) => {
       agentChanged(change)
-      exports.listChanged('resources')
+      followed()?.listChanged('resources')
     })
-  hooks.on(TurnEnded, ({ result }) => exports.updated(sessionUri(result.sessionId)))
-  hooks.on(WorkflowChanged, () => exports.listChanged('tools'))
-  hooks.on(PluginChanged, () => exports.listChanged('tools'))
+  hooks.on(TurnEnded, ({ result }) => followed()?.updated(sessionUri(result.sessionId)))
+  hooks.on(WorkflowChanged, () => followed()?.listChanged('tools'))
+  hooks.on(PluginChanged, () => followed()?.listChanged('tools'))
   hooks.on(KeyValueChanged, async ({ agentId, key }) => {
-    const agent = await agents.find(agentId)
+    const agent = followed() && (await agents.find(agentId))
     if (!agent) return
     for (const name of [agent.name, agentId]) {
-      exports.updated(memoryUri(name))
-      if (key !== undefined) exports.updated(memoryUri(name, key))
+      followed()?.updated(memoryUri(name))
+      if (key !== undefined) followed()?.updated(memoryUri(name, key))
     }
   })
 }

@@ -14,7 +14,13 @@ const Message = v.looseObject({
   id: v.optional(v.union([v.string(), v.number()])),
   method: v.optional(v.string()),
 })
-const Answer = v.looseObject({ jsonrpc: v.literal('2.0') })
+const Answer = v.looseObject({
+  jsonrpc: v.literal('2.0'),
+  id: v.optional(v.nullable(v.union([v.string(), v.number()]))),
+  result: v.optional(v.record(v.string(), v.unknown())),
+  error: v.optional(v.looseObject({ code: v.number(), message: v.string() })),
+})
+const Ended = v.object({ status: v.literal('ok') })
 const ServerParams = v.object({ server: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,31}$/)) })
 
 /** Reading costs little; a message to an agent costs what it costs over the API. */
@@ -34,7 +40,6 @@ const description =
 const json = { json: Answer }
 const answers = {
   202: { description: 'A notification or an answer was taken.' },
-  204: { description: 'The session is ended.' },
   400: { description: 'The message is broken, or a header is missing.', ...json },
   404: { description: 'There is no such session, or no such method.', ...json },
   405: { description: 'Clients of this revision have no such stream.', ...json },
@@ -109,6 +114,8 @@ function routesOf(
       summary: `End a session of MCP with ${what}`,
       effect: 'conversation',
       cost: 2,
+      returns: Ended,
+      answers: { 400: answers[400], 404: answers[404] },
       handle: (input) => request('DELETE', input),
     }),
   ]

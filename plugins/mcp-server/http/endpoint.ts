@@ -66,7 +66,7 @@ export class Endpoint {
     let body: unknown
     if (method === 'POST') {
       try {
-        body = readJson(new TextDecoder('utf-8', { fatal: true }).decode(request.body))
+        body = withVersion(readJson(new TextDecoder('utf-8', { fatal: true }).decode(request.body)))
       } catch (error) {
         return failure(400, PARSE_ERROR, `Parse error: ${error instanceof Error ? error.message : 'not JSON'}`)
       }
@@ -139,7 +139,7 @@ export class Endpoint {
     if (!session) return failure(404, SESSION_NOT_FOUND, 'Session not found: send initialize again', idOf(body))
     if (request.method === 'DELETE') {
       await sessions.end(session)
-      return reply(null, {}, 204)
+      return json(200, { status: 'ok' })
     }
     const ids = requestIds(body)
     if (session.transport.running + ids.length > config.max_requests_per_session)
@@ -161,7 +161,7 @@ export class Endpoint {
     if (Array.isArray(body)) return failure(400, INVALID_REQUEST, 'A batch needs a session: send initialize first')
     let message: JSONRPCMessage
     try {
-      message = parseJSONRPCMessage(withVersion(body))
+      message = parseJSONRPCMessage(body)
     } catch {
       return failure(400, INVALID_REQUEST, 'This is no message of JSON-RPC 2.0', idOf(body))
     }
