@@ -107,7 +107,7 @@ function hasCapability(capabilities: McpObject, method: string): boolean {
   const name = area === 'completion' ? 'completions' : area
   const own = capabilities[name]
   if (!isObject(own)) return false
-  return /subscribe$/.test(method) ? own['subscribe'] === true : true
+  return method.endsWith('subscribe') ? own['subscribe'] === true : true
 }
 
 function callOf(server: Server, ctx: ServerContext, { canAsk, callerOf }: ServedClientOptions): McpCall {

@@ -73,7 +73,7 @@ test('a stream that nobody reads is cut at max_unread_bytes, and goes on where i
     max_body_bytes: 1_000,
   }
   const transport = new SessionTransport('session', options, () => 0)
-  transport.onmessage = () => undefined
+  Object.assign(transport, { onmessage: () => undefined })
   const post = (body: object, headers: Record<string, string> = {}) =>
     transport.handleRequest(
       new Request('http://localhost/mcp', {
