@@ -1,19 +1,15 @@
-import { Daemon, PluginChanged } from 'svc/internal'
+import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import type { Hooks } from 'svc/sdk'
-import { AgentChanged, AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
+import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
-import { Chat, ToolCalls, TurnEnded } from '../chat/contract.ts'
-import { KeyValue, KeyValueChanged } from '../kv/contract.ts'
+import { Chat, ToolCalls } from '../chat/contract.ts'
+import { KeyValue } from '../kv/contract.ts'
 import { McpServerChanged, McpServers } from '../mcp/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
-import { WorkflowChanged, WorkflowRuns } from '../workflows/contract.ts'
+import { WorkflowRuns } from '../workflows/contract.ts'
 import { Settings } from './config.ts'
 import { McpExports } from './contract.ts'
 import { ExportRegistry } from './exports.ts'
-import { agentResources, AGENTS_URI, agentUri } from './providers/agents.ts'
-import { memoryResources, memoryUri } from './providers/memory.ts'
-import { sessionResources, sessionUri } from './providers/sessions.ts'
 import { mcpRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -42,6 +38,7 @@ export default definePlugin({
         tools,
         version: services.daemon.build.version,
         approvals: () => optional('approvals'),
+        kv: () => optional('kv'),
         servers: () => optional('servers'),
         workflows: () => optional('workflows'),
         now: () => Date.now(),
@@ -51,21 +48,13 @@ export default definePlugin({
     const runtime = (): Promise<Runtime> => (opened ??= open())
     const close = async (): Promise<void> => (await opened)?.close()
     own('sessions', close)
-    own('agents', exports.resources(agentResources(services.agents)))
-    own(
-      'conversations',
-      exports.resources(sessionResources(services.agents, services.sessions, config.max_session_messages)),
-    )
-    own('memory', exports.resources(memoryResources(services.agents, () => optional('kv'))))
     routes.add(
       ...mcpRoutes({
         maxBodyBytes: config.max_body_bytes,
         handle: async (request, server) => (await runtime()).handle(request, server),
       }),
     )
-    announce(hooks, () => (current ? exports : undefined), services.agents)
     hooks.on(McpServerChanged, async ({ name, state }) => {
-      if (current) exports.listChanged('tools')
       if (state === 'removed') await (await opened)?.forget(name)
     })
     jobs.every('idle sessions', MINUTE_MS, async () => (await opened)?.sessions.sweep())
@@ -75,29 +64,3 @@ export default definePlugin({
     return { exports }
   },
 })
-
-/** Tells clients what changes, once there are any. */
-function announce(hooks: Hooks, followed: () => ExportRegistry | undefined, agents: Agents): void {
-  const agentChanged = ({ agent }: { readonly agent: { readonly name: string } }): void => {
-    followed()?.updated(AGENTS_URI)
-    followed()?.updated(agentUri(agent.name))
-    followed()?.listChanged('tools')
-  }
-  hooks.on(AgentChanged, agentChanged)
-  for (const hook of [AgentSpawned, AgentKilled])
-    hooks.on(hook, (change) => {
-      agentChanged(change)
-      followed()?.listChanged('resources')
-    })
-  hooks.on(TurnEnded, ({ result }) => followed()?.updated(sessionUri(result.sessionId)))
-  hooks.on(WorkflowChanged, () => followed()?.listChanged('tools'))
-  hooks.on(PluginChanged, () => followed()?.listChanged('tools'))
-  hooks.on(KeyValueChanged, async ({ agentId, key }) => {
-    const agent = followed() && (await agents.find(agentId))
-    if (!agent) return
-    for (const name of [agent.name, agentId]) {
-      followed()?.updated(memoryUri(name))
-      if (key !== undefined) followed()?.updated(memoryUri(name, key))
-    }
-  })
-}

@@ -1,16 +1,22 @@
 import { Refusal } from 'svc/sdk'
 import type { Logger, Reply } from 'svc/sdk'
+import type { KeyValue } from '../kv/contract.ts'
 import type { McpServers } from '../mcp/contract.ts'
+import { announceChanges } from './announce.ts'
 import { DaemonBackend } from './backend/daemon.ts'
 import type { DaemonBackendDeps } from './backend/daemon.ts'
 import { GatewayBackend } from './backend/gateway.ts'
 import { Endpoint } from './http/endpoint.ts'
 import type { McpHttpRequest } from './http/endpoint.ts'
 import { SessionRegistry } from './http/session.ts'
+import { agentResources } from './providers/agents.ts'
+import { memoryResources } from './providers/memory.ts'
+import { sessionResources } from './providers/sessions.ts'
 
 export interface RuntimeDeps extends DaemonBackendDeps {
   readonly log: Pick<Logger, 'debug' | 'error'>
   readonly servers: () => McpServers | undefined
+  readonly kv: () => KeyValue | undefined
 }
 
 /** All that is made when the first client comes. */
@@ -22,7 +28,12 @@ export class Runtime {
   readonly #gateways = new Map<string, Promise<{ readonly endpoint: Endpoint; readonly backend: GatewayBackend }>>()
 
   constructor(deps: RuntimeDeps) {
+    const { agents, config, exports, hooks, kv, sessions } = deps
     this.#deps = deps
+    exports.resources(agentResources(agents))
+    exports.resources(sessionResources(agents, sessions, config.max_session_messages))
+    exports.resources(memoryResources(agents, kv))
+    announceChanges(hooks, exports, agents)
     this.sessions = new SessionRegistry(deps.config, deps.now)
     this.#daemon = new DaemonBackend(deps)
     this.#endpoint = new Endpoint({ ...deps, backend: this.#daemon, sessions: this.sessions })
