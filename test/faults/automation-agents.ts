@@ -69,6 +69,34 @@ export async function causeEvents(
   return sure
 }
 
+/** Posts tasks that the agent is woken for, each acknowledged. Returns their ids. */
+export async function postTasks(call: Call, count: number): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) {
+    const body = { title: `echo task ${n}`, description: '', assigned_to: 'worker' }
+    ids.push((await call('POST', '/api/tasks', body)).id)
+  }
+  return ids
+}
+
+/** Every task that was acknowledged is done, by one turn. */
+export async function problemsOfTasks(call: Call, ids: readonly string[]): Promise<readonly string[]> {
+  const deadline = Date.now() + LATE_MS
+  const problems: string[] = []
+  const turns = new Set<string>()
+  for (const id of ids) {
+    let task = await call('GET', `/api/tasks/${id}`)
+    while (['pending', 'in_progress'].includes(task.status) && Date.now() < deadline) {
+      await pause(POLL_MS)
+      task = await call('GET', `/api/tasks/${id}`)
+    }
+    if (task.status !== 'completed') problems.push(`task ${id} is ${task.status}: ${task.result ?? 'still'}`)
+    turns.add(task.turn_id)
+  }
+  if (turns.size !== ids.length) problems.push(`${ids.length} tasks were done by ${turns.size} turns`)
+  return problems
+}
+
 /** What is wrong with schedules and triggers once all has ended. */
 export async function problemsOfAgents(
   call: Call,

@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { startDaemon } from '../support/daemon.ts'
 import type { DaemonProcess } from '../support/daemon.ts'
 import type { Json } from '../support/json.ts'
-import { beginWork, causeEvents, isResult, problemsOfAgents } from './automation-agents.ts'
+import { beginWork, causeEvents, isResult, postTasks, problemsOfAgents, problemsOfTasks } from './automation-agents.ts'
 import { generator } from './crash.ts'
 
 export interface AutomationReport {
   readonly runs: number
   readonly kills: number
+  readonly tasks: number
   readonly effects: number
   /** Of schedules and triggers, by the keys that came. */
   readonly results: number
@@ -23,6 +24,7 @@ export interface AutomationReport {
 
 const json = { 'content-type': 'application/json' }
 const LATE_MS = 120_000
+const TASKS_PER_KILL = 2
 const POLL_MS = 100
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -69,9 +71,9 @@ function stepsOf(url: string): readonly object[] {
 const EFFECTS = ['first', 'left', 'right', 'loop1', 'loop2', 'loop3', 'last']
 
 /**
- * Kills the daemon at random while workflows run and schedules and triggers fire: every run ends, no step is lost, and
+ * Kills the daemon at random while workflows run, schedules and triggers fire and agents work on tasks: every run ends, no step is lost, and
  * whatever a step sent more than once because it was cut off has the same key. Every slot runs once, and every event
- * fires its trigger once.
+ * fires its trigger once, and every task is done.
  */
 export async function automation(options: {
   readonly runs: number
@@ -113,8 +115,10 @@ export async function automation(options: {
     }
     const work = await beginWork(call, receiver.url, { ...options, random })
     const acknowledged: string[] = []
+    const tasks: string[] = []
     for (let kill = 0; kill < options.kills; kill++) {
       acknowledged.push(await causeEvents(call, agent, work, random))
+      tasks.push(...(await postTasks(call, TASKS_PER_KILL)))
       await pause(random() * 200)
       await daemon.kill()
       daemon = await start()
@@ -122,9 +126,10 @@ export async function automation(options: {
     const problems = [
       ...(await problemsOf(runs, (id) => call('GET', `/api/workflows/runs/${id}`), receiver.keys)),
       ...(await problemsOfAgents(call, work, receiver.keys, acknowledged)),
+      ...(await problemsOfTasks(call, tasks)),
     ]
     const { seed, kills } = options
-    return { runs: runs.length, kills, ...countKeys(receiver.keys), seed, problems }
+    return { runs: runs.length, kills, tasks: tasks.length, ...countKeys(receiver.keys), seed, problems }
   } finally {
     await daemon.kill()
     receiver.close()
