@@ -98,6 +98,23 @@ const Server = v.strictObject({
   trust_annotations: fields.flag(
     'Believe the server which of its tools only read: without a risk of its own, such a tool has the risk read.',
   ),
+  oauth: v.optional(
+    v.strictObject({
+      client_id: fields.text('The client that was registered with the vendor by hand. Default: svc registers itself.'),
+      client_secret: v.optional(v.pipe(secret(line(4096)), v.description('The secret of that client.'))),
+      scopes: strings('Scopes to ask for. Default: those that the server names.', 100),
+      grant: v.optional(
+        v.pipe(
+          v.picklist(['authorization_code', 'client_credentials']),
+          v.description(
+            'authorization_code: a person logs in with svc mcp login. client_credentials: the client itself does.',
+          ),
+        ),
+        'authorization_code',
+      ),
+    }),
+  ),
+  sampling: fields.flag("Let the server ask the model of the agent that calls it, within the agent's budget."),
   tools: strings('Tools to offer, by their names on the server, * for any characters. Empty: all.', 1000),
 })
 
@@ -166,6 +183,20 @@ export const Settings = fileOnly(
       1024,
       268_435_456,
     ),
+    public_url: fields.webAddress(
+      'Address at which browsers and authorization servers reach this daemon, for logins at MCP servers. ' +
+        'Default: the address it listens on.',
+    ),
+    sampling_max_tokens: fields.integer('Longest answer of a model to a server, in tokens.', 4096, 1, 1_000_000),
+    sampling_per_call: fields.integer('Questions that a server may ask a model during one call.', 5, 1, 1000),
+    sampling_per_minute: fields.integer('Questions that a server may ask models in a minute.', 20, 1, 10_000),
+    elicitations_per_call: fields.integer(
+      'Forms that a server may ask a person to fill in during one call.',
+      5,
+      1,
+      100,
+    ),
+    elicitation_timeout_secs: fields.integer('Seconds a person has to fill in a form of a server.', 300, 10, 3600),
     max_calls: fields.integer('Calls that one server may run at the same time.', 32, 1, 10_000),
   }),
 )

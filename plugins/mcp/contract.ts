@@ -1,5 +1,5 @@
 import { defineService, notify } from 'svc/sdk'
-import type { Dispose } from 'svc/sdk'
+import type { Dispose, ToolClient } from 'svc/sdk'
 
 /** A params or result object in the shape that the MCP specification gives it. */
 export type McpObject = Readonly<Record<string, unknown>>
@@ -130,6 +130,8 @@ export interface McpCaller {
   readonly turnId: string
   readonly callId: string
   readonly signal: AbortSignal
+  /** The program at the other end, where it can be asked. */
+  readonly client?: ToolClient | undefined
 }
 export interface McpRequestOptions {
   readonly signal?: AbortSignal | undefined

@@ -1,5 +1,5 @@
-import type { Fetch } from 'svc/sdk'
-import type { McpCaller, McpObject, McpTool } from '../contract.ts'
+import type { AnyTool, Fetch } from 'svc/sdk'
+import type { McpCaller, McpConnection, McpObject, McpTool } from '../contract.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 
 /** Requests that a server may send while it is connected. */
@@ -26,6 +26,19 @@ export interface ListedTool {
   readonly reason?: string | undefined
 }
 
+/** A tool of ours for what a server offers beside its tools. `suffix` becomes `mcp_<server>_<suffix>`. */
+export interface ExtraTool {
+  readonly suffix: string
+  readonly tool: Omit<AnyTool, 'name'>
+}
+export interface ExtraToolsRequest {
+  readonly server: ServerConfig
+  /** As at the last connection; the server need not be connected. */
+  readonly capabilities: McpObject
+  /** Connects if it is not connected. */
+  readonly connect: (signal: AbortSignal) => Promise<McpConnection>
+}
+
 /** What the client offers to servers beside calling their tools. The colleague of `features/` fills it. */
 export interface ClientFeatures {
   /** The client capabilities (MCP `ClientCapabilities`) that this server is told of. */
@@ -36,6 +49,8 @@ export interface ClientFeatures {
   authProvider(server: ServerConfig, fetch: Fetch): Promise<object | undefined>
   /** Screens and pins what a server lists, each time that it lists. */
   onListed(server: ServerConfig, tools: readonly McpTool[]): Promise<readonly ListedTool[]>
+  /** Tools for resources and prompts, where the server has them. */
+  extraTools(request: ExtraToolsRequest): readonly ExtraTool[]
   /** The server was removed: what is stored of it goes too. */
   forget(server: string): Promise<void>
 }
@@ -46,5 +61,6 @@ export const noFeatures: ClientFeatures = {
   handle: ({ method }) => Promise.reject(new Error(`${method} is not offered`)),
   authProvider: () => Promise.resolve(undefined),
   onListed: (_server, tools) => Promise.resolve(tools.map((tool) => ({ tool, usable: true }))),
+  extraTools: () => [],
   forget: () => Promise.resolve(),
 }
