@@ -105,6 +105,12 @@ function unknownKeys(table: TomlTable): string[] {
   return [...new Set(found)].slice(0, 100)
 }
 
+/** What has the effect that such a key is meant to have. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  schedule: 'POST /api/schedules and the tool schedule_create make schedules',
+  triggers: 'POST /api/triggers and the tool trigger_create make triggers',
+}
+
 /**
  * Keys that are set although their feature does not exist. Default values do not count: manifests that are written out
  * in full contain them.
@@ -116,7 +122,9 @@ function idle(table: TomlTable): string[] {
     const given =
       second === undefined ? at : isTable(at) ? (second === '*' ? Object.keys(at)[0] : at[second]) : undefined
     if (given === undefined || isUsual(path, given)) return []
-    return [`"${path.replace('.*', '')}" is kept and has no effect yet`]
+    const instead = INSTEAD[path]
+    const what = instead === undefined ? '' : `: ${instead}`
+    return [`"${path.replace('.*', '')}" is kept and has no effect yet${what}`]
   })
 }
 function isUsual(path: string, given: unknown): boolean {

@@ -118,6 +118,13 @@ describe('parsing a manifest', () => {
     ).toEqual([])
   })
 
+  it('a schedule and triggers say where they are made', () => {
+    expect(parseManifest('[[triggers]]\npattern = "all"\n[schedule.periodic]\ncron = "0 8 * * *"').warnings).toEqual([
+      '"schedule" is kept and has no effect yet: POST /api/schedules and the tool schedule_create make schedules',
+      '"triggers" is kept and has no effect yet: POST /api/triggers and the tool trigger_create make triggers',
+    ])
+  })
+
   it('what is put into a conversation is checked', () => {
     expect(refusal('[[context_injection]]\nposition = "system"').message).toContain('context_injection.0.content')
     expect(refusal('[[context_injection]]\ncontent = "x"\nposition = "nowhere"').message).toContain(
