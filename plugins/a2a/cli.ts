@@ -14,6 +14,8 @@ export default defineCli({
         remove: { summary: 'Forget an agent elsewhere', load: () => import('./cli/remove.ts') },
         send: { summary: 'Send a message to an agent elsewhere', load: () => import('./cli/send.ts') },
         status: { summary: 'How a message is that was sent', load: () => import('./cli/status.ts') },
+        card: { summary: 'Show the card of this service', load: () => import('./cli/card.ts') },
+        tasks: { summary: 'List the tasks of other programs', load: () => import('./cli/tasks.ts') },
       },
     },
   },
