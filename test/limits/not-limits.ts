@@ -138,6 +138,14 @@ export const notLimits: Readonly<Record<string, Reason>> = {
  * second daemon: the file and the name of the test.
  */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'plugins.mcp.sampling_max_tokens': ['test/plugins/mcp/server-requests.test.ts', "answered by the agent's model"],
+  'plugins.mcp.sampling_per_call': ['test/plugins/mcp/server-requests.test.ts', 'is offered only then, and is limited'],
+  'plugins.mcp.sampling_per_minute': [
+    'test/plugins/mcp/server-requests.test.ts',
+    'is offered only then, and is limited',
+  ],
+  'plugins.mcp.elicitations_per_call': ['test/plugins/mcp/server-requests.test.ts', 'and beyond the limit'],
+  'plugins.mcp.elicitation_timeout_secs': ['test/plugins/mcp/server-requests.test.ts', 'is an approval with a form'],
   'http.socket_buffer_bytes': ['test/core/http/sockets.test.ts', 'a client that does not read is closed with 1013'],
   'http.stream_status_ms': [
     'test/api/stream-status.test.ts',

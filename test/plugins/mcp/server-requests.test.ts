@@ -104,6 +104,7 @@ describe('elicitation', () => {
         callId: 'c1',
         summary: 'Which city?',
         tool: 'mcp:files',
+        timeoutSecs: 300,
         form: { schema: form.requestedSchema, title: 'For files' },
       }),
     ])

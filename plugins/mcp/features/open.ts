@@ -1,0 +1,57 @@
+import { wallClock } from 'svc/internal'
+import type { Fetch } from 'svc/sdk'
+import { ApprovalResolved } from '../../approvals/contract.ts'
+import type { ClientFeatures } from '../connection/features.ts'
+import { OAuthLogins } from '../oauth/logins.ts'
+import type { LoginDeps, PlatformFetch } from '../oauth/logins.ts'
+import { OAuthRecords } from '../oauth/record.ts'
+import type { ServerConfig } from '../servers/spec.ts'
+import { createFeatures } from './index.ts'
+import type { FeaturesDeps } from './index.ts'
+import { ToolPins } from './pins.ts'
+import type { PinsDeps } from './pins.ts'
+import { PinStore } from './store.ts'
+import type { Hooks, Logger, Vault } from 'svc/sdk'
+
+export interface OpenFeaturesDeps
+  extends
+    Omit<FeaturesDeps, 'pins' | 'logins' | 'records' | 'now' | 'platformFetch' | 'hooks'>,
+    Pick<PinsDeps, 'relist'>,
+    Pick<LoginDeps, 'find' | 'changed'> {
+  readonly vault: Vault
+  readonly hooks: Hooks
+  readonly log: Pick<Logger, 'error'>
+  /** The network for this server. */
+  readonly fetchOf: (server: ServerConfig) => Fetch
+  readonly platformFetch: (server: ServerConfig, fetch: Fetch) => PlatformFetch
+  /** Host and port that this daemon listens on; `undefined` before it does. */
+  readonly host: () => string | undefined
+}
+
+/** Everything that servers may ask of this daemon, and the logins at them. */
+export function openFeatures(deps: OpenFeaturesDeps): {
+  readonly features: ClientFeatures
+  readonly logins: OAuthLogins
+} {
+  const { settings, vault, hooks, log, db, approvals, relist } = deps
+  const now = (): number => wallClock.now()
+  const records = new OAuthRecords(vault)
+  const pins = new ToolPins({ store: new PinStore(db), approvals, relist })
+  const logins = new OAuthLogins({
+    ...deps,
+    records,
+    now,
+    fetchOf: (server) => deps.platformFetch(server, deps.fetchOf(server)),
+    origin: () => publicOrigin(settings) ?? `http://${deps.host() ?? '127.0.0.1'}`,
+    isPublic: () => publicOrigin(settings)?.startsWith('https:') === true,
+  })
+  hooks.on(ApprovalResolved, ({ approval }) =>
+    pins.resolved(approval).catch((error: unknown) => log.error('changed tools could not be enabled', error)),
+  )
+  return { features: createFeatures({ ...deps, pins, logins, records, now }), logins }
+}
+
+/** Without a slash at its end. */
+export function publicOrigin({ public_url: url }: FeaturesDeps['settings']): string | undefined {
+  return url?.replace(/\/+$/, '')
+}
