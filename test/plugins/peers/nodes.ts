@@ -52,12 +52,15 @@ export class Node implements AsyncDisposable {
     if (!this.#host) throw new Error(`${this.name} is stopped`)
     return this.#host
   }
+  get home(): string {
+    return this.#home.path
+  }
   async start(network: object = {}): Promise<void> {
     this.#network = { ...this.#network, ...network }
     this.#host = await startHost({
       plugins: [...turnPlugins, 'peers', ...this.#more],
       home: this.#home.path,
-      listen: false,
+      listen: this.#more.includes('system'),
       config: { ...fakeDefaults, network: this.#network } as ConfigInput,
     })
   }
