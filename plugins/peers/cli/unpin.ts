@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { callDaemon, connect, defineCommand, escapeControls, exits, print, printJson } from 'svc/cli'
+import { callDaemon, commandLine, connect, defineCommand, escapeControls, exits, print, printJson } from 'svc/cli'
 import { pathOf, peerArgs } from './peer.ts'
 
 const Unpinned = v.looseObject({ status: v.literal('unpinned'), node_id: v.string() })
@@ -13,7 +13,10 @@ export default defineCommand({
       client.call('DELETE', `${pathOf(args.peer)}/pin`, Unpinned),
     )
     if (args.json) printJson(answer)
-    else print(`The key of ${escapeControls(answer.node_id)} is forgotten. Compare the next one: svc peer show.`)
+    else
+      print(
+        `The key of ${escapeControls(answer.node_id)} is forgotten. Compare the next one: ${commandLine('peer list')}`,
+      )
     return exits.ok
   },
 })

@@ -1,3 +1,4 @@
+import { commandLine } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { ProvenPeer } from '../links/establish.ts'
 import { fingerprintOf } from '../identity.ts'
@@ -22,7 +23,7 @@ export class Pins {
       throw new LinkRefusal(
         403,
         `The key of node ${nodeId} is not the one it had (${fingerprintOf(known?.public_key ?? '')}). If it was set ` +
-          `up anew, run: svc peer unpin ${nodeId}`,
+          `up anew, run: ${commandLine(`peer unpin ${nodeId}`)}`,
       )
     await this.#store.touch({ node_id: nodeId, node_name: nodeName, address, last_seen: Date.now() })
   }
@@ -52,7 +53,7 @@ export class Pins {
   async #pin(peer: Pick<ProvenPeer, 'nodeId' | 'nodeName' | 'publicKey'> & { readonly address: string }) {
     const { nodeId, nodeName, publicKey, address } = peer
     if ((await this.#store.count()) >= MAX_PINS)
-      throw new LinkRefusal(429, `${MAX_PINS} nodes are known; remove some with svc peer unpin`)
+      throw new LinkRefusal(429, `${MAX_PINS} nodes are known; remove some with ${commandLine('peer unpin')}`)
     const now = Date.now()
     const row = { node_id: nodeId, public_key: publicKey, node_name: nodeName, address, pinned_at: now, last_seen: now }
     const details = `node ${nodeId} at ${address} is new; its key ${fingerprintOf(publicKey)} is the one it must have from now on`

@@ -254,7 +254,7 @@ it('refuses another key of a known node until an operator removes the pin, and s
   await bob.unlinked('carol')
   const second = new Identity()
   const impostor = await RawPeer.link(port, 'bob', 'carol', { identity: second })
-  expect(await impostor.ended()).toMatchObject({ code: 403, message: expect.stringContaining('svc peer unpin carol') })
+  expect(await impostor.ended()).toMatchObject({ code: 403, message: expect.stringContaining('peer unpin carol') })
   await bob.audited(/refused: link with .*The key of node carol is not the one it had/)
   expect((await bob.host.json('DELETE', '/api/peers/carol/pin')).body).toEqual({ status: 'unpinned', node_id: 'carol' })
   await bob.audited('forgot the key of node carol')
