@@ -92,7 +92,7 @@ export const communication: readonly TemplateInput[] = [
     ],
     oauth: { provider: 'microsoft', client: { id: 'TEAMS_CLIENT_ID', secret: 'TEAMS_CLIENT_SECRET' } },
     setup_instructions:
-      'Microsoft hosts this server for tenants with Agent 365. Register an application in Microsoft Entra with the ' +
-      'address this daemon shows as redirect address, and sign in.',
+      'Microsoft hosts this server for tenants with Agent 365. Register an application in Microsoft Entra with ' +
+      '/api/mcp/oauth/callback of this daemon as redirect address, and sign in.',
   },
 ]

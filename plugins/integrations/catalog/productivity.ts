@@ -12,8 +12,9 @@ const googleClient = [
 ]
 const google = { id: 'GOOGLE_CLIENT_ID', secret: 'GOOGLE_CLIENT_SECRET' }
 const googleSetup =
-  'In Google Cloud, enable the API and its MCP service, make an OAuth client for web applications with the address ' +
-  'this daemon shows as redirect address, enter its id and secret, and sign in. Google offers these servers as a preview.'
+  'In Google Cloud, enable the API and its MCP service, make an OAuth client for web applications with ' +
+  '/api/mcp/oauth/callback of this daemon as redirect address, enter its id and secret, and sign in. ' +
+  'Google offers these servers as a preview.'
 const scope = (name: string): string => `https://www.googleapis.com/auth/${name}`
 
 export const productivity: readonly TemplateInput[] = [

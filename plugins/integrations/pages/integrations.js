@@ -87,7 +87,7 @@ function add(entry) {
 function actionsOf({ id, name }) {
   const path = `/api/integrations/${encodeURIComponent(id)}`
   return {
-    onLogin: () => orSay(() => login(id)),
+    onLogin: () => orSay(() => login(id, name)),
     onReconnect: () =>
       orSay(async () => {
         const { status, error } = await call('POST', `${path}/reconnect`)
@@ -110,10 +110,26 @@ function actionsOf({ id, name }) {
   }
 }
 
-/** The vendor asks the person in a window of its own, and sends it back to the daemon. */
-async function login(id) {
-  const { url } = await call('POST', `/api/mcp/servers/${encodeURIComponent(id)}/login`)
-  window.open(url, '_blank', 'noreferrer,noopener')
+/** The vendor asks the person on a page of its own, and sends the browser back to the daemon. */
+async function login(id, name) {
+  const { status, authorization_url: url } = await call('POST', `/api/mcp/servers/${encodeURIComponent(id)}/login`)
+  if (status === 'logged_in') {
+    await refresh()
+    show('notice', `${name} needs no login.`)
+    return
+  }
+  openDialog({
+    title: `Sign in to ${name}`,
+    content: [
+      element('p', {}, 'The page of the vendor sends you back to this daemon when you have signed in.'),
+      element(
+        'p',
+        {},
+        element('a', { href: url, target: '_blank', rel: 'noreferrer noopener' }, `Open the login of ${name}`),
+      ),
+    ],
+    onClose: () => void refresh(),
+  })
 }
 async function orSay(work) {
   show('notice')
