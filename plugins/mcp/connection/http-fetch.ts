@@ -1,0 +1,93 @@
+import { monotonicClock } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Fetch } from 'svc/sdk'
+
+/** A stream of events is silent for as long as the server has nothing to say. */
+const STREAM_IDLE_MS = 86_400_000
+const NEWLINE = 10
+
+export interface HttpLimits {
+  readonly maxMessageBytes: number
+  readonly maxMessagesPerSecond: number
+  readonly headersTimeoutMs: number
+}
+
+/** The guarded fetch as the one of the platform, as far as the transports of the SDK use it. */
+export function toPlatformFetch(
+  fetch: Fetch,
+  limits: HttpLimits,
+): (input: string | URL, init?: RequestInit) => Promise<Response> {
+  return async (input, init = {}) => {
+    const url = new URL(input)
+    const response = await fetch(url, {
+      method: init.method ?? 'GET',
+      headers: Object.fromEntries(new Headers(init.headers)),
+      ...(init.body !== undefined && init.body !== null && { body: toText(init.body) }),
+      ...(init.signal && { signal: init.signal }),
+      headersTimeoutMs: limits.headersTimeoutMs,
+      idleTimeoutMs: STREAM_IDLE_MS,
+      totalTimeoutMs: 0,
+      maxBytes: Number.MAX_SAFE_INTEGER,
+      check(target) {
+        // The headers of the request hold credentials of this server.
+        if (target.origin !== url.origin)
+          throw new Refusal('forbidden', `The server sent a request on to ${target.origin}: write that address instead`)
+      },
+    })
+    const standard = response.toResponse()
+    if (!standard.body) return standard
+    const isStream = standard.headers.get('content-type')?.includes('text/event-stream') === true
+    const bounded = standard.body.pipeThrough(isStream ? boundEvents(limits) : boundBody(limits))
+    return new Response(bounded, {
+      status: standard.status,
+      statusText: standard.statusText,
+      headers: standard.headers,
+    })
+  }
+}
+
+function toText(body: NonNullable<RequestInit['body']>): string {
+  if (typeof body === 'string') return body
+  if (body instanceof URLSearchParams) return body.toString()
+  throw new Error('only texts are sent to MCP servers')
+}
+
+const tooLarge = (bytes: number): Error =>
+  new Error(`the server sent a message of more than plugins.mcp.max_message_bytes (${bytes})`)
+
+function boundBody({ maxMessageBytes }: HttpLimits): TransformStream<Uint8Array, Uint8Array> {
+  let bytes = 0
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.length
+      if (bytes > maxMessageBytes) throw tooLarge(maxMessageBytes)
+      controller.enqueue(chunk)
+    },
+  })
+}
+
+/** Bounds one event, and the events of a second. A long event in several data lines counts as one for each line. */
+function boundEvents({ maxMessageBytes, maxMessagesPerSecond }: HttpLimits): TransformStream<Uint8Array, Uint8Array> {
+  let inEvent = 0
+  let lastWasNewline = false
+  let second = 0
+  let inSecond = 0
+  return new TransformStream({
+    transform(chunk, controller) {
+      const now = Math.floor(monotonicClock.now() / 1000)
+      if (now !== second) [second, inSecond] = [now, 0]
+      for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
+        const isBlank = (at === 0 && lastWasNewline) || chunk[at - 1] === NEWLINE || chunk[at - 2] === NEWLINE
+        if (!isBlank) continue
+        inEvent = 0
+        inSecond++
+      }
+      lastWasNewline = chunk.at(-1) === NEWLINE
+      inEvent += chunk.length - (chunk.lastIndexOf(NEWLINE) + 1 || 0)
+      if (inEvent > maxMessageBytes) throw tooLarge(maxMessageBytes)
+      if (inSecond > maxMessagesPerSecond)
+        throw new Error(`the server sent more than plugins.mcp.max_messages_per_second (${maxMessagesPerSecond})`)
+      controller.enqueue(chunk)
+    },
+  })
+}

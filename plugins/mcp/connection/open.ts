@@ -1,0 +1,191 @@
+import type {
+  Client,
+  ClientCapabilities,
+  ClientOptions,
+  JsonSchemaType,
+  OAuthClientProvider,
+  Transport,
+} from '@modelcontextprotocol/client'
+import { monotonicClock } from 'svc/internal'
+import type { Fetch, Spawn } from 'svc/sdk'
+import type { Settings } from '../config.ts'
+import type { McpCaller, McpChange } from '../contract.ts'
+import type { ServerConfig } from '../servers/spec.ts'
+import type { ClientFeatures, ServerRequestMethod } from './features.ts'
+import { toPlatformFetch } from './http-fetch.ts'
+import { safeSchema } from './output-schema.ts'
+import { Session } from './session.ts'
+import { StdioTransport } from './stdio.ts'
+
+/** How long a server may take to forget its session. */
+const GOODBYE_MS = 1000
+
+export interface OpenDeps {
+  readonly settings: Settings
+  readonly features: ClientFeatures
+  readonly version: string
+  readonly spawn: Spawn
+  /** The network for this server: that of the operator for a server of the file. */
+  readonly fetchOf: (server: ServerConfig) => Fetch
+  /** What the program of a server is started with. */
+  readonly programOf: (server: ServerConfig) => Promise<Parameters<Spawn['start']>[0]>
+  readonly headersOf: (server: ServerConfig) => Promise<Readonly<Record<string, string>>>
+}
+interface Link {
+  readonly transport: Transport
+  readonly pid: () => number | undefined
+  readonly reason: () => string | undefined
+  readonly end: () => Promise<void>
+}
+
+/**
+ * Connects to a server. Rejects with what went wrong, and leaves neither a program nor a connection then. `log` gets
+ * what the program writes beside the protocol.
+ */
+export async function openSession(
+  deps: OpenDeps,
+  server: ServerConfig,
+  log: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Session> {
+  const { settings, features } = deps
+  const sdk = await import('@modelcontextprotocol/client')
+  const { AjvJsonSchemaValidator } = await import('@modelcontextprotocol/client/validators/ajv')
+  const calls = new Set<McpCaller>()
+  const link = server.transport === 'stdio' ? await openProgram(deps, server, log) : await openHttp(deps, server)
+  const listeners: { changed: (change: McpChange) => void } = { changed: () => undefined }
+  const onList = (kind: 'tools' | 'prompts' | 'resources') => ({
+    autoRefresh: false,
+    debounceMs: 50,
+    onChanged: () => listeners.changed({ kind }),
+  })
+  const client = new sdk.Client(
+    { name: 'svc', title: 'svc', version: deps.version },
+    {
+      capabilities: features.capabilities(server) as ClientCapabilities,
+      jsonSchemaValidator: createValidator(new AjvJsonSchemaValidator()),
+      listChanged: { tools: onList('tools'), prompts: onList('prompts'), resources: onList('resources') },
+      versionNegotiation: { mode: server.protocol === 'auto' ? 'auto' : 'legacy' },
+    },
+  )
+  answerRequests(client, { features, server, calls })
+  const session = new Session({ client, server, settings, calls, ...link, end: () => endLink(client, link) })
+  listeners.changed = (change) => session.changed(change)
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+    session.changed({ kind: 'resource', uri: params.uri }),
+  )
+  client.setNotificationHandler('notifications/message', ({ params }) =>
+    session.changed({ kind: 'message', params: { ...params } }),
+  )
+  const timeout = settings.start_timeout_secs * 1000
+  try {
+    await client.connect(link.transport, { timeout, maxTotalTimeout: timeout, signal })
+  } catch (error) {
+    const why = link.reason()
+    await session.end('it was not connected')
+    throw why === undefined ? error : new Error(why, { cause: error })
+  }
+  return session
+}
+
+async function openProgram(deps: OpenDeps, server: ServerConfig, log: (text: string) => void): Promise<Link> {
+  const { settings, spawn } = deps
+  const transport = new StdioTransport({
+    start: (request) => spawn.start(request),
+    request: await deps.programOf(server),
+    limits: {
+      maxMessageBytes: settings.max_message_bytes,
+      maxBrokenMessages: settings.max_broken_messages,
+      maxMessagesPerSecond: settings.max_messages_per_second,
+      maxWaitingBytes: settings.max_waiting_bytes,
+    },
+    log,
+  })
+  return {
+    transport,
+    pid: () => transport.pid,
+    reason: () => transport.reason,
+    end: () => transport.close(),
+  }
+}
+
+async function openHttp(deps: OpenDeps, server: ServerConfig): Promise<Link> {
+  const { settings, features } = deps
+  const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+  const guarded = deps.fetchOf(server)
+  const fetch = toPlatformFetch(guarded, {
+    maxMessageBytes: settings.max_message_bytes,
+    maxMessagesPerSecond: settings.max_messages_per_second,
+    headersTimeoutMs: Math.max(server.timeout_secs, settings.start_timeout_secs) * 1000,
+  })
+  const provider = (await features.authProvider(server, guarded)) as OAuthClientProvider | undefined
+  const options = {
+    fetch,
+    requestInit: { headers: { ...(await deps.headersOf(server)) } },
+    ...(provider && { authProvider: provider }),
+  }
+  const url = new URL(server.url ?? '')
+  const none = { pid: () => undefined, reason: () => undefined }
+  if (server.transport === 'sse') {
+    const transport = new SSEClientTransport(url, options)
+    return { ...none, transport, end: () => transport.close() }
+  }
+  const transport = new StreamableHTTPClientTransport(url, options)
+  return {
+    ...none,
+    transport,
+    async end() {
+      const cancel = monotonicClock.after(GOODBYE_MS, () => void transport.close())
+      // A server that is gone, or that does not end sessions, has nothing to forget.
+      await transport.terminateSession().catch(() => undefined)
+      cancel()
+      await transport.close()
+    },
+  }
+}
+
+async function endLink(client: Client, link: Link): Promise<void> {
+  await link.end()
+  await client.close()
+}
+
+/** Compiles each schema once. */
+function createValidator(inner: NonNullable<ClientOptions['jsonSchemaValidator']>) {
+  const compiled = new WeakMap<object, ReturnType<typeof inner.getValidator>>()
+  return {
+    getValidator<T>(schema: JsonSchemaType) {
+      const known = compiled.get(schema as object)
+      if (known) return known as ReturnType<typeof inner.getValidator<T>>
+      const made = inner.getValidator<T>(safeSchema(schema) as JsonSchemaType)
+      compiled.set(schema as object, made as ReturnType<typeof inner.getValidator>)
+      return made
+    },
+  }
+}
+
+interface Answering {
+  readonly features: ClientFeatures
+  readonly server: ServerConfig
+  readonly calls: ReadonlySet<McpCaller>
+}
+/** What a server asks of its client. Only what the client offers to it has a handler. */
+function answerRequests(client: Client, { features, server, calls }: Answering): void {
+  const offered = features.capabilities(server)
+  const answer = (method: ServerRequestMethod, params: object | undefined, signal: AbortSignal) =>
+    features.handle({ server, method, params: { ...params }, calls: [...calls], signal })
+  if ('sampling' in offered)
+    client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
+      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'sampling/createMessage'>>[1]>>
+      return (await answer('sampling/createMessage', params, mcpReq.signal)) as Answer
+    })
+  if ('elicitation' in offered)
+    client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
+      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'elicitation/create'>>[1]>>
+      return (await answer('elicitation/create', params, mcpReq.signal)) as Answer
+    })
+  if ('roots' in offered)
+    client.setRequestHandler('roots/list', async ({ params }, { mcpReq }) => {
+      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'roots/list'>>[1]>>
+      return (await answer('roots/list', params, mcpReq.signal)) as Answer
+    })
+}
