@@ -45,6 +45,7 @@ export type AuditEvent =
   | 'schedule_changed'
   | 'trigger_changed'
   | 'integration_changed'
+  | 'mcp_server_changed'
   | 'workflow_changed'
   | 'goal_changed'
   | 'task_posted'

@@ -1,5 +1,5 @@
 import { defineService, notify } from 'svc/sdk'
-import type { Dispose, ToolClient } from 'svc/sdk'
+import type { Dispose, ToolClient, ToolProgress } from 'svc/sdk'
 
 /** A params or result object in the shape that the MCP specification gives it. */
 export type McpObject = Readonly<Record<string, unknown>>
@@ -117,11 +117,6 @@ export interface McpServerView {
   readonly tools: readonly McpToolView[]
 }
 
-export interface McpProgress {
-  readonly progress: number
-  readonly total?: number | undefined
-  readonly message?: string | undefined
-}
 /** The call of a tool of the daemon that a request to a server belongs to. */
 export interface McpCaller {
   readonly agentId: string
@@ -137,7 +132,7 @@ export interface McpRequestOptions {
   readonly signal?: AbortSignal | undefined
   /** Default: `timeout_secs` of the server. */
   readonly timeoutMs?: number | undefined
-  readonly progress?: ((progress: McpProgress) => void) | undefined
+  readonly progress?: ((progress: ToolProgress) => void) | undefined
   /** Absent: nobody can be asked during this request. */
   readonly caller?: McpCaller | undefined
 }

@@ -1,6 +1,15 @@
+import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { McpServerChanged, McpServers } from './contract.ts'
+import { AssignablesListed } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
 import { Servers, Settings } from './config.ts'
+import { McpServerChanged, McpServers } from './contract.ts'
+import { migrations } from './migrations.ts'
+import { mcpRoutes } from './routes.ts'
+import type { ServerManager } from './servers/manager.ts'
+import { hasServers } from './store.ts'
+
+const IDLE_CHECK_MS = 5000
 
 export default definePlugin({
   name: 'mcp',
@@ -9,19 +18,63 @@ export default definePlugin({
   sections: { mcp_servers: Servers },
   outbound: 'both',
   hooks: [McpServerChanged],
+  requires: { audit: Audit, daemon: Daemon },
   provides: { servers: McpServers },
-  setup() {
-    const missing = (): Promise<never> => Promise.reject(new Error('not there yet'))
+  migrations,
+  setup(ctx) {
+    const { config, db, hooks, jobs, log, metrics, own, routes, run, services } = ctx
+    let { mcp_servers: entries, ...settings } = config
+    const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
+    const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
+    let opened: ServerManager | undefined
+    let opening: Promise<ServerManager> | undefined
+    const open = async (): Promise<ServerManager> => {
+      const { createRuntime } = await import('./runtime.ts')
+      return (opened = await createRuntime(
+        {
+          ...ctx,
+          ...services,
+          settings,
+          counted: (server, outcome) => calls.add(1, { server, outcome }),
+          restarted: (server) => restarts.add(1, { server }),
+        },
+        entries,
+      ))
+    }
+    const manager = (): Promise<ServerManager> => (opening ??= open())
+    own('servers', async () => (await opening)?.end())
+    metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
+      Object.entries(Object.groupBy(opened?.servers ?? [], ({ state }) => state)).map(([state, list]) => ({
+        value: list.length,
+        labels: { state },
+      })),
+    )
+    hooks.on(AssignablesListed, async (asked) => {
+      if (asked.kind !== 'mcp_servers' || !(entries.length > 0 || (await hasServers(db)))) return asked
+      return { ...asked, names: [...asked.names, ...(await manager()).servers.map(({ name }) => name)] }
+    })
+    routes.add(...mcpRoutes(manager))
+    jobs.every('idle', IDLE_CHECK_MS, async () => opened?.stopIdle())
+    ctx.onConfigChange(async ({ mcp_servers: next, ...limits }) => {
+      if (JSON.stringify(limits) !== JSON.stringify(settings)) return false
+      entries = next
+      await (await opening)?.replaceFile(next)
+      if (!opening && next.length > 0) await manager()
+      return true
+    })
+    run(async () => {
+      if (entries.length > 0 || (await hasServers(db))) await manager()
+    }).catch((error: unknown) => log.error('the MCP servers could not be started', error))
     return {
       servers: {
-        list: () => Promise.resolve([]),
-        find: () => Promise.resolve(undefined),
-        add: missing,
-        update: missing,
-        remove: missing,
-        reconnect: missing,
-        test: missing,
-        client: missing,
+        list: async () => (await manager()).list(),
+        find: async (name) => (await manager()).find(name),
+        add: async (spec) => (await manager()).add(spec),
+        update: async (name, spec) => (await manager()).update(name, spec),
+        remove: async (name) => (await manager()).remove(name),
+        reconnect: async (name) => (await manager()).reconnect(name),
+        test: async (spec) => (await manager()).test(spec),
+        client: async (name) => (await manager()).client(name),
       },
     }
   },

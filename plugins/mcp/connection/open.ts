@@ -2,6 +2,9 @@ import type {
   Client,
   ClientCapabilities,
   ClientOptions,
+  CreateMessageResult,
+  ElicitResult,
+  ListRootsResult,
   JsonSchemaType,
   OAuthClientProvider,
   Transport,
@@ -12,6 +15,7 @@ import type { Settings } from '../config.ts'
 import type { McpCaller, McpChange } from '../contract.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import type { ClientFeatures, ServerRequestMethod } from './features.ts'
+import { deliverInOrder } from './in-order.ts'
 import { toPlatformFetch } from './http-fetch.ts'
 import { safeSchema } from './output-schema.ts'
 import { Session } from './session.ts'
@@ -79,7 +83,7 @@ export async function openSession(
   )
   const timeout = settings.start_timeout_secs * 1000
   try {
-    await client.connect(link.transport, { timeout, maxTotalTimeout: timeout, signal })
+    await client.connect(deliverInOrder(link.transport), { timeout, maxTotalTimeout: timeout, signal })
   } catch (error) {
     const why = link.reason()
     await session.end('it was not connected')
@@ -175,17 +179,14 @@ function answerRequests(client: Client, { features, server, calls }: Answering):
     features.handle({ server, method, params: { ...params }, calls: [...calls], signal })
   if ('sampling' in offered)
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
-      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'sampling/createMessage'>>[1]>>
-      return (await answer('sampling/createMessage', params, mcpReq.signal)) as Answer
+      return (await answer('sampling/createMessage', params, mcpReq.signal)) as unknown as CreateMessageResult
     })
   if ('elicitation' in offered)
     client.setRequestHandler('elicitation/create', async ({ params }, { mcpReq }) => {
-      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'elicitation/create'>>[1]>>
-      return (await answer('elicitation/create', params, mcpReq.signal)) as Answer
+      return (await answer('elicitation/create', params, mcpReq.signal)) as unknown as ElicitResult
     })
   if ('roots' in offered)
     client.setRequestHandler('roots/list', async ({ params }, { mcpReq }) => {
-      type Answer = Awaited<ReturnType<Parameters<typeof client.setRequestHandler<'roots/list'>>[1]>>
-      return (await answer('roots/list', params, mcpReq.signal)) as Answer
+      return (await answer('roots/list', params, mcpReq.signal)) as unknown as ListRootsResult
     })
 }

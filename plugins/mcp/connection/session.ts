@@ -32,6 +32,14 @@ export interface SessionDeps {
   readonly end: () => Promise<void>
 }
 
+/** The server does not know the session: it did nothing, and a new session can be asked the same. */
+export class SessionLost extends UpstreamFailure {
+  constructor(server: string, options: { readonly cause: unknown }) {
+    const text = `the MCP server "${server}" does not know this session any more`
+    super(server, text, { ...options, reason: 'not_found', retry: 'later' })
+  }
+}
+
 /** One connection to a server, from its handshake to its end. */
 export class Session implements McpConnection {
   readonly server: string
@@ -135,6 +143,9 @@ export class Session implements McpConnection {
   setLevel(params: McpObject, options?: McpRequestOptions): Promise<McpObject> {
     return this.#ask('logging/setLevel', params, options)
   }
+  async ping(options: McpRequestOptions = {}): Promise<void> {
+    await this.#request('ping', options, (request) => this.#deps.client.ping(request))
+  }
   onChanged(listener: (change: McpChange) => void): Dispose {
     this.#listeners.add(listener)
     return () => {
@@ -198,7 +209,8 @@ export class Session implements McpConnection {
   async #explain(error: unknown, method: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
     if (signal?.aborted) return signal.reason
     if (error instanceof UpstreamFailure || error instanceof Refusal) return error
-    const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client')
+    const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } =
+      await import('@modelcontextprotocol/client')
     if (error instanceof ProtocolError) return new McpRequestError(error.code, error.message, error.data)
     const failure = (text: string, reason: 'timeout' | 'cut' | 'malformed' | 'network'): UpstreamFailure =>
       new UpstreamFailure(this.server, `the MCP server "${this.server}" ${text}`, {
@@ -210,8 +222,13 @@ export class Session implements McpConnection {
       return failure(`did not answer ${method} within ${timeoutMs / 1000} s`, 'timeout')
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return this.#ended(this.#deps.reason() ?? 'the connection was closed')
+    if (error instanceof UnauthorizedError) void this.end('it wants a login')
     const failed = failure(`failed at ${method}: ${messageOf(error)}`, 'network')
     // The connection is of no use any more: the next request makes a new one.
+    if (error instanceof SdkHttpError && error.status === 404) {
+      void this.end('it does not know this session any more')
+      return new SessionLost(this.server, { cause: error })
+    }
     if (
       this.#deps.server.transport !== 'stdio' &&
       !(error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)

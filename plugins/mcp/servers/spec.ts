@@ -7,6 +7,11 @@ export interface ServerConfig extends Omit<ServerEntry, 'transport' | 'protocol'
   readonly protocol: 'auto' | 'initialize'
   /** `file`, `api`, or what added it. */
   readonly origin: string
+  /** Names of variables whose values are in the vault. */
+  readonly credentials: readonly string[]
+  readonly oauth?:
+    | { readonly client_id?: string | undefined; readonly scopes?: readonly string[] | undefined }
+    | undefined
 }
 
 export function fromFile(entry: ServerEntry): ServerConfig {
@@ -16,5 +21,6 @@ export function fromFile(entry: ServerEntry): ServerConfig {
     transport,
     protocol: entry.protocol ?? (transport === 'http' ? 'auto' : 'initialize'),
     origin: 'file',
+    credentials: [],
   }
 }

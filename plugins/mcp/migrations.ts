@@ -1,0 +1,25 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-server',
+    sql: `CREATE TABLE mcp_server (
+      name TEXT NOT NULL PRIMARY KEY,
+      -- JSON, without the values of headers and variables, which are in the vault.
+      spec TEXT NOT NULL,
+      origin TEXT NOT NULL,
+      created_at TEXT NOT NULL
+    )`,
+  },
+  {
+    id: '002-tool-list',
+    sql: `CREATE TABLE mcp_tool_list (
+      server TEXT NOT NULL PRIMARY KEY,
+      -- SHA-256 of what the server is: the list of another program is not its list.
+      spec_digest TEXT NOT NULL,
+      -- JSON: what it said of itself, and its tools.
+      listing TEXT NOT NULL,
+      listed_at TEXT NOT NULL
+    )`,
+  },
+]

@@ -1,0 +1,344 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson, messageOf, toIso } from 'svc/internal'
+import { KeyedQueue, Refusal } from 'svc/sdk'
+import type { Logger, Statement, Vault } from 'svc/sdk'
+import type { Audit } from '../../audit/contract.ts'
+import type { ServerEntry, Settings } from '../config.ts'
+import type { ClientFeatures } from '../connection/features.ts'
+import type { McpServerAddition, McpServers, McpServerView } from '../contract.ts'
+import { serverFailed } from '../errors.ts'
+import type { McpStore } from '../store.ts'
+import type { ToolSet } from '../tools/registry.ts'
+import { toConfig } from './addition.ts'
+import { noSecrets, readSecrets, removeSecrets, writeSecrets } from './secrets.ts'
+import type { ServerSecrets } from './secrets.ts'
+import { Server } from './server.ts'
+import type { ServerDeps } from './server.ts'
+import { fromFile } from './spec.ts'
+import type { ServerConfig } from './spec.ts'
+import { viewOf } from './view.ts'
+
+export interface ManagerDeps {
+  readonly settings: Settings
+  readonly store: McpStore
+  readonly vault: Vault
+  readonly audit: Audit
+  readonly features: ClientFeatures
+  readonly toolSet: ToolSet
+  readonly log: Logger
+  readonly serverDeps: Omit<ServerDeps, 'onChanged' | 'onListed' | 'onGivenUp' | 'settings' | 'features' | 'log'>
+  readonly announce: (server: Server | string) => void
+}
+
+/** The servers of the file and those that were added while running. */
+export class ServerManager implements McpServers {
+  readonly #deps: ManagerDeps
+  readonly #servers = new Map<string, Server>()
+  /** Servers that are being tried, and are none of ours yet. */
+  readonly #trying = new Set<Server>()
+  readonly #queue = new KeyedQueue()
+  /** Of servers that are being added: they are in the vault once these work. */
+  readonly #newSecrets = new Map<ServerConfig, ServerSecrets>()
+  #ended = false
+
+  constructor(deps: ManagerDeps) {
+    this.#deps = deps
+  }
+
+  get servers(): readonly Server[] {
+    return [...this.#servers.values()]
+  }
+
+  /** Begins with the servers of the file and of the database. Those that are not lazy are connected in the background. */
+  async begin(entries: readonly ServerEntry[]): Promise<void> {
+    const stored = await this.#deps.store.servers()
+    const configs = entries.map(fromFile)
+    for (const { name, spec, origin } of stored) {
+      if (configs.some((config) => config.name === name))
+        this.#deps.log.warn(`the MCP server "${name}" of the configuration file stands for the one that was added`)
+      else configs.push({ ...(spec as ServerConfig), origin })
+    }
+    await Promise.all(configs.map((config) => this.#start(this.#make(config))))
+  }
+
+  /** Takes other servers of the file: only those that changed are stopped. */
+  async replaceFile(entries: readonly ServerEntry[]): Promise<void> {
+    const configs = new Map(entries.map((entry) => [entry.name, fromFile(entry)]))
+    const stored = new Map((await this.#deps.store.servers()).map((row) => [row.name, row]))
+    for (const server of this.servers) {
+      const config = configs.get(server.name)
+      if (config === undefined && server.config.origin !== 'file') continue
+      if (config && canonicalJson(config) === canonicalJson(server.config)) {
+        configs.delete(server.name)
+        continue
+      }
+      await this.#drop(server, 'its configuration changed')
+      const row = stored.get(server.name)
+      if (!config && row) await this.#start(this.#make({ ...(row.spec as ServerConfig), origin: row.origin }))
+      else if (!config) this.#deps.announce(server.name)
+    }
+    for (const config of configs.values()) await this.#start(this.#make(config))
+    this.#update()
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    await Promise.all(
+      [...this.servers, ...this.#trying].map((server) => server.stop('is stopped: its plugin is unloaded')),
+    )
+  }
+
+  async stopIdle(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.stopIdle()))
+  }
+
+  list(): Promise<readonly McpServerView[]> {
+    return Promise.resolve(this.servers.map((server) => viewOf(server, this.#deps.toolSet)))
+  }
+  find(name: string): Promise<McpServerView | undefined> {
+    const server = this.#servers.get(name)
+    return Promise.resolve(server && viewOf(server, this.#deps.toolSet))
+  }
+  /** Throws `not_found`. */
+  view(name: string): McpServerView {
+    return viewOf(this.require(name), this.#deps.toolSet)
+  }
+  require(name: string): Server {
+    const server = this.#servers.get(name)
+    if (!server) throw new Refusal('not_found', `There is no MCP server "${name}"`)
+    return server
+  }
+
+  add(spec: McpServerAddition): Promise<McpServerView> {
+    return this.#queue.run(spec.name, async () => {
+      const config = toConfig(spec)
+      if (this.#servers.has(config.name))
+        throw new Refusal('conflict', `There is an MCP server "${config.name}" already`)
+      if (this.#servers.size + this.#trying.size >= this.#deps.settings.max_servers)
+        throw new Refusal(
+          'conflict',
+          `There are ${this.#servers.size} MCP servers, the limit of plugins.mcp.max_servers`,
+        )
+      const { store } = this.#deps
+      return await this.#try(bare(config), secretsOf(spec), (server) => [
+        store.insert({ name: server.name, spec: server.config, origin: server.config.origin }, toIso(Date.now())),
+        this.#entry(`${server.name} added: ${describe(server.config)}`),
+      ])
+    })
+  }
+
+  update(name: string, spec: McpServerAddition): Promise<McpServerView> {
+    return this.#queue.run(name, async () => {
+      const old = this.#changeable(name)
+      const known = await readSecrets(this.#deps.vault, name)
+      const config = toConfig({ ...spec, name })
+      const secrets = mergeSecrets(known, spec, config)
+      const next = bare({
+        ...config,
+        headers: secrets.headers,
+        credentials: Object.keys(secrets.credentials),
+        origin: spec.origin ?? old.config.origin,
+      })
+      const { store } = this.#deps
+      return await this.#try(next, secrets, (server) => [
+        store.replace({ name, spec: server.config, origin: server.config.origin }),
+        this.#entry(`${name} changed: ${describe(server.config)}`),
+      ])
+    })
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#queue.run(name, async () => {
+      const server = this.#changeable(name)
+      const { store, vault, features } = this.#deps
+      await removeSecrets(vault, name, [...store.remove(name), this.#entry(`${name} removed`)])
+      await this.#drop(server, 'was removed')
+      this.#update()
+      await features.forget(name)
+      this.#deps.announce(name)
+    })
+  }
+
+  async reconnect(name: string): Promise<McpServerView> {
+    const server = this.require(name)
+    await server.reset('is being restarted')
+    await explained(server.session())
+    return viewOf(server, this.#deps.toolSet)
+  }
+
+  async client(name: string): ReturnType<McpServers['client']> {
+    return await this.require(name).session()
+  }
+
+  async test(spec: McpServerAddition): ReturnType<McpServers['test']> {
+    const config = bare({ ...toConfig(spec), enabled: true })
+    const server = this.#make(config, true)
+    this.#newSecrets.set(config, secretsOf(spec))
+    this.#trying.add(server)
+    try {
+      const session = await explained(server.session())
+      return {
+        serverInfo: session.serverInfo,
+        protocolVersion: session.protocolVersion,
+        tools: server.listing?.tools ?? [],
+      }
+    } finally {
+      this.#trying.delete(server)
+      this.#newSecrets.delete(config)
+      await server.stop('was only tested')
+    }
+  }
+
+  /** The secrets of a server, for its headers and its program. */
+  async secretsFor(config: ServerConfig): Promise<ServerSecrets> {
+    const tried = this.#newSecrets.get(config)
+    if (tried) return tried
+    if (config.origin === 'file') return { ...noSecrets, headers: config.headers }
+    return await readSecrets(this.#deps.vault, config.name)
+  }
+
+  /** Connects to a new server; it is stored and takes the place of the old one when that worked. */
+  async #try(
+    config: ServerConfig,
+    secrets: ServerSecrets,
+    statements: (server: Server) => readonly Statement[],
+  ): Promise<McpServerView> {
+    const server = this.#make(config)
+    this.#newSecrets.set(config, secrets)
+    this.#trying.add(server)
+    try {
+      if (config.enabled)
+        await explained(
+          server.session().catch((error: unknown) => {
+            if (server.state !== 'login_required') throw error
+            return undefined
+          }),
+        )
+      await this.#store(config.name, secrets, statements(server))
+    } catch (error) {
+      this.#trying.delete(server)
+      await server.stop('could not be added')
+      await this.#deps.features.forget(config.name)
+      throw error
+    } finally {
+      this.#trying.delete(server)
+      this.#newSecrets.delete(config)
+    }
+    const old = this.#servers.get(config.name)
+    if (old) await this.#drop(old, 'its configuration changed')
+    this.#servers.set(config.name, server)
+    if (server.listing) await this.#saveListing(server)
+    this.#update()
+    this.#deps.announce(server)
+    return viewOf(server, this.#deps.toolSet)
+  }
+
+  async #store(name: string, secrets: ServerSecrets, statements: readonly Statement[]): Promise<void> {
+    if (canonicalJson(secrets) === canonicalJson(noSecrets)) await removeSecrets(this.#deps.vault, name, statements)
+    else await writeSecrets(this.#deps.vault, name, secrets, statements)
+  }
+
+  #make(config: ServerConfig, isTest = false): Server {
+    const { settings, features, log, audit } = this.#deps
+    const isOurs = (server: Server): boolean => !isTest && this.#servers.get(server.name) === server
+    return new Server(config, {
+      ...this.#deps.serverDeps,
+      settings,
+      features,
+      log,
+      onChanged: (server) => {
+        if (!isOurs(server)) return
+        this.#update()
+        this.#deps.announce(server)
+      },
+      onListed: async (server) => {
+        if (isOurs(server)) await this.#saveListing(server)
+      },
+      onGivenUp: (server, reason) => {
+        log.error(`the MCP server "${server.name}" was given up: ${reason}`)
+        if (!isOurs(server)) return
+        audit
+          .write({ event: 'mcp_server_changed', details: `${server.name} given up: ${reason}` })
+          .catch((error: unknown) => log.error('an entry for the audit log was lost', error))
+      },
+    })
+  }
+
+  async #start(server: Server): Promise<void> {
+    this.#servers.set(server.name, server)
+    const { config } = server
+    if (!config.enabled || this.#ended) return
+    const listing = await this.#deps.store.listing(server.name, digestOf(config))
+    if (listing) await server.restore(listing)
+    if (config.lazy && listing) return
+    server.session().catch((error: unknown) => this.#deps.log.warn(messageOf(error)))
+  }
+
+  async #drop(server: Server, reason: string): Promise<void> {
+    if (this.#servers.get(server.name) === server) this.#servers.delete(server.name)
+    await server.stop(reason)
+  }
+  #update(): void {
+    if (!this.#ended) this.#deps.toolSet.update(this.servers)
+  }
+  async #saveListing({ config, listing }: Server): Promise<void> {
+    if (listing) await this.#deps.store.saveListing(config.name, digestOf(config), listing, toIso(Date.now()))
+  }
+  #changeable(name: string): Server {
+    const server = this.require(name)
+    if (server.config.origin === 'file')
+      throw new Refusal(
+        'conflict',
+        `The MCP server "${name}" stands in [[mcp_servers]] of the configuration file: change it there`,
+      )
+    return server
+  }
+  #entry(details: string): Statement {
+    return this.#deps.audit.entry({ event: 'mcp_server_changed', details })
+  }
+}
+
+/** As it is stored: without values that belong into the vault. */
+const bare = (config: ServerConfig): ServerConfig => ({
+  ...config,
+  headers: Object.fromEntries(Object.keys(config.headers).map((name) => [name, ''])),
+})
+const secretsOf = (spec: McpServerAddition): ServerSecrets => ({
+  headers: { ...spec.headers },
+  credentials: { ...spec.credentials },
+  ...(spec.oauth?.client_secret !== undefined && { oauthClientSecret: spec.oauth.client_secret }),
+})
+
+/** Values that the change does not name stay, as far as the server still has the variable or header. */
+function mergeSecrets(known: ServerSecrets, spec: McpServerAddition, config: ServerConfig): ServerSecrets {
+  const headers = spec.headers ?? known.headers
+  const credentials = Object.entries({ ...known.credentials, ...spec.credentials }).filter(
+    ([name]) => spec.env === undefined || config.env.includes(name) || spec.credentials?.[name] !== undefined,
+  )
+  const secret = spec.oauth?.client_secret ?? known.oauthClientSecret
+  return {
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value === '' ? (known.headers[name] ?? '') : value]),
+    ),
+    credentials: Object.fromEntries(credentials),
+    ...(secret !== undefined && { oauthClientSecret: secret }),
+  }
+}
+
+function describe({ transport, command, args, url }: ServerConfig): string {
+  return transport === 'stdio' ? `${transport} ${[command, ...args].join(' ')}` : `${transport} ${url ?? ''}`
+}
+function digestOf({ transport, command, args, url, tools }: ServerConfig): string {
+  return createHash('sha256').update(canonicalJson({ transport, command, args, url, tools })).digest('hex')
+}
+
+/** The failure of a server as the answer to the request that needed it. */
+async function explained<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Error && error.name === 'UpstreamFailure')
+      throw new Refusal(serverFailed, error.message, { cause: error })
+    throw error
+  }
+}
