@@ -6,7 +6,7 @@ import { Servers, Settings } from './config.ts'
 import { McpServerChanged, McpServers } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { mcpRoutes } from './routes.ts'
-import type { ServerManager } from './servers/manager.ts'
+import type { ServerRegistry } from './servers/server-registry.ts'
 import { hasServers } from './store.ts'
 
 const IDLE_CHECK_MS = 5000
@@ -26,9 +26,9 @@ export default definePlugin({
     let { mcp_servers: entries, ...settings } = config
     const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
     const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
-    let opened: ServerManager | undefined
-    let opening: Promise<ServerManager> | undefined
-    const open = async (): Promise<ServerManager> => {
+    let opened: ServerRegistry | undefined
+    let opening: Promise<ServerRegistry> | undefined
+    const open = async (): Promise<ServerRegistry> => {
       const { createRuntime } = await import('./runtime.ts')
       return (opened = await createRuntime(
         {
@@ -41,7 +41,7 @@ export default definePlugin({
         entries,
       ))
     }
-    const manager = (): Promise<ServerManager> => (opening ??= open())
+    const registry = (): Promise<ServerRegistry> => (opening ??= open())
     own('servers', async () => (await opening)?.end())
     metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
       Object.entries(Object.groupBy(opened?.servers ?? [], ({ state }) => state)).map(([state, list]) => ({
@@ -51,30 +51,30 @@ export default definePlugin({
     )
     hooks.on(AssignablesListed, async (asked) => {
       if (asked.kind !== 'mcp_servers' || !(entries.length > 0 || (await hasServers(db)))) return asked
-      return { ...asked, names: [...asked.names, ...(await manager()).servers.map(({ name }) => name)] }
+      return { ...asked, names: [...asked.names, ...(await registry()).servers.map(({ name }) => name)] }
     })
-    routes.add(...mcpRoutes(manager))
+    routes.add(...mcpRoutes(registry))
     jobs.every('idle', IDLE_CHECK_MS, async () => opened?.stopIdle())
     ctx.onConfigChange(async ({ mcp_servers: next, ...limits }) => {
       if (JSON.stringify(limits) !== JSON.stringify(settings)) return false
       entries = next
       await (await opening)?.replaceFile(next)
-      if (!opening && next.length > 0) await manager()
+      if (!opening && next.length > 0) await registry()
       return true
     })
     run(async () => {
-      if (entries.length > 0 || (await hasServers(db))) await manager()
+      if (entries.length > 0 || (await hasServers(db))) await registry()
     }).catch((error: unknown) => log.error('the MCP servers could not be started', error))
     return {
       servers: {
-        list: async () => (await manager()).list(),
-        find: async (name) => (await manager()).find(name),
-        add: async (spec) => (await manager()).add(spec),
-        update: async (name, spec) => (await manager()).update(name, spec),
-        remove: async (name) => (await manager()).remove(name),
-        reconnect: async (name) => (await manager()).reconnect(name),
-        test: async (spec) => (await manager()).test(spec),
-        client: async (name) => (await manager()).client(name),
+        list: async () => (await registry()).list(),
+        find: async (name) => (await registry()).find(name),
+        add: async (spec) => (await registry()).add(spec),
+        update: async (name, spec) => (await registry()).update(name, spec),
+        remove: async (name) => (await registry()).remove(name),
+        reconnect: async (name) => (await registry()).reconnect(name),
+        test: async (spec) => (await registry()).test(spec),
+        client: async (name) => (await registry()).client(name),
       },
     }
   },

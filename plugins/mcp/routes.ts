@@ -5,13 +5,13 @@ import type { McpServerView } from './contract.ts'
 import { serverFailed } from './errors.ts'
 import { Changed, Log, Removed, ServerList, ServerParams, ServerView, Tested, ToolList } from './schema.ts'
 import { ServerBody, ServerChange } from './servers/body.ts'
-import type { ServerManager } from './servers/manager.ts'
+import type { ServerRegistry } from './servers/server-registry.ts'
 
-type LazyManager = () => Promise<ServerManager>
+type LazyRegistry = () => Promise<ServerRegistry>
 const auth = 'bearer' as const
 const path = '/api/mcp/servers'
-const load = async (manager: LazyManager) => {
-  const [servers, addition] = await Promise.all([manager(), import('./servers/addition.ts')])
+const load = async (registry: LazyRegistry) => {
+  const [servers, addition] = await Promise.all([registry(), import('./servers/addition.ts')])
   return { servers, ...addition }
 }
 /** Changes by itself, or is said by the server. */
@@ -26,21 +26,21 @@ const example = {
   args: ['.'],
 }
 
-export function mcpRoutes(manager: LazyManager): readonly AnyRoute[] {
+export function mcpRoutes(registry: LazyRegistry): readonly AnyRoute[] {
   return [
-    listRoute(manager),
-    addRoute(manager),
-    testRoute(manager),
-    findRoute(manager),
-    changeRoute(manager),
-    removeRoute(manager),
-    reconnectRoute(manager),
-    logRoute(manager),
-    toolsRoute(manager),
+    listRoute(registry),
+    addRoute(registry),
+    testRoute(registry),
+    findRoute(registry),
+    changeRoute(registry),
+    removeRoute(registry),
+    reconnectRoute(registry),
+    logRoute(registry),
+    toolsRoute(registry),
   ]
 }
 
-function listRoute(manager: LazyManager): AnyRoute {
+function listRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'GET',
     path,
@@ -50,13 +50,13 @@ function listRoute(manager: LazyManager): AnyRoute {
     cost: 5,
     returns: ServerList,
     async handle() {
-      const servers = await (await manager()).list()
+      const servers = await (await registry()).list()
       return { servers: servers.map(toView), total: servers.length }
     },
   })
 }
 
-function addRoute(manager: LazyManager): AnyRoute {
+function addRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'POST',
     path,
@@ -74,13 +74,13 @@ function addRoute(manager: LazyManager): AnyRoute {
     errors: ['conflict', 'forbidden', serverFailed],
     example: { body: example },
     async handle({ body }) {
-      const { servers, toAddition } = await load(manager)
+      const { servers, toAddition } = await load(registry)
       return { status: 'added' as const, ...toView(await servers.add(toAddition(body))) }
     },
   })
 }
 
-function testRoute(manager: LazyManager): AnyRoute {
+function testRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: `${path}/test`,
@@ -93,7 +93,7 @@ function testRoute(manager: LazyManager): AnyRoute {
     errors: ['forbidden', serverFailed],
     example: { body: example },
     async handle({ body }) {
-      const { servers, toAddition } = await load(manager)
+      const { servers, toAddition } = await load(registry)
       const { serverInfo, protocolVersion, tools } = await servers.test(toAddition(body))
       return {
         status: 'ok' as const,
@@ -105,7 +105,7 @@ function testRoute(manager: LazyManager): AnyRoute {
   })
 }
 
-function findRoute(manager: LazyManager): AnyRoute {
+function findRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: `${path}/:name`,
@@ -116,11 +116,11 @@ function findRoute(manager: LazyManager): AnyRoute {
     params: ServerParams,
     returns: ServerView,
     errors: ['not_found'],
-    handle: async ({ params }) => toView((await manager()).view(params.name)),
+    handle: async ({ params }) => toView((await registry()).view(params.name)),
   })
 }
 
-function changeRoute(manager: LazyManager): AnyRoute {
+function changeRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: `${path}/:name`,
@@ -134,11 +134,11 @@ function changeRoute(manager: LazyManager): AnyRoute {
     params: ServerParams,
     body: ServerChange,
     returns: Changed,
-    shown: async ({ params }) => ({ fields: toView((await manager()).view(params.name)), measured: MEASURED }),
+    shown: async ({ params }) => ({ fields: toView((await registry()).view(params.name)), measured: MEASURED }),
     errors: ['not_found', 'conflict', 'forbidden', serverFailed],
     example: { body: { timeout_secs: 120 } },
     async handle({ params: { name }, body, unchanged }) {
-      const { servers, toChange } = await load(manager)
+      const { servers, toChange } = await load(registry)
       if (unchanged) return { status: 'updated' as const, ...toView(servers.view(name)) }
       const change = toChange(servers.require(name).config, body)
       return { status: 'updated' as const, ...toView(await servers.update(name, change)) }
@@ -146,7 +146,7 @@ function changeRoute(manager: LazyManager): AnyRoute {
   })
 }
 
-function removeRoute(manager: LazyManager): AnyRoute {
+function removeRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: `${path}/:name`,
@@ -159,13 +159,13 @@ function removeRoute(manager: LazyManager): AnyRoute {
     returns: Removed,
     errors: ['not_found', 'conflict'],
     async handle({ params: { name } }) {
-      await (await manager()).remove(name)
+      await (await registry()).remove(name)
       return { status: 'removed' as const, name }
     },
   })
 }
 
-function reconnectRoute(manager: LazyManager): AnyRoute {
+function reconnectRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: `${path}/:name/restart`,
@@ -179,12 +179,12 @@ function reconnectRoute(manager: LazyManager): AnyRoute {
     errors: ['not_found', 'conflict', serverFailed],
     handle: async ({ params }) => ({
       status: 'restarted' as const,
-      ...toView(await (await manager()).reconnect(params.name)),
+      ...toView(await (await registry()).reconnect(params.name)),
     }),
   })
 }
 
-function logRoute(manager: LazyManager): AnyRoute {
+function logRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: `${path}/:name/log`,
@@ -196,13 +196,13 @@ function logRoute(manager: LazyManager): AnyRoute {
     returns: Log,
     errors: ['not_found'],
     async handle({ params }) {
-      const { text, dropped } = (await manager()).require(params.name).log.read()
+      const { text, dropped } = (await registry()).require(params.name).log.read()
       return { name: params.name, log: text, dropped }
     },
   })
 }
 
-function toolsRoute(manager: LazyManager): AnyRoute {
+function toolsRoute(registry: LazyRegistry): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/mcp/tools',
@@ -212,7 +212,7 @@ function toolsRoute(manager: LazyManager): AnyRoute {
     cost: 5,
     returns: ToolList,
     async handle() {
-      const servers = (await (await manager()).list()).map(toView)
+      const servers = (await (await registry()).list()).map(toView)
       const tools = servers.flatMap(({ name: server, tools: own }) => own.map((tool) => ({ ...tool, server })))
       return { tools, total: tools.length }
     },

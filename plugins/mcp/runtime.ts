@@ -6,7 +6,7 @@ import type { ServerEntry, Settings } from './config.ts'
 import { noFeatures } from './connection/features.ts'
 import { openSession } from './connection/open.ts'
 import { McpServerChanged } from './contract.ts'
-import { ServerManager } from './servers/manager.ts'
+import { ServerRegistry } from './servers/server-registry.ts'
 import { programOf } from './servers/program.ts'
 import { McpStore } from './store.ts'
 import { ToolSet } from './tools/registry.ts'
@@ -23,12 +23,12 @@ export interface RuntimeDeps extends Pick<
 }
 
 /** Everything of the plugin that the first server needs. */
-export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerEntry[]): Promise<ServerManager> {
+export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerEntry[]): Promise<ServerRegistry> {
   const { settings, daemon, spawn, log } = deps
   const features = noFeatures
   const toolSet = new ToolSet({ tools: deps.tools, features, settings, counted: deps.counted })
   const { homeDir } = daemon.config()
-  const manager: ServerManager = new ServerManager({
+  const registry: ServerRegistry = new ServerRegistry({
     ...deps,
     store: new McpStore(deps.db),
     features,
@@ -46,8 +46,11 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
             // An address of the file may be private; one that came over the API may not.
             fetchOf: ({ origin }) => (origin === 'file' && deps.operator ? deps.operator.fetch : deps.fetch),
             programOf: (server) =>
-              programOf({ homeDir, credentialsOf: async () => (await manager.secretsFor(server)).credentials }, server),
-            headersOf: async (server) => (await manager.secretsFor(server)).headers,
+              programOf(
+                { homeDir, credentialsOf: async () => (await registry.secretsFor(server)).credentials },
+                server,
+              ),
+            headersOf: async (server) => (await registry.secretsFor(server)).headers,
           },
           config,
           write,
@@ -63,6 +66,6 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
       deps.hooks.emit(McpServerChanged, about).catch((error: unknown) => log.error('a listener failed', error))
     },
   })
-  await manager.begin(entries)
-  return manager
+  await registry.begin(entries)
+  return registry
 }

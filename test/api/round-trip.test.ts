@@ -37,6 +37,7 @@ beforeAll(async () => {
       pattern: { system_keyword: { keyword: 'no such word' } },
     })
   ).body.trigger_id
+  await host.json('POST', '/api/mcp/servers', { name: 'resting', command: 'mcp-server', enabled: false })
 })
 afterAll(() => host[Symbol.asyncDispose]())
 
@@ -60,6 +61,7 @@ const at = (path: string): string =>
     .replace('{schedule}', schedule)
     .replace('{goal}', goal)
     .replace('{trigger}', trigger)
+    .replace('/servers/{name}', '/servers/resting')
 /** What `{id}` is in a path that begins so. */
 const idOf = (path: string): string =>
   [
@@ -171,6 +173,12 @@ const resources: readonly Resource[] = [
     put: ['PUT', '/api/triggers/{trigger}'],
     change: { max_fires: 7 },
   },
+  {
+    get: '/api/mcp/servers/resting',
+    put: ['PUT', '/api/mcp/servers/{name}'],
+    change: { timeout_secs: 7 },
+    fixed: { origin: 'file' },
+  },
 ]
 
 describe.each(resources.map((one) => [`${one.put[0]} ${one.put[1]}`, one] as const))('%s', (_, resource) => {
@@ -211,7 +219,10 @@ it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
     for (const method of ['put', 'patch']) {
       const content = methods[method]?.requestBody?.content
       if (content?.['application/json'] === undefined || path.includes('/files/')) continue
-      const target = path.replace('{key}', 'k').replace('{id}', idOf(path)).replace('{name}', 'openai')
+      const target = path
+        .replace('{key}', 'k')
+        .replace('{id}', idOf(path))
+        .replace('{name}', path.includes('/mcp/') ? 'resting' : 'openai')
       const { status, body } = await host.json(method.toUpperCase(), target, { no_such_field: 1 })
       tried.push(`${method} ${path}`)
       expect([path, status]).toEqual([path, 400])

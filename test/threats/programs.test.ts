@@ -186,6 +186,12 @@ describe('threats: programs that servers of tools are', () => {
     // Whoever adds a field with such a name says here what it is, and tests that it starts nothing.
     const harmless: Readonly<Record<string, string>> = {
       'POST /api/agents/{id}/commands command': 'a word of a conversation, such as /new',
+      // Only the API key may add a server, and its program is confined (test/plugins/mcp/added.test.ts).
+      ...Object.fromEntries(
+        ['POST /api/mcp/servers', 'POST /api/mcp/servers/test', 'PUT /api/mcp/servers/{name}'].flatMap((route) =>
+          ['command', 'args', 'env'].map((field) => [`${route} ${field}`, 'of a server that is confined']),
+        ),
+      ),
     }
     const telling =
       /^(command|cmd|program|executable|exec|binary|bin|args|argv|script|interpreter|entrypoint|spawn|shell|env|environment)$/i

@@ -4,7 +4,13 @@ import { SERVER_NAME } from '../config.ts'
 
 const variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'the name of a variable'))
 const headerName = v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, 'the name of a header'))
-const words = (items: number) => v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(4096))), v.maxLength(items)))
+const text = (chars: number) =>
+  v.pipe(
+    v.string(),
+    v.maxLength(chars),
+    v.check((value) => value.isWellFormed() && !value.includes('\0'), 'must be well-formed Unicode without NUL'),
+  )
+const words = (items: number) => v.optional(v.pipe(v.array(text(4096)), v.maxLength(items)))
 const url = v.pipe(
   v.string(),
   v.maxLength(2048),
@@ -49,7 +55,7 @@ export const ServerBody = v.object({
   ...flat,
   headers: v.optional(Headers),
   env: v.optional(v.pipe(v.array(variable), v.maxLength(100))),
-  credentials: v.optional(v.record(variable, secret(v.pipe(v.string(), v.maxLength(65_536))))),
+  credentials: v.optional(v.record(variable, secret(text(65_536)))),
   network: words(100),
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600))),
   lazy: v.optional(v.boolean()),

@@ -18,7 +18,7 @@ import { fromFile } from './spec.ts'
 import type { ServerConfig } from './spec.ts'
 import { viewOf } from './view.ts'
 
-export interface ManagerDeps {
+export interface RegistryDeps {
   readonly settings: Settings
   readonly store: McpStore
   readonly vault: Vault
@@ -31,8 +31,8 @@ export interface ManagerDeps {
 }
 
 /** The servers of the file and those that were added while running. */
-export class ServerManager implements McpServers {
-  readonly #deps: ManagerDeps
+export class ServerRegistry implements McpServers {
+  readonly #deps: RegistryDeps
   readonly #servers = new Map<string, Server>()
   /** Servers that are being tried, and are none of ours yet. */
   readonly #trying = new Set<Server>()
@@ -41,7 +41,7 @@ export class ServerManager implements McpServers {
   readonly #newSecrets = new Map<ServerConfig, ServerSecrets>()
   #ended = false
 
-  constructor(deps: ManagerDeps) {
+  constructor(deps: RegistryDeps) {
     this.#deps = deps
   }
 
@@ -337,6 +337,11 @@ async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
+    // Such as a program that is not on this machine.
+    if (error instanceof Error && error.cause instanceof Refusal) {
+      const { code, message } = error.cause
+      throw code === 'invalid_request' ? new Refusal('conflict', message, { cause: error }) : error.cause
+    }
     if (error instanceof Error && error.name === 'UpstreamFailure')
       throw new Refusal(serverFailed, error.message, { cause: error })
     throw error
