@@ -72,7 +72,13 @@ export function toConfig(spec: McpServerAddition): ServerConfig {
     trust_annotations: false,
     tools: [],
     origin: spec.origin ?? 'api',
-    oauth: spec.oauth && { client_id: spec.oauth.client_id, scopes: spec.oauth.scopes },
+    sampling: false,
+    oauth: spec.oauth && {
+      client_id: spec.oauth.client_id,
+      client_secret: spec.oauth.client_secret,
+      scopes: [...(spec.oauth.scopes ?? [])],
+      grant: 'authorization_code',
+    },
   }
 }
 

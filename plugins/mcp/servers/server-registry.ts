@@ -56,7 +56,7 @@ export class ServerRegistry implements McpServers {
     for (const { name, spec, origin } of stored) {
       if (configs.some((config) => config.name === name))
         this.#deps.log.warn(`the MCP server "${name}" of the configuration file stands for the one that was added`)
-      else configs.push({ ...(spec as ServerConfig), origin })
+      else configs.push(await this.#fromRow(name, spec, origin))
     }
     await Promise.all(configs.map((config) => this.#start(this.#make(config))))
   }
@@ -74,7 +74,7 @@ export class ServerRegistry implements McpServers {
       }
       await this.#drop(server, 'its configuration changed')
       const row = stored.get(server.name)
-      if (!config && row) await this.#start(this.#make({ ...(row.spec as ServerConfig), origin: row.origin }))
+      if (!config && row) await this.#start(this.#make(await this.#fromRow(row.name, row.spec, row.origin)))
       else if (!config) this.#deps.announce(server.name)
     }
     for (const config of configs.values()) await this.#start(this.#make(config))
@@ -121,7 +121,10 @@ export class ServerRegistry implements McpServers {
         )
       const { store } = this.#deps
       return await this.#try(bare(config), secretsOf(spec), (server) => [
-        store.insert({ name: server.name, spec: server.config, origin: server.config.origin }, toIso(Date.now())),
+        store.insert(
+          { name: server.name, spec: stored(server.config), origin: server.config.origin },
+          toIso(Date.now()),
+        ),
         this.#entry(`${server.name} added: ${describe(server.config)}`),
       ])
     })
@@ -141,7 +144,7 @@ export class ServerRegistry implements McpServers {
       })
       const { store } = this.#deps
       return await this.#try(next, secrets, (server) => [
-        store.replace({ name, spec: server.config, origin: server.config.origin }),
+        store.replace({ name, spec: stored(server.config), origin: server.config.origin }),
         this.#entry(`${name} changed: ${describe(server.config)}`),
       ])
     })
@@ -233,6 +236,12 @@ export class ServerRegistry implements McpServers {
     return viewOf(server, this.#deps.toolSet)
   }
 
+  async #fromRow(name: string, spec: unknown, origin: string): Promise<ServerConfig> {
+    const config = { ...(spec as ServerConfig), origin }
+    if (!config.oauth) return config
+    const { oauthClientSecret } = await readSecrets(this.#deps.vault, name)
+    return { ...config, oauth: { ...config.oauth, client_secret: oauthClientSecret } }
+  }
   async #store(name: string, secrets: ServerSecrets, statements: readonly Statement[]): Promise<void> {
     if (canonicalJson(secrets) === canonicalJson(noSecrets)) await removeSecrets(this.#deps.vault, name, statements)
     else await writeSecrets(this.#deps.vault, name, secrets, statements)
@@ -302,6 +311,11 @@ export class ServerRegistry implements McpServers {
 const bare = (config: ServerConfig): ServerConfig => ({
   ...config,
   headers: Object.fromEntries(Object.keys(config.headers).map((name) => [name, ''])),
+})
+/** The row of a server. */
+const stored = ({ oauth, ...config }: ServerConfig): object => ({
+  ...config,
+  ...(oauth && { oauth: { ...oauth, client_secret: undefined } }),
 })
 const secretsOf = (spec: McpServerAddition): ServerSecrets => ({
   headers: { ...spec.headers },

@@ -9,9 +9,6 @@ export interface ServerConfig extends Omit<ServerEntry, 'transport' | 'protocol'
   readonly origin: string
   /** Names of variables whose values are in the vault. */
   readonly credentials: readonly string[]
-  readonly oauth?:
-    | { readonly client_id?: string | undefined; readonly scopes?: readonly string[] | undefined }
-    | undefined
 }
 
 export function fromFile(entry: ServerEntry): ServerConfig {

@@ -33,6 +33,8 @@ const config: ServerConfig = {
   trust_annotations: false,
   tools: [],
   origin: 'file',
+  sampling: false,
+  oauth: undefined,
 }
 const settings = {
   start_timeout_secs: 1,
