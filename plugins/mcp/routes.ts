@@ -15,10 +15,10 @@ const load = async (registry: LazyRegistry) => {
   return { servers, ...addition }
 }
 /** Changes by itself, or is said by the server. */
-const MEASURED = [
-  ...['state', 'connected', 'error', 'server_info', 'protocol_version', 'instructions', 'pid', 'restarts', 'calls'],
-  ...['failed_calls', 'connected_since', 'last_used', 'tools'],
-]
+const MEASURED =
+  'state connected error server_info protocol_version instructions pid restarts calls failed_calls connected_since last_used tools'.split(
+    ' ',
+  )
 const example = {
   name: 'files',
   transport: 'stdio' as const,

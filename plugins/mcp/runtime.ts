@@ -13,7 +13,7 @@ import { ToolSet } from './tools/registry.ts'
 
 export interface RuntimeDeps extends Pick<
   PluginContext<Settings, {}, {}>,
-  'db' | 'fetch' | 'hooks' | 'log' | 'operator' | 'spawn' | 'tools' | 'vault'
+  'db' | 'fetch' | 'hooks' | 'leaving' | 'log' | 'operator' | 'spawn' | 'tools' | 'vault'
 > {
   readonly settings: Settings
   readonly audit: Audit

@@ -9,11 +9,11 @@ export function deliverInOrder<T extends Transport>(transport: T): T {
   let handler: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
     get: () => handler,
-    set(next: Transport['onmessage']) {
+    set(receive: Transport['onmessage']) {
       handler =
-        next &&
+        receive &&
         ((message, extra) => {
-          last = last.then(() => next(message, extra))
+          last = last.then(() => receive(message, extra))
         })
     },
   })

@@ -59,7 +59,7 @@ export class Session implements McpConnection {
     const { promise, resolve } = Promise.withResolvers<string>()
     this.closed = promise
     this.#markClosed = resolve
-    deps.client.onclose = () => this.#close(deps.reason() ?? 'the connection was closed')
+    Object.assign(deps.client, { onclose: () => this.#close(deps.reason() ?? 'the connection was closed') })
   }
 
   get capabilities(): McpObject {

@@ -36,18 +36,7 @@ export function toChange(config: ServerConfig, body: ServerChange): McpServerAdd
 /** A server of the database. Throws `invalid_request` for a spec that does not fit together. */
 export function toConfig(spec: McpServerAddition): ServerConfig {
   const { name, transport, command, url: address } = spec
-  const refuse = (message: string): never => {
-    throw new Refusal('invalid_request', message)
-  }
-  if (!SERVER_NAME.test(name)) refuse('name: lower-case letters, digits and hyphens, at most 32')
-  if (transport === 'stdio') {
-    if (command === undefined) refuse('command: a stdio server needs one')
-    if (address !== undefined) refuse('url: a stdio server has none; set transport to http or sse')
-    if (spec.trust !== 'operator') refuseShell(command ?? '', spec.args ?? [])
-  } else {
-    if (address === undefined) refuse(`url: a server with the transport ${transport} needs one`)
-    if (command !== undefined) refuse('command: a server with a url has none; set transport to stdio')
-  }
+  checkParts(spec)
   return {
     name,
     transport,
@@ -73,12 +62,7 @@ export function toConfig(spec: McpServerAddition): ServerConfig {
     tools: [],
     origin: spec.origin ?? 'api',
     sampling: false,
-    oauth: spec.oauth && {
-      client_id: spec.oauth.client_id,
-      client_secret: spec.oauth.client_secret,
-      scopes: [...(spec.oauth.scopes ?? [])],
-      grant: 'authorization_code',
-    },
+    oauth: spec.oauth && toOAuth(spec.oauth),
   }
 }
 
@@ -95,4 +79,27 @@ function refuseShell(command: string, args: readonly string[]): void {
       `command: "${program}" runs what its arguments say. Name the program of the server itself, ` +
         'or write the server into [[mcp_servers]] of the configuration file',
     )
+}
+
+const toOAuth = ({ scopes = [], ...client }: NonNullable<McpServerAddition['oauth']>): ServerConfig['oauth'] => ({
+  client_id: client.client_id,
+  client_secret: client.client_secret,
+  scopes: [...scopes],
+  grant: 'authorization_code',
+})
+
+function checkParts(spec: McpServerAddition): void {
+  const { name, transport, command, url: address } = spec
+  const refuse = (message: string): never => {
+    throw new Refusal('invalid_request', message)
+  }
+  if (!SERVER_NAME.test(name)) refuse('name: lower-case letters, digits and hyphens, at most 32')
+  if (transport === 'stdio') {
+    if (command === undefined) refuse('command: a stdio server needs one')
+    if (address !== undefined) refuse('url: a stdio server has none; set transport to http or sse')
+    if (spec.trust !== 'operator') refuseShell(command ?? '', spec.args ?? [])
+  } else {
+    if (address === undefined) refuse(`url: a server with the transport ${transport} needs one`)
+    if (command !== undefined) refuse('command: a server with a url has none; set transport to stdio')
+  }
 }

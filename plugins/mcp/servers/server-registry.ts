@@ -27,6 +27,8 @@ export interface RegistryDeps {
   readonly toolSet: ToolSet
   readonly log: Logger
   readonly serverDeps: Omit<ServerDeps, 'onChanged' | 'onListed' | 'onGivenUp' | 'settings' | 'features' | 'log'>
+  /** Nothing is registered any more once it aborts. */
+  readonly leaving: AbortSignal
   readonly announce: (server: Server | string) => void
 }
 
@@ -288,7 +290,7 @@ export class ServerRegistry implements McpServers {
     await server.stop(reason)
   }
   #update(): void {
-    if (!this.#ended) this.#deps.toolSet.update(this.servers)
+    if (!this.#ended && !this.#deps.leaving.aborted) this.#deps.toolSet.update(this.servers)
   }
   async #saveListing({ config, listing }: Server): Promise<void> {
     if (listing) await this.#deps.store.saveListing(config.name, digestOf(config), listing, toIso(Date.now()))
