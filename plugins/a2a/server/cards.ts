@@ -115,7 +115,7 @@ export function toLegacyCard(facts: CardFacts) {
       protocolBinding: 'JSONRPC',
       protocolVersion,
     })),
-    capabilities: { streaming: true, pushNotifications, stateTransitionHistory: true },
+    capabilities: { streaming: true, pushNotifications, stateTransitionHistory: true, extendedAgentCard: true },
     defaultInputModes: [...inputModes],
     defaultOutputModes: [...outputModes],
     skills: [...skills],

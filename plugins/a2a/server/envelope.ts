@@ -32,7 +32,7 @@ export function readEnvelope(value: unknown): RpcRequest {
   const { jsonrpc, id = null, method, params } = value
   if (!isId(id)) throw new RpcFault(INVALID_REQUEST, 'id: must be a string, a whole number or null')
   if (jsonrpc !== '2.0') throw new RpcFault(INVALID_REQUEST, 'jsonrpc: must be "2.0"', id)
-  if (typeof method !== 'string' || method === '') throw new RpcFault(INVALID_REQUEST, 'method: must be a string', id)
+  if (typeof method !== 'string') throw new RpcFault(INVALID_REQUEST, 'method: must be a string', id)
   return { id, method, params }
 }
 

@@ -1,5 +1,5 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
-import { VersionNotSupportedError } from '@a2a-js/sdk/errors'
+import { ContentTypeNotSupportedError, VersionNotSupportedError } from '@a2a-js/sdk/errors'
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server'
 import { readJsonBody } from 'svc/internal'
 import { Refusal, reply } from 'svc/sdk'
@@ -23,6 +23,8 @@ export interface RpcDeps {
   readonly handler: (version: Version) => RequestHandler
   /** The header `A2A-Version`. */
   readonly version: string | undefined
+  /** The header `Content-Type`. */
+  readonly type: string | undefined
   /** Throws when there are too many; the returned function ends it. */
   readonly openStream: () => () => void
   readonly translate: (error: unknown) => Error
@@ -34,6 +36,7 @@ export async function answerRpc(body: Uint8Array, deps: RpcDeps): Promise<Reply 
   let version: Version = isCurrent(deps.version) ? '1.0' : '0.3'
   let request: RpcRequest | undefined
   try {
+    checkType(deps.type)
     request = readEnvelope(readBody(body))
     version = versionOf(request, deps.version)
     const { method, id } = request
@@ -53,6 +56,13 @@ export async function answerRpc(body: Uint8Array, deps: RpcDeps): Promise<Reply 
   }
 }
 
+function checkType(type: string | undefined): void {
+  const essence = type?.split(';', 1)[0]?.trim().toLowerCase() ?? 'application/json'
+  if (/^application\/(?:[\w.-]+\+)?json$/.test(essence)) return
+  throw new ContentTypeNotSupportedError(
+    `Content-Type ${essence.slice(0, 100)} is not supported; send application/json`,
+  )
+}
 function readBody(body: Uint8Array): unknown {
   try {
     return readJsonBody(body)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, RequestFacts } from 'svc/sdk'
 import type { Runtime } from './runtime.ts'
@@ -43,13 +44,15 @@ function cardRoutes(deps: RouteDeps): readonly AnyRoute[] {
         return toInterfaceCard(await (await runtime()).cards.describe(baseOf(input, deps), undefined))
       },
     }),
-    defineRoute({
-      ...card,
-      path: '/.well-known/agent-card.json',
-      summary: 'The agent card of this service, for clients of protocol 0.3 and 1.0',
-      description: shape,
-      handle: (input) => showCard(input, deps, undefined),
-    }),
+    ...(['/.well-known/agent-card.json', '/a2a/.well-known/agent-card.json'] as const).map((path) =>
+      defineRoute({
+        ...card,
+        path,
+        summary: 'The agent card of this service, for clients of protocol 0.3 and 1.0',
+        description: shape,
+        handle: (input) => showCard(input, deps, undefined),
+      }),
+    ),
     ...(['agent-card.json', 'agent.json'] as const).map((file) =>
       defineRoute({
         ...card,
@@ -112,7 +115,8 @@ function rpcRoutes(deps: RouteDeps): readonly AnyRoute[] {
   ) {
     const { body, principal, signal } = input
     const version = input.header('a2a-version')
-    return (await deps.runtime()).rpc({ body, name, base: baseOf(input, deps), version, principal, signal })
+    const type = input.header('content-type')
+    return (await deps.runtime()).rpc({ body, type, name, base: baseOf(input, deps), version, principal, signal })
   }
 }
 
@@ -122,13 +126,21 @@ async function showCard(input: Facts, deps: RouteDeps, name: string | undefined)
   const version = input.header('a2a-version')?.trim() ?? ''
   const { Cards: _, ...cards } = await import('./cards.ts')
   const facts = await (await deps.runtime()).cards.describe(baseOf(input, deps), name)
-  const headers = { 'content-type': 'application/json', vary: 'A2A-Version', 'cache-control': 'private, max-age=60' }
-  if (/^(?:0\.3(?:\.\d+)?)?$/.test(version)) return reply(JSON.stringify(cards.toLegacyCard(facts)), headers)
+  if (/^(?:0\.3(?:\.\d+)?)?$/.test(version)) return replyCard(cards.toLegacyCard(facts))
   if (!/^1\.0(?:\.\d+)?$/.test(version))
     throw new Refusal('invalid_request', `A2A-Version: ${version.slice(0, 32)} is not supported; 1.0 and 0.3 are`)
   const { AgentCard } = await import('@a2a-js/sdk')
   const { toAgentCard } = await import('./wire-card.ts')
-  return reply(JSON.stringify(AgentCard.toJSON(toAgentCard(facts))), headers)
+  return replyCard(AgentCard.toJSON(toAgentCard(facts)))
+}
+function replyCard(card: unknown) {
+  const body = JSON.stringify(card)
+  return reply(body, {
+    'content-type': 'application/json',
+    vary: 'A2A-Version',
+    'cache-control': 'private, max-age=60',
+    etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
+  })
 }
 
 /** Where this daemon is reached, as the caller sees it. The Host header was checked before. */

@@ -19,6 +19,8 @@ export interface RuntimeDeps {
 /** What a route knows of a request of JSON-RPC. */
 export interface RpcInput {
   readonly body: Uint8Array
+  /** The header `Content-Type`. */
+  readonly type: string | undefined
   /** The agent in the path; `undefined` for the service. */
   readonly name: string | undefined
   readonly base: string
@@ -71,7 +73,7 @@ export class Runtime {
     return name === undefined ? agents.forCaller(this.#ctx.config.a2a.agent) : agents.resolve(name)
   }
 
-  async rpc({ body, name, base, version, principal, signal }: RpcInput): Promise<Reply | EventStream> {
+  async rpc({ body, type, name, base, version, principal, signal }: RpcInput): Promise<Reply | EventStream> {
     // A path that names no agent is answered as any other unknown path.
     const named = name === undefined ? undefined : await this.agent(name)
     const { answerRpc } = await import('./json-rpc.ts')
@@ -99,6 +101,7 @@ export class Runtime {
     return answerRpc(body, {
       handler: (spoken) => new RequestHandler(deps, { ...caller, version: spoken }),
       version,
+      type,
       openStream: () => this.#openStream(),
       translate: translated,
     })

@@ -76,9 +76,10 @@ export class TaskService {
     checkId('message.messageId', message.messageId)
     if (request.contextId !== undefined) checkId('message.contextId', request.contextId)
     checkOutputModes(request.acceptedOutputModes)
-    const contextId = request.contextId ?? stableId('a2a-context', agent.id, owner, message.messageId)
-    const id = stableId('a2a', agent.id, owner, contextId, message.messageId)
+    // Some clients give every message the same id: only with the same content it is the same message.
     const fingerprint = hash('sha256', canonicalJson(message.parts))
+    const contextId = request.contextId ?? stableId('a2a-context', agent.id, owner, message.messageId, fingerprint)
+    const id = stableId('a2a', agent.id, owner, contextId, message.messageId, fingerprint)
     return this.#read(await this.exclusive(id, () => this.#insert(request, { id, contextId, fingerprint })))
   }
   /** Nothing else begins or ends the task meanwhile. */
@@ -88,14 +89,14 @@ export class TaskService {
   async #insert(request: NewTask, ids: NewIds): Promise<TaskRow> {
     const { store } = this.#deps
     const known = await store.find(ids.id)
-    if (known) return checkRepeated(known, ids.fingerprint)
+    if (known) return known
     try {
       return await this.#accept(request, ids)
     } catch (error) {
       // Another daemon on the same database may have been faster.
       const made = await store.find(ids.id)
       if (!made) throw error
-      return checkRepeated(made, ids.fingerprint)
+      return made
     }
   }
   async #accept({ agent, message, also }: NewTask, { id, contextId, fingerprint }: NewIds): Promise<TaskRow> {
@@ -227,15 +228,6 @@ function checkId(where: string, id: string): void {
   if (!id.isWellFormed()) throw new ProtocolProblem('RequestMalformed', `${where}: has half of a character`)
   if (id.length > MAX_ID) throw new ProtocolProblem('RequestMalformed', `${where}: at most ${MAX_ID} characters`)
 }
-function checkRepeated(row: TaskRow, fingerprint: string): TaskRow {
-  if (row.fingerprint === fingerprint) return row
-  throw new ProtocolProblem(
-    'RequestMalformed',
-    `message.messageId: "${row.message_id}" was used for a message with another content; ` +
-      'give every message an id of its own, such as a UUID',
-  )
-}
-
 function toTask(row: TaskRow, turn: TurnView | undefined): Task {
   // An end that is on record stands, also when the turn is gone or was retried.
   const state = ended.has(row.state) || !turn ? row.state : STATES[turn.state]

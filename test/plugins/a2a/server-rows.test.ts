@@ -222,6 +222,11 @@ it('tells the versions apart by the header too, and gives errors their details i
   expect((await rpc(stage.host, old)).body.error).toEqual({ code: -32001, message: expect.any(String) })
 })
 
+it('takes JSON only', async () => {
+  const headers = { 'content-type': 'text/plain' }
+  expect((await rpc(stage.host, call('tasks/get', { id: 'x' }), { headers })).body.error.code).toBe(-32005)
+})
+
 it('takes no request above its limit', async () => {
   const answer = await rpc(
     stage.host,
@@ -273,7 +278,7 @@ it('lists tasks by pages, the latest first', async () => {
   expect(body.result).toMatchObject({ tasks: [], totalSize: 0, nextPageToken: '' })
 })
 
-it('labels what other programs say, and writes down whose task it is', async () => {
+it('writes down that a task was received, and counts what came of it', async () => {
   const { body: trail } = await ask('GET', '/api/audit/recent?limit=20&event_type=a2a_task_received')
   expect(trail.entries[0]).toMatchObject({
     event_type: 'a2a_task_received',
