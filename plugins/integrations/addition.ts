@@ -54,27 +54,42 @@ function programServer(
         `add "${id}" to trusted in [plugins.integrations] of the configuration file`,
     )
   const { command, args, hosts } = findProgram(transport, deps)
-  const { id: clientId, secret: clientSecret } = template.oauth?.client ?? {}
-  const own = template.required_env
-    .filter(({ name }) => values.has(name) && name !== clientId && name !== clientSecret)
-    .map(({ name }) => [name, values.get(name) ?? ''])
-  const rendered = Object.entries(transport.env).flatMap(([name, text]) => {
-    const value = render(text, values)
-    return value === undefined || value === '' ? [] : [[name, value]]
-  })
-  const credentials: Readonly<Record<string, string>> = Object.fromEntries([...own, ...rendered])
+  const { credentials, variables } = environmentOf(template, transport, values)
   return omitUndefined({
     transport: 'stdio' as const,
     command,
     args: [...args, ...transport.args.flatMap((text) => render(text, values) ?? [])],
-    env: Object.keys(credentials),
+    env: [...Object.keys(credentials), ...Object.keys(variables)],
     credentials,
+    variables,
     network: [...transport.hosts.flatMap((text) => render(text, values) ?? []), ...hosts],
     read: settings.read[id],
     write: settings.write[id],
     trust: isTrusted ? ('operator' as const) : undefined,
     lazy: true,
   })
+}
+
+/** The variables of a program, those with a secret in them apart: the vault keeps these. */
+function environmentOf(
+  { required_env: required, oauth }: Template,
+  transport: Program,
+  values: Values,
+): Readonly<Record<'credentials' | 'variables', Readonly<Record<string, string>>>> {
+  const { id: clientId, secret: clientSecret } = oauth?.client ?? {}
+  const secrets = new Set(required.filter((each) => each.is_secret).map(({ name }) => name))
+  const own = required
+    .filter(({ name }) => name !== clientId && name !== clientSecret)
+    .map(({ name }) => ({ name, text: `{${name}}` }))
+  const texts = [...own, ...Object.entries(transport.env).map(([name, text]) => ({ name, text }))]
+  const parts = { credentials: new Map<string, string>(), variables: new Map<string, string>() }
+  for (const { name, text } of texts) {
+    const value = render(text, values)
+    if (value === undefined || value === '') continue
+    const isSecret = [...text.matchAll(placeholders)].some(([, used = '']) => secrets.has(used))
+    parts[isSecret ? 'credentials' : 'variables'].set(name, value)
+  }
+  return { credentials: Object.fromEntries(parts.credentials), variables: Object.fromEntries(parts.variables) }
 }
 
 /** The installed program, or else the runner that fetches its package. */

@@ -40,6 +40,8 @@ export interface McpServerSpec {
 export interface McpServerAddition extends McpServerSpec {
   /** Values of variables in `env`, by name. They go to the vault. */
   readonly credentials?: Readonly<Record<string, string>> | undefined
+  /** Values of further variables that are no secrets, such as the path of a file. Only their names are shown. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
   /** Further folders that the confined program may read, such as that of an installed package. Never from a request. */
   readonly read?: readonly string[] | undefined
   /** Further folders that the confined program may write. Never from a request. */

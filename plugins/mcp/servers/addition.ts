@@ -18,6 +18,7 @@ export function toChange(config: ServerConfig, body: ServerChange): McpServerAdd
   return {
     ...(!isOther && { command: config.command, args: config.args, url: config.url }),
     env: config.env,
+    variables: config.variables,
     network: config.network,
     timeout_secs: config.timeout_secs,
     lazy: config.lazy,
@@ -47,6 +48,7 @@ export function toConfig(spec: McpServerAddition): ServerConfig {
     headers: { ...spec.headers },
     env: [...(spec.env ?? [])],
     credentials: Object.keys(spec.credentials ?? {}),
+    variables: spec.variables,
     path: [],
     trust: spec.trust ?? 'confined',
     network: [...(spec.network ?? [])],

@@ -35,7 +35,7 @@ async function environmentOf(deps: ProgramDeps, server: ServerConfig): Promise<R
   const names = [...new Set([...server.env, ...server.credentials])]
   const values = names.map((name) => [
     name,
-    secrets[name] ?? (server.origin === 'file' ? readVariable(name) : undefined),
+    secrets[name] ?? server.variables?.[name] ?? (server.origin === 'file' ? readVariable(name) : undefined),
   ])
   const missing = values.filter(([, value]) => value === undefined).map(([name]) => name)
   if (missing.length > 0)

@@ -9,6 +9,8 @@ export interface ServerConfig extends Omit<ServerEntry, 'transport' | 'protocol'
   readonly origin: string
   /** Names of variables whose values are in the vault. */
   readonly credentials: readonly string[]
+  /** Variables that are no secrets. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
 }
 
 export function fromFile(entry: ServerEntry): ServerConfig {

@@ -65,6 +65,7 @@ it.each(builtInTemplates().map((template) => [template.id, template] as const))(
       hasProgram: (name) => name === 'npx' || name === 'uvx',
       folderOf: (name) => `/home/mcp/${name}`,
     })
+    // Variables that are no secrets may be in the table of servers.
     const { credentials: _values, headers: _headers, oauth: _client, ...open } = addition
     const secrets = template.required_env.filter(({ is_secret, optional }) => is_secret && !optional)
     for (const { name } of secrets) {

@@ -16,8 +16,9 @@ it('adds with secrets for the program, announces it, and removes it without a re
     transport: 'stdio',
     command: 'npx',
     args: ['-y', '@sentry/mcp-server@0.39.0', '--organization-slug', 'acme'],
-    env: ['SENTRY_AUTH_TOKEN', 'SENTRY_ORG_SLUG', 'SENTRY_ACCESS_TOKEN'],
-    credentials: { ...credentials, SENTRY_ACCESS_TOKEN: 'sntrys_1' },
+    env: ['SENTRY_AUTH_TOKEN', 'SENTRY_ACCESS_TOKEN', 'SENTRY_ORG_SLUG'],
+    credentials: { SENTRY_AUTH_TOKEN: 'sntrys_1', SENTRY_ACCESS_TOKEN: 'sntrys_1' },
+    variables: { SENTRY_ORG_SLUG: 'acme' },
     network: ['sentry.io', '*.sentry.io', 'registry.npmjs.org'],
     origin: 'integration:sentry',
   })
@@ -48,7 +49,7 @@ it.each([
   ],
   [
     { template: 'memory' },
-    { credentials: { MEMORY_FILE_PATH: expect.stringMatching(/\/mcp\/memory\/memory\.jsonl$/) } },
+    { credentials: {}, variables: { MEMORY_FILE_PATH: expect.stringMatching(/\/mcp\/memory\/memory\.jsonl$/) } },
   ],
 ])('%j reaches its vendor as it must', async (request, spec) => {
   await using world = await openWorld()
