@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { secret } from 'svc/sdk'
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max))
 const url = v.pipe(v.string(), v.trim(), v.nonEmpty('expected the address of an agent'), v.maxLength(2_048))
@@ -32,7 +33,7 @@ export const ApproveBody = v.optional(
   }),
 )
 export const CredentialBody = v.object({
-  secret: v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,4096}$/, 'expected one line of visible ASCII characters')),
+  secret: secret(v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,4096}$/, 'expected one line of visible ASCII characters'))),
   header: v.optional(
     v.pipe(
       v.string(),

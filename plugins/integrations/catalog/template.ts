@@ -100,7 +100,7 @@ export type TemplateInput = v.InferInput<typeof Template>
 export const SERVER_FOLDER = 'SERVER_FOLDER'
 /** The parts of an address that a placeholder can name. `host` is with the port. */
 export const ADDRESS_PARTS = ['host', 'hostname', 'port', 'username', 'password', 'path'] as const
-const PUBLIC_PARTS: readonly string[] = ['host', 'hostname', 'port']
+const PUBLIC_PARTS: ReadonlySet<string> = new Set(['host', 'hostname', 'port'])
 export const placeholders = /\{([A-Z_][A-Z0-9_]*)(?::([a-z]+))?\}/g
 
 interface Checked {
@@ -126,7 +126,7 @@ function openTexts({ transport, oauth }: Checked): readonly string[] {
 function exposedSecrets(template: Checked): readonly string[] {
   const secrets = new Set(template.required_env.filter(({ is_secret }) => is_secret).map(({ name }) => name))
   return placeholdersOf(openTexts(template))
-    .filter(({ name, part }) => secrets.has(name) && !PUBLIC_PARTS.includes(part))
+    .filter(({ name, part }) => secrets.has(name) && !PUBLIC_PARTS.has(part))
     .map(({ name }) => name)
 }
 function unknownNames(template: Checked): readonly string[] {

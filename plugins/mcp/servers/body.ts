@@ -55,7 +55,7 @@ export const ServerBody = v.object({
   ...flat,
   headers: v.optional(Headers),
   env: v.optional(v.pipe(v.array(variable), v.maxLength(100))),
-  credentials: v.optional(v.record(variable, secret(text(65_536)))),
+  credentials: v.optional(secret(v.record(variable, text(65_536)))),
   network: words(100),
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600))),
   lazy: v.optional(v.boolean()),
