@@ -252,11 +252,11 @@ describe('the window of a session', () => {
     const agent = await stage.spawn(
       `of-sessions-${serial++}`,
       ['*'],
-      '[model]\ncontext_window = 10000\nsystem_prompt = "Be brief."\n',
+      '[model]\ncontext_window = 20000\nsystem_prompt = "Be brief."\n',
     )
     const before = (await stage.host.json('GET', `/api/agents/${agent}/session`)).body
     expect(before.context).toMatchObject({
-      window: 10000,
+      window: 20000,
       system: expect.any(Number),
       history: 0,
       pressure: expect.any(String),

@@ -77,7 +77,11 @@ describe('threats: who may call', () => {
     expect(
       answers.filter(
         ({ status, text }) =>
-          status === 401 && !/^\{"error":(\{"message":)?"Missing Authorization: Bearer <api_key> header"/.test(text),
+          status === 401 &&
+          // Each protocol has its own shape of an error.
+          !/^\{("jsonrpc":"2\.0",)?"error":(\{("code":-32000,)?"message":)?"Missing Authorization: Bearer <api_key> header"/.test(
+            text,
+          ),
       ),
     ).toEqual([])
     const after = (await locked.json('GET', '/api/audit/verify', undefined, bearer)).body
