@@ -90,7 +90,9 @@ function collect(
   for (const cli of enabled) {
     for (const [name, origin] of originsOf(cli)) {
       const owner = taken.get(name)
+      const merged = owner && isShipped.has(owner.plugin) && isShipped.has(cli.name) && mergeGroups(owner, origin)
       if (!owner) taken.set(name, origin)
+      else if (merged) taken.set(name, merged)
       else if (isShipped.has(owner.plugin)) problems.push(describeTaken(name, cli.name, owner.plugin))
       else conflicts.set(name, [...(conflicts.get(name) ?? [owner.plugin ?? '']), cli.name])
     }
@@ -109,6 +111,12 @@ function collect(
 
 function originsOf({ name: plugin, commands = {} }: PluginCli): [string, Origin][] {
   return Object.entries(commands).map(([name, entry]) => [name, { entry, plugin }])
+}
+/** Built-in plugins may share a group, as long as no command of it is in both. */
+function mergeGroups(owner: Origin, other: Origin): Origin | undefined {
+  const [one, two] = [owner.entry.commands, other.entry.commands]
+  if (!one || !two || Object.keys(two).some((name) => Object.hasOwn(one, name))) return undefined
+  return { ...owner, entry: { ...other.entry, ...owner.entry, commands: { ...one, ...two } } }
 }
 function describeTaken(command: string, plugin: string, owner: string | undefined): string {
   const of = owner === undefined ? 'svc itself' : `the built-in plugin "${owner}"`

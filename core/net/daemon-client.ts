@@ -58,6 +58,18 @@ export interface DaemonClient {
   ): Promise<v.InferOutput<S>>
   /** Events of a streamed answer, each with its JSON parsed. Ending the iteration closes the connection. */
   stream(method: 'GET' | 'POST', path: string, call: DaemonCall): AsyncIterable<ServerEvent>
+  /** An answer whatever its status, for a protocol that has its own errors. */
+  exchange(
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    call: DaemonCall & { readonly headers: Readonly<Record<string, string>> },
+  ): Promise<RawExchange>
+}
+/** `messages`: the JSON of the answer, or of each event of a streamed one. */
+export interface RawExchange {
+  readonly status: number
+  readonly headers: Headers
+  messages(): AsyncIterable<unknown>
 }
 
 const ErrorBody = v.union([
@@ -115,13 +127,35 @@ class HttpDaemonClient implements DaemonClient {
     }
   }
 
+  async exchange(
+    method: string,
+    path: string,
+    call: DaemonCall & { readonly headers: Readonly<Record<string, string>> },
+  ): Promise<RawExchange> {
+    const response = await this.#request(method, path, { ...call, timeoutMs: 0 }, 'stream', call.headers)
+    const { status, headers } = response
+    const body = response._data as unknown
+    const text =
+      body instanceof ReadableStream
+        ? body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, unknown>)
+        : undefined
+    const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true
+    return { status, headers, messages: () => (isStream ? eventsIn(text) : jsonIn(text)) }
+  }
+
   /** ofetch is loaded with the first request: most of the daemon never makes one here. */
-  async #request(method: string, path: string, call: DaemonCall, responseType: 'json' | 'stream') {
+  async #request(
+    method: string,
+    path: string,
+    call: DaemonCall,
+    responseType: 'json' | 'stream',
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     const { ofetch } = await import('ofetch')
     const timeoutMs = call.timeoutMs ?? 30_000
     const settings: FetchOptions<'json' | 'stream'> = {
       method,
-      headers: this.#headers,
+      headers: { ...headers, ...this.#headers },
       responseType,
       retry: 0,
       ignoreResponseError: true,
@@ -139,6 +173,16 @@ class HttpDaemonClient implements DaemonClient {
       throw new DaemonUnreachable(this.url, error)
     }
   }
+}
+
+async function* jsonIn(text: ReadableStream<string> | undefined): AsyncIterable<unknown> {
+  const all = text ? await readAll(text) : ''
+  if (all !== '') yield parseJson(all)
+}
+async function* eventsIn(text: ReadableStream<string> | undefined): AsyncIterable<unknown> {
+  if (!text) return
+  const { EventSourceParserStream } = await import('eventsource-parser/stream')
+  for await (const { data } of text.pipeThrough(new EventSourceParserStream())) if (data !== '') yield parseJson(data)
 }
 
 function refusalOf(response: Response, body: unknown): DaemonRefusal {

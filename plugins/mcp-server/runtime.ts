@@ -1,4 +1,4 @@
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Logger, Reply } from 'svc/sdk'
 import type { KeyValue } from '../kv/contract.ts'
 import type { McpServers } from '../mcp/contract.ts'
@@ -61,7 +61,10 @@ export class Runtime {
   async #gateway(server: string): Promise<Endpoint> {
     const servers = this.#deps.servers()
     if (!servers || !(await servers.find(server)))
-      throw new Refusal('not_found', `There is no MCP server "${server}"; svc mcp list shows those there are`)
+      throw new Refusal(
+        'not_found',
+        `There is no MCP server "${server}"; ${commandLine('mcp list')} shows those there are`,
+      )
     let gateway = this.#gateways.get(server)
     if (!gateway) {
       gateway = this.#open(servers, server)
