@@ -67,13 +67,13 @@ test('an agent answers as a tool, in a conversation of each session', async () =
       const call = rpc('tools/call', { name: 'svc_agent_conformance', arguments: { message } })
       const { body } = await send(stage, call, { headers })
       expect(body.result?.['structuredContent']).toMatchObject({ text: `answer to ${message}` })
-      sessions.push((body.result?.['structuredContent'] as { session_id: string }).session_id)
+      sessions.push((body.result as { structuredContent: { session_id: string } }).structuredContent.session_id)
     }
   }
   expect([new Set(sessions).size, sessions[0] === sessions[1]]).toEqual([2, true])
   const { body } = await send(stage, rpc('resources/read', { uri: `svc://sessions/${String(sessions[0])}` }))
-  const [{ text }] = body.result?.['contents'] as [{ text: string }]
-  expect(text).toContain('answer to two')
+  const { contents } = body.result as { contents: [{ text: string }] }
+  expect(contents[0].text).toContain('answer to two')
 })
 
 test('a bridge passes lines on to the daemon and back', async () => {
