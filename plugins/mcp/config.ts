@@ -106,9 +106,7 @@ const Server = v.strictObject({
       grant: v.optional(
         v.pipe(
           v.picklist(['authorization_code', 'client_credentials']),
-          v.description(
-            'authorization_code: a person logs in with svc mcp login. client_credentials: the client itself does.',
-          ),
+          v.description('authorization_code: a person logs in. client_credentials: the client itself does.'),
         ),
         'authorization_code',
       ),
