@@ -1,6 +1,6 @@
 import { matchesWildcard, messageOf, orAborted, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { commandLine, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { ClientFeatures, ListedTool } from '../connection/features.ts'
@@ -246,7 +246,7 @@ export class Server {
   #failed(error: unknown): Error {
     const needsLogin = error instanceof Error && (error.name === 'UnauthorizedError' || statusOf(error) === 401)
     this.#fail(
-      needsLogin ? `wants a login: svc mcp login ${this.name}` : messageOf(error),
+      needsLogin ? `wants a login: ${commandLine(`mcp login ${this.name}`)}` : messageOf(error),
       needsLogin ? 'login_required' : 'error',
     )
     return new UpstreamFailure(this.name, `the MCP server "${this.name}" could not be connected: ${this.#error}`, {
