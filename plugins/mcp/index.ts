@@ -1,11 +1,19 @@
-import { Daemon } from 'svc/internal'
+import { Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AssignablesListed } from '../agents/contract.ts'
+import { Agents, AssignablesListed } from '../agents/contract.ts'
+import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Workspaces } from '../files/contract.ts'
+import { Inference } from '../providers/contract.ts'
+import { Screening } from '../screening/contract.ts'
+import { Usage } from '../usage/contract.ts'
 import { Servers, Settings } from './config.ts'
 import { McpServerChanged, McpServers } from './contract.ts'
 import { migrations } from './migrations.ts'
+import { isPublic, originOf } from './oauth/origin.ts'
+import { oauthRoutes } from './oauth/routes.ts'
 import { mcpRoutes } from './routes.ts'
+import type { Runtime } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
 import { hasServers } from './store.ts'
 
@@ -19,30 +27,53 @@ export default definePlugin({
   outbound: 'both',
   hooks: [McpServerChanged],
   requires: { audit: Audit, daemon: Daemon },
+  optional: {
+    agents: Agents,
+    approvals: Approvals,
+    inference: Inference,
+    screening: Screening,
+    usage: Usage,
+    workspaces: Workspaces,
+  },
   provides: { servers: McpServers },
   migrations,
   setup(ctx) {
-    const { config, db, hooks, jobs, log, metrics, own, routes, run, services } = ctx
+    const { config, db, hooks, jobs, log, metrics, optional, own, routes, run, services } = ctx
     let { mcp_servers: entries, ...settings } = config
     const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
     const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
+    let listening: string | undefined
+    hooks.on(DaemonListening, ({ url }) => {
+      listening = url
+    })
+    const origin = (): string => originOf(settings, listening, services.daemon.config().listenAddr)
     let opened: ServerRegistry | undefined
-    let opening: Promise<ServerRegistry> | undefined
-    const open = async (): Promise<ServerRegistry> => {
+    let opening: Promise<Runtime> | undefined
+    const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
-      return (opened = await createRuntime(
+      const runtime = await createRuntime(
         {
           ...ctx,
           ...services,
           settings,
+          origin,
+          agents: () => optional('agents'),
+          approvals: () => optional('approvals'),
+          inference: () => optional('inference'),
+          screening: () => optional('screening'),
+          usage: () => optional('usage'),
+          workspaces: () => optional('workspaces'),
           counted: (server, outcome) => calls.add(1, { server, outcome }),
           restarted: (server) => restarts.add(1, { server }),
         },
         entries,
-      ))
+      )
+      opened = runtime.registry
+      return runtime
     }
-    const registry = (): Promise<ServerRegistry> => (opening ??= open())
-    own('servers', async () => (await opening)?.end())
+    const runtime = (): Promise<Runtime> => (opening ??= open())
+    const registry = async (): Promise<ServerRegistry> => (await runtime()).registry
+    own('servers', async () => (await opening)?.registry.end())
     metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
       Object.entries(Object.groupBy(opened?.servers ?? [], ({ state }) => state)).map(([state, list]) => ({
         value: list.length,
@@ -53,12 +84,15 @@ export default definePlugin({
       if (asked.kind !== 'mcp_servers' || !(entries.length > 0 || (await hasServers(db)))) return asked
       return { ...asked, names: [...asked.names, ...(await registry()).servers.map(({ name }) => name)] }
     })
-    routes.add(...mcpRoutes(registry))
+    routes.add(
+      ...mcpRoutes(registry),
+      ...oauthRoutes({ logins: async () => (await runtime()).logins, isPublic: () => isPublic(settings), origin }),
+    )
     jobs.every('idle', IDLE_CHECK_MS, async () => opened?.stopIdle())
     ctx.onConfigChange(async ({ mcp_servers: next, ...limits }) => {
       if (JSON.stringify(limits) !== JSON.stringify(settings)) return false
       entries = next
-      await (await opening)?.replaceFile(next)
+      await (await opening)?.registry.replaceFile(next)
       if (!opening && next.length > 0) await registry()
       return true
     })

@@ -1,4 +1,5 @@
 import type { Migration } from 'svc/sdk'
+import { pinMigrations } from './features/migrations.ts'
 
 export const migrations: readonly Migration[] = [
   {
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
       listed_at TEXT NOT NULL
     )`,
   },
+  ...pinMigrations,
 ]

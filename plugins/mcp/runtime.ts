@@ -1,20 +1,29 @@
-import { wallClock } from 'svc/internal'
+import { messageOf, wallClock } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ServerEntry, Settings } from './config.ts'
-import { noFeatures } from './connection/features.ts'
+import { httpLimits, toPlatformFetch } from './connection/http-fetch.ts'
+import { networkOf } from './connection/network.ts'
 import { openSession } from './connection/open.ts'
 import { McpServerChanged } from './contract.ts'
+import { openFeatures } from './features/open.ts'
+import type { OpenFeaturesDeps } from './features/open.ts'
+import type { OAuthLogins } from './oauth/logins.ts'
 import { ServerRegistry } from './servers/server-registry.ts'
 import { programOf } from './servers/program.ts'
+import type { ServerConfig } from './servers/spec.ts'
 import { McpStore } from './store.ts'
 import { ToolSet } from './tools/registry.ts'
 
-export interface RuntimeDeps extends Pick<
-  PluginContext<Settings, {}, {}>,
-  'db' | 'fetch' | 'hooks' | 'leaving' | 'log' | 'operator' | 'spawn' | 'tools' | 'vault'
-> {
+type Asked = 'agents' | 'approvals' | 'inference' | 'origin' | 'screening' | 'usage' | 'workspaces'
+export interface RuntimeDeps
+  extends
+    Pick<
+      PluginContext<Settings, {}, {}>,
+      'admit' | 'db' | 'fetch' | 'hooks' | 'leaving' | 'log' | 'operator' | 'spawn' | 'tools' | 'vault'
+    >,
+    Pick<OpenFeaturesDeps, Asked> {
   readonly settings: Settings
   readonly audit: Audit
   readonly daemon: Daemon
@@ -22,10 +31,26 @@ export interface RuntimeDeps extends Pick<
   readonly restarted: (server: string) => void
 }
 
+export interface Runtime {
+  readonly registry: ServerRegistry
+  readonly logins: OAuthLogins
+}
+
 /** Everything of the plugin that the first server needs. */
-export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerEntry[]): Promise<ServerRegistry> {
+export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerEntry[]): Promise<Runtime> {
   const { settings, daemon, spawn, log } = deps
-  const features = noFeatures
+  const fetchOf = (server: ServerConfig) => networkOf(deps, server)
+  const { features, logins } = openFeatures({
+    ...deps,
+    fetchOf,
+    platformFetch: (server, fetch) => toPlatformFetch(fetch, httpLimits(settings, server)),
+    find: (name) => registry.servers.find((server) => server.name === name)?.config,
+    relist: async (name) => registry.servers.find((server) => server.name === name)?.rescreen(),
+    async changed(name) {
+      // The login counts whatever the server does next; its state says that.
+      await registry.reconnect(name).catch((error: unknown) => log.warn(messageOf(error)))
+    },
+  })
   const toolSet = new ToolSet({ tools: deps.tools, features, settings, counted: deps.counted })
   const { homeDir } = daemon.config()
   const registry: ServerRegistry = new ServerRegistry({
@@ -43,8 +68,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
             features,
             spawn,
             version: daemon.build.version,
-            // An address of the file may be private; one that came over the API may not.
-            fetchOf: ({ origin }) => (origin === 'file' && deps.operator ? deps.operator.fetch : deps.fetch),
+            fetchOf,
             programOf: (server) =>
               programOf(
                 { homeDir, credentialsOf: async () => (await registry.secretsFor(server)).credentials },
@@ -67,5 +91,6 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
     },
   })
   await registry.begin(entries)
-  return registry
+  return { registry, logins }
 }
+

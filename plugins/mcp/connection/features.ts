@@ -39,7 +39,7 @@ export interface ExtraToolsRequest {
   readonly connect: (signal: AbortSignal) => Promise<McpConnection>
 }
 
-/** What the client offers to servers beside calling their tools. The colleague of `features/` fills it. */
+/** What the client offers to servers beside calling their tools. */
 export interface ClientFeatures {
   /** The client capabilities (MCP `ClientCapabilities`) that this server is told of. */
   capabilities(server: ServerConfig): McpObject

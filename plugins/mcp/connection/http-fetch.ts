@@ -1,6 +1,8 @@
 import { monotonicClock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
+import type { Settings } from '../config.ts'
+import type { ServerConfig } from '../servers/spec.ts'
 
 /** A stream of events is silent for as long as the server has nothing to say. */
 const STREAM_IDLE_MS = 86_400_000
@@ -11,6 +13,12 @@ export interface HttpLimits {
   readonly maxMessagesPerSecond: number
   readonly headersTimeoutMs: number
 }
+
+export const httpLimits = (settings: Settings, server: Pick<ServerConfig, 'timeout_secs'>): HttpLimits => ({
+  maxMessageBytes: settings.max_message_bytes,
+  maxMessagesPerSecond: settings.max_messages_per_second,
+  headersTimeoutMs: Math.max(server.timeout_secs, settings.start_timeout_secs) * 1000,
+})
 
 /** The guarded fetch as the one of the platform, as far as the transports of the SDK use it. */
 export function toPlatformFetch(

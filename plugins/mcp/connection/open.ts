@@ -16,7 +16,7 @@ import type { McpCaller, McpChange } from '../contract.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import type { ClientFeatures, ServerRequestMethod } from './features.ts'
 import { deliverInOrder } from './in-order.ts'
-import { toPlatformFetch } from './http-fetch.ts'
+import { httpLimits, toPlatformFetch } from './http-fetch.ts'
 import { safeSchema } from './output-schema.ts'
 import { Session } from './session.ts'
 import { StdioTransport } from './stdio.ts'
@@ -29,7 +29,7 @@ export interface OpenDeps {
   readonly features: ClientFeatures
   readonly version: string
   readonly spawn: Spawn
-  /** The network for this server: that of the operator for a server of the file. */
+  /** The network for this server. */
   readonly fetchOf: (server: ServerConfig) => Fetch
   /** What the program of a server is started with. */
   readonly programOf: (server: ServerConfig) => Promise<Parameters<Spawn['start']>[0]>
@@ -117,11 +117,7 @@ async function openHttp(deps: OpenDeps, server: ServerConfig): Promise<Link> {
   const { settings, features } = deps
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
   const guarded = deps.fetchOf(server)
-  const fetch = toPlatformFetch(guarded, {
-    maxMessageBytes: settings.max_message_bytes,
-    maxMessagesPerSecond: settings.max_messages_per_second,
-    headersTimeoutMs: Math.max(server.timeout_secs, settings.start_timeout_secs) * 1000,
-  })
+  const fetch = toPlatformFetch(guarded, httpLimits(settings, server))
   const provider = (await features.authProvider(server, guarded)) as OAuthClientProvider | undefined
   const options = {
     fetch,

@@ -4,6 +4,7 @@ import { ApprovalResolved } from '../../approvals/contract.ts'
 import type { ClientFeatures } from '../connection/features.ts'
 import { OAuthLogins } from '../oauth/logins.ts'
 import type { LoginDeps, PlatformFetch } from '../oauth/logins.ts'
+import { isPublic } from '../oauth/origin.ts'
 import { OAuthRecords } from '../oauth/record.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import { createFeatures } from './index.ts'
@@ -24,8 +25,8 @@ export interface OpenFeaturesDeps
   /** The network for this server. */
   readonly fetchOf: (server: ServerConfig) => Fetch
   readonly platformFetch: (server: ServerConfig, fetch: Fetch) => PlatformFetch
-  /** Host and port that this daemon listens on; `undefined` before it does. */
-  readonly host: () => string | undefined
+  /** Without a path: where a browser reaches this daemon. */
+  readonly origin: () => string
 }
 
 /** Everything that servers may ask of this daemon, and the logins at them. */
@@ -42,16 +43,10 @@ export function openFeatures(deps: OpenFeaturesDeps): {
     records,
     now,
     fetchOf: (server) => deps.platformFetch(server, deps.fetchOf(server)),
-    origin: () => publicOrigin(settings) ?? `http://${deps.host() ?? '127.0.0.1'}`,
-    isPublic: () => publicOrigin(settings)?.startsWith('https:') === true,
+    isPublic: () => isPublic(settings),
   })
   hooks.on(ApprovalResolved, ({ approval }) =>
     pins.resolved(approval).catch((error: unknown) => log.error('changed tools could not be enabled', error)),
   )
   return { features: createFeatures({ ...deps, pins, logins, records, now }), logins }
-}
-
-/** Without a slash at its end. */
-export function publicOrigin({ public_url: url }: FeaturesDeps['settings']): string | undefined {
-  return url?.replace(/\/+$/, '')
 }

@@ -2,7 +2,7 @@ import type { Screening } from '../../screening/contract.ts'
 import type { McpTool } from '../contract.ts'
 import { definitionOf } from './pins.ts'
 
-const MAX_NAME_CHARS = 128
+const MAX_NAME_CHARS = 256
 
 /** What speaks against offering a tool, or should be known of it: its texts come from outside. */
 export async function screenTool(

@@ -2,13 +2,12 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { ServerConfig } from '../servers/spec.ts'
+import { CALLBACK_PATH, METADATA_PATH } from './paths.ts'
 import { VaultOAuthProvider } from './provider.ts'
 import type { OAuthRecords } from './record.ts'
 
 /** How long a person may take to log in. */
 const LOGIN_MS = 600_000
-export const CALLBACK_PATH = '/api/mcp/oauth/callback'
-export const METADATA_PATH = '/api/mcp/oauth/client-metadata.json'
 
 export type PlatformFetch = (input: string | URL, init?: RequestInit) => Promise<Response>
 export interface LoginDeps {

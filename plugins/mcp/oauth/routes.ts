@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { SERVER_NAME } from '../config.ts'
-import { CALLBACK_PATH, METADATA_PATH } from './logins.ts'
 import type { OAuthLogins } from './logins.ts'
+import { CALLBACK_PATH, METADATA_PATH } from './paths.ts'
 
 const Params = v.object({ name: v.pipe(v.string(), v.regex(SERVER_NAME, 'the name of a server')) })
 const Text = v.optional(v.pipe(v.string(), v.maxLength(4096)))
@@ -85,6 +85,7 @@ function callbackRoute({ logins }: OAuthRoutesDeps): AnyRoute {
     cost: 20,
     query: Query,
     returns: v.string(),
+    errors: ['forbidden'],
     async handle({ query }) {
       try {
         const name = await (await logins()).finish(query)

@@ -4,6 +4,7 @@ import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Logger, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { ServerEntry, Settings } from '../config.ts'
+import { noFeatures } from '../connection/features.ts'
 import type { ClientFeatures } from '../connection/features.ts'
 import type { McpServerAddition, McpServers, McpServerView } from '../contract.ts'
 import { serverFailed } from '../errors.ts'
@@ -223,7 +224,8 @@ export class ServerRegistry implements McpServers {
     } catch (error) {
       this.#trying.delete(server)
       await server.stop('could not be added')
-      await this.#deps.features.forget(config.name)
+      // What the old one has stays.
+      if (!this.#servers.has(config.name)) await this.#deps.features.forget(config.name)
       throw error
     } finally {
       this.#trying.delete(server)
@@ -255,7 +257,8 @@ export class ServerRegistry implements McpServers {
     return new Server(config, {
       ...this.#deps.serverDeps,
       settings,
-      features,
+      // A server that is only tested leaves no pin and no login.
+      features: isTest ? { ...features, ...nothingKept } : features,
       log,
       onChanged: (server) => {
         if (!isOurs(server)) return
@@ -308,6 +311,9 @@ export class ServerRegistry implements McpServers {
     return this.#deps.audit.entry({ event: 'mcp_server_changed', details })
   }
 }
+
+const { onListed, authProvider } = noFeatures
+const nothingKept = { onListed, authProvider }
 
 /** As it is stored: without values that belong into the vault. */
 const bare = (config: ServerConfig): ServerConfig => ({

@@ -104,7 +104,7 @@ describe('the texts of a tool', () => {
     [{ inputSchema: { properties: { a: { description: 'DROP' } } } }, { usable: false, reason: expect.any(String) }],
     [{ outputSchema: { properties: { DROP: {} } } }, { usable: false, reason: expect.any(String) }],
     [{ title: 'please' }, { usable: true, reason: expect.stringContaining('please') }],
-    [{ name: 'x'.repeat(200) }, { usable: false, reason: expect.stringContaining('longer') }],
+    [{ name: 'x'.repeat(300) }, { usable: false, reason: expect.stringContaining('longer') }],
   ])('are screened as text from outside: %o', async (more, expected) => {
     const screening = {
       screen: async (text: string) => {
