@@ -1,5 +1,6 @@
 import { Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import type { PluginContext } from 'svc/sdk'
 import { Agents, AssignablesListed } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -13,11 +14,22 @@ import { migrations } from './migrations.ts'
 import { isPublic, originOf } from './oauth/origin.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { mcpRoutes } from './routes.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime, RuntimeDeps } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
 import { hasServers } from './store.ts'
 
 const IDLE_CHECK_MS = 5000
+const requires = { audit: Audit, daemon: Daemon }
+/** What requests of servers are answered with. */
+const asked = {
+  agents: Agents,
+  approvals: Approvals,
+  inference: Inference,
+  screening: Screening,
+  usage: Usage,
+  workspaces: Workspaces,
+}
+type Context = PluginContext<Settings, typeof requires, typeof asked>
 
 export default definePlugin({
   name: 'mcp',
@@ -26,48 +38,19 @@ export default definePlugin({
   sections: { mcp_servers: Servers },
   outbound: 'both',
   hooks: [McpServerChanged],
-  requires: { audit: Audit, daemon: Daemon },
-  optional: {
-    agents: Agents,
-    approvals: Approvals,
-    inference: Inference,
-    screening: Screening,
-    usage: Usage,
-    workspaces: Workspaces,
-  },
+  requires,
+  optional: asked,
   provides: { servers: McpServers },
   migrations,
   setup(ctx) {
-    const { config, db, hooks, jobs, log, metrics, optional, own, routes, run, services } = ctx
+    const { config, db, hooks, jobs, log, metrics, own, routes, run } = ctx
     let { mcp_servers: entries, ...settings } = config
-    const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
-    const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
-    let listening: string | undefined
-    hooks.on(DaemonListening, ({ url }) => {
-      listening = url
-    })
-    const origin = (): string => originOf(settings, listening, services.daemon.config().listenAddr)
+    const deps = runtimeDeps(ctx, settings)
     let opened: ServerRegistry | undefined
     let opening: Promise<Runtime> | undefined
     const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
-      const runtime = await createRuntime(
-        {
-          ...ctx,
-          ...services,
-          settings,
-          origin,
-          agents: () => optional('agents'),
-          approvals: () => optional('approvals'),
-          inference: () => optional('inference'),
-          screening: () => optional('screening'),
-          usage: () => optional('usage'),
-          workspaces: () => optional('workspaces'),
-          counted: (server, outcome) => calls.add(1, { server, outcome }),
-          restarted: (server) => restarts.add(1, { server }),
-        },
-        entries,
-      )
+      const runtime = await createRuntime(deps, entries)
       opened = runtime.registry
       return runtime
     }
@@ -86,7 +69,11 @@ export default definePlugin({
     })
     routes.add(
       ...mcpRoutes(registry),
-      ...oauthRoutes({ logins: async () => (await runtime()).logins, isPublic: () => isPublic(settings), origin }),
+      ...oauthRoutes({
+        logins: async () => (await runtime()).logins,
+        isPublic: () => isPublic(settings),
+        origin: deps.origin,
+      }),
     )
     jobs.every('idle', IDLE_CHECK_MS, async () => opened?.stopIdle())
     ctx.onConfigChange(async ({ mcp_servers: next, ...limits }) => {
@@ -113,3 +100,27 @@ export default definePlugin({
     }
   },
 })
+
+function runtimeDeps(ctx: Context, settings: Settings): RuntimeDeps {
+  const { hooks, metrics, optional, services } = ctx
+  const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
+  const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
+  let listening: string | undefined
+  hooks.on(DaemonListening, ({ url }) => {
+    listening = url
+  })
+  return {
+    ...ctx,
+    ...services,
+    settings,
+    origin: () => originOf(settings, listening, services.daemon.config().listenAddr),
+    agents: () => optional('agents'),
+    approvals: () => optional('approvals'),
+    inference: () => optional('inference'),
+    screening: () => optional('screening'),
+    usage: () => optional('usage'),
+    workspaces: () => optional('workspaces'),
+    counted: (server, outcome) => calls.add(1, { server, outcome }),
+    restarted: (server) => restarts.add(1, { server }),
+  }
+}

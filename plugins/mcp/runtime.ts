@@ -93,4 +93,3 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   await registry.begin(entries)
   return { registry, logins }
 }
-

@@ -2,14 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 
 /**
- * What answers without a key when one is set (Interface 5.2): the health check, and the page with its parts, which
- * carry no data.
+ * What answers without a key when one is set (Interface 5.2): the health check, the page with its parts, which carry no
+ * data, and where a login at an MCP server comes back to.
  */
 const open = [
   'GET /',
   'GET /api/channels/:name/webhook',
   'GET /api/channels/:name/webhook/:account',
   'GET /api/health',
+  'GET /api/mcp/oauth/callback',
+  'GET /api/mcp/oauth/client-metadata.json',
   'GET /assets/**:file',
   'GET /favicon.svg',
   'GET /pages/:plugin/:page/**:file',

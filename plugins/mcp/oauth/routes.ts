@@ -71,9 +71,6 @@ function logoutRoute({ logins }: OAuthRoutesDeps): AnyRoute {
   })
 }
 
-const page = (text: string, status: number) =>
-  reply(text, { 'content-type': 'text/plain; charset=utf-8', 'referrer-policy': 'no-referrer' }, status)
-
 function callbackRoute({ logins }: OAuthRoutesDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
@@ -87,13 +84,9 @@ function callbackRoute({ logins }: OAuthRoutesDeps): AnyRoute {
     returns: v.string(),
     errors: ['forbidden'],
     async handle({ query }) {
-      try {
-        const name = await (await logins()).finish(query)
-        return page(`Logged in at ${name}. You can close this page.\n`, 200)
-      } catch (error) {
-        if (error instanceof Refusal) return page(`${error.message}\n`, 403)
-        throw error
-      }
+      const name = await (await logins()).finish(query)
+      const headers = { 'content-type': 'text/plain; charset=utf-8', 'referrer-policy': 'no-referrer' }
+      return reply(`Logged in at ${name}. You can close this page.\n`, headers)
     },
   })
 }
