@@ -161,13 +161,13 @@ export async function fuzz({ built, rounds, seed }: FaultOptions): Promise<Fault
       )
         problems.push(`headers are missing: ${what}`)
       if (response.status >= 400) {
-        const { error } = JSON.parse(text) as { error: unknown }
+        const { error, jsonrpc } = JSON.parse(text) as { error: unknown; jsonrpc?: unknown }
         const coded =
           typeof error === 'object' &&
           error !== null &&
           'code' in error &&
           'message' in error &&
-          (path.startsWith('/v1/') ? 'type' in error : 'details' in error)
+          (jsonrpc === '2.0' || (path.startsWith('/v1/') ? 'type' in error : 'details' in error))
         if (typeof error !== 'string' && !coded)
           problems.push(`an error of no known shape: ${what} -> ${text.slice(0, 200)}`)
         if (/node_modules|\.ts:\d|SQLITE_|SELECT .* FROM|INSERT INTO/.test(text))
