@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { access, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allowsHost, readVariable } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -11,9 +11,23 @@ export interface ProgramDeps {
   readonly credentialsOf: (server: string) => Promise<Readonly<Record<string, string>>>
 }
 
+export const folderOf = (homeDir: string, server: string): string => join(homeDir, 'mcp', server)
+
+/** Removes the folder of a server if there is none now. */
+export async function createFolderCleanup(homeDir: string, server: string): Promise<() => Promise<void>> {
+  const folder = folderOf(homeDir, server)
+  const isNew = await access(folder).then(
+    () => false,
+    () => true,
+  )
+  return async () => {
+    if (isNew) await rm(folder, { recursive: true, force: true })
+  }
+}
+
 /** What the program of a server is started with: its own folder, and an environment of named variables only. */
 export async function programOf(deps: ProgramDeps, server: ServerConfig): Promise<SpawnRequest> {
-  const cwd = join(deps.homeDir, 'mcp', server.name)
+  const cwd = folderOf(deps.homeDir, server.name)
   await mkdir(cwd, { recursive: true, mode: 0o700 })
   const env = await environmentOf(deps, server)
   return {

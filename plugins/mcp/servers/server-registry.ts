@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, messageOf, toIso } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Logger, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
@@ -11,6 +12,7 @@ import { serverFailed } from '../errors.ts'
 import type { McpStore } from '../store.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { toConfig } from './addition.ts'
+import { createFolderCleanup } from './program.ts'
 import { noSecrets, readSecrets, removeSecrets, writeSecrets } from './secrets.ts'
 import type { ServerSecrets } from './secrets.ts'
 import { Server } from './server.ts'
@@ -23,6 +25,7 @@ export interface RegistryDeps {
   readonly settings: Settings
   readonly store: McpStore
   readonly vault: Vault
+  readonly daemon: Pick<Daemon, 'config'>
   readonly audit: Audit
   readonly features: ClientFeatures
   readonly toolSet: ToolSet
@@ -179,6 +182,7 @@ export class ServerRegistry implements McpServers {
   async test(spec: McpServerAddition): ReturnType<McpServers['test']> {
     const config = bare({ ...toConfig(spec), enabled: true })
     const server = this.#make(config, true)
+    const removeFolder = await this.#folderCleanup(config)
     this.#newSecrets.set(config, secretsOf(spec))
     this.#trying.add(server)
     try {
@@ -192,6 +196,7 @@ export class ServerRegistry implements McpServers {
       this.#trying.delete(server)
       this.#newSecrets.delete(config)
       await server.stop('was only tested')
+      await removeFolder()
     }
   }
 
@@ -210,6 +215,7 @@ export class ServerRegistry implements McpServers {
     statements: (server: Server) => readonly Statement[],
   ): Promise<McpServerView> {
     const server = this.#make(config)
+    const removeFolder = await this.#folderCleanup(config)
     this.#newSecrets.set(config, secrets)
     this.#trying.add(server)
     try {
@@ -224,6 +230,7 @@ export class ServerRegistry implements McpServers {
     } catch (error) {
       this.#trying.delete(server)
       await server.stop('could not be added')
+      await removeFolder()
       // What the old one has stays.
       if (!this.#servers.has(config.name)) await this.#deps.features.forget(config.name)
       throw error
@@ -295,6 +302,9 @@ export class ServerRegistry implements McpServers {
   #update(): void {
     if (!this.#ended && !this.#deps.leaving.aborted) this.#deps.toolSet.update(this.servers)
   }
+  #folderCleanup({ name }: ServerConfig): Promise<() => Promise<void>> {
+    return createFolderCleanup(this.#deps.daemon.config().homeDir, name)
+  }
   async #saveListing({ config, listing }: Server): Promise<void> {
     if (listing) await this.#deps.store.saveListing(config.name, digestOf(config), listing, toIso(Date.now()))
   }
@@ -359,13 +369,20 @@ async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    // Such as a program that is not on this machine.
-    if (error instanceof Error && error.cause instanceof Refusal) {
-      const { code, message } = error.cause
-      throw code === 'invalid_request' ? new Refusal('conflict', message, { cause: error }) : error.cause
+    // Such as a program that is not on this machine, or an address that is closed.
+    const refusal = error instanceof Error ? refusalBehind(error.cause) : undefined
+    if (refusal) {
+      const { code, message } = refusal
+      throw code === 'invalid_request' ? new Refusal('conflict', message, { cause: error }) : refusal
     }
     if (error instanceof Error && error.name === 'UpstreamFailure')
       throw new Refusal(serverFailed, error.message, { cause: error })
     throw error
   }
+}
+
+/** The libraries wrap what refused a request. */
+function refusalBehind(cause: unknown): Refusal | undefined {
+  if (cause instanceof Refusal) return cause
+  return cause instanceof Error ? refusalBehind(cause.cause) : undefined
 }
