@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { matchesEtag } from 'svc/internal'
 import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, Reply, RequestFacts } from 'svc/sdk'
 import type { Asset, Encoding, Page } from './assets.ts'
@@ -78,7 +79,7 @@ async function serve(page: Page, asset: Asset, caching: string, request: Request
   // Each encoding is its own sequence of bytes, hence its own strong validator (RFC 9110, 8.8.3.3).
   const etag = encoding ? asset.etag.replace(/"$/, `-${encoding}"`) : asset.etag
   const headers = { 'cache-control': caching, etag, vary: 'accept-encoding' }
-  if (matches(request.header('if-none-match'), etag)) return reply(null, headers, 304)
+  if (matchesEtag(request.header('if-none-match'), etag)) return reply(null, headers, 304)
   const body = await page.bytes(asset, encoding)
   return reply(body, { ...headers, 'content-type': asset.type, ...(encoding ? { 'content-encoding': encoding } : {}) })
 }
@@ -95,9 +96,4 @@ export function chooseEncoding(header: string | undefined, asset: Pick<Asset, 'e
     if (asset.encodings[encoding] !== undefined && (weights.get(encoding) ?? weights.get('*') ?? 0) > 0) return encoding
   }
   return undefined
-}
-
-function matches(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  return header.split(',').some((part) => part.trim() === '*' || part.trim().replace(/^W\//, '') === etag)
 }

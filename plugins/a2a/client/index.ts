@@ -9,7 +9,8 @@ const DAY_MS = 86_400_000
 
 /** What agents here ask of agents elsewhere. */
 export function addClient(ctx: A2aContext): void {
-  const { config, db, fetch, hooks, jobs, log, metrics, operator, own, routes, run, services, tools, vault } = ctx
+  const { config, db, fetch, hooks, jobs, log, metrics, operator, own, routes, run, services, signal, tools, vault } =
+    ctx
   const settings = config.a2a
   const agentsChanged = metrics.counter('svc_a2a_agents_total', 'Changes of agents elsewhere, by what happened.')
   const tasksEnded = metrics.counter('svc_a2a_sent_total', 'Tasks sent to agents elsewhere, by how they ended.')
@@ -28,6 +29,7 @@ export function addClient(ctx: A2aContext): void {
       log,
       fetch,
       operatorFetch: operator?.fetch ?? fetch,
+      unloading: signal,
       background,
       counted: (what, outcome) => (what === 'agents' ? agentsChanged : tasksEnded).add(1, { outcome }),
     })

@@ -25,6 +25,7 @@ export interface RuntimeDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel'>
   readonly screening: Screening
+  readonly unloading: AbortSignal
   readonly background: (work: () => Promise<void>) => void
   readonly counted: (what: 'agents' | 'tasks', outcome: string) => void
   readonly clock?: Clock

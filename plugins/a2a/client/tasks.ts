@@ -25,6 +25,8 @@ export interface SentTasksDeps {
   readonly clock: Clock
   readonly waiters: Waiters
   readonly connect: (agent: ExternalAgent) => Promise<RemoteAgent>
+  /** Aborts when the plugin unloads, which cuts its requests before the queue stops the job. */
+  readonly unloading: AbortSignal
   readonly changed: (task: SentTask) => void
   readonly counted: (outcome: string) => void
 }
@@ -163,7 +165,7 @@ export class SentTasks {
 
   /** Sends a message, or asks about its task. */
   async run(job: Pick<Job, 'id' | 'signal'>): Promise<JobOutcome> {
-    const { store, agents, connect } = this.#deps
+    const { store, agents, connect, unloading, settings } = this.#deps
     const task = await store.find(job.id)
     if (!task || isSettled(task.state) || isWaiting(task.state)) return { outcome: 'done' }
     try {
@@ -180,6 +182,8 @@ export class SentTasks {
       return await this.#follow(task, await remote.send(message, job.signal))
     } catch (error) {
       if (job.signal.aborted) throw error
+      // Says nothing about the other side: the next worker goes on.
+      if (unloading.aborted) return { outcome: 'postponed', afterMs: settings.poll_min_ms }
       return await this.#failed(task, error)
     }
   }

@@ -19,7 +19,9 @@ export const serverEntries = {
   max_parts: integer('Parts of one message.', 64, 1, 10_000),
   max_streams: integer('Streams that are open at a time.', 256, 1, 100_000),
   max_push_configs: integer('Addresses that are notified of one task.', 8, 0, 1_000),
-  push_secret: secretText('Signs notifications of tasks whose client gave no token.'),
+  push_secret: secretText(
+    'Signs notifications of tasks whose client gave no token; a random secret in the vault when absent.',
+  ),
   push_give_up_hours: integer('Hours after which a notification that nobody takes is given up.', 24, 1, 720),
   task_days: integer('Days for which a task that ended is found; 0 keeps all.', 30, 0, 3_650),
 }

@@ -1,5 +1,5 @@
 import { DaemonListening } from 'svc/internal'
-import { AgentKilling } from '../../agents/contract.ts'
+import { AgentKilled, AgentKilling } from '../../agents/contract.ts'
 import { A2aTaskChanged } from '../contract.ts'
 import type { A2aContext } from '../context.ts'
 import { PUSH_LANE } from './lane.ts'
@@ -51,6 +51,7 @@ export function addServer(ctx: A2aContext): { ended(turnId: string): void } {
     const { TaskStore } = await import('./rows/store.ts')
     return { ...killing, statements: [...killing.statements, ...new TaskStore(db).deleteOf(killing.agent.id)] }
   })
+  hooks.on(AgentKilled, () => background(async () => (await runtime()).push.forgetDeleted()))
   own('notifications', services.queue.work(PUSH_LANE, { run: async (job) => (await runtime()).push.deliver(job) }))
   return { ended: (turnId) => background(async () => (await runtime()).tasks.settle(turnId)) }
 }

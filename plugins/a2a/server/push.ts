@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { readOwnJson, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Counter, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Job, JobOutcome, Queue } from '../../queue/contract.ts'
@@ -38,6 +39,7 @@ export interface NewPush {
 
 const Secrets = v.object({ token: v.string(), credentials: v.string() })
 const Payload = v.object({ taskId: v.string(), configId: v.string() })
+const OWN_SECRET = 'push-signing-secret'
 const HOUR_MS = 3_600_000
 const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 300_000
@@ -51,6 +53,7 @@ const HEADER = /^[\x20-\x7e]*$/
 /** Notifications of tasks that ended, to addresses that clients named. Token and credentials are in the vault. */
 export class PushNotifications {
   readonly #deps: PushDeps
+  readonly #queue = new SerialQueue()
   constructor(deps: PushDeps) {
     this.#deps = deps
   }
@@ -122,6 +125,19 @@ export class PushNotifications {
     for (const { id } of await this.list(taskId)) await this.#deps.vault.remove(secretName(taskId, id))
   }
 
+  /** Forgets the secrets of tasks that went with their agent. */
+  async forgetDeleted(): Promise<void> {
+    const { vault, tasks } = this.#deps
+    for (const name of await vault.names()) {
+      const [, taskId, id] = SECRET_NAME.exec(name) ?? []
+      if (taskId === undefined || id === undefined) continue
+      // A secret is written just before its row.
+      await tasks().exclusive(taskId, async () => {
+        if (!(await this.list(taskId)).some((row) => row.id === id)) await vault.remove(name)
+      })
+    }
+  }
+
   /** For the batch in which the task ends. */
   async jobs(taskId: string): Promise<readonly Statement[]> {
     return (await this.list(taskId)).map(({ id }) => this.#job(taskId, id))
@@ -155,12 +171,23 @@ export class PushNotifications {
     return {
       id,
       ...encodeNotification(task, row.version),
-      secret: token === '' ? this.#deps.settings.push_secret : token,
+      secret: token === '' ? (this.#deps.settings.push_secret ?? (await this.#ownSecret())) : token,
       headers: {
         ...(token !== '' && { 'x-a2a-notification-token': token }),
         ...(row.scheme !== null && { authorization: `${row.scheme} ${credentials}`.trim() }),
       },
     }
+  }
+  /** Signs where neither the client nor the operator chose a secret: nothing goes out unsigned. */
+  #ownSecret(): Promise<string> {
+    const { vault } = this.#deps
+    return this.#queue.run(async () => {
+      const known = await vault.read(OWN_SECRET)
+      if (known !== undefined) return known
+      const made = `whsec_${randomBytes(32).toString('base64')}`
+      await vault.write(OWN_SECRET, made)
+      return made
+    })
   }
   async #secrets({ task_id: taskId, id }: PushRow) {
     const secret = await this.#deps.vault.read(secretName(taskId, id))
@@ -204,6 +231,7 @@ export class PushNotifications {
 function malformed(message: string): ProtocolProblem {
   return new ProtocolProblem('RequestMalformed', `push notification configuration: ${message}`)
 }
+const SECRET_NAME = /^push\/([^/]+)\/([^/]+)$/
 function secretName(taskId: string, id: string): string {
   return `push/${taskId}/${id}`
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { matchesEtag } from 'svc/internal'
 import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, RequestFacts } from 'svc/sdk'
 import type { Runtime } from './runtime.ts'
@@ -33,6 +34,7 @@ function cardRoutes(deps: RouteDeps): readonly AnyRoute[] {
     returns: Card,
     errors: ['agent_not_found'],
   } as const
+  const unchanged = { 304: { description: 'It is what If-None-Match names' } }
   const shape = 'In the shape of protocol 0.3, or with `A2A-Version: 1.0` in that one.'
   return [
     defineRoute({
@@ -50,6 +52,7 @@ function cardRoutes(deps: RouteDeps): readonly AnyRoute[] {
         path,
         summary: 'The agent card of this service, for clients of protocol 0.3 and 1.0',
         description: shape,
+        answers: unchanged,
         handle: (input) => showCard(input, deps, undefined),
       }),
     ),
@@ -59,6 +62,7 @@ function cardRoutes(deps: RouteDeps): readonly AnyRoute[] {
         path: `/a2a/agents/:name/.well-known/${file}`,
         summary: 'The agent card of one agent',
         description: shape,
+        answers: unchanged,
         params: AgentParams,
         handle: (input) => showCard(input, deps, input.params.name),
       }),
@@ -126,21 +130,19 @@ async function showCard(input: Facts, deps: RouteDeps, name: string | undefined)
   const version = input.header('a2a-version')?.trim() ?? ''
   const { Cards: _, ...cards } = await import('./cards.ts')
   const facts = await (await deps.runtime()).cards.describe(baseOf(input, deps), name)
-  if (/^(?:0\.3(?:\.\d+)?)?$/.test(version)) return replyCard(cards.toLegacyCard(facts))
+  if (/^(?:0\.3(?:\.\d+)?)?$/.test(version)) return replyCard(cards.toLegacyCard(facts), input)
   if (!/^1\.0(?:\.\d+)?$/.test(version))
     throw new Refusal('invalid_request', `A2A-Version: ${version.slice(0, 32)} is not supported; 1.0 and 0.3 are`)
   const { AgentCard } = await import('@a2a-js/sdk')
   const { toAgentCard } = await import('./wire-card.ts')
-  return replyCard(AgentCard.toJSON(toAgentCard(facts)))
+  return replyCard(AgentCard.toJSON(toAgentCard(facts)), input)
 }
-function replyCard(card: unknown) {
+function replyCard(card: unknown, { header }: Pick<Facts, 'header'>) {
   const body = JSON.stringify(card)
-  return reply(body, {
-    'content-type': 'application/json',
-    vary: 'A2A-Version',
-    'cache-control': 'private, max-age=60',
-    etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"`,
-  })
+  const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
+  const headers = { vary: 'A2A-Version', 'cache-control': 'private, max-age=60', etag }
+  if (matchesEtag(header('if-none-match'), etag)) return reply(null, headers, 304)
+  return reply(body, { ...headers, 'content-type': 'application/json' })
 }
 
 /** Where this daemon is reached, as the caller sees it. The Host header was checked before. */

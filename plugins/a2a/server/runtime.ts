@@ -109,6 +109,7 @@ export class Runtime {
 
   /** Deletes what ended long ago. */
   async deleteOld(): Promise<void> {
+    await this.push.forgetDeleted()
     const { task_days: days } = this.#ctx.config.a2a
     if (days === 0) return
     const before = new Date(Date.now() - days * DAY_MS).toISOString()
