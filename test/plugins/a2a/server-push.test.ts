@@ -81,6 +81,18 @@ it.each(['1.0', '0.3'] as const)('tells of the end of a task, signed and once, i
   expect(JSON.stringify(configs), 'secrets are never shown again').not.toMatch(/the-token|the-bearer/)
 })
 
+it('signs what has no token too, with a secret of the daemon that stays the same', async () => {
+  const client = await connectSdk(stage.host, '1.0')
+  stage.fake.script({ text: 'Done.' })
+  const { id: taskId } = await send(client, message('unsigned?'))
+  for (const id of ['one', 'two']) await client.createTaskPushNotificationConfig({ ...none, taskId, id, url })
+  await arrived(2)
+  for (const { headers } of received) {
+    expect(headers['webhook-signature']).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
+    expect(headers).not.toHaveProperty('x-a2a-notification-token')
+  }
+})
+
 it('sets, shows and removes addresses; what was removed is not told, what is added late is', async () => {
   const client = await connectSdk(stage.host, '1.0')
   const gate = Promise.withResolvers<void>()

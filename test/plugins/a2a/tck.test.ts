@@ -424,6 +424,30 @@ it('1.0: every requirement of the suite is a row or has a reason, and none has b
   expect(all).toHaveLength(114)
 })
 
+const recommended: readonly Row[] = [
+  [
+    'CARD-CACHE-001 CARD-CACHE-002 CARD-CACHE-003',
+    'the card may be kept, and is not sent again while it is the same',
+    async () => {
+      const path = '/.well-known/agent-card.json'
+      const { headers } = await test.request('GET', path)
+      const etag = headers.get('etag') ?? ''
+      expect([headers.get('cache-control'), etag]).toEqual([
+        expect.stringContaining('max-age'),
+        expect.stringMatching(/^"/),
+      ])
+      const again = await test.request('GET', path, undefined, { 'if-none-match': `W/${etag}` })
+      expect(again).toMatchObject({ status: 304, body: undefined })
+      expect(again.headers.get('etag')).toBe(etag)
+      const other = { 'if-none-match': etag, 'a2a-version': '1.0' }
+      expect(await test.request('GET', path, undefined, other)).toMatchObject({ status: 200 })
+    },
+  ],
+]
+describe('1.0: recommended', () => {
+  it.each(recommended)('%s: %s', (_ids, _what, check) => check())
+})
+
 const sendOld = (more: object = {}, configuration?: object): Promise<Json> =>
   call(
     'message/send',
