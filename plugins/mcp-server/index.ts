@@ -56,6 +56,7 @@ export default definePlugin({
     )
     hooks.on(McpServerChanged, async ({ name, state }) => {
       if (state === 'removed') await (await opened)?.forget(name)
+      if (state === 'connected') await (await opened)?.reconnected(name)
     })
     jobs.every('idle sessions', MINUTE_MS, async () => (await opened)?.sessions.sweep())
     metrics.observed('svc_mcp_server_sessions', 'Open sessions of clients of MCP.', () => [

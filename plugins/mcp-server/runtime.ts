@@ -52,6 +52,10 @@ export class Runtime {
     backend.close()
     await endpoint.close()
   }
+  /** Its program was started anew. */
+  async reconnected(server: string): Promise<void> {
+    await (await this.#gateways.get(server))?.backend.reconnected()
+  }
   async close(): Promise<void> {
     await this.sessions.endAll()
     await this.#endpoint.close()

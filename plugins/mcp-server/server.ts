@@ -4,6 +4,7 @@ import { messageOf } from 'svc/internal'
 import { isObject, Refusal } from 'svc/sdk'
 import type { ToolClient, ToolProgress } from 'svc/sdk'
 import type { McpBackend, McpCall, McpCaller } from './backend/backend.ts'
+import { isLogged } from './backend/log-levels.ts'
 import type { McpObject } from './contract.ts'
 
 /** The revisions of the handshake, newest first; what a client asks for beside them gets the newest. */
@@ -25,6 +26,11 @@ export interface ServedClient {
   close(): void
 }
 
+/** The level from which on the client wants messages of a server behind the daemon. */
+interface LeastLevel {
+  level?: string
+}
+
 const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 
@@ -37,14 +43,17 @@ export function serveClient(options: ServedClientOptions): ServedClient {
     ...(backend.instructions !== undefined && { instructions: backend.instructions }),
   })
   const followed = new Set<string>()
+  const least: LeastLevel = {}
   const handle = (method: string, answer: (params: McpObject, call: McpCall) => Promise<McpObject>): void => {
     if (!hasCapability(backend.capabilities, method)) return
     server.setRequestHandler(method as 'ping', async (request: { params?: unknown }, ctx: ServerContext) => {
       try {
         const params = isObject(request.params) ? request.params : {}
-        return (await answer(params, callOf(server, ctx, options))) as Result
+        return (await answer(params, callOf(server, ctx, options, least))) as Result
       } catch (error) {
-        throw toProtocolError(error, () => onDefect(error, method))
+        // Nobody reads the answer to a request that was cancelled.
+        const onUnknown = (): void => void (ctx.mcpReq.signal.aborted || onDefect(error, method))
+        throw toProtocolError(error, onUnknown)
       }
     })
   }
@@ -73,19 +82,29 @@ export function serveClient(options: ServedClientOptions): ServedClient {
     if (followed.delete(String(uri))) await backend.unsubscribe(String(uri))
     return {}
   })
-  const stop = follow(server, backend, followed)
+  if (backend.setLevel)
+    handle('logging/setLevel', async ({ level }) => {
+      least.level = String(level)
+      await backend.setLevel?.(server, least.level)
+      return {}
+    })
+  const stop = follow(server, backend, followed, least)
+  // The server behind the daemon may be gone, or refuse: then nobody follows there.
+  const leave = (work: Promise<void> | undefined): void =>
+    void work?.catch((error: unknown) => onDefect(error, 'close'))
   return {
     server,
     close() {
       stop()
-      for (const uri of followed) void backend.unsubscribe(uri)
+      for (const uri of followed) leave(backend.unsubscribe(uri))
+      leave(backend.dropLevel?.(server))
       followed.clear()
     },
   }
 }
 
 /** Passes on what changes. A client that has not shaken hands yet, or has left, is told nothing. */
-function follow(server: Server, backend: McpBackend, followed: ReadonlySet<string>): () => void {
+function follow(server: Server, backend: McpBackend, followed: ReadonlySet<string>, least: LeastLevel): () => void {
   let isReady = false
   server.oninitialized = () => {
     isReady = true
@@ -98,7 +117,8 @@ function follow(server: Server, backend: McpBackend, followed: ReadonlySet<strin
     if ('list' in changed) tell(`notifications/${changed.list}/list_changed`)
     else if ('uri' in changed) {
       if (followed.has(changed.uri)) tell('notifications/resources/updated', { uri: changed.uri })
-    } else if (isReady) server.sendLoggingMessage(changed.message as never).catch(() => undefined)
+    } else if (isReady && isLogged(changed.message['level'], least.level))
+      server.sendLoggingMessage(changed.message as never).catch(() => undefined)
   })
 }
 
@@ -110,7 +130,12 @@ function hasCapability(capabilities: McpObject, method: string): boolean {
   return method.endsWith('subscribe') ? own['subscribe'] === true : true
 }
 
-function callOf(server: Server, ctx: ServerContext, { canAsk, callerOf }: ServedClientOptions): McpCall {
+function callOf(
+  server: Server,
+  ctx: ServerContext,
+  { canAsk, callerOf }: ServedClientOptions,
+  least: LeastLevel,
+): McpCall {
   const { mcpReq } = ctx
   const token = mcpReq._meta?.progressToken
   const tell = (work: Promise<unknown>): void => void work.catch(() => undefined)
@@ -129,7 +154,8 @@ function callOf(server: Server, ctx: ServerContext, { canAsk, callerOf }: Served
     notify(method, params) {
       if (method === 'notifications/message') {
         const { level, data, logger } = params
-        tell(mcpReq.log(level as 'info', data, typeof logger === 'string' ? logger : undefined))
+        if (isLogged(level, least.level))
+          tell(mcpReq.log(level as 'info', data, typeof logger === 'string' ? logger : undefined))
       } else tell(mcpReq.notify({ method, params: { ...params } } as never))
     },
   }

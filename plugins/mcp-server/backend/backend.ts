@@ -37,6 +37,8 @@ export interface McpBackend {
   unsubscribe(uri: string): Promise<void>
   /** Until the returned function is called. */
   onChanged(listener: (changed: McpChanged | { readonly message: McpObject }) => void): () => void
-  /** The client wants messages from this level on; for servers behind the daemon. */
-  setLevel?(params: McpObject, call: McpCall): Promise<void>
+  /** The client wants messages from this level on; for servers behind the daemon. `owner` stands for the client. */
+  setLevel?(owner: object, level: string): Promise<void>
+  /** The client has left. */
+  dropLevel?(owner: object): Promise<void>
 }

@@ -4,6 +4,7 @@ import type { McpObject } from '../contract.ts'
 import type { McpChanged } from '../exports.ts'
 import type { McpBackend, McpCall } from './backend.ts'
 import type { DaemonBackend } from './daemon.ts'
+import { mostVerbose } from './log-levels.ts'
 
 type Listener = (changed: McpChanged | { readonly message: McpObject }) => void
 
@@ -21,6 +22,11 @@ export class GatewayBackend implements McpBackend {
   readonly #listeners = new Set<Listener>()
   /** Followers by resource. */
   readonly #followers = new Map<string, number>()
+  /** The least level of messages that each client wants. */
+  readonly #levels = new Map<object, string>()
+  readonly #running = new Set<McpCall>()
+  #current: McpConnection
+  #isClosed = false
   #unfollow: () => unknown
 
   constructor(connection: McpConnection, servers: McpServers, daemon: DaemonBackend) {
@@ -40,11 +46,8 @@ export class GatewayBackend implements McpBackend {
     this.#name = connection.server
     this.#servers = servers
     this.#daemon = daemon
-    this.#unfollow = connection.onChanged((change) => {
-      if (change.kind === 'resource') this.#tell({ uri: change.uri })
-      else if (change.kind === 'message') this.#tell({ message: change.params })
-      else if (change.kind !== 'closed') this.#tell({ list: change.kind })
-    })
+    this.#current = connection
+    this.#unfollow = this.#follow(connection)
   }
 
   async listTools(_params: McpObject, call: McpCall): Promise<McpObject> {
@@ -59,8 +62,16 @@ export class GatewayBackend implements McpBackend {
   }
   async callTool({ name, arguments: args = {} }: McpObject, call: McpCall): Promise<McpObject> {
     const own = (await this.#names()).get(String(name))
-    if (own !== undefined && (await this.#daemon.mayUse(own, call))) return this.#daemon.callAsAgent(own, args, call)
-    throw new Refusal('invalid_request', `Unknown tool: ${String(name)}`)
+    if (own === undefined || !(await this.#daemon.mayUse(own, call)))
+      throw new Refusal('invalid_request', `Unknown tool: ${String(name)}`)
+    // Its messages are heard also when the program was started anew.
+    await this.#connection()
+    this.#running.add(call)
+    try {
+      return await this.#daemon.callAsAgent(own, args, call)
+    } finally {
+      this.#running.delete(call)
+    }
   }
   async listResources(params: McpObject, { signal }: McpCall): Promise<McpObject> {
     return (await this.#connection()).listResources(params, { signal })
@@ -80,8 +91,13 @@ export class GatewayBackend implements McpBackend {
   async complete(params: McpObject, { signal }: McpCall): Promise<McpObject> {
     return (await this.#connection()).complete(params, { signal })
   }
-  async setLevel(params: McpObject, { signal }: McpCall): Promise<void> {
-    await (await this.#connection()).setLevel(params, { signal })
+  /** All clients share the program: it tells as much as the one that wants most. */
+  async setLevel(owner: object, level: string): Promise<void> {
+    this.#levels.set(owner, level)
+    await this.#sendLevel(await this.#connection())
+  }
+  async dropLevel(owner: object): Promise<void> {
+    if (this.#levels.delete(owner) && !this.#isClosed) await this.#sendLevel(this.#current)
   }
   async subscribe(uri: string, { signal }: McpCall): Promise<void> {
     const count = this.#followers.get(uri) ?? 0
@@ -94,18 +110,56 @@ export class GatewayBackend implements McpBackend {
       this.#followers.set(uri, count - 1)
       return
     }
-    if (this.#followers.delete(uri)) await (await this.#connection()).unsubscribe({ uri })
+    if (this.#followers.delete(uri) && !this.#isClosed) await this.#current.unsubscribe({ uri })
   }
   onChanged(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
+  /** The server was connected anew: it is told again what clients follow. */
+  async reconnected(): Promise<void> {
+    if (this.#followers.size > 0 || this.#levels.size > 0) await this.#connection()
+  }
   close(): void {
     this.#unfollow()
   }
 
-  #connection(): Promise<McpConnection> {
-    return this.#servers.client(this.#name)
+  async #connection(): Promise<McpConnection> {
+    const connection = await this.#servers.client(this.#name)
+    if (connection === this.#current) return connection
+    this.#unfollow()
+    this.#current = connection
+    this.#unfollow = this.#follow(connection)
+    await this.#sendLevel(connection)
+    await Promise.all([...this.#followers.keys()].map((uri) => connection.subscribe({ uri })))
+    return connection
+  }
+  #follow(connection: McpConnection): () => unknown {
+    this.#isClosed = false
+    return connection.onChanged((change) => {
+      if (change.kind === 'closed') this.#isClosed = true
+      else if (change.kind === 'resource') this.#tell({ uri: change.uri })
+      else if (change.kind === 'message') this.#said(change.params)
+      else this.#tell({ list: change.kind })
+    })
+  }
+  async #sendLevel(connection: McpConnection): Promise<void> {
+    const level = mostVerbose(this.#levels.values())
+    if (level !== undefined) await connection.setLevel({ level })
+  }
+  /**
+   * A program does not say to which call a message belongs. It is that of the client whose calls run; while those of
+   * several run, nobody is told what may be another's.
+   */
+  #said(message: McpObject): void {
+    const calls = [...this.#running]
+    const [call] = calls
+    if (!call) this.#tell({ message })
+    else if (
+      calls.every(({ sessionId }) => sessionId !== undefined && sessionId === call.sessionId) ||
+      calls.length === 1
+    )
+      call.client?.notify('notifications/message', message)
   }
   /** The names that agents call its tools by, by its own. */
   async #names(): Promise<ReadonlyMap<string, string>> {

@@ -10,11 +10,22 @@ import type { ChatStage } from '../../support/chat-stage.ts'
 const suite = fileURLToPath(
   new URL('../../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
 )
+const child = fileURLToPath(new URL('../../fixtures/mcp/conformance.ts', import.meta.url))
 const fixture = fileURLToPath(new URL('../../fixtures/mcp-conformance', import.meta.url))
 
 let stage: ChatStage
 beforeAll(async () => {
-  stage = await openChat({ config: { plugins: { paths: [fixture], 'mcp-server': { agent: 'conformance' } } } })
+  stage = await openChat({
+    config: {
+      plugins: {
+        paths: [fixture],
+        'mcp-server': { agent: 'conformance' },
+        // Tools of MCP servers wait for a person, and the suite has none.
+        approvals: { agents: { conformance: 'never' } },
+      },
+      mcp_servers: [{ name: 'child', command: process.execPath, args: [child], risk: 'read', sampling: true }],
+    },
+  })
   await stage.spawn('conformance')
 })
 afterAll(() => stage[Symbol.asyncDispose]())
@@ -27,7 +38,7 @@ async function run(path: string): Promise<{ readonly code: number; readonly text
       execFile(
         process.execPath,
         [suite, 'server', '--url', `${stage.host.url}${path}`],
-        { cwd: folder, timeout: 60_000 },
+        { cwd: folder, timeout: 30_000 },
         (error, stdout, stderr) => resolve({ code: error ? 1 : 0, text: `${stdout}${stderr}` }),
       )
     })
@@ -36,8 +47,11 @@ async function run(path: string): Promise<{ readonly code: number; readonly text
   }
 }
 
-test('the daemon passes all active scenarios of the conformance suite', async () => {
-  const { code, text } = await run('/mcp')
+test.each([
+  ['the daemon', '/mcp'],
+  ['a program over stdio behind the daemon', '/mcp/child'],
+])('%s passes all active scenarios of the conformance suite', async (_, path) => {
+  const { code, text } = await run(path)
   expect({ code, failed: text.match(/✗.*/g) }).toEqual({ code: 0, failed: null })
   expect(text).toMatch(/Total: \d+ passed, 0 failed/)
 })
