@@ -26,6 +26,7 @@ export interface ServedClient {
   close(): void
 }
 
+type Handle = (method: string, answer: (params: McpObject, call: McpCall) => Promise<McpObject>) => void
 /** The level from which on the client wants messages of a server behind the daemon. */
 interface LeastLevel {
   level?: string
@@ -36,7 +37,7 @@ const INTERNAL_ERROR = -32_603
 
 /** Serves one client, or one request, by a backend. */
 export function serveClient(options: ServedClientOptions): ServedClient {
-  const { backend, maxSubscriptions, onDefect } = options
+  const { backend, onDefect } = options
   const server = new Server(backend.info, {
     capabilities: backend.capabilities as ServerCapabilities,
     supportedProtocolVersions: [...REVISIONS],
@@ -44,7 +45,7 @@ export function serveClient(options: ServedClientOptions): ServedClient {
   })
   const followed = new Set<string>()
   const least: LeastLevel = {}
-  const handle = (method: string, answer: (params: McpObject, call: McpCall) => Promise<McpObject>): void => {
+  const handle: Handle = (method, answer) => {
     if (!hasCapability(backend.capabilities, method)) return
     server.setRequestHandler(method as 'ping', async (request: { params?: unknown }, ctx: ServerContext) => {
       try {
@@ -65,6 +66,33 @@ export function serveClient(options: ServedClientOptions): ServedClient {
   handle('prompts/list', (params, call) => backend.listPrompts(params, call))
   handle('prompts/get', (params, call) => backend.getPrompt(params, call))
   handle('completion/complete', (params, call) => backend.complete(params, call))
+  answerFollowing(handle, options, followed)
+  if (backend.setLevel)
+    handle('logging/setLevel', async ({ level }) => {
+      least.level = String(level)
+      await backend.setLevel?.(server, least.level)
+      return {}
+    })
+  const stop = follow(server, backend, followed, least)
+  // The server behind the daemon may be gone, or refuse: then nobody follows there.
+  const leave = (work: Promise<void> | undefined): void =>
+    void work?.catch((error: unknown) => toProtocolError(error, () => onDefect(error, 'the end of a session')))
+  return {
+    server,
+    close() {
+      stop()
+      for (const uri of followed) leave(backend.unsubscribe(uri))
+      leave(backend.dropLevel?.(server))
+      followed.clear()
+    },
+  }
+}
+
+function answerFollowing(
+  handle: Handle,
+  { backend, maxSubscriptions }: ServedClientOptions,
+  followed: Set<string>,
+): void {
   handle('resources/subscribe', async ({ uri }, call) => {
     const name = String(uri)
     if (!followed.has(name)) {
@@ -82,25 +110,6 @@ export function serveClient(options: ServedClientOptions): ServedClient {
     if (followed.delete(String(uri))) await backend.unsubscribe(String(uri))
     return {}
   })
-  if (backend.setLevel)
-    handle('logging/setLevel', async ({ level }) => {
-      least.level = String(level)
-      await backend.setLevel?.(server, least.level)
-      return {}
-    })
-  const stop = follow(server, backend, followed, least)
-  // The server behind the daemon may be gone, or refuse: then nobody follows there.
-  const leave = (work: Promise<void> | undefined): void =>
-    void work?.catch((error: unknown) => onDefect(error, 'close'))
-  return {
-    server,
-    close() {
-      stop()
-      for (const uri of followed) leave(backend.unsubscribe(uri))
-      leave(backend.dropLevel?.(server))
-      followed.clear()
-    },
-  }
 }
 
 /** Passes on what changes. A client that has not shaken hands yet, or has left, is told nothing. */

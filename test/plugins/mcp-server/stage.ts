@@ -8,8 +8,9 @@ export const fixture = fileURLToPath(new URL('../../fixtures/mcp-conformance', i
 export async function openMcp(
   settings: Record<string, unknown> = {},
   more: Record<string, unknown> = {},
+  others: Record<string, unknown> = {},
 ): Promise<ChatStage> {
-  const plugins = { paths: [fixture], 'mcp-server': { agent: 'conformance', ...settings } }
+  const plugins = { paths: [fixture], 'mcp-server': { agent: 'conformance', ...settings }, ...others }
   const stage = await openChat({ config: { ...more, plugins } })
   await stage.spawn('conformance')
   return stage

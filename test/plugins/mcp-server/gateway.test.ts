@@ -1,0 +1,81 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  LoggingMessageNotificationSchema,
+  ResourceListChangedNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { ChatStage } from '../../support/chat-stage.ts'
+import { openMcp, rpc, send } from './stage.ts'
+
+const child = fileURLToPath(new URL('../../fixtures/mcp/conformance.ts', import.meta.url))
+let stage: ChatStage
+beforeAll(async () => {
+  stage = await openMcp(
+    {},
+    { mcp_servers: [{ name: 'child', command: process.execPath, args: [child], risk: 'read' }] },
+    { approvals: { agents: { conformance: 'never' } } },
+  )
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+/** A client of the gateway, and what it is told. */
+async function open(): Promise<{ readonly client: Client; readonly told: unknown[] }> {
+  const client = new Client({ name: 'test', version: '1' })
+  const told: unknown[] = []
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void told.push(params.data))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void told.push(params.uri))
+  client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void told.push('resources'))
+  await client.connect(new StreamableHTTPClientTransport(new URL('/mcp/child', stage.host.url)) as never)
+  return { client, told }
+}
+interface State {
+  readonly level: string
+  readonly followed: readonly string[]
+}
+async function stateOf(client: Client): Promise<State> {
+  const { content } = (await client.callTool({ name: 'state' })) as { content: readonly { text?: string }[] }
+  return JSON.parse(content[0]?.text ?? '') as State
+}
+const watched = 'test://watched-resource'
+
+test('a program tells what the most curious client wants, and each client what it wants itself', async () => {
+  const [curious, calm] = [await open(), await open()]
+  await curious.client.setLoggingLevel('debug')
+  await calm.client.setLoggingLevel('error')
+  expect(await stateOf(curious.client)).toMatchObject({ level: 'debug' })
+  await curious.client.callTool({ name: 'change' })
+  await vi.waitFor(() => expect(curious.told).toContain('a detail'))
+  await calm.client.callTool({ name: 'change' })
+  expect(calm.told).not.toContain('a detail')
+  await (curious.client.transport as StreamableHTTPClientTransport).terminateSession()
+  await vi.waitFor(async () => expect(await stateOf(calm.client)).toMatchObject({ level: 'error' }))
+  await Promise.all([curious.client.close(), calm.client.close()])
+})
+
+test('what a client follows is followed at the program, also when it was started anew', async () => {
+  const { client, told } = await open()
+  await client.subscribeResource({ uri: watched })
+  expect((await stateOf(client)).followed).toEqual([watched])
+  await stage.host.json('POST', '/api/mcp/servers/child/reconnect')
+  await client.setLoggingLevel('warning')
+  expect(await stateOf(client)).toEqual({ level: 'warning', followed: [watched] })
+  await client.callTool({ name: 'change' })
+  await vi.waitFor(() => expect(told).toEqual(expect.arrayContaining([watched, 'resources'])))
+  await client.unsubscribeResource({ uri: watched })
+  expect((await stateOf(client)).followed).toEqual([])
+  await client.close()
+})
+
+test('a server that does not exist, and a tool that an agent may not use, are refused', async () => {
+  const unknown = await send(stage, rpc('tools/list'), { path: '/mcp/nobody' })
+  expect([unknown.status, unknown.body.error?.message]).toEqual([404, expect.stringContaining('"nobody"')])
+  await stage.spawn('restricted', ['mcp_child_state'])
+  const options = { path: '/mcp/child', headers: { 'x-svc-agent-id': 'restricted' } }
+  const { body } = await send(stage, rpc('tools/list'), options)
+  expect(((body.result?.['tools'] ?? []) as { name: string }[]).map(({ name }) => name)).toEqual(['state'])
+  const refused = await send(stage, rpc('tools/call', { name: 'change' }), options)
+  expect(refused.body.error).toMatchObject({ code: -32_602, message: 'Unknown tool: change' })
+})
