@@ -185,6 +185,18 @@ export const Settings = fileOnly(
       'Address at which browsers and authorization servers reach this daemon, for logins at MCP servers. ' +
         'Default: the address it listens on.',
     ),
+    client_metadata_url: v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(2048),
+        v.url('an address such as https://example.com/client.json'),
+        v.regex(/^https:\/\//i, 'an https address'),
+        v.description(
+          'https address of the document that describes this daemon to authorization servers, where it is hosted ' +
+            'elsewhere. Default: that of the daemon, if public_url is an https address.',
+        ),
+      ),
+    ),
     sampling_max_tokens: fields.integer('Longest answer of a model to a server, in tokens.', 4096, 1, 1_000_000),
     sampling_per_call: fields.integer('Questions that a server may ask a model during one call.', 5, 1, 1000),
     sampling_per_minute: fields.integer('Questions that a server may ask models in a minute.', 20, 1, 10_000),

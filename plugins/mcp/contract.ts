@@ -55,6 +55,8 @@ export interface McpServerAddition extends McpServerSpec {
         /** Goes to the vault. */
         readonly client_secret?: string | undefined
         readonly scopes?: readonly string[] | undefined
+        /** `client_credentials`: the client itself logs in, nobody is asked. Default: `authorization_code`. */
+        readonly grant?: 'authorization_code' | 'client_credentials' | undefined
       }
     | undefined
   /** Who added it, such as `integration:github`; shown in the view. */

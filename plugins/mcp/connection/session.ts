@@ -5,6 +5,7 @@ import type { Dispose } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import { McpRequestError } from '../contract.ts'
 import type { McpCaller, McpChange, McpConnection, McpObject, McpRequestOptions, McpTool } from '../contract.ts'
+import { loginAdvice } from '../oauth/advice.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 
 type ServerMethod =
@@ -49,6 +50,7 @@ export class Session implements McpConnection {
   readonly #listeners = new Set<(change: McpChange) => void>()
   readonly #markClosed: (reason: string) => void
   #isClosed = false
+  #needsLogin = false
   #ending: Promise<void> | undefined
   #tools: readonly McpTool[] = []
   running = 0
@@ -79,6 +81,10 @@ export class Session implements McpConnection {
   }
   get isClosed(): boolean {
     return this.#isClosed
+  }
+  /** Whether it ended because its login is not enough, or none any more. */
+  get needsLogin(): boolean {
+    return this.#needsLogin
   }
 
   listTools(): readonly McpTool[] {
@@ -222,7 +228,7 @@ export class Session implements McpConnection {
       return failure(`did not answer ${method} within ${timeoutMs / 1000} s`, 'timeout')
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return this.#ended(this.#deps.reason() ?? 'the connection was closed')
-    if (error instanceof UnauthorizedError) void this.end('it wants a login')
+    if (error instanceof UnauthorizedError) return this.#loginNeeded(error)
     const failed = failure(`failed at ${method}: ${messageOf(error)}`, 'network')
     // The connection is of no use any more: the next request makes a new one.
     if (error instanceof SdkHttpError && error.status === 404) {
@@ -235,6 +241,12 @@ export class Session implements McpConnection {
     )
       void this.end(messageOf(error))
     return failed
+  }
+  #loginNeeded(cause: unknown): UpstreamFailure {
+    this.#needsLogin = true
+    void this.end('it wants a login')
+    const text = `the MCP server "${this.server}" ${loginAdvice(this.server)}`
+    return new UpstreamFailure(this.server, text, { reason: 'auth', retry: 'never', cause })
   }
   #ended(reason: string): UpstreamFailure {
     return new UpstreamFailure(this.server, `the MCP server "${this.server}" ended: ${reason}`, {

@@ -44,6 +44,7 @@ export function openFeatures(deps: OpenFeaturesDeps): {
     now,
     fetchOf: (server) => deps.platformFetch(server, deps.fetchOf(server)),
     isPublic: () => isPublic(settings),
+    metadataUrl: settings.client_metadata_url,
   })
   hooks.on(ApprovalResolved, ({ approval }) =>
     pins.resolved(approval).catch((error: unknown) => log.error('changed tools could not be enabled', error)),

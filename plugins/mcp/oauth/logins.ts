@@ -1,6 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
-import { Refusal, UpstreamFailure } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
+import { serverFailed } from '../errors.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import { CALLBACK_PATH, METADATA_PATH } from './paths.ts'
 import { VaultOAuthProvider } from './provider.ts'
@@ -19,6 +20,8 @@ export interface LoginDeps {
   readonly origin: () => string
   /** Whether `origin` is an https address that other machines reach too. */
   readonly isPublic: () => boolean
+  /** The document that describes this client, where it is not ours. */
+  readonly metadataUrl?: string | undefined
   readonly now: () => number
   /** The server has new tokens, or none. */
   readonly changed: (name: string) => Promise<void>
@@ -58,8 +61,9 @@ export class OAuthLogins {
     const { records, now } = this.#deps
     const pending = { state: randomBytes(32).toString('base64url'), expiresAt: now() + LOGIN_MS }
     const login: { pending: typeof pending; verifier?: string; url?: URL } = { pending }
-    const scope = (await records.read(server)).scope
-    const result = await this.#auth(server, new VaultOAuthProvider({ ...this.#options(server), login }), { scope })
+    const { scope, discovery } = await records.read(server)
+    const provider = new VaultOAuthProvider({ ...this.#options(server), login })
+    const result = await this.#auth(server, provider, { scope, metadata: discovery?.resourceMetadataUrl })
     if (result === 'AUTHORIZED') {
       await this.#deps.changed(name)
       return undefined
@@ -102,8 +106,8 @@ export class OAuthLogins {
   }
 
   #options(server: ServerConfig) {
-    const { records, now, origin, isPublic } = this.#deps
-    const metadataUrl = isPublic() ? `${origin()}${METADATA_PATH}` : undefined
+    const { records, now, origin, isPublic, metadataUrl: other } = this.#deps
+    const metadataUrl = other ?? (isPublic() ? `${origin()}${METADATA_PATH}` : undefined)
     return { server, records, now, redirectUrl: this.redirectUrl, metadataUrl }
   }
   async #require(name: string): Promise<ServerConfig> {
@@ -120,10 +124,12 @@ export class OAuthLogins {
       readonly authorizationCode?: string
       readonly iss?: string | undefined
       readonly scope?: string | undefined
+      /** Where the server said that its metadata is, when it refused the connection. */
+      readonly metadata?: string | undefined
     },
   ): Promise<'AUTHORIZED' | 'REDIRECT'> {
     const { auth } = await import('@modelcontextprotocol/client')
-    const { authorizationCode, iss, scope } = more
+    const { authorizationCode, iss, metadata, scope } = more
     try {
       return await auth(provider, {
         serverUrl: server.url ?? '',
@@ -132,6 +138,7 @@ export class OAuthLogins {
         ...(authorizationCode !== undefined && { authorizationCode }),
         ...(iss !== undefined && { iss }),
         ...(scope !== undefined && { scope }),
+        ...(metadata !== undefined && { resourceMetadataUrl: new URL(metadata) }),
       })
     } catch (error) {
       if (error instanceof Refusal) throw error
@@ -141,8 +148,8 @@ export class OAuthLogins {
   }
 }
 
-function failed(server: string, why: string, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(server, `The login at ${server} failed: ${why}`, { reason: 'auth', retry: 'never', cause })
+function failed(server: string, why: string, cause?: unknown): Refusal {
+  return new Refusal(serverFailed, `The login at ${server} failed: ${why}`, { cause })
 }
 function isSame(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]

@@ -3,6 +3,7 @@ import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { SERVER_NAME } from '../config.ts'
 import type { OAuthLogins } from './logins.ts'
+import { serverFailed } from '../errors.ts'
 import { CALLBACK_PATH, METADATA_PATH } from './paths.ts'
 
 const Params = v.object({ name: v.pipe(v.string(), v.regex(SERVER_NAME, 'the name of a server')) })
@@ -40,7 +41,7 @@ function loginRoute({ logins }: OAuthRoutesDeps): AnyRoute {
     cost: 20,
     params: Params,
     returns: Login,
-    errors: ['not_found'],
+    errors: ['not_found', serverFailed],
     async handle({ params }) {
       const begun = await (await logins()).begin(params.name)
       return {
@@ -78,11 +79,12 @@ function callbackRoute({ logins }: OAuthRoutesDeps): AnyRoute {
     summary: 'Where the browser comes back to after a login at an MCP server',
     description: 'Its state is known to whoever began the login, and counts once.',
     auth: 'public',
+    produces: 'text/plain',
     effect: 'own',
     cost: 20,
     query: Query,
     returns: v.string(),
-    errors: ['forbidden'],
+    errors: ['forbidden', serverFailed],
     async handle({ query }) {
       const name = await (await logins()).finish(query)
       const headers = { 'content-type': 'text/plain; charset=utf-8', 'referrer-policy': 'no-referrer' }

@@ -87,7 +87,7 @@ const toOAuth = ({ scopes = [], ...client }: NonNullable<McpServerAddition['oaut
   client_id: client.client_id,
   client_secret: client.client_secret,
   scopes: [...scopes],
-  grant: 'authorization_code',
+  grant: client.grant ?? 'authorization_code',
 })
 
 function checkParts(spec: McpServerAddition): void {

@@ -45,6 +45,14 @@ const nested = v.variant('type', [
   v.object({ type: v.literal('sse'), url }),
 ])
 
+/** The client that was registered with the vendor by hand. */
+const OAuth = v.strictObject({
+  client_id: v.optional(line(4096)),
+  client_secret: v.optional(secret(line(4096))),
+  scopes: words(100),
+  grant: v.optional(v.picklist(['authorization_code', 'client_credentials'])),
+})
+
 /** Keys of the configuration file that widen what a server may do. */
 const fileOnly = v.optional(v.never('can be set in [[mcp_servers]] of the configuration file only'))
 
@@ -55,6 +63,7 @@ export const ServerBody = v.object({
   ...flat,
   headers: v.optional(Headers),
   env: v.optional(v.pipe(v.array(variable), v.maxLength(100))),
+  oauth: v.optional(OAuth),
   credentials: v.optional(secret(v.record(variable, text(65_536)))),
   network: words(100),
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600))),

@@ -1,11 +1,12 @@
 import { matchesWildcard, messageOf, orAborted, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import { commandLine, Refusal, UpstreamFailure } from 'svc/sdk'
+import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { ClientFeatures, ListedTool } from '../connection/features.ts'
 import type { Session } from '../connection/session.ts'
 import type { McpServerState, McpTool } from '../contract.ts'
+import { loginAdvice } from '../oauth/advice.ts'
 import type { Listing } from '../store.ts'
 import { pauseAfter } from './backoff.ts'
 import { ServerLog } from './log.ts'
@@ -240,15 +241,13 @@ export class Server {
     this.#session = undefined
     const lived = this.#deps.clock.now() - (this.#connectedAt ?? 0)
     if (lived >= this.#deps.settings.restart_reset_secs * 1000) this.#failures = 0
-    this.#fail(reason, 'error')
+    if (session.needsLogin) this.#fail(loginAdvice(this.name), 'login_required')
+    else this.#fail(reason, 'error')
   }
 
   #failed(error: unknown): Error {
     const needsLogin = error instanceof Error && (error.name === 'UnauthorizedError' || statusOf(error) === 401)
-    this.#fail(
-      needsLogin ? `wants a login: ${commandLine(`mcp login ${this.name}`)}` : messageOf(error),
-      needsLogin ? 'login_required' : 'error',
-    )
+    this.#fail(needsLogin ? loginAdvice(this.name) : messageOf(error), needsLogin ? 'login_required' : 'error')
     return new UpstreamFailure(this.name, `the MCP server "${this.name}" could not be connected: ${this.#error}`, {
       reason: needsLogin ? 'auth' : 'network',
       retry: needsLogin ? 'never' : 'later',
