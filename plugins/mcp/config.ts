@@ -102,6 +102,12 @@ const Server = v.strictObject({
     v.strictObject({
       client_id: fields.text('The client that was registered with the vendor by hand. Default: svc registers itself.'),
       client_secret: v.optional(v.pipe(secret(line(4096)), v.description('The secret of that client.'))),
+      private_key: v.optional(
+        v.pipe(
+          secret(v.pipe(v.string(), v.maxLength(16_384))),
+          v.description('The key (PEM) that signs its requests for tokens, instead of a secret: private_key_jwt.'),
+        ),
+      ),
       scopes: strings('Scopes to ask for. Default: those that the server names.', 100),
       grant: v.optional(
         v.pipe(

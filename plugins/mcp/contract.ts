@@ -54,6 +54,8 @@ export interface McpServerAddition extends McpServerSpec {
         readonly client_id?: string | undefined
         /** Goes to the vault. */
         readonly client_secret?: string | undefined
+        /** PEM of the key that signs its requests for tokens, instead of a secret. Goes to the vault. */
+        readonly private_key?: string | undefined
         readonly scopes?: readonly string[] | undefined
         /** `client_credentials`: the client itself logs in, nobody is asked. Default: `authorization_code`. */
         readonly grant?: 'authorization_code' | 'client_credentials' | undefined

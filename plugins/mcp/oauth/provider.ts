@@ -1,4 +1,5 @@
 import type {
+  AddClientAuthentication,
   OAuthClientInformationContext,
   OAuthClientMetadata,
   OAuthClientProvider,
@@ -35,9 +36,16 @@ export class VaultOAuthProvider implements OAuthClientProvider {
   readonly #options: ProviderOptions
   #renewing: Promise<void> | undefined
   readonly clientMetadataUrl?: string
+  readonly addClientAuthentication?: AddClientAuthentication
   constructor(options: ProviderOptions) {
     this.#options = options
     if (options.metadataUrl !== undefined) this.clientMetadataUrl = options.metadataUrl
+    const { client_id: id, private_key: key } = options.server.oauth ?? {}
+    if (id !== undefined && key !== undefined)
+      this.addClientAuthentication = async (...request) => {
+        const { signWith } = await import('./private-key.ts')
+        await signWith(id, key)(...request)
+      }
   }
 
   get #isMachine(): boolean {

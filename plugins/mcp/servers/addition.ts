@@ -86,6 +86,7 @@ function refuseShell(command: string, args: readonly string[]): void {
 const toOAuth = ({ scopes = [], ...client }: NonNullable<McpServerAddition['oauth']>): ServerConfig['oauth'] => ({
   client_id: client.client_id,
   client_secret: client.client_secret,
+  private_key: client.private_key,
   scopes: [...scopes],
   grant: client.grant ?? 'authorization_code',
 })

@@ -49,6 +49,7 @@ const nested = v.variant('type', [
 const OAuth = v.strictObject({
   client_id: v.optional(line(4096)),
   client_secret: v.optional(secret(line(4096))),
+  private_key: v.optional(secret(text(16_384))),
   scopes: words(100),
   grant: v.optional(v.picklist(['authorization_code', 'client_credentials'])),
 })

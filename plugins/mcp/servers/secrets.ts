@@ -6,6 +6,7 @@ export interface ServerSecrets {
   readonly headers: Readonly<Record<string, string>>
   readonly credentials: Readonly<Record<string, string>>
   readonly oauthClientSecret?: string | undefined
+  readonly oauthPrivateKey?: string | undefined
 }
 export const noSecrets: ServerSecrets = { headers: {}, credentials: {} }
 

@@ -146,6 +146,7 @@ export class ServerRegistry implements McpServers {
         ...config,
         headers: secrets.headers,
         credentials: Object.keys(secrets.credentials),
+        ...(config.oauth && { oauth: { ...config.oauth, private_key: secrets.oauthPrivateKey } }),
         origin: spec.origin ?? old.config.origin,
       })
       const { store } = this.#deps
@@ -250,8 +251,11 @@ export class ServerRegistry implements McpServers {
   async #fromRow(name: string, spec: unknown, origin: string): Promise<ServerConfig> {
     const config = { ...(spec as ServerConfig), origin }
     if (!config.oauth) return config
-    const { oauthClientSecret } = await readSecrets(this.#deps.vault, name)
-    return { ...config, oauth: { ...config.oauth, client_secret: oauthClientSecret } }
+    const { oauthClientSecret, oauthPrivateKey } = await readSecrets(this.#deps.vault, name)
+    return {
+      ...config,
+      oauth: { ...config.oauth, client_secret: oauthClientSecret, private_key: oauthPrivateKey },
+    }
   }
   async #store(name: string, secrets: ServerSecrets, statements: readonly Statement[]): Promise<void> {
     if (canonicalJson(secrets) === canonicalJson(noSecrets)) await removeSecrets(this.#deps.vault, name, statements)
@@ -333,12 +337,13 @@ const bare = (config: ServerConfig): ServerConfig => ({
 /** The row of a server. */
 const stored = ({ oauth, ...config }: ServerConfig): object => ({
   ...config,
-  ...(oauth && { oauth: { ...oauth, client_secret: undefined } }),
+  ...(oauth && { oauth: { ...oauth, client_secret: undefined, private_key: undefined } }),
 })
 const secretsOf = (spec: McpServerAddition): ServerSecrets => ({
   headers: { ...spec.headers },
   credentials: { ...spec.credentials },
   ...(spec.oauth?.client_secret !== undefined && { oauthClientSecret: spec.oauth.client_secret }),
+  ...(spec.oauth?.private_key !== undefined && { oauthPrivateKey: spec.oauth.private_key }),
 })
 
 /** Values that the change does not name stay, as far as the server still has the variable or header. */
@@ -348,12 +353,14 @@ function mergeSecrets(known: ServerSecrets, spec: McpServerAddition, config: Ser
     ([name]) => spec.env === undefined || config.env.includes(name) || spec.credentials?.[name] !== undefined,
   )
   const secret = spec.oauth?.client_secret ?? known.oauthClientSecret
+  const key = spec.oauth?.private_key ?? known.oauthPrivateKey
   return {
     headers: Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value === '' ? (known.headers[name] ?? '') : value]),
     ),
     credentials: Object.fromEntries(credentials),
     ...(secret !== undefined && { oauthClientSecret: secret }),
+    ...(key !== undefined && { oauthPrivateKey: key }),
   }
 }
 

@@ -10,11 +10,7 @@ const suite = pathOf('../../../node_modules/@modelcontextprotocol/conformance/di
 const client = pathOf('../../fixtures/mcp/conformance-client.ts')
 
 /** Scenarios that docs/mcp.md lists with the reason. */
-const NOT_APPLICABLE = [
-  'auth/2025-03-26-oauth-metadata-backcompat',
-  'auth/client-credentials-jwt',
-  'auth/cross-app-access-complete-flow',
-]
+const NOT_APPLICABLE = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/cross-app-access-complete-flow']
 /** Scenarios whose server has no tool, or never lets it be called. */
 const WITHOUT_CALL = ['initialize', 'auth/scope-retry-limit', 'auth/resource-mismatch']
 
