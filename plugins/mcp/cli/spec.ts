@@ -1,0 +1,84 @@
+import { createInterface } from 'node:readline'
+import { clientArgs, exits, Failure, omitUndefined, readSecret, repeatedFlag, terminalMode } from 'svc/cli'
+
+/** How long a server may take to start and to list its tools. */
+export const START_MS = 660_000
+
+export const specArgs = {
+  name: { type: 'positional', required: true, description: 'Name of the server' },
+  command: { type: 'string', valueHint: 'program', description: 'Program of a server on this machine' },
+  arg: { type: 'string', valueHint: 'word', description: 'Argument of the program; can be repeated' },
+  address: { type: 'string', valueHint: 'url', description: 'Address of a server over HTTP' },
+  transport: { type: 'string', valueHint: 'stdio|http|sse', description: 'Default: http with --address, else stdio' },
+  network: { type: 'string', valueHint: 'host', description: 'Host that the program may reach; can be repeated' },
+  secret: {
+    type: 'string',
+    valueHint: 'variable',
+    description: 'Variable whose value is asked for and kept in the vault; can be repeated',
+  },
+  header: {
+    type: 'string',
+    valueHint: 'name',
+    description: 'Header whose value is asked for and kept in the vault; can be repeated',
+  },
+  ...clientArgs,
+} as const
+
+interface SpecArgs {
+  readonly name: string
+  readonly command?: string | undefined
+  readonly address?: string | undefined
+  readonly transport?: string | undefined
+}
+
+/** The body for the API. Values of secrets are typed without echo, or are the next lines of standard input. */
+export async function readSpec(args: SpecArgs, words: readonly string[]): Promise<object> {
+  const { name, command, address, transport } = args
+  if ((command === undefined) === (address === undefined))
+    throw new Failure(
+      exits.usage,
+      'a server has either a program or an address',
+      'write --command PROGRAM or --address URL',
+    )
+  const ask = openPrompt()
+  const [secrets, headers] = [await askFor('secret', words, ask), await askFor('header', words, ask)]
+  const network = repeatedFlag(words, 'network')
+  return omitUndefined({
+    name,
+    transport,
+    url: address,
+    command,
+    args: command === undefined ? undefined : repeatedFlag(words, 'arg'),
+    network: network.length === 0 ? undefined : network,
+    env: secrets && Object.keys(secrets),
+    credentials: secrets,
+    headers,
+  })
+}
+
+type Ask = (name: string) => Promise<string>
+
+async function askFor(
+  flag: 'secret' | 'header',
+  words: readonly string[],
+  ask: Ask,
+): Promise<Record<string, string> | undefined> {
+  const values: Record<string, string> = {}
+  for (const name of repeatedFlag(words, flag)) {
+    const value = await ask(name)
+    if (value === '')
+      throw new Failure(exits.usage, `${name} has no value`, 'type it, or send it as a line of standard input')
+    values[name] = value
+  }
+  return Object.keys(values).length === 0 ? undefined : values
+}
+
+function openPrompt(): Ask {
+  if (terminalMode().canType) return (name) => readSecret(`${name} (not shown): `)
+  let lines: AsyncIterator<string> | undefined
+  return async () => {
+    lines ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+    const { done, value } = await lines.next()
+    return done === true ? '' : value.trim()
+  }
+}

@@ -1,0 +1,83 @@
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runHere } from '../../core/cli/here.ts'
+import type { Answer } from '../../core/cli/here.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { turnPlugins } from '../plugin-test.ts'
+import { server } from './servers.ts'
+
+const confined = fileURLToPath(new URL('../../fixtures/mcp/confined.pl', import.meta.url))
+let home: string
+let host: TestHost
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
+  host = await startHost({
+    home,
+    plugins: [...turnPlugins, 'webchat', 'providers/builtin', 'system', 'mcp', 'mcp-server'],
+    config: { plugins: { watch: false }, mcp_servers: [server('file', ['--fault=stderr'])] },
+  })
+}, 30_000)
+afterAll(async () => {
+  await host?.[Symbol.asyncDispose]()
+  await rm(home, { recursive: true, force: true })
+})
+const svc = (...args: string[]): Promise<Answer> => runHere(['mcp', ...args])
+
+/** A program in the folder of its server, the only one that it can read. */
+async function programOf(name: string): Promise<string> {
+  await mkdir(join(home, 'mcp', name), { recursive: true })
+  const script = join(home, 'mcp', name, 'server.pl')
+  await copyFile(confined, script)
+  return script
+}
+
+it('svc mcp adds, lists, shows, tries, restarts and removes servers, beside svc mcp serve', async () => {
+  const at = ['--home', home]
+  expect((await svc('restart', 'file', ...at)).stdout).toMatch(/^file is connected and has \d+ tools\.\n$/)
+  const script = await programOf('own')
+  const tried = await svc('test', 'own', ...at, '--command', 'perl', '--arg', script)
+  expect([tried.code, tried.stdout]).toEqual([0, expect.stringMatching(/^It works, with revision .* and 4 tools\.\n/)])
+  const added = await svc(
+    'add',
+    'own',
+    '--network',
+    'a.test',
+    '--network=b.test',
+    ...at,
+    '--command',
+    'perl',
+    '--arg',
+    script,
+  )
+  expect([added.code, added.stdout]).toEqual([0, 'own is added. Agents can use 4 tools of it.\n'])
+  const list = (await svc('list', ...at)).stdout
+  expect(list).toMatch(/\nown +connected +4 +api +perl /)
+  expect(list).toMatch(/\nfile +connected +\d+ +file /)
+  const shown = (await svc('show', 'own', ...at)).stdout
+  expect(shown).toMatch(/runs +confined\n/)
+  expect(shown).toMatch(/network +a\.test, b\.test\n/)
+  expect(shown).toMatch(/\nmcp_own_look +execute +yes +look/)
+  expect((await svc('logs', 'file', ...at)).stdout).toContain('eeee')
+  expect((await svc('remove', 'own', ...at)).stdout).toBe('own is removed.\n')
+  expect(JSON.parse((await svc('list', '--json', ...at)).stdout).total).toBe(1)
+  // Both plugins add to one group of commands.
+  expect((await svc('serve', '--help')).stdout).toContain('standard input and output')
+})
+
+it.each([
+  [['show', 'nobody'], 4, 'There is no MCP server "nobody"'],
+  [['remove', 'file'], 1, '[[mcp_servers]]'],
+  [['logout', 'nobody'], 4, 'nobody'],
+  [['login', 'file'], 1, 'login'],
+  [['add', 'x'], 2, 'either a program or an address'],
+  [['add', 'x', '--address', 'http://127.0.0.1:1/', '--command', 'true'], 2, 'either a program or an address'],
+  [['add', 'x', '--command', 'sh', '--arg=-c', '--arg', 'id'], 5, 'runs what its arguments say'],
+  [['add', 'Wrong Name', '--command', 'true'], 1, 'name'],
+])('svc mcp %j ends with %i and says why', async ([command = '', ...words], code, reason) => {
+  const answer = await svc(command, '--home', home, ...words)
+  expect([answer.code, answer.stderr]).toEqual([code, expect.stringContaining(reason)])
+})
