@@ -12,9 +12,10 @@ interface Listed {
 /** `docs/cli.md`: the help of every command of the core and of the built-in plugins. */
 export async function cliPage(): Promise<string> {
   const plugins = await loadBuiltIns()
-  const brought = Object.assign({}, ...plugins.map(({ commands }) => commands ?? {})) as CommandTree
+  // Plugins may share a group.
+  const brought = plugins.flatMap(({ commands }) => listCommands([], commands ?? {}))
   const sections = await Promise.all(
-    [...listCommands([], coreCommands), ...listCommands([], brought)].map(async ({ path, entry }) => {
+    [...listCommands([], coreCommands), ...brought].map(async ({ path, entry }) => {
       const loaded = await entry.load?.()
       if (!loaded) return ''
       const [help] = renderCommand(path, loaded.default, entry.commands).split('\n\nExit codes:')
