@@ -72,8 +72,8 @@ export async function openSession(
       versionNegotiation: { mode: server.protocol === 'auto' ? 'auto' : 'legacy' },
     },
   )
-  answerRequests(client, { features, server, calls })
   const session = new Session({ client, server, settings, calls, ...link, end: () => endLink(client, link) })
+  answerRequests(client, { features, server, calls, session })
   listeners.changed = (change) => session.changed(change)
   client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
     session.changed({ kind: 'resource', uri: params.uri }),
@@ -167,12 +167,13 @@ interface Answering {
   readonly features: ClientFeatures
   readonly server: ServerConfig
   readonly calls: ReadonlySet<McpCaller>
+  readonly session: Pick<Session, 'pausedWhile'>
 }
 /** What a server asks of its client. Only what the client offers to it has a handler. */
-function answerRequests(client: Client, { features, server, calls }: Answering): void {
+function answerRequests(client: Client, { features, server, calls, session }: Answering): void {
   const offered = features.capabilities(server)
   const answer = (method: ServerRequestMethod, params: object | undefined, signal: AbortSignal) =>
-    features.handle({ server, method, params: { ...params }, calls: [...calls], signal })
+    session.pausedWhile(() => features.handle({ server, method, params: { ...params }, calls: [...calls], signal }))
   if ('sampling' in offered)
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
       return (await answer('sampling/createMessage', params, mcpReq.signal)) as unknown as CreateMessageResult

@@ -1,5 +1,6 @@
 import type { CallToolRequest, Client, RequestOptions, Tool } from '@modelcontextprotocol/client'
 import { messageOf } from 'svc/internal'
+import type { Clock } from 'svc/internal'
 import { isObject, omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Dispose } from 'svc/sdk'
 import type { Settings } from '../config.ts'
@@ -7,6 +8,10 @@ import { McpRequestError } from '../contract.ts'
 import type { McpCaller, McpChange, McpConnection, McpObject, McpRequestOptions, McpTool } from '../contract.ts'
 import { loginAdvice } from '../oauth/advice.ts'
 import type { ServerConfig } from '../servers/spec.ts'
+import { TimeLimit } from './time-limit.ts'
+
+/** The longest of a timer: the time limits of requests are ours, because they pause. */
+const NO_TIMEOUT_MS = 2_147_483_647
 
 type ServerMethod =
   | 'tools/list'
@@ -31,6 +36,8 @@ export interface SessionDeps {
   readonly reason: () => string | undefined
   /** Ends the connection, and the program. */
   readonly end: () => Promise<void>
+  /** Default: the monotonic one. */
+  readonly clock?: Clock
 }
 
 /** The server does not know the session: it did nothing, and a new session can be asked the same. */
@@ -49,6 +56,8 @@ export class Session implements McpConnection {
   readonly #deps: SessionDeps
   readonly #listeners = new Set<(change: McpChange) => void>()
   readonly #markClosed: (reason: string) => void
+  readonly #limits = new Set<TimeLimit>()
+  #pauses = 0
   #isClosed = false
   #needsLogin = false
   #ending: Promise<void> | undefined
@@ -169,6 +178,16 @@ export class Session implements McpConnection {
     await (this.#ending ??= this.#deps.end())
   }
 
+  /** The time limits of requests stand still meanwhile, such as while a person is asked. */
+  async pausedWhile<T>(work: () => Promise<T>): Promise<T> {
+    if (++this.#pauses === 1) for (const limit of this.#limits) limit.pause()
+    try {
+      return await work()
+    } finally {
+      if (--this.#pauses === 0) for (const limit of this.#limits) limit.run()
+    }
+  }
+
   /** One page of a list, or one answer: the methods of the SDK would read all pages. */
   #ask(method: ServerMethod, params: McpObject, options: McpRequestOptions = {}): Promise<McpObject> {
     return this.#request(method, options, (request) =>
@@ -191,10 +210,12 @@ export class Session implements McpConnection {
       })
     this.running++
     if (caller) this.#deps.calls.add(caller)
+    const limit = new TimeLimit(timeoutMs, this.#deps.clock)
+    this.#limits.add(limit)
+    if (this.#pauses === 0) limit.run()
     const requested: RequestOptions = {
-      timeout: timeoutMs,
-      maxTotalTimeout: timeoutMs,
-      ...(signal && { signal }),
+      timeout: NO_TIMEOUT_MS,
+      signal: signal ? AbortSignal.any([signal, limit.signal]) : limit.signal,
       ...(progress && { onprogress: (each) => progress(omitUndefined(each)) }),
     }
     try {
@@ -205,31 +226,34 @@ export class Session implements McpConnection {
       ])
       return isObject(answer) ? answer : {}
     } catch (error) {
-      throw await this.#explain(error, method, timeoutMs, signal)
+      if (limit.signal.aborted && signal?.aborted !== true) throw this.#late(error, method, timeoutMs)
+      throw await this.#explain(error, method, signal)
     } finally {
+      limit.pause()
+      this.#limits.delete(limit)
       this.running--
       if (caller) this.#deps.calls.delete(caller)
     }
   }
 
-  async #explain(error: unknown, method: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
+  #late(cause: unknown, method: string, timeoutMs: number): UpstreamFailure {
+    const text = `the MCP server "${this.server}" did not answer ${method} within ${timeoutMs / 1000} s`
+    return new UpstreamFailure(this.server, text, { reason: 'timeout', retry: 'later', cause })
+  }
+  async #explain(error: unknown, method: string, signal: AbortSignal | undefined): Promise<unknown> {
     if (signal?.aborted) return signal.reason
     if (error instanceof UpstreamFailure || error instanceof Refusal) return error
     const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } =
       await import('@modelcontextprotocol/client')
     if (error instanceof ProtocolError) return new McpRequestError(error.code, error.message, error.data)
-    const failure = (text: string, reason: 'timeout' | 'cut' | 'malformed' | 'network'): UpstreamFailure =>
-      new UpstreamFailure(this.server, `the MCP server "${this.server}" ${text}`, {
-        reason,
-        retry: reason === 'malformed' ? 'never' : 'later',
-        cause: error,
-      })
-    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-      return failure(`did not answer ${method} within ${timeoutMs / 1000} s`, 'timeout')
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return this.#ended(this.#deps.reason() ?? 'the connection was closed')
     if (error instanceof UnauthorizedError) return this.#loginNeeded(error)
-    const failed = failure(`failed at ${method}: ${messageOf(error)}`, 'network')
+    const failed = new UpstreamFailure(
+      this.server,
+      `the MCP server "${this.server}" failed at ${method}: ${messageOf(error)}`,
+      { reason: 'network', retry: 'later', cause: error },
+    )
     // The connection is of no use any more: the next request makes a new one.
     if (error instanceof SdkHttpError && error.status === 404) {
       void this.end('it does not know this session any more')

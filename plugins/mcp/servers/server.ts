@@ -218,8 +218,9 @@ export class Server {
     const tools = await this.#screen(listing.tools)
     this.#listing = listing
     this.#take(session, tools)
-    await this.#deps.onListed(this, listing)
+    // First: a tool that may not be used any more is gone at once.
     this.#deps.onChanged(this)
+    await this.#deps.onListed(this, listing)
   }
   async #screen(tools: readonly McpTool[]): Promise<readonly ListedTool[]> {
     const offered = this.config.tools

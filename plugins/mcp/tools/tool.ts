@@ -36,12 +36,15 @@ export function serverTool(deps: ServerToolDeps, name: string, tool: McpTool): A
     risk,
     labels: ['ExternalNetwork'],
     refuses: ['Secret', 'Pii'],
-    timeoutSecs: timeoutSecs + settings.start_timeout_secs + MARGIN_SECS,
+    timeoutSecs: timeoutSecs + settings.start_timeout_secs + MARGIN_SECS + waitingSecs(settings),
     assess: () => ({ intent: `call ${tool.name} of the MCP server ${config.name}` }),
     run: (input, call) => run(deps, tool, input, call, timeoutSecs * 1000),
     ...(isRepeatable && { recover: () => Promise.resolve({ outcome: 'repeat' as const }) }),
   }
 }
+
+/** Our own time limit pauses while a person is asked, that of the registry does not. */
+const waitingSecs = (settings: Settings): number => settings.elicitations_per_call * settings.elicitation_timeout_secs
 
 async function run(
   { server, settings, counted }: ServerToolDeps,

@@ -18,14 +18,14 @@ export const server = (name: string, args: readonly string[] = [], more: object 
 export const startMcp = (
   servers: readonly object[] = [],
   settings: object = {},
-  config: object = {},
+  config: { readonly plugins?: object; readonly [section: string]: unknown } = {},
   more: object = {},
 ): Promise<PluginTest> =>
   startPlugin({
     plugin: new URL('../../../plugins/mcp/', import.meta.url),
     builtIns: turnPlugins,
     ...more,
-    config: { ...config, mcp_servers: [...servers], plugins: { mcp: settings } } as never,
+    config: { ...config, mcp_servers: [...servers], plugins: { ...config.plugins, mcp: settings } } as never,
   })
 
 export const viewOf = async (test: PluginTest, name: string): Promise<Json> =>
