@@ -44,7 +44,8 @@ export class VaultOAuthProvider implements OAuthClientProvider {
     if (id !== undefined && key !== undefined)
       this.addClientAuthentication = async (...request) => {
         const { signWith } = await import('./private-key.ts')
-        await signWith(id, key)(...request)
+        const authenticate = await signWith(id, key)
+        await authenticate(...request)
       }
   }
 

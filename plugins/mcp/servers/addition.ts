@@ -1,6 +1,7 @@
 import { isObject, Refusal } from 'svc/sdk'
 import { SERVER_NAME } from '../config.ts'
 import type { McpServerAddition } from '../contract.ts'
+import { readSigningKey } from '../oauth/private-key.ts'
 import type { ServerBody, ServerChange } from './body.ts'
 import type { ServerConfig } from './spec.ts'
 
@@ -96,6 +97,7 @@ function checkParts(spec: McpServerAddition): void {
   const refuse = (message: string): never => {
     throw new Refusal('invalid_request', message)
   }
+  if (spec.oauth?.private_key !== undefined) readSigningKey(spec.oauth.private_key)
   if (!SERVER_NAME.test(name)) refuse('name: lower-case letters, digits and hyphens, at most 32')
   if (transport === 'stdio') {
     if (command === undefined) refuse('command: a stdio server needs one')
