@@ -42,6 +42,14 @@ export default definePlugin({
   optional: asked,
   provides: { servers: McpServers },
   migrations,
+  pages: [
+    {
+      path: 'mcp',
+      title: 'MCP servers',
+      file: 'pages/mcp.html',
+      assets: ['mcp.css', 'mcp.js', 'server-card.js', 'add-dialog.js'],
+    },
+  ],
   setup(ctx) {
     const { config, db, hooks, jobs, log, metrics, own, routes, run } = ctx
     let { mcp_servers: entries, ...settings } = config

@@ -1,27 +1,32 @@
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { turnPlugins } from '../plugin-test.ts'
+import { launchBrowser, openTab } from '../webchat/browser.ts'
 import { server } from './servers.ts'
 
 const confined = fileURLToPath(new URL('../../fixtures/mcp/confined.pl', import.meta.url))
+let browser: Browser
 let home: string
 let host: TestHost
 beforeAll(async () => {
+  browser = await launchBrowser()
   home = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
   host = await startHost({
     home,
-    plugins: [...turnPlugins, 'webchat', 'providers/builtin', 'system', 'mcp', 'mcp-server'],
+    plugins: [...turnPlugins, 'webchat', 'providers/builtin', 'system', 'approvals', 'mcp', 'mcp-server'],
     config: { plugins: { watch: false }, mcp_servers: [server('file', ['--fault=stderr'])] },
   })
 }, 30_000)
 afterAll(async () => {
+  await browser?.close()
   await host?.[Symbol.asyncDispose]()
   await rm(home, { recursive: true, force: true })
 })
@@ -80,4 +85,43 @@ it.each([
 ])('svc mcp %j ends with %i and says why', async ([command = '', ...words], code, reason) => {
   const answer = await svc(command, '--home', home, ...words)
   expect([answer.code, answer.stderr]).toEqual([code, expect.stringContaining(reason)])
+})
+
+it('the page tries, adds, restarts and removes a server, and shows its tools and what changed of them', async () => {
+  const script = await programOf('paged')
+  await using tab = await openTab(browser, host.url, { path: '/pages/mcp/mcp/mcp.html' })
+  const { page } = tab
+  const dialog = page.getByRole('dialog')
+  const file = page.getByRole('region', { name: 'file' })
+  await file.getByText('the configuration file').waitFor()
+  expect(await file.getByRole('button', { name: 'Remove' }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Add a server' }).click()
+  await dialog.getByLabel('Name', { exact: true }).fill('paged')
+  await dialog.getByLabel('Program').fill('sh')
+  await dialog.getByRole('button', { name: 'Test' }).click()
+  await dialog.getByText('runs what its arguments say').waitFor()
+  await dialog.getByLabel('Program').fill('perl')
+  await dialog.getByLabel('Arguments').fill(script)
+  await dialog.getByRole('button', { name: 'Test' }).click()
+  await dialog.getByText('It works: env, look, reach, connect').waitFor()
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('paged is added with 4 tools.').waitFor()
+  const card = page.getByRole('region', { name: 'paged' })
+  await card.getByText('4 tools').click()
+  await card.getByText('mcp_paged_look').waitFor()
+  await card.getByRole('button', { name: 'Restart: paged' }).click()
+  await page.getByText('paged is connected and has 4 tools.').waitFor()
+  // It says something else of its tools now.
+  await writeFile(script, (await readFile(script, 'utf8')).replace('"description":"$_"', '"description":"$_ and more"'))
+  await card.getByRole('button', { name: 'Restart: paged' }).click()
+  await card.getByText('look: description').waitFor()
+  await card.getByText('look and more').first().waitFor()
+  await card.getByRole('button', { name: 'Approve the change: paged' }).click()
+  await page.getByText('The tools of paged are approved as they are now.').waitFor()
+  await card.getByText('look: description').waitFor({ state: 'detached' })
+  await card.getByRole('button', { name: 'Remove: paged' }).click()
+  await dialog.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('paged is removed.').waitFor()
+  // The answer to the shell.
+  expect(tab.complaints.filter((one) => !one.includes('403'))).toEqual([])
 })

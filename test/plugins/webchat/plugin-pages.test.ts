@@ -58,6 +58,7 @@ describe('the page of a plugin', () => {
         { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
         { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
+        { plugin: 'mcp', title: 'MCP servers', url: '/pages/mcp/mcp/mcp.html' },
         { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
