@@ -426,7 +426,7 @@ it('1.0: every requirement of the suite is a row or has a reason, and none has b
 
 const recommended: readonly Row[] = [
   [
-    'CARD-CACHE-001 CARD-CACHE-002 CARD-CACHE-003',
+    'CARD-CACHE-001 CARD-CACHE-002',
     'the card may be kept, and is not sent again while it is the same',
     async () => {
       const path = '/.well-known/agent-card.json'
