@@ -90,7 +90,7 @@ describe('a card', () => {
       () => onCard((answer) => answer.text(200, `{"name":"${'x'.repeat(9_000)}"}`, 'application/json')),
       '8192',
     ],
-    ['that never comes ends after card_timeout_ms', () => onCard(() => undefined), 'in time (600 ms)'],
+    ['that never comes ends after card_timeout_ms', () => onCard(() => undefined), '(600 ms)'],
     ['that is a page', () => onCard((answer) => answer.text(200, '<html>', 'text/html')), 'JSON'],
     ['that is a list', () => onCard((answer) => answer.json(200, [])), 'no card'],
     [
@@ -186,7 +186,7 @@ describe('an answer', () => {
       ),
       '16384',
     ],
-    ['that never comes ends after request_timeout_ms', onMessage(() => undefined), 'in time (600 ms)'],
+    ['that never comes ends after request_timeout_ms', onMessage(() => undefined), '(600 ms)'],
     ['that is a page', onMessage((answer) => answer.text(200, '<html>', 'text/html')), ''],
     [
       'without a task id',
