@@ -7,6 +7,7 @@ import { channelIdle } from './channel-idle.ts'
 import { channelMessages } from './channel-messages.ts'
 import { hostile } from './hostile.ts'
 import { sessionLength } from './session-length.ts'
+import { mcpCall } from './mcp-call.ts'
 import { models } from './models.ts'
 import { probes } from './probes.ts'
 import { providerCount } from './provider-count.ts'
@@ -306,6 +307,7 @@ export const figures: readonly Figure[] = [
   { name: 'audit-verify', measure: auditVerify },
   { name: 'channel-messages', measure: channelMessages },
   { name: 'channel-idle', measure: channelIdle },
+  { name: 'mcp-call', measure: mcpCall },
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },
