@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineRoute, rawBody } from 'svc/sdk'
 import type { AnyRoute, Problem, Reply, RequestFacts } from 'svc/sdk'
 import type { McpHttpRequest } from './http/endpoint.ts'
+import { costOfBody } from './http/message.ts'
 
 export interface McpRouteDeps {
   readonly maxBodyBytes: number
@@ -22,16 +23,6 @@ const Answer = v.looseObject({
 })
 const Ended = v.object({ status: v.literal('ok') })
 const ServerParams = v.object({ server: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,31}$/)) })
-
-/** Reading costs little; a message to an agent costs what it costs over the API. */
-const CALL = Buffer.from('"tools/call"')
-const AGENT = Buffer.from('"svc_agent_')
-const WORKFLOW = Buffer.from('"svc_workflow_')
-function costOf(body: Uint8Array): number {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  if (!bytes.includes(CALL)) return 0
-  return bytes.includes(AGENT) || bytes.includes(WORKFLOW) ? 28 : 1
-}
 
 const description =
   'Streamable HTTP of the Model Context Protocol, revisions 2024-11-05 to 2025-11-25 with sessions, and 2026-07-28 ' +
@@ -81,8 +72,7 @@ function routesOf(
   const request = (method: McpHttpRequest['method'], input: Input, body?: Uint8Array): Promise<Reply> => {
     const { server } = v.parse(v.object({ server: v.optional(v.string()) }), input.params ?? {})
     const { principal, signal } = input
-    const url = `http://localhost${server === undefined ? '/mcp' : `/mcp/${server}`}`
-    return handle({ method, url, headers: input.headers(), body, principal, signal }, server)
+    return handle({ method, headers: input.headers(), body, principal, signal }, server)
   }
   return [
     defineRoute({
@@ -91,7 +81,7 @@ function routesOf(
       summary: `Send a message of MCP to ${what}`,
       effect: 'conversation',
       cost: 2,
-      costOf,
+      costOf: (body) => costOfBody(body, params === undefined),
       body: rawBody(maxBodyBytes, Message),
       handle: (input) => request('POST', input, input.body),
       example: {

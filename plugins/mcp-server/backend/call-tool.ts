@@ -1,6 +1,5 @@
 import { v7 } from 'uuid'
-import { Refusal } from 'svc/sdk'
-import type { Hooks } from 'svc/sdk'
+import type { Hooks, Logger } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved } from '../../approvals/contract.ts'
 import type { Approval, Approvals } from '../../approvals/contract.ts'
@@ -12,6 +11,7 @@ export interface CallToolDeps {
   readonly toolCalls: ToolCalls
   readonly approvals: () => Approvals | undefined
   readonly approveByClient: boolean
+  readonly log: Pick<Logger, 'debug'>
 }
 interface Waiting {
   readonly resolved: () => void
@@ -92,8 +92,8 @@ export class ToolCaller {
         await approvals.approve(approval.id, principal, 'once')
       else await approvals.reject(approval.id, principal)
     } catch (error) {
-      // It was answered elsewhere, or the client left: the request stays as it is.
-      if (!signal.aborted && error instanceof Refusal && error.code !== 'conflict') throw error
+      // It was answered elsewhere, the client left, or may not decide: the request stays as it is.
+      if (!signal.aborted) this.#deps.log.debug(`the client did not decide about the approval ${approval.id}`, error)
     }
   }
 }

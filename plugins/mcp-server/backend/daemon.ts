@@ -1,6 +1,6 @@
 import { findNearest, suggest } from 'svc/internal'
 import { isObject, Refusal } from 'svc/sdk'
-import type { Hooks, ToolDescription, Tools } from 'svc/sdk'
+import type { Hooks, Logger, ToolDescription, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Approvals } from '../../approvals/contract.ts'
 import type { Chat, ToolCalls } from '../../chat/contract.ts'
@@ -28,6 +28,7 @@ export interface DaemonBackendDeps {
   readonly tools: Tools
   readonly hooks: Hooks
   readonly exports: ExportRegistry
+  readonly log: Pick<Logger, 'debug'>
   readonly approvals: () => Approvals | undefined
   readonly workflows: () => WorkflowRuns | undefined
   readonly now: () => number

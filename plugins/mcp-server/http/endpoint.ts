@@ -12,11 +12,12 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server'
 import { randomUUID } from 'node:crypto'
-import { isObject, readJson, reply } from 'svc/sdk'
+import { isObject, reply } from 'svc/sdk'
 import type { Logger, Principal, Reply } from 'svc/sdk'
 import type { McpBackend, McpCaller } from '../backend/backend.ts'
 import type { Settings } from '../config.ts'
 import { serveClient } from '../server.ts'
+import { readMessage } from './message.ts'
 import { answerOnce } from './one-shot.ts'
 import type { Session, SessionRegistry } from './session.ts'
 import { SessionTransport } from './transport.ts'
@@ -24,7 +25,6 @@ import { SessionTransport } from './transport.ts'
 /** A request as the route got it. */
 export interface McpHttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | undefined
   readonly principal: Principal
@@ -37,6 +37,8 @@ export interface EndpointDeps {
   readonly log: Pick<Logger, 'debug' | 'error'>
   readonly now: () => number
 }
+/** The SDK wants one; Host and path were checked before. */
+const ADDRESS = 'http://localhost/mcp'
 const PARSE_ERROR = -32_700
 const INVALID_REQUEST = -32_600
 const SERVER_ERROR = -32_000
@@ -66,7 +68,7 @@ export class Endpoint {
     let body: unknown
     if (method === 'POST') {
       try {
-        body = withVersion(readJson(new TextDecoder('utf-8', { fatal: true }).decode(request.body)))
+        body = withVersion(readMessage(request.body ?? new Uint8Array()))
       } catch (error) {
         return failure(400, PARSE_ERROR, `Parse error: ${error instanceof Error ? error.message : 'not JSON'}`)
       }
@@ -76,7 +78,7 @@ export class Endpoint {
       agent: headers['x-svc-agent-id']?.trim() || undefined,
       sessionId: headers['mcp-session-id'],
     }
-    const web = new Request(request.url, { method, headers: forwarded(headers), signal: request.signal })
+    const web = new Request(ADDRESS, { method, headers: forwarded(headers), signal: request.signal })
     if (caller.sessionId !== undefined) return this.#inSession(request, web, body, caller)
     if (method !== 'POST') return failure(400, SERVER_ERROR, 'The header Mcp-Session-Id is missing')
     if (!(await isLegacyRequest(web, body)))
