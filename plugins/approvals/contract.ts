@@ -44,6 +44,8 @@ export interface Approval {
   readonly needed: 1 | 2
   /** Who approved it first, where a second person has to as well. */
   readonly firstBy: string | undefined
+  /** What is approved holds from then on, so only the API key can approve it. */
+  readonly lasting: boolean
   /** What a person is asked to fill in; whoever approves it answers that. */
   readonly form: ApprovalForm | undefined
   /** What they filled in, defaults included. */
@@ -122,6 +124,8 @@ export interface ApprovalInput {
    * rejection declines it; nobody has chosen when it expires.
    */
   readonly form?: ApprovalFormInput | undefined
+  /** What is approved holds from then on, and not for one call: only the API key can approve it. */
+  readonly lasting?: boolean | undefined
 }
 
 /** A person who answers somewhere else than over the API. */
@@ -159,8 +163,8 @@ export interface Approvals {
   /**
    * Durable before it settles. It stays pending when a second person has to approve it too. An approval by somebody with
    * a revocable credential counts as long as the credential is accepted. Throws `approval_not_found`, `conflict` when it
-   * was decided before or has expired, and `forbidden` for the same person twice, and for
-   * the scope `session` where it can be approved once only. `content` is what the person filled in: `invalid_request`
+   * was decided before or has expired, and `forbidden` for the same person twice, for what is lasting without the API
+   * key, and for the scope `session` where it can be approved once only. `content` is what the person filled in: `invalid_request`
    * says by field what is wrong with it, and the request stays pending then.
    */
   approve(

@@ -93,4 +93,8 @@ export const migrations: readonly Migration[] = [
     sql: `ALTER TABLE approvals_request ADD COLUMN form TEXT;
       ALTER TABLE approvals_request ADD COLUMN content TEXT`,
   },
+  {
+    id: '012-lasting',
+    sql: 'ALTER TABLE approvals_request ADD COLUMN lasting INTEGER NOT NULL DEFAULT 0',
+  },
 ]

@@ -1,3 +1,4 @@
+import { checkAuthority } from 'svc/internal'
 import { nameOf, Refusal } from 'svc/sdk'
 import type { Principal } from 'svc/sdk'
 import type { Person } from './contract.ts'
@@ -17,6 +18,13 @@ export function toPerson(by: Answerer): Person {
   // By what a sign-in or a device is called: the same person may have several.
   const person = 'name' in by ? `${CREDENTIAL}${by.kind} ${by.name}` : OPERATOR
   return { name: nameOf(by), person, inOwnChat: false }
+}
+
+/** Throws `forbidden` for whoever does not hold the API key. */
+export function requireKey(by: Answerer): void {
+  if (typeof by === 'string' || 'person' in by)
+    throw new Refusal('forbidden', 'This holds from then on: approve it over the API or on the page, with the API key')
+  checkAuthority(by, 'lasting')
 }
 
 export function answered(row: RequestRow): Refusal {

@@ -154,6 +154,7 @@ export const RequestRow = v.object({
   first_in_own_chat: v.pipe(v.unknown(), v.transform(Number)),
   form: nullish,
   content: nullish,
+  lasting: v.pipe(v.unknown(), v.transform(Number)),
 })
 export const EscalationRow = v.object({
   id: v.string(),
@@ -196,6 +197,7 @@ export function toApproval(row: RequestRow): Approval {
     scope: row.scope ?? undefined,
     needed: row.needed,
     firstBy: row.first_by ?? undefined,
+    lasting: row.lasting === 1,
     form: readOwn<ApprovalForm>(row.form),
     content: readOwn<FormContent>(row.content),
   }

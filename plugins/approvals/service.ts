@@ -8,7 +8,7 @@ import type { Clock } from 'svc/internal'
 import type { TwoPeopleRule } from './config.ts'
 import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant, Scope, Standing } from './contract.ts'
 import { matches } from './matching.ts'
-import { answered, OPERATOR, toPerson } from './person.ts'
+import { answered, OPERATOR, requireKey, toPerson } from './person.ts'
 import type { Answerer, FirstApprovers } from './person.ts'
 import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
@@ -365,6 +365,7 @@ export class ApprovalService implements Approvals {
     if (!found) throw new Refusal('approval_not_found', `No approval ${id}`)
     const row = await this.#expireIfOverdue(found)
     if (row.state !== 'pending') throw answered(row)
+    if (state === 'approved' && row.lasting === 1) requireKey(answerer)
     const content = state === 'approved' ? await filledIn(row, given) : undefined
     if (state === 'approved' && row.needed === 2) return this.#approveAsOneOfTwo(row, answerer, scope)
     const by = toPerson(answerer).name
@@ -528,6 +529,7 @@ function toPending(
     scope: undefined,
     needed,
     firstBy: undefined,
+    lasting: input.lasting === true,
     form,
     content: undefined,
   }

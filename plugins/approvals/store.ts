@@ -19,7 +19,7 @@ export class ApprovalStore {
       .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
         description, summary,
         payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers,
-        needed, form)
+        needed, form, lasting)
       VALUES (${approval.id}, ${approval.agentId}, ${approval.agentName}, ${approval.turnId}, ${approval.sessionId},
       ${approval.callId}, ${approval.tool},
         ${approval.action}, ${approval.description}, ${approval.summary}, ${payload}, ${approval.actionHash},
@@ -27,7 +27,8 @@ export class ApprovalStore {
         CASE WHEN (SELECT COUNT(*) FROM approvals_request WHERE agent_id = ${approval.agentId}
         AND state = 'pending') < ${limit} THEN 'pending' END,
         ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent},
-        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed}, ${form})`
+        ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed}, ${form},
+        ${approval.lasting ? 1 : 0})`
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
   answer(

@@ -53,10 +53,10 @@ export class ToolPins {
     return new Set(changed.map(({ name }) => name))
   }
   /** A person answered. Tools that were approved as they are now are used again. */
-  async resolved({ agentId, tool, state, payload }: Pick<Approval, 'agentId' | 'tool' | 'state' | 'payload'>) {
+  async resolved({ agentId, tool, state, payload, lasting }: Resolved) {
     const parsed = v.safeParse(Payload, payload)
     // A request of an agent, or over the API, names one.
-    if (state !== 'approved' || agentId !== '' || !parsed.success) return
+    if (state !== 'approved' || agentId !== '' || !lasting || !parsed.success) return
     const { server, changes } = parsed.output
     if (tool !== toolName(server)) return
     await this.#deps.store.commit(
@@ -95,6 +95,7 @@ export class ToolPins {
         })),
       },
       risk: 'high',
+      lasting: true,
     })
   }
   #pin(server: string, tool: McpTool): Statement {
@@ -106,6 +107,7 @@ export class ToolPins {
   }
 }
 
+type Resolved = Pick<Approval, 'agentId' | 'tool' | 'state' | 'payload' | 'lasting'>
 const toolName = (server: string): string => `mcp:${server}`
 const Payload = v.object({
   server: v.string(),

@@ -119,6 +119,7 @@ describe('a chat', () => {
     requestedAt: new Date(1_000_000).toISOString(),
     expiresAt: new Date(10_000_000).toISOString(),
     needed: 1,
+    lasting: false,
   } as Approval
   function start() {
     const clock = new ManualClock()

@@ -90,6 +90,7 @@ describe.each(engines)('tools that change on %s', (engine) => {
     await pins.resolved({ ...request, state: 'approved', tool: 'mcp:other' } as unknown as Approval)
     await pins.resolved({ ...request, state: 'approved', tool: 'shell_exec' } as unknown as Approval)
     await pins.resolved({ ...request, state: 'approved', agentId: 'a1' } as unknown as Approval)
+    await pins.resolved({ ...request, state: 'approved', lasting: false } as unknown as Approval)
     expect(relisted).toEqual([])
     expect(await pins.check('files', [tool('read', 'Sends')])).toEqual(new Set(['read']))
     await answer('approved')
