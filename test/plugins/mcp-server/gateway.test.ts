@@ -59,7 +59,9 @@ test('what a client follows is followed at the program, also when it was started
   const { client, told } = await open()
   await client.subscribeResource({ uri: watched })
   expect((await stateOf(client)).followed).toEqual([watched])
-  await stage.host.json('POST', '/api/mcp/servers/child/reconnect')
+  const pid = (await stage.host.json<{ pid: number }>('GET', '/api/mcp/servers/child')).body.pid
+  const again = await stage.host.json<{ pid: number }>('POST', '/api/mcp/servers/child/restart')
+  expect([again.status, again.body.pid === pid]).toEqual([200, false])
   await client.setLoggingLevel('warning')
   expect(await stateOf(client)).toEqual({ level: 'warning', followed: [watched] })
   await client.callTool({ name: 'change' })
