@@ -17,10 +17,14 @@ const known: Readonly<Record<string, RiskLevel>> = {
   agent_spawn: 'medium',
 }
 
+/** A tool of an MCP server reads only where the operator says so; what it is given leaves the daemon all the same. */
+const isForeign = (tool: string): boolean => tool.startsWith('mcp_')
+
 /** How much harm a call can do. An unknown tool has the risk that it declares. */
 export function riskOf(tool: string, declared: Declared | undefined): RiskLevel {
   if (Object.hasOwn(known, tool)) return known[tool] ?? 'critical'
-  if (tool.startsWith('mcp_') || declared === 'execute') return 'high'
+  if (isForeign(tool)) return declared === 'read' ? 'medium' : 'high'
+  if (declared === 'execute') return 'high'
   return 'low'
 }
 
@@ -31,7 +35,7 @@ export function riskOf(tool: string, declared: Declared | undefined): RiskLevel 
  */
 export function isRisky(tool: string, declared: Declared | undefined, listed: readonly string[]): boolean {
   const risk = riskOf(tool, declared)
-  if (risk === 'critical' || tool.startsWith('mcp_') || (risk === 'high' && declared === 'execute')) return true
+  if (risk === 'critical' || (risk === 'high' && (isForeign(tool) || declared === 'execute'))) return true
   return listed.some((pattern) => matchesTool(pattern, tool))
 }
 
@@ -40,7 +44,7 @@ export function isRisky(tool: string, declared: Declared | undefined, listed: re
  * its own files.
  */
 export function isHarmful(tool: string, declared: Declared | undefined): boolean {
-  return isAtLeastHigh(riskOf(tool, declared))
+  return isForeign(tool) || isAtLeastHigh(riskOf(tool, declared))
 }
 export function isAtLeastHigh(risk: RiskLevel | undefined): boolean {
   return risk === 'high' || risk === 'critical'

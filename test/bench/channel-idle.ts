@@ -1,17 +1,15 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeDiscord } from '../support/platforms/discord.ts'
 import { NgircdPlatform, startNgircd } from '../support/platforms/irc.ts'
 import { startFakeMattermost } from '../support/platforms/mattermost.ts'
 import { MosquittoPlatform, startMosquitto } from '../support/platforms/mqtt.ts'
 import type { Result } from './figures.ts'
-import { Home, startSvc } from './processes.ts'
+import { measureMemory } from './memory.ts'
+import type { Memory } from './memory.ts'
 
 const ACCOUNTS = 20
 const LIMIT_MB = 3
 const MAX_WAIT_MS = 60_000
-const SETTLE_MS = 2000
 const POLL_MS = 100
 type Fields = Readonly<Record<string, unknown>>
 interface Kind extends AsyncDisposable {
@@ -19,24 +17,6 @@ interface Kind extends AsyncDisposable {
   /** The fields of one of several accounts. */
   fields(index: number): Fields
 }
-interface Memory {
-  readonly rss: number
-  /** What lives in the heap, and outside of it. */
-  readonly live: number
-}
-
-/** Collects garbage and writes what is left, when it is asked by a signal. */
-const RECORDER = `
-  import { writeFileSync } from 'node:fs'
-  process.on('SIGUSR2', async () => {
-    for (let n = 0; n < 4; n++) {
-      globalThis.gc()
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    const { rss, heapUsed, external } = process.memoryUsage()
-    writeFileSync(process.env.MEMORY_FILE, JSON.stringify({ rss, live: heapUsed + external }))
-  })`
-
 /**
  * What connected channels cost that nobody writes to: accounts of the real adapters, connected to real servers of
  * their protocol or to fakes.
@@ -62,18 +42,9 @@ export async function channelIdle(): Promise<readonly Result[]> {
 }
 
 async function measure(kind: Kind | undefined, count: number): Promise<Memory> {
-  using home = new Home(kind ? toToml(kind, count) : '')
-  const [recorder, file] = [join(home.path, 'recorder.mjs'), join(home.path, 'memory.json')]
-  await writeFile(recorder, RECORDER)
-  await using svc = await startSvc(home, { MEMORY_FILE: file }, ['--expose-gc', `--import=${recorder}`])
-  if (kind) await waitForConnections(svc.port, kind.channel, count)
-  await delay(SETTLE_MS)
-  process.kill(svc.pid, 'SIGUSR2')
-  for (const until = performance.now() + MAX_WAIT_MS; performance.now() < until; await delay(POLL_MS)) {
-    const text = await readFile(file, 'utf8').catch(() => '')
-    if (text.endsWith('}')) return JSON.parse(text) as Memory
-  }
-  throw new Error('the daemon did not write what it uses')
+  return await measureMemory(kind ? toToml(kind, count) : '', async ({ port }) => {
+    if (kind) await waitForConnections(port, kind.channel, count)
+  })
 }
 
 async function waitForConnections(port: number, channel: string, count: number): Promise<void> {

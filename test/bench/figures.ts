@@ -8,6 +8,7 @@ import { channelMessages } from './channel-messages.ts'
 import { hostile } from './hostile.ts'
 import { sessionLength } from './session-length.ts'
 import { mcpCall } from './mcp-call.ts'
+import { mcpIdle, mcpTurn } from './mcp-servers.ts'
 import { models } from './models.ts'
 import { probes } from './probes.ts'
 import { providerCount } from './provider-count.ts'
@@ -307,6 +308,8 @@ export const figures: readonly Figure[] = [
   { name: 'audit-verify', measure: auditVerify },
   { name: 'channel-messages', measure: channelMessages },
   { name: 'channel-idle', measure: channelIdle },
+  { name: 'mcp-idle', measure: mcpIdle },
+  { name: 'mcp-turn', measure: mcpTurn },
   { name: 'mcp-call', measure: mcpCall },
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },

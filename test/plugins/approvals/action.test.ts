@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { actionHash, summarise } from '../../../plugins/approvals/action.ts'
 import { policyOf } from '../../../plugins/approvals/policy.ts'
-import { isRisky, riskOf } from '../../../plugins/approvals/risk.ts'
+import { isHarmful, isRisky, riskOf } from '../../../plugins/approvals/risk.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
 
 describe('the hash of an action', () => {
@@ -58,7 +58,9 @@ describe('risk', () => {
     ['file_write', 'write', 'high'],
     ['file_delete', 'write', 'high'],
     ['apply_patch', 'write', 'high'],
-    ['mcp_github_list', 'read', 'high'],
+    ['mcp_github_list', 'read', 'medium'],
+    ['mcp_github_close', 'write', 'high'],
+    ['mcp_github_close', undefined, 'high'],
     ['web_fetch', 'read', 'medium'],
     ['browser_navigate', 'execute', 'medium'],
     ['agent_spawn', 'execute', 'medium'],
@@ -79,11 +81,16 @@ describe('risk', () => {
       false,
     ])
     expect([asks('mcp_x_y', 'read'), asks('web_fetch', 'read'), asks('file_read', 'read')]).toEqual([
-      true,
+      false,
       false,
       false,
     ])
+    expect(asks('mcp_x_y', 'write')).toBe(true)
   })
+})
+
+it('whatever a foreign tool declares, it is asked for in a turn that may follow injected instructions', () => {
+  expect([isHarmful('mcp_x_y', 'read'), isHarmful('web_fetch', 'read')]).toEqual([true, false])
 })
 
 describe('the policy of an agent', () => {
