@@ -38,7 +38,7 @@ export async function sendMessage(runtime: Runtime, message: OutgoingMessage, si
 /** How long the node takes to answer, in milliseconds, and how long it runs. */
 export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) {
   const { ping_timeout_ms: timeoutMs } = runtime.settings
-  const link = findLink(runtime, peer)
+  const link = await findLink(runtime, peer)
   const startedAt = performance.now()
   const response = await link.request({ method: 'ping' }, { timeoutMs, signal }).catch((error: unknown) => {
     throw toRefusal(peer, error)
@@ -48,8 +48,9 @@ export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) 
 }
 
 /** The node by id or name. Throws when it is not linked. */
-export function findLink(runtime: Runtime, peer: string): PeerLink {
-  const link = runtime.require().links.resolve(peer)
+export async function findLink(runtime: Runtime, peer: string): Promise<PeerLink> {
+  const { links } = runtime.require()
+  const link = links.find((await runtime.resolve(peer))?.node_id ?? peer)
   if (link) return link
   throw new Refusal('service_unavailable', `Node "${peer}" is not linked now`)
 }
@@ -62,8 +63,10 @@ interface Question {
 }
 async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal }: Question): Promise<Response> {
   const endAt = performance.now() + timeoutMs
+  runtime.require()
+  const nodeId = await resolveNode(runtime, peer)
   for (;;) {
-    const link = await waitForLink(runtime, peer, signal)
+    const link = await waitForLink(runtime, nodeId, signal)
     try {
       return await link.request(body, { id, signal, timeoutMs: Math.max(1, endAt - performance.now()) })
     } catch (error) {
@@ -73,11 +76,10 @@ async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal
   }
 }
 
-async function waitForLink(runtime: Runtime, peer: string, signal: AbortSignal): Promise<PeerLink> {
+async function waitForLink(runtime: Runtime, nodeId: string, signal: AbortSignal): Promise<PeerLink> {
   const network = runtime.require()
-  const link = network.links.resolve(peer)
+  const link = network.links.find(nodeId)
   if (link) return link
-  const nodeId = await resolveNode(runtime, peer)
   const seconds = runtime.settings.connect_wait_secs
   for (const dialer of network.dialers) dialer.hurry()
   const timeout = AbortSignal.timeout(seconds * 1000)
@@ -87,7 +89,7 @@ async function waitForLink(runtime: Runtime, peer: string, signal: AbortSignal):
     if (signal.aborted) throw error
     throw new Refusal(
       'service_unavailable',
-      `Node "${peer}" was not linked within ${seconds} s (network.connect_wait_secs)`,
+      `Node "${nodeId}" was not linked within ${seconds} s (network.connect_wait_secs)`,
       { cause: error },
     )
   }
@@ -95,11 +97,9 @@ async function waitForLink(runtime: Runtime, peer: string, signal: AbortSignal):
 
 /** The id of a node that was linked before, by its id or its name. Throws `Refusal('not_found')`. */
 export async function resolveNode(runtime: Runtime, peer: string): Promise<string> {
-  const known = await runtime.pins.list()
-  const named = known.filter(({ node_name: name }) => name === peer)
-  const found = known.find(({ node_id: id }) => id === peer) ?? (named.length === 1 ? named[0] : undefined)
+  const found = await runtime.resolve(peer)
   if (found) return found.node_id
-  const names = known.map(({ node_id: id }) => id).slice(0, 20)
+  const names = (await runtime.pins.list()).map(({ node_id: id }) => id).slice(0, 20)
   const hint = names.length === 0 ? 'no node was ever linked' : `there are: ${names.join(', ')}`
   throw new Refusal('not_found', `There is no node "${peer}"; ${hint}`)
 }

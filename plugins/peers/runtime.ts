@@ -15,6 +15,7 @@ import { PeerNetwork } from './network/network.ts'
 import { Pins } from './network/pins.ts'
 import { RefusalLog } from './network/refusals.ts'
 import { PinStore } from './store.ts'
+import type { PinRow } from './store.ts'
 
 const IDENTITY = 'identity'
 
@@ -79,6 +80,17 @@ export class Runtime {
     if (!this.settings.enabled)
       throw new Refusal('not_found', 'Networking is off: write enabled = true under [network] into config.toml')
     throw new Refusal('service_unavailable', `Networking is off: ${this.problem ?? 'it has yet to begin'}`)
+  }
+
+  /**
+   * A node that is linked or was, by its id or its name. A node gives itself its name, so the name counts only where no
+   * other node has it and it is not the id of another, linked or not.
+   */
+  async resolve(idOrName: string): Promise<PinRow | undefined> {
+    const known = await this.pins.find(idOrName)
+    if (known || this.network?.dialers.some(({ target }) => target.nodeId === idOrName)) return known
+    const named = (await this.pins.list()).filter(({ node_name: name }) => name === idOrName)
+    return named.length === 1 ? named[0] : undefined
   }
 
   spawned(agent: Agent): void {

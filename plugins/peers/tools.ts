@@ -1,10 +1,8 @@
 import * as v from 'valibot'
-import { matchesWildcard } from 'svc/internal'
-import { defineTool, idempotencyKey, Refusal } from 'svc/sdk'
-import type { AnyTool, ToolCallContext } from 'svc/sdk'
+import { defineTool, idempotencyKey } from 'svc/sdk'
+import type { AnyTool } from 'svc/sdk'
 import type { Agents, Capability } from '../agents/contract.ts'
 import type { LazyRuntime } from './routes.ts'
-import type { PeerView } from './schema.ts'
 
 /** What other nodes say is text from outside, written by an agent nobody here knows. */
 const labels = ['UntrustedAgent', 'ExternalNetwork']
@@ -52,7 +50,8 @@ export function peerTools(runtime: LazyRuntime, agents: Agents, timeoutSecs: num
     assess: ({ peer, agent }) => ({ intent: `send a message to agent "${agent}" of the daemon "${peer}"` }),
     async run({ peer, agent, message }, call) {
       const opened = await runtime()
-      const { node_id: nodeId } = await requirePermitted(runtime, agents, peer, call)
+      const { requirePermitted } = await import('./permitted.ts')
+      const { node_id: nodeId } = await requirePermitted(opened, agents, peer, call.agentId)
       const { sendMessage } = await import('./messages.ts')
       const id = idempotencyKey(call)
       return await sendMessage(opened, { id, peer: nodeId, agent, text: message, sender: call.agentName }, call.signal)
@@ -61,24 +60,4 @@ export function peerTools(runtime: LazyRuntime, agents: Agents, timeoutSecs: num
     recover: async () => ({ outcome: 'repeat' }),
   })
   return [list, send]
-}
-
-/** `capabilities.ofp_connect` names nodes by id, name or address. Throws `forbidden`. */
-async function requirePermitted(
-  runtime: LazyRuntime,
-  agents: Agents,
-  peer: string,
-  { agentId }: Pick<ToolCallContext, 'agentId'>,
-): Promise<PeerView> {
-  const { findPeer } = await import('./views.ts')
-  const [found, { manifest }] = await Promise.all([findPeer(await runtime(), peer), agents.require(agentId)])
-  const names = [found.node_id, found.node_name, found.address]
-  const permitted = manifest.capabilities.ofp_connect.some((pattern) =>
-    names.some((name) => matchesWildcard(pattern, name)),
-  )
-  if (permitted) return found
-  throw new Refusal(
-    'forbidden',
-    `This agent may not write to the daemon "${peer}": capabilities.ofp_connect of its manifest does not name it.`,
-  )
 }

@@ -16,11 +16,8 @@ export async function listPeers(runtime: Runtime): Promise<readonly PeerView[]> 
 
 /** By id or name. Throws `not_found`. */
 export async function findPeer(runtime: Runtime, idOrName: string): Promise<PeerView> {
-  const link = runtime.network?.links.resolve(idOrName)
-  const row = await runtime.pins.find(link?.nodeId ?? idOrName)
+  const row = await runtime.resolve(idOrName)
   if (row) return toPeer(row, runtime)
-  const named = (await listPeers(runtime)).filter(({ node_name: name }) => name === idOrName)
-  if (named[0] && named.length === 1) return named[0]
   throw new Refusal('not_found', `There is no peer "${idOrName}"`)
 }
 

@@ -4,8 +4,13 @@ import { LinkRefusal } from '../mac.ts'
 /** The messages of a link (API facts, appendix C). */
 
 const MAX_AGENTS = 10_000
-const id = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
-const short = v.pipe(v.string(), v.maxLength(1024))
+/** Ids are hashed, and half of a character has no bytes. */
+const text = v.pipe(
+  v.string(),
+  v.check((value) => value.isWellFormed(), 'It has half of a character'),
+)
+const id = v.pipe(text, v.minLength(1), v.maxLength(128))
+const short = v.pipe(text, v.maxLength(1024))
 const words = v.optional(v.pipe(v.array(short), v.maxLength(1000)), [])
 
 export const AgentInfo = v.object({
@@ -24,9 +29,9 @@ export const Request = v.variant('method', [
     id,
     type: v.literal('request'),
     method: v.literal('agent_message'),
-    agent: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
+    agent: v.pipe(text, v.minLength(1), v.maxLength(256)),
     message: v.pipe(v.string(), v.minLength(1)),
-    sender: v.optional(v.pipe(v.string(), v.maxLength(256))),
+    sender: v.optional(v.pipe(text, v.maxLength(256))),
   }),
   v.object({ id, type: v.literal('request'), method: v.literal('ping') }),
 ])

@@ -22,11 +22,6 @@ export class LinkRegistry {
   find(nodeId: string): PeerLink | undefined {
     return this.#links.get(nodeId)
   }
-  /** By id or by name, where the name is that of one node only. */
-  resolve(idOrName: string): PeerLink | undefined {
-    const named = this.list().filter(({ peer }) => peer.nodeName === idOrName)
-    return this.#links.get(idOrName) ?? (named.length === 1 ? named[0] : undefined)
-  }
 
   /** Keeps the link, or ends it with the reason and throws that. */
   add(link: PeerLink): void {

@@ -174,10 +174,11 @@ describe('a linked daemon', () => {
       { id: 'a', method: 'handshake' },
       { id: 'b', method: 'agent_message', agent: 'scribe' },
       { id: 'c', method: 'agent_message', agent: 'nobody', message: 'Hello' },
+      { id: 'd', method: 'agent_message', agent: 'scribe', message: 'Hello', sender: '\ud800' },
     ]
     const codes: number[] = []
     for (const request of answers) codes.push((await peer.ask(request)).code)
-    expect(codes).toEqual([400, 400, 404])
+    expect(codes).toEqual([400, 400, 404, 400])
   })
 })
 

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { Identity } from '../../../plugins/peers/identity.ts'
 import { runHere } from '../../core/cli/here.ts'
 import { Node } from './nodes.ts'
+import { RawPeer } from './raw-peer.ts'
 
 let alice: Node
 let bob: Node
@@ -62,4 +64,33 @@ it('agents see other daemons and write to those their manifest names, and to no 
   )
   expect(JSON.stringify(none)).not.toContain('peer_send')
   expect(bob.model.requests).toHaveLength(turns + 1)
+})
+
+it('a daemon that calls itself by the id or the name of another gets nothing that is meant for it', async () => {
+  const port = await alice.port()
+  const link = async (id: string, name: string): Promise<RawPeer> => {
+    const named = new (class extends Identity {
+      override prove(proven: Parameters<Identity['prove']>[0]) {
+        return super.prove(proven, name)
+      }
+    })()
+    const peer = await RawPeer.link(port, 'alice', id, { identity: named })
+    onTestFinished(() => void peer.socket.destroy())
+    await alice.linked(id)
+    return peer
+  }
+  const carol = await link('carol', 'the office')
+  expect((await alice.host.json('GET', '/api/peers/the%20office')).body.node_id).toBe('carol')
+  const writer = await alice.spawn('clerk', 'capabilities = { tools = ["*"], ofp_connect = ["carol", "the office"] }')
+  carol.socket.destroy()
+  await alice.unlinked('carol')
+  await link('mallory', 'carol')
+  await link('trudy', 'the office')
+  expect((await alice.host.json('GET', '/api/peers/carol')).body).toMatchObject({ node_id: 'carol' })
+  expect((await alice.host.json('POST', '/api/peers/carol/ping')).status).toBe(503)
+  expect((await alice.host.json('GET', '/api/peers/the%20office')).status).toBe(404)
+  for (const peer of ['mallory', 'trudy'])
+    expect(await use(writer, 'peer_send', { peer, agent: 'scribe', message: 'For carol only' })).toContain(
+      'capabilities.ofp_connect',
+    )
 })
