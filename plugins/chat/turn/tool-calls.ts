@@ -69,6 +69,7 @@ export class ToolCallService implements ToolCalls {
     }
     const patience = new AbortController()
     let hasBegun = earlier !== undefined
+    let onlyReads = false
     const executor = new ToolExecutor(this.#deps, {
       live,
       agent,
@@ -79,12 +80,15 @@ export class ToolCallService implements ToolCalls {
       onPerson: () => patience.abort(UNDECIDED),
       caller: omitUndefined({ progress: request.progress, client: request.client }),
       begin: async () => {
-        if (!hasBegun) await db.batch(record.callBegins(live, call))
+        // What only reads is recorded with its end: after a crash it would be called again anyway.
+        if (hasBegun || onlyReads) return
+        await db.batch(record.callBegins(live, call))
         hasBegun = true
       },
     })
     const offer = executor.offer(name, args)
     if (typeof offer === 'string') return ended({ text: offer, failed: true })
+    onlyReads = offer.risk === 'read'
     let outcome: Outcome
     try {
       outcome = await executor.call(call, AbortSignal.any([request.signal, patience.signal]))
