@@ -7,6 +7,7 @@ import type { ServerConfig } from '../servers/spec.ts'
 /** A stream of events is silent for as long as the server has nothing to say. */
 const STREAM_IDLE_MS = 86_400_000
 const NEWLINE = 10
+const RETURN = 13
 
 export interface HttpLimits {
   readonly maxMessageBytes: number
@@ -74,25 +75,30 @@ function boundBody({ maxMessageBytes }: HttpLimits): TransformStream<Uint8Array,
   })
 }
 
-/** Bounds one event, and the events of a second. A long event in several data lines counts as one for each line. */
+/** Bounds one event with all of its lines, and the events of a second. */
 function boundEvents({ maxMessageBytes, maxMessagesPerSecond }: HttpLimits): TransformStream<Uint8Array, Uint8Array> {
   let inEvent = 0
-  let lastWasNewline = false
+  let inLine = 0
   let second = 0
   let inSecond = 0
+  const readByte = (byte: number): void => {
+    // A parser holds what came until the line that is blank. What ends lines otherwise counts as one event.
+    if (++inEvent > maxMessageBytes) throw tooLarge(maxMessageBytes)
+    if (byte !== NEWLINE) {
+      if (byte !== RETURN) inLine++
+      return
+    }
+    if (inLine === 0) {
+      inEvent = 0
+      inSecond++
+    }
+    inLine = 0
+  }
   return new TransformStream({
     transform(chunk, controller) {
       const now = Math.floor(monotonicClock.now() / 1000)
       if (now !== second) [second, inSecond] = [now, 0]
-      for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
-        const isBlank = (at === 0 && lastWasNewline) || chunk[at - 1] === NEWLINE || chunk[at - 2] === NEWLINE
-        if (!isBlank) continue
-        inEvent = 0
-        inSecond++
-      }
-      lastWasNewline = chunk.at(-1) === NEWLINE
-      inEvent += chunk.length - (chunk.lastIndexOf(NEWLINE) + 1 || 0)
-      if (inEvent > maxMessageBytes) throw tooLarge(maxMessageBytes)
+      for (const byte of chunk) readByte(byte)
       if (inSecond > maxMessagesPerSecond)
         throw new Error(`the server sent more than plugins.mcp.max_messages_per_second (${maxMessagesPerSecond})`)
       controller.enqueue(chunk)
