@@ -35,6 +35,8 @@ export interface DaemonBackendDeps {
   readonly isStopping: () => boolean
 }
 const AGENT = 'svc_agent_'
+/** What agents read resources and prompts of an MCP server with. */
+export type ServerTool = 'list_resources' | 'read_resource' | 'list_prompts' | 'get_prompt'
 const WORKFLOW = 'svc_workflow_'
 
 /** The daemon as a server of MCP: tools of the acting agent, agents, workflows, and what plugins export. */
@@ -131,6 +133,16 @@ export class DaemonBackend implements McpBackend {
   async mayUse(tool: string, call: McpCall): Promise<boolean> {
     const found = this.#deps.tools.find(tool)
     return found !== undefined && this.#deps.agents.mayUse(await this.#acting(call), found)
+  }
+
+  /** Throws unless the acting agent may read this kind of thing of an MCP server. */
+  async requireServerTool(server: string, tool: ServerTool, call: McpCall): Promise<void> {
+    const agent = await this.#acting(call)
+    const source = `mcp:${server}`
+    const name = `mcp_${server.replaceAll('-', '_')}_${tool}`
+    const found = this.#deps.tools.find(name)
+    if (!this.#deps.agents.mayUse(agent, found?.source === source ? found : { name, risk: 'read', source }))
+      throw new Refusal('invalid_request', `The agent ${agent.name} may not use the tool "${name}"`)
   }
 
   #acting(call: McpCall): Promise<Agent> {

@@ -1,16 +1,16 @@
-import { Refusal } from 'svc/sdk'
+import { isObject, Refusal } from 'svc/sdk'
 import type { McpConnection, McpServers } from '../../mcp/contract.ts'
 import type { McpObject } from '../contract.ts'
 import type { McpChanged } from '../exports.ts'
 import type { McpBackend, McpCall } from './backend.ts'
-import type { DaemonBackend } from './daemon.ts'
+import type { DaemonBackend, ServerTool } from './daemon.ts'
 import { mostVerbose } from './log-levels.ts'
 
 type Listener = (changed: McpChanged | { readonly message: McpObject }) => void
 
 /**
- * One MCP server of the daemon under its own names. Its tools are called as the acting agent calls them; everything
- * else goes through as it is.
+ * One MCP server of the daemon under its own names. Its tools are called as the acting agent calls them. Its resources
+ * and prompts go through as they are, if that agent may use the tools for them.
  */
 export class GatewayBackend implements McpBackend {
   readonly info: McpBackend['info']
@@ -73,23 +73,25 @@ export class GatewayBackend implements McpBackend {
       this.#running.delete(call)
     }
   }
-  async listResources(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).listResources(params, { signal })
+  async listResources(params: McpObject, call: McpCall): Promise<McpObject> {
+    return (await this.#connectionFor('list_resources', call)).listResources(params, { signal: call.signal })
   }
-  async listResourceTemplates(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).listResourceTemplates(params, { signal })
+  async listResourceTemplates(params: McpObject, call: McpCall): Promise<McpObject> {
+    return (await this.#connectionFor('list_resources', call)).listResourceTemplates(params, { signal: call.signal })
   }
-  async readResource(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).readResource(params, { signal })
+  async readResource(params: McpObject, call: McpCall): Promise<McpObject> {
+    return (await this.#connectionFor('read_resource', call)).readResource(params, { signal: call.signal })
   }
-  async listPrompts(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).listPrompts(params, { signal })
+  async listPrompts(params: McpObject, call: McpCall): Promise<McpObject> {
+    return (await this.#connectionFor('list_prompts', call)).listPrompts(params, { signal: call.signal })
   }
-  async getPrompt(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).getPrompt(params, { signal })
+  async getPrompt(params: McpObject, call: McpCall): Promise<McpObject> {
+    return (await this.#connectionFor('get_prompt', call)).getPrompt(params, { signal: call.signal })
   }
-  async complete(params: McpObject, { signal }: McpCall): Promise<McpObject> {
-    return (await this.#connection()).complete(params, { signal })
+  async complete(params: McpObject, call: McpCall): Promise<McpObject> {
+    const isPrompt = isObject(params['ref']) && params['ref']['type'] === 'ref/prompt'
+    const connection = await this.#connectionFor(isPrompt ? 'get_prompt' : 'read_resource', call)
+    return connection.complete(params, { signal: call.signal })
   }
   /** All clients share the program: it tells as much as the one that wants most. */
   async setLevel(owner: object, level: string): Promise<void> {
@@ -99,9 +101,10 @@ export class GatewayBackend implements McpBackend {
   async dropLevel(owner: object): Promise<void> {
     if (this.#levels.delete(owner) && !this.#isClosed) await this.#sendLevel(this.#current)
   }
-  async subscribe(uri: string, { signal }: McpCall): Promise<void> {
+  async subscribe(uri: string, call: McpCall): Promise<void> {
+    const connection = await this.#connectionFor('read_resource', call)
     const count = this.#followers.get(uri) ?? 0
-    if (count === 0) await (await this.#connection()).subscribe({ uri }, { signal })
+    if (count === 0) await connection.subscribe({ uri }, { signal: call.signal })
     this.#followers.set(uri, count + 1)
   }
   async unsubscribe(uri: string): Promise<void> {
@@ -124,6 +127,11 @@ export class GatewayBackend implements McpBackend {
     this.#unfollow()
   }
 
+  /** For what agents do with this tool of the server: only an agent that may use it. */
+  async #connectionFor(tool: ServerTool, call: McpCall): Promise<McpConnection> {
+    await this.#daemon.requireServerTool(this.#name, tool, call)
+    return this.#connection()
+  }
   async #connection(): Promise<McpConnection> {
     const connection = await this.#servers.client(this.#name)
     if (connection === this.#current) return connection

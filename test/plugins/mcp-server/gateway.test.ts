@@ -18,6 +18,7 @@ beforeAll(async () => {
     { mcp_servers: [{ name: 'child', command: process.execPath, args: [child], risk: 'read' }] },
     { approvals: { agents: { conformance: 'never' } } },
   )
+  await stage.spawn('alone', ['*'], 'mcp_disabled = true')
 })
 afterAll(() => stage[Symbol.asyncDispose]())
 
@@ -80,4 +81,17 @@ test('a server that does not exist, and a tool that an agent may not use, are re
   expect(((body.result?.['tools'] ?? []) as { name: string }[]).map(({ name }) => name)).toEqual(['state'])
   const refused = await send(stage, rpc('tools/call', { name: 'change' }), options)
   expect(refused.body.error).toMatchObject({ code: -32_602, message: 'Unknown tool: change' })
+})
+
+test.each([
+  ['resources/list', {}],
+  ['resources/templates/list', {}],
+  ['resources/read', { uri: 'test://static-text' }],
+  ['prompts/list', {}],
+  ['prompts/get', { name: 'test_simple_prompt' }],
+  ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }],
+  ['completion/complete', { ref: { type: 'ref/resource', uri: 'test://a' }, argument: { name: 'a', value: '' } }],
+])('%s is refused for an agent that may not use the server: %j', async (method, params) => {
+  const answer = await send(stage, rpc(method, params), { path: '/mcp/child', headers: { 'x-svc-agent-id': 'alone' } })
+  expect(answer.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('may not use') })
 })
