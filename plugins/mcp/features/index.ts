@@ -76,7 +76,13 @@ export function createFeatures(deps: FeaturesDeps): ClientFeatures {
       return tools.map((tool, at) => {
         const found = screened[at] ?? { usable: true }
         if (!found.usable || !changed.has(tool.name)) return { tool, ...found }
-        return { tool, usable: false, reason: `it changed since it was approved: ${commandLine('approval list')}` }
+        return {
+          tool,
+          usable: false,
+          reason:
+            `it changed since it was approved (${commandLine('approval list')}), ` +
+            'or this server listed more than twice plugins.mcp.max_tools so far',
+        }
       })
     },
     extraTools,

@@ -37,7 +37,7 @@ export function openFeatures(deps: OpenFeaturesDeps): {
   const { settings, vault, hooks, log, db, approvals, relist } = deps
   const now = (): number => wallClock.now()
   const records = new OAuthRecords(vault)
-  const pins = new ToolPins({ store: new PinStore(db), approvals, relist })
+  const pins = new ToolPins({ store: new PinStore(db), approvals, relist, maxPins: settings.max_tools * 2 })
   const logins = new OAuthLogins({
     ...deps,
     records,

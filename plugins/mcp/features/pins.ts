@@ -27,6 +27,8 @@ const fingerprintOf = (tool: McpTool): string =>
 export interface PinsDeps {
   readonly store: PinStore
   readonly approvals: () => Approvals | undefined
+  /** Tools of one server that are remembered; further ones are not used. */
+  readonly maxPins: number
   /** Lists the tools again. */
   readonly relist: (server: string) => Promise<void>
 }
@@ -36,21 +38,27 @@ export interface PinsDeps {
  */
 export class ToolPins {
   readonly #deps: PinsDeps
+  /** The last request about each server. */
+  readonly #asked = new Map<string, string>()
   constructor(deps: PinsDeps) {
     this.#deps = deps
   }
 
-  /** The names of the tools that changed since they were approved. New ones are approved with the list they come in. */
+  /**
+   * The names of the tools that changed since they were approved. New ones are approved with the list they come in, as
+   * long as not too many are remembered: a server could give its tools other names for ever.
+   */
   async check(server: string, tools: readonly McpTool[]): Promise<ReadonlySet<string>> {
     const known = new Map((await this.#deps.store.pins(server)).map((row) => [row.tool, row]))
     const changed = tools.filter((tool) => {
       const row = known.get(tool.name)
       return row !== undefined && row.fingerprint !== fingerprintOf(tool)
     })
-    const added = tools.filter(({ name }) => !known.has(name))
+    const unknown = tools.filter(({ name }) => !known.has(name))
+    const added = unknown.slice(0, Math.max(0, this.#deps.maxPins - known.size))
     if (added.length > 0) await this.#deps.store.commit(added.map((tool) => this.#pin(server, tool)))
     if (changed.length > 0) await this.#ask(server, changed.slice(0, MAX_SHOWN), known)
-    return new Set(changed.map(({ name }) => name))
+    return new Set([...changed, ...unknown.slice(added.length)].map(({ name }) => name))
   }
   /** A person answered. Tools that were approved as they are now are used again. */
   async resolved({ agentId, tool, state, payload, lasting }: Resolved) {
@@ -65,6 +73,7 @@ export class ToolPins {
     await this.#deps.relist(server)
   }
   async forget(server: string): Promise<void> {
+    this.#asked.delete(server)
     await this.#deps.store.forget(server)
   }
 
@@ -76,6 +85,10 @@ export class ToolPins {
     let id = stableId('mcp-tools', server, ...prints)
     for (let again = 1; (await approvals.find(id))?.state === 'expired' && again < 100; again++)
       id = stableId('mcp-tools', server, ...prints, String(again))
+    // One request at a time: a server that changes all the time asks nobody more often than they answer.
+    const last = this.#asked.get(server)
+    if (last !== undefined && last !== id && (await approvals.find(last))?.state === 'pending') return
+    this.#asked.set(server, id)
     const names = changed.map(({ name }) => name).join(', ')
     await approvals.request({
       id,

@@ -3,7 +3,7 @@ import { isObject, Refusal } from 'svc/sdk'
 import type { Approvals } from '../../approvals/contract.ts'
 import type { Settings } from '../config.ts'
 import type { ServerRequest } from '../connection/features.ts'
-import type { McpObject } from '../contract.ts'
+import type { McpCaller, McpObject } from '../contract.ts'
 import { passOn, requireCaller } from './caller.ts'
 import type { RequestLimits } from './limits.ts'
 
@@ -31,12 +31,11 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
   const parsed = v.safeParse(Params, request.params)
   if (!parsed.success) throw new Refusal('invalid_request', `elicitation/create: ${parsed.issues[0].message}`)
   const { mode, message, requestedSchema, url } = parsed.output
-  const abilities = caller.client?.abilities['elicitation']
-  // Clients of earlier revisions name no modes and can show forms.
-  const canShow = isObject(abilities) && (mode in abilities || (mode === 'form' && !('url' in abilities)))
-  const passed = canShow ? passOn(caller, request, 'elicitation') : undefined
-  if (passed) return passed
   limits.countCall('elicitation', caller, settings.elicitations_per_call, 'elicitations_per_call')
+  // The program at the other end may open what it is told to open.
+  const page = mode === 'url' ? webAddress(url) : undefined
+  const passed = canShow(caller, mode) ? passOn(caller, request, 'elicitation') : undefined
+  if (passed) return passed
   await deps.refuseInjection(`${message}\n${JSON.stringify(requestedSchema ?? {})}`, `A question of ${server.name}`)
   const approvals = deps.approvals()
   if (!approvals) throw new Refusal('service_unavailable', 'Nobody can be asked: the plugin approvals is not loaded')
@@ -56,7 +55,7 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
         : `know something for the MCP server ${server.name}`,
     summary: message,
     description: `The server ${server.name} asks this, not the agent. Never give it passwords or keys here.`,
-    payload: mode === 'url' ? { message, url: webAddress(url) } : { message },
+    payload: page === undefined ? { message } : { message, url: page },
     risk: mode === 'url' ? 'high' : 'medium',
     timeoutSecs: settings.elicitation_timeout_secs,
     form: mode === 'url' ? undefined : { schema: requestedSchema ?? {}, title: `For ${server.name}` },
@@ -70,6 +69,12 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
     if (waiting.aborted) await approvals.withdrawRequest(id, 'the server does not need it any more')
     throw error
   }
+}
+
+/** Clients of earlier revisions name no modes and can show forms. */
+function canShow({ client }: McpCaller, mode: 'form' | 'url'): boolean {
+  const abilities = client?.abilities['elicitation']
+  return isObject(abilities) && (mode in abilities || (mode === 'form' && !('url' in abilities)))
 }
 
 function webAddress(text = ''): string {

@@ -25,6 +25,7 @@ describe.each(engines)('tools that change on %s', (engine) => {
     const pins = new ToolPins({
       store: new PinStore(database.sql),
       approvals: () => approvals,
+      maxPins: 4,
       relist: async (server) => void relisted.push(server),
     })
     const answer = async (state: Approval['state'], at = -1) => {
@@ -80,6 +81,30 @@ describe.each(engines)('tools that change on %s', (engine) => {
     expect(asked.size).toBe(3)
     await pins.forget('files')
     expect(await pins.check('files', other)).toEqual(new Set())
+  })
+
+  it('that change all the time ask nobody more often than somebody answers', async () => {
+    const { pins, asked, answer } = await start()
+    await pins.check('files', [tool('read', 'Reads')])
+    for (let at = 0; at < 5; at++)
+      expect(await pins.check('files', [tool('read', `Reads ${at}`)])).toEqual(new Set(['read']))
+    expect(asked.size).toBe(1)
+    await answer('approved')
+    expect(await pins.check('files', [tool('read', 'Reads 9')])).toEqual(new Set(['read']))
+    expect(asked.size).toBe(2)
+  })
+
+  it('with ever new names are not used any more at maxPins, and those before are', async () => {
+    const { pins } = await start()
+    for (const name of ['a', 'b', 'c']) expect(await pins.check('files', [tool(name, 'x')])).toEqual(new Set())
+    expect(
+      await pins.check(
+        'files',
+        ['a', 'd', 'e', 'f'].map((name) => tool(name, 'x')),
+      ),
+    ).toEqual(new Set(['e', 'f']))
+    expect(await pins.check('files', [tool('e', 'x'), tool('a', 'x')])).toEqual(new Set(['e']))
+    expect(await pins.check('other', [tool('e', 'x')])).toEqual(new Set())
   })
 
   it('an approval of something else enables nothing', async () => {

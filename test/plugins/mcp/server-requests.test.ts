@@ -143,6 +143,11 @@ describe('elicitation', () => {
       content: { method: 'elicitation/create' },
     })
     expect(asked).toEqual([])
+    const pages = [caller({ callId: 'pages', client: client({ form: {}, url: {} }) })]
+    const page = { mode: 'url', message: 'Pay here', elicitationId: 'e1', url: 'javascript:alert(1)' }
+    await expect(handle('elicitation/create', page, { calls: pages })).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
     await handle('elicitation/create', form, { calls: [caller({ client: client({ url: {} }) })] })
     expect(asked).toHaveLength(1)
   })
