@@ -67,6 +67,10 @@ describe('threats: who may call', () => {
       'GET /api/channels/x/webhook',
       'GET /api/channels/x/webhook/x',
       'GET /api/health',
+      // A browser comes back here from a login, with a state that is used once.
+      'GET /api/mcp/oauth/callback',
+      // What an authorization server reads of this client.
+      'GET /api/mcp/oauth/client-metadata.json',
       'GET /assets/x',
       'GET /favicon.svg',
       'GET /pages/kit/x',
