@@ -116,7 +116,7 @@ export type {
 } from './net/connection.ts'
 
 // Other programs
-export type { Admission, Child, Exit, Isolation, Spawn, SpawnRequest } from './process/child.ts'
+export type { Admission, Child, ConnectionFailure, Exit, Isolation, Spawn, SpawnRequest } from './process/child.ts'
 export { commandLine } from './process/command-name.ts'
 export type { Program } from './process/program.ts'
 

@@ -44,7 +44,7 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
     listen: createListen(deps, scope, definition),
     spawn: createSpawn(scope, {
       folders: kernel.folders,
-      ...(programNetwork && { openProxy: (admits) => programNetwork.open(admits) }),
+      ...(programNetwork && { openProxy: (admits, onFailure) => programNetwork.open(admits, onFailure) }),
     }),
   }
 }

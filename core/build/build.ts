@@ -45,7 +45,6 @@ const packages = [
   'nodemailer',
   'postal-mime',
   '@whiskeysockets/baileys',
-  /^@modelcontextprotocol\//,
   /^@a2a-js\//,
 ]
 

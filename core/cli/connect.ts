@@ -139,7 +139,8 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
       return new Failure(
         exits.failed,
         error.message,
-        error.status >= 500 ? 'the log of the daemon says more' : undefined,
+        // Other statuses say why: only an error that nobody foresaw is explained by the log alone.
+        error.status === 500 ? 'the log of the daemon says more' : undefined,
         { cause: error },
       )
   }

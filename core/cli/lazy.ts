@@ -36,3 +36,8 @@ export async function workOffline(
 
 /** The line editor, the screen and the Markdown view of an interactive command. */
 export const loadTerminal = () => import('./terminal/terminal.ts')
+
+/** Opens a page in the browser of this machine; `false` where there is none. */
+export async function openBrowser(address: string): Promise<boolean> {
+  return (await import('../process/browser.ts')).openBrowser(address, process.env)
+}

@@ -6,7 +6,7 @@ const MAX_CHARS = 16_384
 
 /**
  * One line that nobody sees: typed on a terminal without echo, else the first line of standard input. Without the
- * spaces around it. Throws a `Failure` on Ctrl-C.
+ * spaces around it. What came after it waits for the next read. Throws a `Failure` on Ctrl-C.
  */
 export function readSecret(prompt: string, input: NodeJS.ReadStream = process.stdin): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -29,8 +29,15 @@ export function readSecret(prompt: string, input: NodeJS.ReadStream = process.st
     const ended = (): void => done()
     const failed = (error: Error): void => end(() => reject(error))
     const read = (piece: string): void => {
+      let at = 0
       for (const character of piece) {
-        if (character === '\r' || character === '\n') return done()
+        at += character.length
+        if (character === '\r' || character === '\n') {
+          done()
+          const rest = piece.slice(character === '\r' && piece[at] === '\n' ? at + 1 : at)
+          if (rest !== '') input.unshift(rest)
+          return
+        }
         if (hidden && character === '\u0003')
           return end(() => reject(new Failure(exits.interrupted, 'interrupted', 'nothing was changed')))
         if (hidden && character === '\u0004') return done()

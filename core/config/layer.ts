@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { findNearest, suggest } from '../schema/nearest.ts'
+import { explainIssue, MAX_ISSUES } from './problem.ts'
 import type { ConfigProblem } from './problem.ts'
-import { describe, expectation, findChild, isSecret, isTable, isTree, knownKeys, unwrap } from './shape.ts'
+import { describe, findChild, isSecret, isTable, isTree, knownKeys, unwrap } from './shape.ts'
 import type { Schema, Tree } from './shape.ts'
 
 /** One source of configuration: a file, the environment, the flags. */
@@ -64,7 +65,12 @@ export function checkLayer(schema: Schema, layer: Layer, tree: Tree): LayerCheck
       return
     }
     const result = v.safeParse(part, value)
-    if (!result.success) wrong(path, expectation(part), value, hidden)
+    for (const issue of result.issues?.slice(0, MAX_ISSUES) ?? []) {
+      // Of a list: the item that is wrong.
+      const { path: inside, ...what } = explainIssue(part, issue)
+      const key = [...path, ...inside]
+      problems.push({ file: layer.file, ...layer.place(path), ...layer.place(key), key: key.join('.'), ...what })
+    }
   }
   walk(schema, tree, [])
   return { problems, unknown: unknownKeys }

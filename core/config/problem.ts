@@ -1,5 +1,7 @@
-import * as v from 'valibot'
-import { describe, expectation, findSchema, isSecret } from './shape.ts'
+import type * as v from 'valibot'
+import { findNearest, suggest } from '../schema/nearest.ts'
+import { MASKED_SECRET_MESSAGE } from '../schema/secret.ts'
+import { describe, expectation, findSchema, isSecret, knownKeys } from './shape.ts'
 import type { Schema } from './shape.ts'
 
 /** One thing that is wrong with the configuration and keeps the daemon from starting. */
@@ -58,6 +60,8 @@ export class ConfigError extends Error {
 
 /** What to name as the file of a value that nobody wrote. */
 export const NOWHERE = 'configuration'
+/** Of one value that are told. */
+export const MAX_ISSUES = 5
 
 /**
  * Issues of parsing a merged value as problems of the files it came from. `prefix`: where the value stands in the
@@ -69,17 +73,35 @@ export function issueProblems(
   sources: ReadonlyMap<string, string>,
   prefix: readonly string[] = [],
 ): ConfigProblem[] {
-  return issues.slice(0, 5).map((issue) => {
-    const path = (v.getDotPath(issue) ?? '').split('.').filter((part) => part !== '')
-    const found = findSchema(schema, path)
+  return issues.slice(0, MAX_ISSUES).map((issue) => {
+    const { path, ...what } = explainIssue(schema, issue)
     const key = [...prefix, ...path]
-    return {
-      file: findPlace(sources, key, prefix.length + 1) ?? NOWHERE,
-      key: key.join('.'),
-      expected: found ? expectation(found) : (issue.expected ?? issue.message),
-      found: issue.input === undefined ? 'nothing' : describe(issue.input, isSecret(found, path.at(-1) ?? '')),
-    }
+    return { file: findPlace(sources, key, prefix.length + 1) ?? NOWHERE, key: key.join('.'), ...what }
   })
+}
+/** What is wrong, and where below the schema. */
+export function explainIssue(
+  schema: Schema,
+  issue: v.BaseIssue<unknown>,
+): Pick<ConfigProblem, 'expected' | 'found' | 'message'> & { readonly path: readonly string[] } {
+  const path = (issue.path ?? []).map(({ key }) => String(key))
+  const found = findSchema(schema, path)
+  const name = path.at(-1) ?? ''
+  if (!found && issue.expected === 'never') {
+    const parent = findSchema(schema, path.slice(0, -1))
+    return { path, message: `unknown key${suggest(findNearest(name, parent ? knownKeys(parent) : []))}` }
+  }
+  return {
+    path,
+    expected: ownWords(issue) ?? (found ? expectation(found) : (issue.expected ?? issue.message)),
+    found: issue.input === undefined ? 'nothing' : describe(issue.input, isSecret(found, name)),
+  }
+}
+/** What the rule that failed says itself: a value may have several. */
+function ownWords({ kind, message }: v.BaseIssue<unknown>): string | undefined {
+  return kind === 'validation' && !message.startsWith('Invalid ') && message !== MASKED_SECRET_MESSAGE
+    ? message
+    : undefined
 }
 
 /** Where a key is written, else a list that holds it (no shorter than `least`), else the first key below it. */

@@ -94,6 +94,7 @@ export function expectation(schema: Schema): string {
     case 'picklist':
       return `one of ${(shape as unknown as { options: readonly unknown[] }).options.join(', ')}`
     case 'array':
+      if ('item' in shape && isTable(shape.item as Schema)) return 'a list of tables'
       return typeof message === 'string' ? message : 'a list of texts'
     case 'string': {
       if (typeof message === 'string') return message

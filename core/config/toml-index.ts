@@ -53,7 +53,7 @@ class TomlScanner {
     const { line, column } = this.#position()
     const isArray = this.#text[this.#at + 1] === '['
     this.#at += isArray ? 2 : 1
-    const path = this.#readKey()
+    const path = this.#inArrays(this.#readKey())
     if (isArray) {
       const name = path.join('\0')
       const index = this.#arrays.get(name) ?? 0
@@ -63,6 +63,16 @@ class TomlScanner {
     this.#table = path
     this.#skipLine()
     this.#places.push({ path, line, column, start: this.#at, end: this.#at, kind: 'table', table: path })
+  }
+
+  /** `[list.table]` belongs to the last element of `[[list]]`. */
+  #inArrays(key: readonly string[]): string[] {
+    return key.reduce<string[]>((path, part, depth) => {
+      path.push(part)
+      const count = depth < key.length - 1 ? this.#arrays.get(path.join('\0')) : undefined
+      if (count !== undefined) path.push(String(count - 1))
+      return path
+    }, [])
   }
 
   #readPair(): void {

@@ -1,5 +1,10 @@
 import type { ErrorDefinition } from './codes.ts'
 
+/** Nobody can put work off for longer, whatever pause a platform names. */
+const MAX_RETRY_AFTER_SECS = 86_400
+const boundPause = (secs: number | undefined): number | undefined =>
+  secs === undefined || Number.isNaN(secs) ? undefined : Math.min(secs, MAX_RETRY_AFTER_SECS)
+
 /** What a caller may be told went wrong. The table in `codes.ts` gives each its status and body format. */
 export type ErrorCode =
   | 'invalid_request'
@@ -86,13 +91,13 @@ export class UpstreamFailure extends Error {
   readonly reason: UpstreamReason
   /** `later`: the same call may work after a pause. `never`: it will fail again as it is. */
   readonly retry: 'never' | 'later'
-  /** The pause the upstream asked for, in seconds; `undefined` when it named none. */
+  /** The pause the upstream asked for, in seconds, at most a day; `undefined` when it named none. */
   readonly retryAfterSecs: number | undefined
   constructor(system: string, message: string, options: UpstreamOptions) {
     super(message, { cause: options.cause })
     this.system = system
     this.reason = options.reason
     this.retry = options.retry
-    this.retryAfterSecs = options.retryAfterSecs
+    this.retryAfterSecs = boundPause(options.retryAfterSecs)
   }
 }

@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { EventStream, ServerSentEvent } from './route.ts'
 import { StreamedBody } from './streamed-body.ts'
-import type { KeepAlive } from './streamed-body.ts'
+import type { StreamedBodyOptions } from './streamed-body.ts'
 
 export function encodeEvent(event: ServerSentEvent): string {
   let head = ''
@@ -18,18 +18,12 @@ export function encodeEvent(event: ServerSentEvent): string {
     .join('')}\n`
 }
 
-export interface EventStreamOptions {
+export interface EventStreamOptions extends StreamedBodyOptions {
   readonly events: EventStream
-  readonly keepAlive: KeepAlive
-  /** Whether the client may still read the stream; checked at every keep-alive. */
-  readonly allowed: () => boolean
   /** The last event when the source throws; `undefined` to send none. */
   readonly failed: (error: unknown) => ServerSentEvent | undefined
   /** The last event when the server ends the stream. */
   readonly last: () => ServerSentEvent
-  readonly feed: boolean
-  /** Called once, when the source has ended and nothing more will be written. */
-  readonly ended: () => void
 }
 
 /** Flushed at once above this size, so that a source that never waits cannot use up memory or block the event loop. */
@@ -40,23 +34,17 @@ const burstChars = 16_384
  * sent before the first event, and a Readable would copy every event once more. The source is pulled only while the
  * client reads, and the events of one turn of the event loop are sent as one chunk.
  */
-export class EventStreamBody extends StreamedBody {
-  #options: EventStreamOptions
-  #iterator: AsyncIterator<ServerSentEvent>
-  #out: Writable | undefined
+export class EventStreamBody extends StreamedBody<ServerSentEvent> {
+  readonly #options: EventStreamOptions
   #pending = ''
   #flushing: NodeJS.Immediate | undefined
-  #wake: (() => void) | undefined
-  #left = false
   #quiet = false
-  #returned: Promise<void> | undefined
   /** Requested before the head was sent. */
   #next: Promise<IteratorResult<ServerSentEvent>> | undefined
 
   constructor(options: EventStreamOptions) {
-    super()
+    super(options.events, options)
     this.#options = options
-    this.#iterator = options.events[Symbol.asyncIterator]()
   }
 
   /** Waits, up to the limit, for the first event that decides the status. Rejects if the source throws before it. */
@@ -64,8 +52,8 @@ export class EventStreamBody extends StreamedBody {
     const late = Promise.withResolvers<undefined>()
     const timer = setTimeout(() => late.resolve(undefined), ms)
     try {
-      while (!this.#left) {
-        const next = this.#iterator.next()
+      while (!this.left) {
+        const next = this.iterator.next()
         // The reader of the stream handles its failure.
         next.catch(() => undefined)
         this.#next = next
@@ -79,75 +67,45 @@ export class EventStreamBody extends StreamedBody {
     }
   }
 
-  pipe(out: Writable): void {
-    this.#out = out
-    if ('flushHeaders' in out && typeof out.flushHeaders === 'function') out.flushHeaders()
-    out.on('close', () => this.#leave())
-    // A broken connection also emits `close`, where it is handled.
-    out.on('error', () => this.#leave())
-    out.on('drain', () => this.#resume())
-    if (out.destroyed) this.#leave()
-    this.#options.keepAlive.add(this)
+  override pipe(out: Writable): void {
+    super.pipe(out)
     this.#flush()
-    void this.#pump(out)
-  }
-
-  get feed(): boolean {
-    return this.#options.feed
-  }
-
-  cancel(): void {
-    this.#leave()
-    void this.#returned?.then(() => this.#options.ended())
   }
 
   /** With one last event. */
   close(): void {
-    if (this.#left) return
+    if (this.left) return
     this.#append(encodeEvent(this.#options.last()))
     this.#finish()
-    this.#leave()
-  }
-
-  /** Without an event. */
-  check(): void {
-    if (this.#left || this.#options.allowed()) return
-    this.#leave()
-    this.#out?.destroy()
+    this.leave()
   }
 
   /** Writes a comment when the stream was idle. */
   keepAlive(): void {
     this.check()
-    if (this.#quiet && !this.#left && this.#out && !this.#out.writableNeedDrain) this.#out.write(': keep-alive\n\n')
+    if (this.#quiet && !this.left && this.out && !this.out.writableNeedDrain) this.out.write(': keep-alive\n\n')
     this.#quiet = !this.#quiet
   }
 
-  async #pump(out: Writable): Promise<void> {
+  protected async pump(out: Writable): Promise<void> {
     try {
       for (;;) {
-        const step = await (this.#next ?? this.#iterator.next())
+        const step = await (this.#next ?? this.iterator.next())
         this.#next = undefined
-        if (this.#left || step.done === true) break
+        if (this.left || step.done === true) break
         this.#append(encodeEvent(step.value))
         if (this.#pending.length > burstChars) {
           this.#flush()
           await new Promise((resolve) => setImmediate(resolve))
         }
-        while (!this.#left && out.writableNeedDrain)
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve
-          })
-        if (this.#left) break
+        if (out.writableNeedDrain) await this.drained(out)
+        if (this.left) break
       }
     } catch (error) {
-      const last = this.#left ? undefined : this.#options.failed(error)
+      const last = this.left ? undefined : this.#options.failed(error)
       if (last) this.#append(encodeEvent(last))
     }
     this.#finish()
-    this.#options.keepAlive.delete(this)
-    await this.#returned
-    this.#options.ended()
   }
 
   #append(text: string): void {
@@ -158,35 +116,16 @@ export class EventStreamBody extends StreamedBody {
   #flush(): void {
     if (this.#flushing) clearImmediate(this.#flushing)
     this.#flushing = undefined
-    if (this.#pending === '' || !this.#out || this.#out.destroyed || this.#out.writableEnded) return
+    if (this.#pending === '' || !this.out || this.out.destroyed || this.out.writableEnded) return
     const text = this.#pending
     this.#pending = ''
     this.#quiet = false
-    writeChunk(this.#out, text)
-  }
-
-  #resume(): void {
-    this.#wake?.()
-    this.#wake = undefined
+    writeChunk(this.out, text)
   }
 
   #finish(): void {
     this.#flush()
-    if (this.#out && !this.#out.destroyed && !this.#out.writableEnded) this.#out.end()
-  }
-
-  /** The client has left or was disconnected: the source is told at once and may clean up. */
-  #leave(): void {
-    if (this.#left) return
-    this.#left = true
-    this.#resume()
-    this.#returned = (async () => {
-      try {
-        await this.#iterator.return?.()
-      } catch (error) {
-        this.#options.failed(error)
-      }
-    })()
+    if (this.out && !this.out.destroyed && !this.out.writableEnded) this.out.end()
   }
 }
 

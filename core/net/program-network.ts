@@ -33,13 +33,14 @@ export class ProgramNetwork {
     ])
   }
 
-  async open(admits: (url: URL) => void | Promise<void>): Promise<Proxy> {
+  async open(admits: (url: URL) => void | Promise<void>, onFailure?: (url: URL, why: string) => void): Promise<Proxy> {
     const { openProxy } = await import('./proxy.ts')
     const proxy = await openProxy({
       outbound: this.#outbound,
       admits,
       settings: this.#settings(),
       meter: this.#meter,
+      ...(onFailure && { onFailure }),
     })
     this.#open.add(proxy)
     return {

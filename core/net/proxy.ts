@@ -61,6 +61,8 @@ export interface ProxyDeps {
   readonly admits: (url: URL) => void | Promise<void>
   readonly settings: ProxySettings
   readonly meter?: ProxyMeter
+  /** Called with each connection that was refused or failed, and why. */
+  readonly onFailure?: (url: URL, why: string) => void
 }
 
 /**
@@ -193,6 +195,7 @@ class ProgramProxy implements Proxy {
     } catch (error) {
       if (!link.upstream) release()
       this.#meter.connection(error instanceof Refusal ? 'refused' : 'failed')
+      if (!link.end.signal.aborted) this.#deps.onFailure?.(url, explain(error))
       throw error
     }
   }
@@ -304,8 +307,7 @@ const refusalStatus: ReadonlyMap<string, string> = new Map([
 function answerOf(error: unknown): { readonly status: string; readonly text: string } {
   if (error instanceof Refusal)
     return { status: refusalStatus.get(error.code) ?? '403 Forbidden', text: `svc: ${error.message}\n` }
-  return {
-    status: '502 Bad Gateway',
-    text: `svc: ${error instanceof UpstreamFailure ? error.message : 'the connection failed'}\n`,
-  }
+  return { status: '502 Bad Gateway', text: `svc: ${explain(error)}\n` }
 }
+const explain = (error: unknown): string =>
+  error instanceof Refusal || error instanceof UpstreamFailure ? error.message : 'the connection failed'

@@ -14,6 +14,8 @@ export interface Isolation {
 }
 /** Throws or rejects to refuse a connection of a program. Called for each one, before the network rules. */
 export type Admission = (url: URL) => void | Promise<void>
+/** Hears which connection of a program was refused or failed, and why. */
+export type ConnectionFailure = (url: URL, why: string) => void
 
 /** A program to run. Its arguments are passed one by one: no shell interprets them. */
 export interface SpawnRequest {
@@ -43,6 +45,8 @@ export interface SpawnRequest {
   readonly trust?: 'operator'
   /** Which connections an untrusted program may make, through a proxy. Absent: it has no network. */
   readonly network?: Admission
+  /** Called with each connection that was refused or failed: most programs do not say why. */
+  readonly onConnectionFailure?: ConnectionFailure
   /** Further folders it may read, or write. Checked as `checkFolders` does. */
   readonly read?: readonly string[]
   /** Further folders it may write. Checked as `checkFolders` does. */

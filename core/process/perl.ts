@@ -46,20 +46,29 @@ exec { $ARGV[0] } @ARGV; exit 127
 /**
  * Listens on a port of its network namespace before the program starts, and forwards each connection to a socket file.
  * Arguments: the file, the port, the program. Each direction of a connection is a separate process, so that neither
- * waits for the other.
+ * waits for the other. It ends, with the group of the program, when the daemon is gone, which has the other end of its
+ * output: bubblewrap does not end what it only starts while the daemon is killed.
  */
 export const bridgePort = `
 use Socket; my ($path, $port) = splice @ARGV, 0, 2;
+my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, MSG_PEEK | MSG_DONTWAIT) && $peeked eq "";
 socket(my $listener, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
 bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or exit 126;
 my $pid = fork; exit 126 unless defined $pid;
 if ($pid) { close $listener; exec { $ARGV[0] } @ARGV; exit 127 }
+open my $daemon, ">&STDOUT"; my $follows = -S $daemon;
 open STDIN, "<", "/dev/null"; open STDOUT, ">", "/dev/null"; open STDERR, ">", "/dev/null";
 $SIG{CHLD} = "IGNORE"; $SIG{PIPE} = "IGNORE"; $SIG{TERM} = "IGNORE"; $0 = "svc-network";
 while (1) {
+my $ready = ""; vec($ready, fileno $listener, 1) = 1; vec($ready, fileno $daemon, 1) = 1 if $follows;
+select($ready, undef, undef, undef) > 0 or next;
+if ($follows && vec($ready, fileno $daemon, 1)) {
+kill "KILL", -getpgrp(0) if defined recv($daemon, $peeked, 1, MSG_PEEK | MSG_DONTWAIT) && $peeked eq "";
+$follows = 0; next;
+}
 accept(my $near, $listener) or next;
 my $serving = fork; next if $serving || !defined $serving;
-close $listener; $SIG{CHLD} = "DEFAULT";
+close $listener; close $daemon; $SIG{CHLD} = "DEFAULT";
 my $far; socket($far, PF_UNIX, SOCK_STREAM, 0) && connect($far, pack_sockaddr_un($path)) or exit 1;
 my $back = fork; exit 1 unless defined $back;
 my ($from, $to) = $back ? ($near, $far) : ($far, $near);

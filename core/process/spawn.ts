@@ -1,5 +1,5 @@
 import type { Scope } from '../scope/scope.ts'
-import type { Admission, Spawn } from './child.ts'
+import type { Admission, ConnectionFailure, Spawn } from './child.ts'
 import { safePath } from './environment.ts'
 import { exposedVariables } from './inherited.ts'
 import { noFolders, readable, refuseCodeWorkspace, writable } from './folders.ts'
@@ -15,7 +15,7 @@ export interface SpawnDeps {
   /** How programs are confined. */
   readonly launcher?: () => Promise<Launcher>
   /** Opens the way to the network for one program. Absent: no program has a network. */
-  readonly openProxy?: (admits: Admission) => Promise<ProgramProxy>
+  readonly openProxy?: (admits: Admission, onFailure?: ConnectionFailure) => Promise<ProgramProxy>
 }
 
 /** Chosen when the first program starts, once for the process: what the system supports does not change. */

@@ -69,12 +69,12 @@ export class Spawner {
   }
 
   async #openNetwork(
-    { network: admits }: SpawnRequest,
+    { network: admits, onConnectionFailure }: SpawnRequest,
     { isolation }: Launcher,
     { operator }: Launch,
   ): Promise<RunningProgramOptions['network']> {
     if (!admits || isolation.network !== 'proxy' || operator) return undefined
-    const proxy = await this.#deps.openProxy?.(admits)
+    const proxy = await this.#deps.openProxy?.(admits, onConnectionFailure)
     return proxy && { proxy, variables: (await import('./launcher.ts')).proxyVariables }
   }
 

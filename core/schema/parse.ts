@@ -12,9 +12,12 @@ export function parse<S extends v.GenericSchema>(schema: S, value: unknown, what
   }
   const issues = result.issues
     .slice(0, 10)
-    .map((issue) => ({ path: v.getDotPath(issue) ?? what, message: issue.message }))
+    .map((issue) => ({ path: v.getDotPath(issue) ?? what, message: problemOf(issue) }))
   const first = issues[0]
   throw new Refusal('invalid_request', first ? `${first.path}: ${first.message}` : `invalid ${what}`, {
     details: { issues },
   })
 }
+/** What the library says of a field that is not there names the field twice. */
+const problemOf = ({ message }: v.BaseIssue<unknown>): string =>
+  message.startsWith('Invalid key: ') && message.endsWith('received undefined') ? 'is missing' : message

@@ -69,12 +69,16 @@ export interface ToolCallContext {
   readonly labels?: readonly string[]
   /** Callers, by id, that asked for the turn, the first one first. What the call leaves behind is for them too. */
   readonly onBehalf?: readonly string[]
+  /** Daemons that the message of the turn came through. */
+  readonly hops?: number
   /** The same on every retry of this call: an idempotency key for external effects. */
   readonly callId: string
   /** Aborts when the turn is stopped, the tool's time is up or its plugin unloads. */
   readonly signal: AbortSignal
   /** Tells whoever waits for the call how far it is; absent when nobody listens. Never throws. */
   readonly progress?: (progress: ToolProgress) => void
+  /** Says that the call waits for a person, until the function that it returns is called. Never throws. */
+  readonly waiting?: (detail: string) => () => void
   /** Absent for callers that cannot be asked. */
   readonly client?: ToolClient
 }

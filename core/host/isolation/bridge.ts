@@ -125,7 +125,7 @@ export class Bridge {
           ...omitUndefined(tool),
           input: describeInput(v.looseObject({}), input),
           // Functions do not reach the other process.
-          run: async (value, { signal, progress: _progress, client: _client, ...call }) =>
+          run: async (value, { signal, progress: _progress, waiting: _waiting, client: _client, ...call }) =>
             v.parse(Answer, await this.#call('tool', { key, input: value, call }, signal)),
         })
       }

@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { byHand, openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
@@ -35,6 +36,13 @@ const chat = async (
   )
   if (!options.args?.includes('-m')) await terminal.shows(/Talking to [^]*\n>$/)
   return terminal
+}
+/** The environment of a command whose clock is an hour ahead as soon as there is this file. */
+function laterOnce(file: string): NodeJS.ProcessEnv {
+  const code = `import { existsSync } from 'node:fs'
+const { now } = Date
+Date.now = () => now() + (existsSync(${JSON.stringify(file)}) ? 3_600_000 : 0)`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
 }
 const sent = (): string => String(stage.fake.requests.at(-1)?.body.messages?.at(-1)?.content)
 
@@ -297,18 +305,23 @@ describe('approvals', () => {
 
   it('a question that expires while it is shown is gone, and what is typed then is a message', async () => {
     await using stageOfItsOwn = await openChat({
-      config: {
-        plugins: { paths: [launcher], launcher: { file: join(home, 'expired.log') }, approvals: { timeout_secs: 10 } },
-      },
+      config: { plugins: { paths: [launcher], launcher: { file: join(home, 'expired.log') } } },
     })
-    await using terminal = await chat({ home: stageOfItsOwn.host.home })
+    const isOver = join(stageOfItsOwn.host.home, 'is-over')
+    await using terminal = await chat({ home: stageOfItsOwn.host.home, env: laterOnce(isOver) })
     stageOfItsOwn.fake.script(launch, { text: 'a pity' }, { text: 'to you too' }, { text: 'why?' })
     terminal.type('do it\r')
-    const [shown] = await terminal.shows(/your answer: y, s or n .*, \d s left/)
+    const [shown] = await terminal.shows(/your answer: y, s or n .*, .* s left/)
     await terminal.hides(new RegExp(RegExp.escape(shown)))
-    await terminal.shows(/your answer: y, s or n .*, \d s left/)
+    await terminal.shows(/your answer: y, s or n .*, .* s left/)
     terminal.type('hm\r')
     await terminal.shows(/sent after this answer; the question takes y, s or n/)
+    await writeFile(isOver, '')
+    const database = new Sqlite(join(stageOfItsOwn.host.home, 'data/svc.db'))
+    database.exec("UPDATE approvals_request SET expires_at = '2026-01-01T00:00:00.000Z'")
+    database.close()
+    // The daemon finds it when it is asked for it.
+    await stageOfItsOwn.host.json('GET', '/api/approvals')
     await terminal.shows(/Not answered in time, which counts as a rejection\.[^]*a pity[^]*to you too/)
     terminal.type('y\r')
     await terminal.shows(/\nwhy\?/)

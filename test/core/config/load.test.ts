@@ -6,6 +6,7 @@ import { ConfigError, findHome, loadConfig } from '../../../core/config/load.ts'
 import type { ConfigOptions, LoadedConfig } from '../../../core/config/load.ts'
 import { OwnConfig, sections } from '../../../plugins/providers/config.ts'
 import { Settings, Triggers } from '../../../plugins/webhooks/schema.ts'
+import { secret } from '../../../core/schema/secret.ts'
 import * as v from 'valibot'
 
 let home: string
@@ -366,5 +367,56 @@ describe('sections of plugins and providers', () => {
     expect((await load({ module: 'export default { plugins: { paths: ["./p"] } }' })).config.plugins.paths).toEqual([
       join(cwd, 'p'),
     ])
+  })
+})
+
+describe('a list of tables', () => {
+  const Item = v.pipe(
+    v.strictObject({
+      name: v.string(),
+      key: v.optional(
+        secret(
+          v.pipe(
+            v.string(),
+            v.check((text) => text.startsWith('k'), 'a key that begins with k'),
+          ),
+        ),
+      ),
+      tags: v.optional(v.array(v.picklist(['a', 'b']))),
+      start: v.optional(v.boolean()),
+      end: v.optional(v.boolean()),
+    }),
+    v.check(({ start, end }) => start !== end, 'a start or an end'),
+  )
+  const items = v.optional(
+    v.pipe(
+      v.array(Item),
+      v.check((list) => new Set(list.map(({ name }) => name)).size === list.length, 'different names'),
+      v.maxLength(3),
+    ),
+  )
+  it.each([
+    ['name = "x"\nkey = "secret-0815"\nend = true', 'items.0.key', 'a key that begins with k', 3, /a secret/],
+    ['name = "x"\nend = true\ntags = ["a", "c"]', 'items.0.tags.1', 'one of a, b', 4, /"c"/],
+    ['name = "x"\nstrat = true', 'items.0.strat', undefined, 3, /unknown key "strat"|unknown key/],
+    ['end = true', 'items.0.name', 'a text', 1, /nothing/],
+    ['name = "x"', 'items.0', 'a start or an end', 1, /a table/],
+    ['name = "x"\nend = true\n[[items]]\nname = "x"\nend = true', 'items', 'different names', 1, /a list/],
+  ])('%j is wrong at %s', async (toml, key, expected, line, text) => {
+    const config = v.object({})
+    await writeFile(join(home, 'config.toml'), `[[items]]\n${toml}\n`)
+    const loading = loadConfig({ home, cwd, env: {}, flags: {} })
+    const error = await loading
+      .then((loaded) => loaded.complete([{ name: 'lists', config, sections: { items } }]))
+      .catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ key, expected, line, message: expect.stringMatching(text) })
+    expect(String(error)).not.toContain('0815')
+  })
+  it('is told from something else', async () => {
+    await writeFile(join(home, 'config.toml'), 'items = 3\n')
+    const loaded = await loadConfig({ home, cwd, env: {}, flags: {} })
+    expect(() => loaded.complete([{ name: 'lists', config: v.object({}), sections: { items } }])).toThrow(
+      'items: expected a list of tables, found the number 3',
+    )
   })
 })

@@ -188,6 +188,12 @@ test('an upstream failure is 503 when it may pass and 500 when it will not, with
   expect(defects).toEqual([])
 })
 
+test('an upstream system puts work off for a day at most', () => {
+  const paused = (retryAfterSecs: number) =>
+    new UpstreamFailure('x', 'x is busy', { reason: 'overloaded', retry: 'later', retryAfterSecs }).retryAfterSecs
+  expect([7, 1e9, Infinity, NaN].map(paused)).toEqual([7, 86_400, 86_400, undefined])
+})
+
 test('a route may have an error format of its own, for every refusal after its lookup', async () => {
   const own = defineRoute({
     method: 'POST',

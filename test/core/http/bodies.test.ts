@@ -79,6 +79,11 @@ test('a body with wrong fields is 400 and names them', async () => {
   const { status, body } = await post(`${url}/api/named`, '{"name":1}')
   expect([status, body.error.code]).toEqual([400, 'invalid_request'])
   expect(body.error.message).toContain('name: ')
+  const issues = [{ path: 'name', message: 'is missing' }]
+  expect((await post(`${url}/api/named`, '{}')).body.error).toMatchObject({
+    message: 'name: is missing',
+    details: { issues },
+  })
 })
 
 test('an empty body labelled as JSON is fine where nothing is needed', async () => {
