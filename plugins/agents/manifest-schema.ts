@@ -213,8 +213,6 @@ export const idleKeys: readonly string[] = [
   'autonomous.heartbeat_channel',
   'autonomous.heartbeat_timeout_secs',
   'autonomous.heartbeat_keep_recent',
-  'capabilities.ofp_discover',
-  'capabilities.ofp_connect',
 ]
 
 /**

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { TimeoutSecs } from './config.ts'
 import type { Approval, ApprovalForm, FormContent, Grant } from './contract.ts'
-import { readOwnJson } from 'svc/internal'
+import { JsonObject, readOwnJson } from 'svc/internal'
 
 const State = v.picklist(['pending', 'approved', 'rejected', 'expired'])
 const Scope = v.picklist(['once', 'session'])
@@ -36,14 +36,7 @@ export const NewApproval = v.pipe(
     tool_name: v.optional(name(64)),
     description: v.optional(text(1024), ''),
     action_summary: v.optional(text(512)),
-    payload: v.optional(
-      v.pipe(
-        v.unknown(),
-        v.check((value) => !Array.isArray(value), 'must be an object'),
-        v.record(v.string(), v.unknown()),
-      ),
-      {},
-    ),
+    payload: v.optional(JsonObject, {}),
     session_id: v.optional(text(64), ''),
     timeout_secs: v.optional(TimeoutSecs),
     /** What whoever approves it fills in: a flat JSON Schema of primitives. */

@@ -143,9 +143,11 @@ function runnerLimits(config: ChatConfig) {
   return {
     personalData: config.personal_data,
     waitingAfterMs: config.waiting_after_ms,
+    progressMs: config.progress_ms,
     turnMs: config.turn_ms,
     maxIterations: config.max_iterations,
     maxToolCalls: config.tool_calls_per_turn,
+    intersectRights: config.intersect_rights,
     reasoningChars: config.reasoning_chars,
   }
 }

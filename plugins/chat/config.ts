@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { fileOnly, settable } from 'svc/sdk'
+import { fields, fileOnly, settable } from 'svc/sdk'
 
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(1), v.description(description))
 const history = 'says how much of its own past an agent is given'
@@ -64,6 +64,11 @@ export const ChatConfig = fileOnly(
       100_000,
     ),
     tool_calls_per_turn: v.optional(count('Tool calls in one turn.'), 30),
+    intersect_rights: fields.flag(
+      'Limit what an agent does for other agents to what each of them may do itself.',
+      {},
+      true,
+    ),
     screening: v.optional(
       v.pipe(
         v.picklist(['off', 'warn', 'block']),
@@ -76,6 +81,10 @@ export const ChatConfig = fileOnly(
     waiting_after_ms: v.optional(
       settable(pace, count('Milliseconds a tool call waits to be allowed before its turn counts as waiting.')),
       50,
+    ),
+    progress_ms: v.optional(
+      settable(pace, count('Milliseconds between two reports of a tool on how far it is.')),
+      1000,
     ),
     text_flush_ms: v.optional(
       settable(pace, count('Milliseconds that streamed text is gathered before a WebSocket gets it.')),

@@ -44,6 +44,9 @@ export interface TurnPhase {
   readonly retryAt?: string
   /** Number of the call that comes next; the first one is 1. */
   readonly attempt?: number
+  /** How far a tool is, of what. */
+  readonly progress?: number
+  readonly total?: number
 }
 
 /** How full the model's window is: under 50 %, to 70, to 85, above. */
@@ -97,6 +100,8 @@ export interface TurnRequest {
   readonly onBehalf?: readonly string[]
   /** The turn that asks for this one by a tool, and waits for it: both count against the same limit of calls. */
   readonly within?: string
+  /** Daemons that the message came through; those of `within` when absent. */
+  readonly hops?: number
 }
 /** A turn that is on disk. It runs to its end whether or not anyone listens. */
 export interface AcceptedTurn {
@@ -252,10 +257,14 @@ export interface ToolCallRequest {
   readonly entryPoint: EntryPoint
   readonly tool: string
   readonly args: unknown
+  /** Daemons that the request for the call came through. */
+  readonly hops?: number
   /** What the arguments carry beside what the entry point says. */
   readonly labels?: readonly Label[]
   /** As the last answer said: the call counts against the limit per minute once. */
   readonly counted?: boolean
+  /** The id was made for this very call: there is none before it to look for. */
+  readonly isNew?: boolean
   readonly signal: AbortSignal
   /** Told how far the tool is. Never throws. */
   readonly progress?: ToolCallContext['progress']

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { definePlugin, settable } from 'svc/sdk'
-import { readTime } from './time.ts'
 import { clockTools } from './tools.ts'
 
 export default definePlugin({
@@ -17,9 +16,9 @@ export default definePlugin({
       ),
     }),
   ),
-  setup({ config, tools }) {
+  async setup({ config, tools }) {
     // A wrong name stops the plugin at start instead of failing every call.
-    if (config.timezone !== undefined) readTime(new Date(), config.timezone)
+    if (config.timezone !== undefined) (await import('./time.ts')).readTime(new Date(), config.timezone)
     tools.add(...clockTools(config.timezone))
     return {}
   },

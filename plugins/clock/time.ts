@@ -10,6 +10,12 @@ export interface TimeReading {
   readonly weekday: string
 }
 
+/** Formats by time zone: making one costs a hundred times as much as using it. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+const MAX_FORMATS = 100
+const MAX_AGE_MS = 1_000
+let local: { readonly atMs: number; readonly zone: string } | undefined
+
 /** Throws `invalid_request` for an unknown time zone. */
 export function readTime(now: Date, timezone: string): TimeReading {
   const part = partsOf(now, timezone)
@@ -23,9 +29,24 @@ export function readTime(now: Date, timezone: string): TimeReading {
   }
 }
 
+/** The zone of the process; it may change while it runs, which is noticed within a second. */
+export function localZone(now: Date): string {
+  const age = now.getTime() - (local?.atMs ?? 0)
+  if (!local || age < 0 || age >= MAX_AGE_MS)
+    local = { atMs: now.getTime(), zone: Intl.DateTimeFormat().resolvedOptions().timeZone }
+  return local.zone
+}
+
 function partsOf(now: Date, timeZone: string): (name: Intl.DateTimeFormatPartTypes) => string {
+  const parts = formatOf(timeZone).formatToParts(now)
+  return (name) => parts.find((part) => part.type === name)?.value ?? ''
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone)
+  if (known) return known
   try {
-    const parts = new Intl.DateTimeFormat('en-US', {
+    const format = new Intl.DateTimeFormat('en-US', {
       timeZone,
       hourCycle: 'h23',
       weekday: 'long',
@@ -36,8 +57,10 @@ function partsOf(now: Date, timeZone: string): (name: Intl.DateTimeFormatPartTyp
       minute: '2-digit',
       second: '2-digit',
       timeZoneName: 'longOffset',
-    }).formatToParts(now)
-    return (name) => parts.find((part) => part.type === name)?.value ?? ''
+    })
+    if (formats.size >= MAX_FORMATS) formats.clear()
+    formats.set(timeZone, format)
+    return format
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new Refusal(

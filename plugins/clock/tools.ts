@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool } from 'svc/sdk'
-import { readTime } from './time.ts'
+import type * as Time from './time.ts'
 
 export function clockTools(timezone: string | undefined): readonly AnyTool[] {
+  let loaded: Promise<typeof Time> | undefined
   const time = defineTool({
     name: 'system_time',
     risk: 'read',
@@ -17,11 +18,10 @@ export function clockTools(timezone: string | undefined): readonly AnyTool[] {
         ),
       ),
     }),
-    run({ tz }) {
-      // Read each time: the zone of the process follows the TZ variable.
-      return Promise.resolve(
-        JSON.stringify(readTime(new Date(), tz ?? timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone)),
-      )
+    async run({ tz }) {
+      const { localZone, readTime } = await (loaded ??= import('./time.ts'))
+      const now = new Date()
+      return JSON.stringify(readTime(now, tz ?? timezone ?? localZone(now)))
     },
   })
   return [time]

@@ -29,7 +29,7 @@ export async function send(
   to: string,
   message: string,
   key: string,
-  call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels' | 'onBehalf'>,
+  call: Pick<ToolCallContext, 'agentId' | 'turnId' | 'signal' | 'labels' | 'onBehalf' | 'hops'>,
 ): Promise<string> {
   const { agents, chains, maxDepth } = deps
   const from = await agents.require(call.agentId)
@@ -50,7 +50,7 @@ export async function send(
   const labels = (call.labels ?? []).filter(isLabel)
   const waiting = [...chain, from.id]
   const onBehalf = [...(call.onBehalf ?? []), from.id]
-  const sent = { from, target, text: message, sessionId, labels, onBehalf, within: call.turnId }
+  const sent = { from, target, text: message, sessionId, labels, onBehalf, within: call.turnId, hops: call.hops }
   const turn = await accept(deps, sent)
   const forget = chains.add(turn.id, { from: call.turnId, chain: waiting, sessionId })
   const stop = (): void => turn.cancel()
@@ -114,16 +114,17 @@ interface Accepting {
   readonly labels: readonly Label[]
   readonly onBehalf: readonly string[]
   readonly within?: string
+  readonly hops?: number | undefined
   readonly resumable?: boolean
 }
 async function accept({ chat, hooks }: SendDeps, message: Accepting): Promise<AcceptedTurn> {
-  const { id = v7(), from, target, text, sessionId, labels, onBehalf, within, resumable } = message
+  const { id = v7(), from, target, text, sessionId, labels, onBehalf, within, hops, resumable } = message
   const { statements } = await hooks.apply(AgentMessageSending, {
     message: { id, from: { id: from.id, name: from.name }, to: { id: target.id, name: target.name }, text },
     statements: [],
   })
   const to = { agentId: target.id, sessionId }
-  const more = omitUndefined({ within, resumable })
+  const more = omitUndefined({ within, hops, resumable })
   return chat.accept({ id, ...to, text, entryPoint: 'agent', labels, onBehalf, ...more }, statements)
 }
 

@@ -107,6 +107,15 @@ export interface Send extends Effect {
 export interface Journal {
   /** A new turn; `running` when nothing is in its way. */
   accept(turn: NewTurn, state?: 'queued' | 'running'): Statement
+  /** A turn that is done, with its only effect: one that needed no record before it ended. */
+  done(
+    turn: NewTurn,
+    effect: Pick<Effect, 'key' | 'kind' | 'name' | 'input'> & {
+      readonly state: 'done' | 'failed'
+      readonly result: string
+    },
+    traces: readonly Trace[],
+  ): readonly Statement[]
   /**
    * Moves a turn; changes nothing when it is in an end state already. `traces`, those of its last step, lie with it
    * then.

@@ -19,7 +19,14 @@ export class JournalService implements Journal {
   }
 
   accept(turn: NewTurn, state: 'queued' | 'running' = 'queued'): Statement {
-    return this.#store.insertTurn(turn, state, this.#owners.id)
+    return this.#store.insertTurn(turn, state, this.#owners.id, null, turn.createdAt)
+  }
+  done(turn: NewTurn, effect: Parameters<Journal['done']>[1], traces: readonly Trace[]): readonly Statement[] {
+    const at = this.#now()
+    return [
+      this.#store.insertTurn(turn, 'done', this.#owners.id, toText(traces), at),
+      this.#store.insertEffect({ ...effect, turnId: turn.id }, turn.createdAt, at),
+    ]
   }
   move(
     turnId: string,
@@ -32,7 +39,7 @@ export class JournalService implements Journal {
       state,
       error ?? null,
       failure === undefined ? null : JSON.stringify(failure),
-      traces.length === 0 ? null : JSON.stringify(traces.map(kept)),
+      toText(traces),
       this.#now(),
     )
   }
@@ -40,7 +47,7 @@ export class JournalService implements Journal {
     return this.#store.own(turnId, '')
   }
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement {
-    return this.#store.insertEffect(effect, this.#now())
+    return this.#store.insertEffect({ ...effect, state: 'intent' }, this.#now(), null)
   }
   settle(key: string, state: 'done' | 'failed' | 'unknown', result: string): Statement {
     return this.#store.settle(key, state, result, this.#now())
@@ -130,6 +137,9 @@ function toTurn(row: TurnRow): Turn {
     error: row.error ?? undefined,
     failure: row.failure ?? undefined,
   }
+}
+function toText(traces: readonly Trace[]): string | null {
+  return traces.length === 0 ? null : JSON.stringify(traces.map(kept))
 }
 /** Without the fields that are columns of the turn. */
 function kept({

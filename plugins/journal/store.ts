@@ -9,14 +9,14 @@ export class JournalStore {
     this.#db = db
   }
 
-  insertTurn(turn: NewTurn, state: TurnState, owner: string): Statement {
+  insertTurn(turn: NewTurn, state: TurnState, owner: string, traces: string | null, at: string): Statement {
     const { onBehalf = [] } = turn
     return this.#db
       .sql`INSERT INTO journal_turn (id, agent_id, session_id, entry_point, state, on_crash, options, owner, created_at,
-        updated_at, on_behalf)
+        updated_at, on_behalf, traces)
       VALUES (${turn.id}, ${turn.agentId}, ${turn.sessionId}, ${turn.entryPoint}, ${state}, ${turn.onCrash},
-      ${turn.options}, ${owner}, ${turn.createdAt}, ${turn.createdAt},
-      ${onBehalf.length === 0 ? null : JSON.stringify(onBehalf)})`
+      ${turn.options}, ${owner}, ${turn.createdAt}, ${at},
+      ${onBehalf.length === 0 ? null : JSON.stringify(onBehalf)}, ${traces})`
   }
   move(
     id: string,
@@ -87,10 +87,15 @@ export class JournalStore {
     if (statements.length > 0) await this.#db.batch(statements)
   }
 
-  insertEffect(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>, at: string): Statement {
-    return this.#db.sql`INSERT INTO journal_effect (key, turn_id, kind, name, state, input, created_at)
-      VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, 'intent', ${effect.input},
-      ${at}) ON CONFLICT (key) DO NOTHING`
+  insertEffect(
+    effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input' | 'state'> & { readonly result?: string },
+    createdAt: string,
+    settledAt: string | null,
+  ): Statement {
+    return this.#db
+      .sql`INSERT INTO journal_effect (key, turn_id, kind, name, state, input, result, created_at, settled_at)
+      VALUES (${effect.key}, ${effect.turnId}, ${effect.kind}, ${effect.name}, ${effect.state}, ${effect.input},
+      ${effect.result ?? null}, ${createdAt}, ${settledAt}) ON CONFLICT (key) DO NOTHING`
   }
   settle(key: string, state: 'done' | 'failed' | 'unknown', result: string, at: string): Statement {
     return this.#db.sql`UPDATE journal_effect SET state = ${state}, result = ${result}, settled_at = ${at}

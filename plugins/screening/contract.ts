@@ -17,5 +17,7 @@ export interface ScreeningResult {
 export interface Screening {
   /** Linear in the length of the text: some ten milliseconds for 1 MiB. */
   screen(text: string): Promise<ScreeningResult>
+  /** One form for texts that look the same, such as names with letters of another script. */
+  fold(text: string): Promise<string>
 }
 export const Screening = defineService<Screening>()('screening')

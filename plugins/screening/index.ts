@@ -17,6 +17,7 @@ export default definePlugin({
         if (result.level === 'critical' || result.level === 'warning') enforced('prompt_injection_scanning')
         return result
       },
+      fold: async (text) => (await import('./normal.ts')).normalise(text).text,
     }
     hooks.on(CollectProbes, (probes) => [
       ...probes,

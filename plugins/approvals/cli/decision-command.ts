@@ -13,7 +13,7 @@ import {
 import type { Command } from 'svc/cli'
 import { decide } from './approval.ts'
 import type { Approval, FormAnswers } from './approval.ts'
-import { askFields, readAssignments } from './form.ts'
+import { askFields, filledIn, readAssignments } from './form.ts'
 
 /** The command that gives one of the two answers. */
 export function decisionCommand(
@@ -35,7 +35,7 @@ export function decisionCommand(
     async run(args, words) {
       const set = readAssignments(repeatedFlag(words, 'set'))
       const fill = (approval: Approval): Promise<FormAnswers> | FormAnswers | undefined =>
-        approval.form && terminalMode().canType && !args.json ? askFields(approval, set) : set
+        approval.form && terminalMode().canType && !args.json ? askFields(approval, set) : filledIn(approval, set)
       const { approval, answer } = await callDaemon(await connect(args), (client) =>
         decide(client, verb, args.id, { fill }),
       )

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { escapeControls, exits, Failure } from 'svc/cli'
+import { commandLine, escapeControls, exits, Failure } from 'svc/cli'
 import type { Approval, FormAnswers, FormField } from './approval.ts'
 
 /** One field as a line: its name, what it is for and what it can be. */
@@ -41,6 +41,23 @@ export function readAssignments(given: readonly string[]): FormAnswers | undefin
       if (at < 1) throw new Failure(exits.usage, `--set ${assignment}: no value`, 'write it as --set name=value')
       return [assignment.slice(0, at), assignment.slice(at + 1)]
     }),
+  )
+}
+
+/** What was given, where nobody can be asked for the rest. Throws a `Failure` that says how to give it. */
+export function filledIn(
+  { id, form }: Pick<Approval, 'id' | 'form'>,
+  given: FormAnswers | undefined,
+): FormAnswers | undefined {
+  const missing = (form?.fields ?? []).filter(
+    (field) => field.required && field.default === undefined && !Object.hasOwn(given ?? {}, field.name),
+  )
+  if (missing.length === 0) return given
+  const names = missing.map(({ name }) => escapeControls(name))
+  throw new Failure(
+    exits.usage,
+    `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} needed`,
+    `add ${names.map((name) => `--set ${name}=…`).join(' ')}; ${commandLine(`approval show ${id}`)} lists the fields`,
   )
 }
 

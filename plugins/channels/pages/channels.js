@@ -1,4 +1,4 @@
-import { byId, call, followChanges, openDialog, replace, show, showNavigation, withKey } from '../../kit/kit.js'
+import { byId, call, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { channelList } from './channel-list.js'
 import { channelPanel, readChannel } from './panel.js'
 
@@ -7,22 +7,19 @@ const POLL_MS = 4000
 
 let rows = []
 let drawn = ''
-let isFollowing = false
 /** The channel in the panel, as the address names it. */
 const chosen = () => decodeURIComponent(location.hash.slice(1))
 
-const refresh = withKey({
-  content: [byId('channels'), byId('reload'), byId('live')],
+const refresh = livePage({
+  content: [byId('channels'), byId('reload')],
   submit: 'Show the channels',
   async load() {
     rows = (await call('GET', '/api/channels')).channels
     renderList()
     await renderPanel()
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['channel'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['channel'],
+  everyMs: POLL_MS,
 })
 
 function renderList() {

@@ -1,4 +1,4 @@
-import { call, element, openDialog, time } from '../../kit/kit.js'
+import { attempt, call, element, openDialog, time } from '../../kit/kit.js'
 
 const BOXES = {
   outbox: { title: 'Dead letters', hint: 'Messages that could not be sent.', retried: 'is sent again' },
@@ -56,16 +56,8 @@ function row({ name, box, message, finish }) {
     element(
       'div',
       { className: 'actions start' },
-      element('button', { type: 'button', 'data-focus': `retry ${id}`, onclick: () => void orSay(retry) }, 'Retry'),
+      element('button', { type: 'button', 'data-focus': `retry ${id}`, onclick: () => void attempt(retry) }, 'Retry'),
       element('button', { type: 'button', 'data-focus': `discard ${id}`, onclick: discard }, 'Discard'),
     ),
   )
-}
-
-async function orSay(work) {
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
 }

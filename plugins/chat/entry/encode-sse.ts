@@ -15,6 +15,8 @@ export const MessageEvent = v.variant('type', [
     detail: v.string(),
     retry_at: v.optional(v.string()),
     attempt: v.optional(v.number()),
+    progress: v.optional(v.number()),
+    total: v.optional(v.number()),
     ...turn,
   }),
   v.object({ type: v.literal('tool_use'), tool: v.string(), id: v.string(), ...turn }),
@@ -162,12 +164,12 @@ function encode(event: TurnEvent): ServerSentEvent | undefined {
 }
 
 /** The same in every stream. */
-export function encodePhase({ phase, detail, retryAt, attempt }: TurnPhase) {
+export function encodePhase({ phase, detail, retryAt, attempt, progress, total }: TurnPhase) {
   return {
     type: 'phase' as const,
     phase,
     detail,
-    ...omitUndefined({ retry_at: retryAt, attempt }),
+    ...omitUndefined({ retry_at: retryAt, attempt, progress, total }),
   }
 }
 

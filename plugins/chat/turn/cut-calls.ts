@@ -63,6 +63,7 @@ export async function recoverCall(
     callId: effectKey(live.id, call.id),
     signal: live.signal,
     onBehalf: live.onBehalf,
+    ...omitUndefined({ hops: live.options.hops }),
   })
   const { outcome } = recovery
   onCutCall(outcome)

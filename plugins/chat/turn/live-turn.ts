@@ -20,12 +20,12 @@ export class TurnStopped extends Error {
 /** What a turn runs with beside its messages. The journal keeps it, so that the turn can resume after a restart. */
 export type TurnOptions = Pick<
   TurnRequest,
-  'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model'
+  'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model' | 'hops'
 >
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
 export function toOptions(request: Loose<TurnOptions>): TurnOptions {
-  const { temperature, maxTokens, thinking, responseFormat, instructions, model } = request
-  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model })
+  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops } = request
+  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model, hops })
 }
 
 /** Reads the options that the journal keeps of a turn. */
@@ -42,6 +42,7 @@ const StoredOptions = v.pipe(
     responseFormat: v.optional(FormatInput),
     instructions: v.optional(v.string()),
     model: v.optional(v.object({ provider: v.string(), model: v.string() })),
+    hops: v.optional(v.number()),
   }),
 )
 
@@ -136,11 +137,13 @@ export class LiveTurn implements AcceptedTurn {
     this.#log.push(event)
   }
   /** Readers hear of usual phases only after they heard of an unusual one. */
-  enter({ phase, detail, retryAt, attempt }: TurnPhase): void {
-    const unremarkable = USUAL_PHASES.has(this.phase.phase) && USUAL_PHASES.has(phase)
-    const next = omitUndefined({ phase, detail, retryAt, attempt })
+  enter(
+    { phase, detail, retryAt, attempt, progress, total }: TurnPhase,
+    isSilent = USUAL_PHASES.has(this.phase.phase) && USUAL_PHASES.has(phase),
+  ): void {
+    const next = omitUndefined({ phase, detail, retryAt, attempt, progress, total })
     this.phase = { ...next, since: new Date().toISOString() }
-    if (!unremarkable) this.#log.push({ type: 'phase', ...next })
+    if (!isSilent) this.#log.push({ type: 'phase', ...next })
   }
   #begin(phase: 'streaming' | 'running_tools'): void {
     if (this.phase.phase !== phase) this.enter({ phase, detail: DETAILS[phase] })

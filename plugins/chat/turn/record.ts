@@ -4,7 +4,7 @@ import type { ToolCall, Usage } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
 import type { Recovery, Statement } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
-import type { Journal, Trace, TurnFailure, TurnState } from '../../journal/contract.ts'
+import type { Journal, NewTurn, Trace, TurnFailure, TurnState } from '../../journal/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import type { Block, Label, Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
@@ -69,11 +69,9 @@ export class TurnRecord {
   }
   /** A turn that is a single call, which nobody asked for in words; it is on disk before the call is made. */
   callBegins(turn: TurnFacts, { id, name, args }: ToolCall): Statement[] {
-    const { journal, now } = this.#deps
-    const { agentId, sessionId, entryPoint } = turn
-    const facts = { id: turn.id, agentId, sessionId, entryPoint, createdAt: now() }
+    const { journal } = this.#deps
     return [
-      journal.accept({ ...facts, onCrash: 'interrupt', options: ONE_CALL }, 'running'),
+      journal.accept(this.oneCall(turn), 'running'),
       journal.intend({
         key: effectKey(turn.id, id),
         turnId: turn.id,
@@ -82,6 +80,11 @@ export class TurnRecord {
         input: JSON.stringify(args ?? null),
       }),
     ]
+  }
+  /** A turn that is a single call. */
+  oneCall({ id, agentId, sessionId, entryPoint }: TurnFacts): NewTurn {
+    const createdAt = this.#deps.now()
+    return { id, agentId, sessionId, entryPoint, createdAt, onCrash: 'interrupt', options: ONE_CALL }
   }
   waiting(turnId: string): Statement {
     return this.#deps.journal.move(turnId, 'waiting')
@@ -132,9 +135,8 @@ export class TurnRecord {
     ]
   }
   receipt(turn: TurnFacts, call: ToolCall, outcome: Outcome, state?: 'unknown'): Statement {
-    const { text, failed } = outcome
-    const result = JSON.stringify({ text, failed, ...labelsOf(outcome) })
-    return this.#deps.journal.settle(effectKey(turn.id, call.id), state ?? (failed ? 'failed' : 'done'), result)
+    const ended = outcome.failed ? 'failed' : 'done'
+    return this.#deps.journal.settle(effectKey(turn.id, call.id), state ?? ended, toReceipt(outcome))
   }
   /** The end of the process cut a call off. */
   callCut({ id, agentId }: TurnFacts, call: ToolCall, outcome: Recovery['outcome']): Statement {
@@ -250,16 +252,20 @@ export class TurnRecord {
     progress?: Traces,
     failure?: TurnFailure,
   ): Statement[] {
-    const { journal, audit } = this.#deps
+    const { journal } = this.#deps
     return [
       journal.move(turn.id, state, state === 'done' ? {} : { error: details, failure }, progress?.takeTraces()),
-      audit.entry({
-        event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
-        agentId: turn.agentId,
-        details: `turn ${turn.id} by ${turn.entryPoint} ${state}: ${details}`,
-        actor: turn.sender,
-      }),
+      this.endEntry(turn, state, details),
     ]
+  }
+  /** What the audit trail says about the end of a turn. */
+  endEntry(turn: TurnFacts, state: TurnState, details: string): Statement {
+    return this.#deps.audit.entry({
+      event: state === 'interrupted' ? 'turn_interrupted' : 'agent_message',
+      agentId: turn.agentId,
+      details: `turn ${turn.id} by ${turn.entryPoint} ${state}: ${details}`,
+      actor: turn.sender,
+    })
   }
 
   /**
@@ -294,6 +300,11 @@ export class TurnRecord {
 
 function labelsOf({ labels = [] }: Outcome): Pick<Outcome, 'labels'> {
   return labels.length === 0 ? {} : { labels }
+}
+/** What the journal keeps of an outcome. */
+export function toReceipt(outcome: Outcome): string {
+  const { text, failed } = outcome
+  return JSON.stringify({ text, failed, ...labelsOf(outcome) })
 }
 function toBlocks(text: string, reasoning: string, labels: readonly Label[]): Block[] {
   const blocks: Block[] = []

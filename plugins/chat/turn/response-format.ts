@@ -1,12 +1,10 @@
 import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
+import { JsonObject } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 
-// A list is an object as well, and no schema.
 const schema = v.pipe(
-  v.unknown(),
-  v.check((given) => !Array.isArray(given), 'Expected a JSON schema'),
-  v.record(v.string(), v.unknown()),
+  JsonObject,
   v.transform((given): object => given),
 )
 const Named = v.object({ name: v.optional(v.string(), 'answer'), schema, strict: v.optional(v.nullable(v.boolean())) })

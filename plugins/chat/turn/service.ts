@@ -90,16 +90,17 @@ export class ChatService implements Chat {
     const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
     if (sessionId !== agent.sessionId) await this.#checkOwner(sessionId, agent.id)
     this.#checkQueueLength(sessionId)
+    const parent = request.within === undefined ? undefined : this.attach(request.within)
     const turn = new LiveTurn({
       id: request.id ?? v7(),
       agentId: agent.id,
       sessionId,
       entryPoint,
-      options: toOptions(request),
+      options: toOptions({ hops: parent?.options.hops, ...request }),
       resumed: false,
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       onBehalf: request.onBehalf,
-      toolCalls: request.within === undefined ? undefined : this.attach(request.within)?.toolCalls,
+      toolCalls: parent?.toolCalls,
     })
     // Nothing is awaited between entering the queue and starting the batch, so the order on disk is the order of the
     // queue.

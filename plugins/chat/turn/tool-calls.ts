@@ -2,8 +2,9 @@ import * as v from 'valibot'
 import { runAs } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
-import type { Effect, Journal } from '../../journal/contract.ts'
+import type { Effect, Journal, Trace } from '../../journal/contract.ts'
 import type { ToolCallRequest, ToolCallResult, ToolCalls } from '../contract.ts'
 import { labelsOfMessage, SOURCES } from '../safety/labels.ts'
 import { LiveTurn } from './live-turn.ts'
@@ -12,10 +13,11 @@ import type { CutCallDeps } from './cut-calls.ts'
 import { Receipt } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
-import type { Outcome } from './tool-step.ts'
+import { effectKey, toReceipt } from './record.ts'
+import type { Outcome, ToolOutcome } from './tool-step.ts'
 
 export interface ToolCallServiceDeps extends ToolExecutorDeps, Pick<CutCallDeps, 'onCutCall'> {
-  readonly journal: Pick<Journal, 'effects'>
+  readonly journal: Pick<Journal, 'effects' | 'done'>
 }
 /** A person has not decided yet. */
 const UNDECIDED = Symbol('undecided')
@@ -32,7 +34,7 @@ export class ToolCallService implements ToolCalls {
   }
   async #call(request: ToolCallRequest): Promise<ToolCallResult> {
     const { agents, journal } = this.#deps
-    const [earlier] = await journal.effects(request.id)
+    const [earlier] = request.isNew ? [] : await journal.effects(request.id)
     if (earlier?.result !== undefined)
       return earlier.state === 'unknown' ? { outcome: 'unknown' } : ended(v.parse(Receipt, earlier.result))
     const agent = await agents.requireRunning(request.agentId)
@@ -52,7 +54,7 @@ export class ToolCallService implements ToolCalls {
       agentId: agent.id,
       sessionId,
       entryPoint,
-      options: {},
+      options: omitUndefined({ hops: request.hops }),
       resumed: earlier !== undefined,
       resumable: true,
     })
@@ -125,12 +127,31 @@ export class ToolCallService implements ToolCalls {
   ): Promise<void> {
     const { db, record } = this.#deps
     const how = outcome.failed ? 'failed' : 'done'
-    await db.batch([
-      ...(hasBegun ? [] : record.callBegins(live, call)),
-      record.receipt(live, call, outcome),
-      record.toolInvoked(live, { call, outcome }),
-      ...record.ended(live, 'done', `${call.name} ${how}`, progress),
-    ])
+    const details = `${call.name} ${how}`
+    const invoked = record.toolInvoked(live, { call, outcome })
+    await db.batch(
+      hasBegun
+        ? [record.receipt(live, call, outcome), invoked, ...record.ended(live, 'done', details, progress)]
+        : [
+            ...this.#ended(live, { call, outcome }, progress.takeTraces()),
+            invoked,
+            record.endEntry(live, 'done', details),
+          ],
+    )
+  }
+
+  /** The turn and its call, which no row tells of yet. */
+  #ended(live: LiveTurn, { call, outcome }: ToolOutcome, traces: readonly Trace[]): readonly Statement[] {
+    const { journal, record } = this.#deps
+    const effect = {
+      key: effectKey(live.id, call.id),
+      kind: 'tool' as const,
+      name: call.name,
+      input: JSON.stringify(call.args ?? null),
+      state: outcome.failed ? ('failed' as const) : ('done' as const),
+      result: toReceipt(outcome),
+    }
+    return journal.done(record.oneCall(live), effect, traces)
   }
 }
 

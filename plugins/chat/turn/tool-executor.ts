@@ -11,6 +11,7 @@ import { holdsPersonalData, isLabel, union } from '../safety/labels.ts'
 import type { PersonalData } from '../safety/labels.ts'
 import { createGuard, guardLimits } from '../safety/loop-guard.ts'
 import type { Guard } from '../safety/loop-guard.ts'
+import { refusedByRequesters } from '../safety/requester-rights.ts'
 import { screenOutside } from '../safety/screening.ts'
 import type { OutsideScreening } from '../safety/screening.ts'
 import { argumentHash, checkFlow } from '../safety/taint.ts'
@@ -33,6 +34,7 @@ export interface ToolExecutorDeps {
   /** Called for each tool call that was refused because of the labels of its arguments. */
   readonly onWithheld: (agent: Agent, label: string, tool: string) => void
   readonly waitingAfterMs: number
+  readonly progressMs: number
   readonly screening: OutsideScreening
   /** Called when a turn begins to wait for a person. */
   readonly onWaiting: () => void
@@ -41,6 +43,8 @@ export interface ToolExecutorDeps {
   readonly log: Pick<Logger, 'warn'>
   /** Tool calls of one turn, those of agents it asks included. */
   readonly maxToolCalls: number
+  /** What a turn does for other agents is limited to what each of them may do itself. */
+  readonly intersectRights: boolean
 }
 /** The turn that calls tools. */
 interface CallingTurn {
@@ -111,7 +115,7 @@ export class ToolExecutor implements ToolPorts {
   async call(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
     const start = performance.now()
     const startedAt = new Date().toISOString()
-    const refusal = this.#exceedsRate() ?? (await this.#admit(call, signal))
+    const refusal = this.#exceedsRate() ?? (await this.#exceedsRights(call)) ?? (await this.#admit(call, signal))
     signal.throwIfAborted()
     const outcome =
       refusal === undefined ? await this.#run(call, signal) : { text: `refused: ${refusal}`, failed: true }
@@ -152,6 +156,14 @@ export class ToolExecutor implements ToolPorts {
     return `this agent made ${max} tool calls in the last minute; wait ${waitSecs} seconds`
   }
 
+  async #exceedsRights({ name }: ToolCall): Promise<string | undefined> {
+    const { agents, tools, intersectRights } = this.#deps
+    const { onBehalf } = this.#live
+    const tool = tools.find(name)
+    if (!intersectRights || onBehalf.length === 0 || tool?.reports === true) return undefined
+    return refusedByRequesters(agents, onBehalf, tool ?? { name, risk: 'execute' })
+  }
+
   async #run(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
     const { tools, hooks, db, record } = this.#deps
     const { id: turnId, sessionId } = this.#live
@@ -159,7 +171,9 @@ export class ToolExecutor implements ToolPorts {
     const progress = this.#progress
     await this.#calling.begin?.(call)
     progress.startedCalls.add(call.id)
-    const result = await tools.call(call.name, call.args, {
+    const { reportProgress } = await import('./tool-progress.ts')
+    const { end, ...reports } = reportProgress(this.#live, call.name, this.#deps.progressMs)
+    const calling = tools.call(call.name, call.args, {
       agentId: agent.id,
       agentName: agent.name,
       sessionId,
@@ -167,9 +181,12 @@ export class ToolExecutor implements ToolPorts {
       callId: effectKey(turnId, call.id),
       signal,
       labels: progress.labels,
+      ...reports,
       ...this.#calling.caller,
       onBehalf: this.#live.onBehalf,
+      ...omitUndefined({ hops: this.#live.options.hops }),
     })
+    const result = await calling.finally(end)
     if (!result.failed && riskOfCall(tools.find(call.name), call.args) !== 'read') progress.effects.push(call.name)
     this.#addLabels(call.name, result)
     if (result.refused !== undefined) {

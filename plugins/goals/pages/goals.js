@@ -1,37 +1,24 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { goalTree } from './tree.js'
 
 const POLL_MS = 5000
 const PAGE = 1000
 const STATUSES = ['pending', 'in_progress', 'completed', 'cancelled']
 
-let isFollowing = false
 let drawn = ''
 /** Agents by their ids, for the choice in the form. */
 let names = new Map()
 
-const refresh = withKey({
-  content: [byId('goals'), byId('bar'), byId('live')],
+const refresh = livePage({
+  content: [byId('goals'), byId('bar')],
   submit: 'Show the goals',
   async load() {
     const [goals, agents] = await Promise.all([allGoals(), call('GET', '/api/agents')])
     names = new Map(agents.map(({ id, name }) => [id, name]))
     render(goals)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['goal'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['goal'],
+  everyMs: POLL_MS,
 })
 
 async function allGoals() {

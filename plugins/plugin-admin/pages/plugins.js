@@ -1,4 +1,4 @@
-import { byId, call, element, followChanges, replace, show, showNavigation, withKey } from '../../kit/kit.js'
+import { byId, call, element, livePage, replace, show } from '../../kit/kit.js'
 import { openInstall, prepareInstall } from './install.js'
 import { pluginCard } from './plugin-card.js'
 import { askToReload, askToRemove } from './plugin-dialogs.js'
@@ -7,24 +7,21 @@ import { askToReload, askToRemove } from './plugin-dialogs.js'
 const POLL_MS = 10_000
 
 let plugins = []
-let isFollowing = false
 
 const isOwn = ({ source }) => source !== 'built-in'
 
 /** Reads the list again. The daemon asks for the key when it has one that this page does not know. */
-const refresh = withKey({
-  content: [byId('plugins'), byId('add'), byId('live')],
+const refresh = livePage({
+  content: [byId('plugins'), byId('add')],
   submit: 'Show the plugins',
   async load() {
     const answer = await call('GET', '/api/plugins')
     const before = JSON.stringify(plugins)
     plugins = answer.plugins.toSorted((one, other) => one.name.localeCompare(other.name))
     if (JSON.stringify(plugins) !== before) render()
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['plugin'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['plugin'],
+  everyMs: POLL_MS,
 })
 
 function render() {

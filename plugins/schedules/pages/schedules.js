@@ -1,35 +1,22 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { scheduleCard } from './schedule-card.js'
 
 const POLL_MS = 5000
 
-let isFollowing = false
 let drawn = ''
 /** Histories that are open, by the id of their schedule. */
 const histories = new Map()
 
-const refresh = withKey({
-  content: [byId('schedules'), byId('live')],
+const refresh = livePage({
+  content: [byId('schedules')],
   submit: 'Show the schedules',
   async load() {
     const [{ schedules }, agents] = await Promise.all([call('GET', '/api/schedules'), call('GET', '/api/agents')])
     for (const id of histories.keys()) histories.set(id, (await call('GET', `/api/schedules/${id}/slots`)).slots)
     render(schedules, agents)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['schedule'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['schedule'],
+  everyMs: POLL_MS,
 })
 
 function render(schedules, agents) {
@@ -51,8 +38,8 @@ function render(schedules, agents) {
         agent: names.get(schedule.agent_id) ?? schedule.agent_id,
         history: histories.get(schedule.id),
         onRun: () => askToRun(schedule),
-        onEnable: () => orSay(() => enable(schedule)),
-        onHistory: () => orSay(() => toggleHistory(schedule)),
+        onEnable: () => attempt(() => enable(schedule)),
+        onHistory: () => attempt(() => toggleHistory(schedule)),
       }),
     ),
   )
@@ -89,11 +76,5 @@ async function finish(text) {
   await refresh()
   show('notice', text)
 }
-async function orSay(work) {
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
-}
+
 void refresh()

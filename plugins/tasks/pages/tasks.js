@@ -1,21 +1,10 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { queueView } from './queue-view.js'
 import { taskCard } from './task-card.js'
 
 const POLL_MS = 5000
 const PAGE = 50
 
-let isFollowing = false
 let drawn = ''
 let limit = PAGE
 /** Agents by their ids, for the choice in the form. */
@@ -23,8 +12,8 @@ let names = new Map()
 /** Tasks with their whole texts, by id: those somebody asked for. */
 const full = new Map()
 
-const refresh = withKey({
-  content: [byId('tasks'), byId('queue'), byId('bar'), byId('live')],
+const refresh = livePage({
+  content: [byId('tasks'), byId('queue'), byId('bar')],
   submit: 'Show the tasks',
   async load() {
     const status = byId('status').value
@@ -36,11 +25,9 @@ const refresh = withKey({
     ])
     names = new Map(agents.map(({ id, name }) => [id, name]))
     render(list, queue, await deadJobs(queue))
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['task', 'job', 'queue'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['task', 'job', 'queue'],
+  everyMs: POLL_MS,
 })
 
 async function deadJobs({ lanes }) {
@@ -64,9 +51,9 @@ function render({ tasks, total }, queue, dead) {
       taskCard(task, {
         nameOf,
         full: full.get(`${task.id} ${task.revision}`),
-        onCancel: () => orSay(() => change(task, 'cancel', 'is cancelled')),
-        onRetry: () => orSay(() => change(task, 'retry', 'waits again')),
-        onFull: () => orSay(() => readFull(task)),
+        onCancel: () => attempt(() => change(task, 'cancel', 'is cancelled')),
+        onRetry: () => attempt(() => change(task, 'retry', 'waits again')),
+        onFull: () => attempt(() => readFull(task)),
       }),
     ),
     tasks.length < total &&
@@ -75,8 +62,8 @@ function render({ tasks, total }, queue, dead) {
   replace(
     byId('queue'),
     queueView(queue, dead, {
-      onRetry: (job) => orSay(() => retryJobs([job])),
-      onRetryAll: () => orSay(() => retryJobs(dead)),
+      onRetry: (job) => attempt(() => retryJobs([job])),
+      onRetryAll: () => attempt(() => retryJobs(dead)),
     }),
   )
 }
@@ -126,13 +113,7 @@ async function finish(text) {
   await refresh()
   show('notice', text)
 }
-async function orSay(work) {
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
-}
+
 byId('add').addEventListener('click', openForm)
 byId('status').addEventListener('change', () => {
   limit = PAGE

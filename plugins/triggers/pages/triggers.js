@@ -1,25 +1,14 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, livePage, replace, show } from '../../kit/kit.js'
 import { patternText, triggerCard } from './trigger-card.js'
 
 const POLL_MS = 5000
 
-let isFollowing = false
 let drawn = ''
 /** Histories that are open, by the id of their trigger. */
 const histories = new Map()
 
-const refresh = withKey({
-  content: [byId('triggers'), byId('live')],
+const refresh = livePage({
+  content: [byId('triggers')],
   submit: 'Show the triggers',
   async load() {
     const [triggers, agents] = await Promise.all([call('GET', '/api/triggers'), call('GET', '/api/agents')])
@@ -29,11 +18,9 @@ const refresh = withKey({
       else histories.delete(id)
     }
     render(triggers, agents)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['trigger'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['trigger'],
+  everyMs: POLL_MS,
 })
 
 function render(triggers, agents) {
@@ -51,8 +38,8 @@ function render(triggers, agents) {
       return triggerCard(trigger, {
         agent: names.get(asked) ?? asked,
         history: histories.get(trigger.id),
-        onEnable: () => orSay(() => enable(trigger)),
-        onHistory: () => orSay(() => toggleHistory(trigger)),
+        onEnable: () => attempt(() => enable(trigger)),
+        onHistory: () => attempt(() => toggleHistory(trigger)),
       })
     }),
   )
@@ -68,11 +55,5 @@ async function toggleHistory({ id }) {
   if (!histories.delete(id)) histories.set(id, [])
   await refresh()
 }
-async function orSay(work) {
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
-}
+
 void refresh()

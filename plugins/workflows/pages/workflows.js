@@ -1,15 +1,4 @@
-import {
-  byId,
-  call,
-  element,
-  follow,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { byId, call, element, follow, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { isActive, runCard, runPanel } from './run-view.js'
 import { rehearsalList, stepList, workflowCard } from './workflow-card.js'
 
@@ -18,12 +7,11 @@ const POLL_MS = 4000
 const RETRY_MS = 2000
 const MAX_RUNS = 20
 
-let isFollowing = false
 /** Ends what follows the run before. */
 let watching = new AbortController()
 
-const refresh = withKey({
-  content: [byId('content'), byId('live')],
+const refresh = livePage({
+  content: [byId('content')],
   submit: 'Show the workflows',
   async load() {
     const [workflows, { files }, runs] = await Promise.all([
@@ -37,10 +25,10 @@ const refresh = withKey({
       runs.length === 0 && element('p', { className: 'hint' }, 'No workflow has run yet.'),
       runs.map((run) => runCard(run, () => openRun(run.id))),
     )
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['workflow'], everyMs: POLL_MS, refresh, indicator: byId('live') })
+  },
+  words: ['workflow'],
+  everyMs: POLL_MS,
+  onOpen() {
     if (location.hash.length > 1) void watch(location.hash.slice(1))
   },
 })

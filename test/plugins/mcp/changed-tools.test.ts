@@ -94,7 +94,7 @@ describe.each(engines)('tools that change on %s', (engine) => {
     expect(asked.size).toBe(2)
   })
 
-  it('with ever new names are not used any more at maxPins, and those before are', async () => {
+  it('with ever new names are not used any more at max_remembered_tools, and those before are', async () => {
     const { pins } = await start()
     for (const name of ['a', 'b', 'c']) expect(await pins.check('files', [tool(name, 'x')])).toEqual(new Set())
     expect(
@@ -133,6 +133,7 @@ describe('the texts of a tool', () => {
     [{ name: 'x'.repeat(300) }, { usable: false, reason: expect.stringContaining('longer') }],
   ])('are screened as text from outside: %o', async (more, expected) => {
     const screening = {
+      fold: async (text: string) => text,
       screen: async (text: string) => {
         const level = text.includes('DROP') ? ('critical' as const) : ('warning' as const)
         return text.includes('DROP') || text.includes('please')
