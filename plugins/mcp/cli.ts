@@ -18,4 +18,5 @@ export default defineCli({
       },
     },
   },
+  checks: { mcp: { load: () => import('./cli/check.ts') } },
 })

@@ -1,6 +1,11 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Dispose, ToolClient, ToolProgress } from 'svc/sdk'
 
+/** The name in `clientInfo` by which a daemon knows that its client is another one. */
+export const DAEMON_CLIENT = 'svc'
+/** The key in `_meta` of a request: the number of daemons that it came through. */
+export const HOP_COUNT = 'svc/hops'
+
 /** A params or result object in the shape that the MCP specification gives it. */
 export type McpObject = Readonly<Record<string, unknown>>
 
@@ -89,7 +94,7 @@ export interface McpToolView {
   readonly input_schema: McpObject
 }
 
-/** A server with its state. No value of a header or variable is in it. */
+/** Without values of headers and variables. */
 export interface McpServerView {
   readonly name: string
   readonly transport: McpTransport
@@ -133,6 +138,7 @@ export interface McpCaller {
   readonly signal: AbortSignal
   /** The program at the other end, where it can be asked. */
   readonly client?: ToolClient | undefined
+  readonly waiting?: ((detail: string) => () => void) | undefined
 }
 export interface McpRequestOptions {
   readonly signal?: AbortSignal | undefined
@@ -190,7 +196,8 @@ export class McpRequestError extends Error {
   }
 }
 
-/** The MCP servers that this daemon is a client of. */
+/** Tools for resources and prompts. */
+export type McpFeatureTool = 'list_resources' | 'read_resource' | 'list_prompts' | 'get_prompt'
 export interface McpServers {
   list(): Promise<readonly McpServerView[]>
   /** `undefined` when there is none of this name. */
@@ -213,6 +220,8 @@ export interface McpServers {
     readonly protocolVersion: string
     readonly tools: readonly McpTool[]
   }>
+  /** The name that agents call a tool of this kind by; `undefined` while the server has none. */
+  featureTool(name: string, feature: McpFeatureTool): Promise<string | undefined>
   /** Starts it if it does not run. Throws `not_found`, and what the server does wrong. */
   client(name: string): Promise<McpConnection>
 }

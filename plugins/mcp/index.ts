@@ -10,13 +10,13 @@ import { Screening } from '../screening/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { Servers, Settings } from './config.ts'
 import { McpServerChanged, McpServers } from './contract.ts'
+import { hasServers } from './store.ts'
 import { migrations } from './migrations.ts'
 import { isPublic, originOf } from './oauth/origin.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { mcpRoutes } from './routes.ts'
 import type { Runtime, RuntimeDeps } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
-import { hasServers } from './store.ts'
 
 const IDLE_CHECK_MS = 5000
 const requires = { audit: Audit, daemon: Daemon }
@@ -103,6 +103,7 @@ export default definePlugin({
         remove: async (name) => (await registry()).remove(name),
         reconnect: async (name) => (await registry()).reconnect(name),
         test: async (spec) => (await registry()).test(spec),
+        featureTool: async (name, feature) => (await registry()).featureTool(name, feature),
         client: async (name) => (await registry()).client(name),
       },
     }
@@ -110,7 +111,7 @@ export default definePlugin({
 })
 
 function runtimeDeps(ctx: Context, settings: Settings): RuntimeDeps {
-  const { hooks, metrics, optional, services } = ctx
+  const { hooks, metrics, services } = ctx
   const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
   const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
   let listening: string | undefined
@@ -122,12 +123,6 @@ function runtimeDeps(ctx: Context, settings: Settings): RuntimeDeps {
     ...services,
     settings,
     origin: () => originOf(settings, listening, services.daemon.config().listenAddr),
-    agents: () => optional('agents'),
-    approvals: () => optional('approvals'),
-    inference: () => optional('inference'),
-    screening: () => optional('screening'),
-    usage: () => optional('usage'),
-    workspaces: () => optional('workspaces'),
     counted: (server, outcome) => calls.add(1, { server, outcome }),
     restarted: (server) => restarts.add(1, { server }),
   }

@@ -24,4 +24,14 @@ export const migrations: readonly Migration[] = [
     )`,
   },
   ...pinMigrations,
+  {
+    id: '200-attempt',
+    sql: `CREATE TABLE mcp_server_attempt (
+      -- Of a server that is being added or changed: what the end of the process cuts off is undone by the next one.
+      name TEXT NOT NULL PRIMARY KEY,
+      url TEXT,
+      -- 1: the attempt made the folder of its program.
+      new_folder INTEGER NOT NULL
+    )`,
+  },
 ]

@@ -1,7 +1,5 @@
-import type * as v from 'valibot'
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import type { McpServerView } from './contract.ts'
 import { serverFailed } from './errors.ts'
 import { Changed, Log, Removed, ServerList, ServerParams, ServerView, Tested, ToolList } from './schema.ts'
 import { ServerBody, ServerChange } from './servers/body.ts'
@@ -14,7 +12,6 @@ const load = async (registry: LazyRegistry) => {
   const [servers, addition] = await Promise.all([registry(), import('./servers/addition.ts')])
   return { servers, ...addition }
 }
-/** Changes by itself, or is said by the server. */
 const MEASURED =
   'state connected error server_info protocol_version instructions pid restarts calls failed_calls connected_since last_used tools'.split(
     ' ',
@@ -50,8 +47,8 @@ function listRoute(registry: LazyRegistry): AnyRoute {
     cost: 5,
     returns: ServerList,
     async handle() {
-      const servers = await (await registry()).list()
-      return { servers: servers.map(toView), total: servers.length }
+      const servers = (await registry()).allShown()
+      return { servers, total: servers.length }
     },
   })
 }
@@ -63,8 +60,7 @@ function addRoute(registry: LazyRegistry): AnyRoute {
     summary: 'Add an MCP server',
     description:
       'Connects to it and lists its tools before it answers; a server that cannot be used is not added. A program is ' +
-      'confined to a folder of its own and the hosts in `network`. `credentials` are values for its environment; they ' +
-      'go to the vault and are never shown.',
+      'confined to a folder of its own and the hosts in `network`. `credentials` go to its environment and the vault.',
     auth,
     effect: 'lasting',
     cost: 50,
@@ -75,7 +71,8 @@ function addRoute(registry: LazyRegistry): AnyRoute {
     example: { body: example },
     async handle({ body }) {
       const { servers, toAddition } = await load(registry)
-      return { status: 'added' as const, ...toView(await servers.add(toAddition(body))) }
+      const { name } = await servers.add(toAddition(body))
+      return { status: 'added' as const, ...servers.shown(name) }
     },
   })
 }
@@ -116,7 +113,7 @@ function findRoute(registry: LazyRegistry): AnyRoute {
     params: ServerParams,
     returns: ServerView,
     errors: ['not_found'],
-    handle: async ({ params }) => toView((await registry()).view(params.name)),
+    handle: async ({ params }) => (await registry()).shown(params.name),
   })
 }
 
@@ -126,22 +123,21 @@ function changeRoute(registry: LazyRegistry): AnyRoute {
     path: `${path}/:name`,
     summary: 'Change an MCP server that was added over the API',
     description:
-      'What is not named stays, values of headers and variables too. The old connection is ended when the new one ' +
-      'works; when it does not, nothing changes.',
+      'What is not named stays, secrets too if the same origin, or the same program with the same arguments, gets ' +
+      'them. The old connection ends when the new one works; when it does not, nothing changes.',
     auth,
     effect: 'lasting',
     cost: 50,
     params: ServerParams,
     body: ServerChange,
     returns: Changed,
-    shown: async ({ params }) => ({ fields: toView((await registry()).view(params.name)), measured: MEASURED }),
+    shown: async ({ params }) => ({ fields: (await registry()).shown(params.name), measured: MEASURED }),
     errors: ['not_found', 'conflict', 'forbidden', serverFailed],
     example: { body: { timeout_secs: 120 } },
     async handle({ params: { name }, body, unchanged }) {
       const { servers, toChange } = await load(registry)
-      if (unchanged) return { status: 'updated' as const, ...toView(servers.view(name)) }
-      const change = toChange(servers.require(name).config, body)
-      return { status: 'updated' as const, ...toView(await servers.update(name, change)) }
+      if (!unchanged) await servers.update(name, toChange(servers.require(name).config, body))
+      return { status: 'updated' as const, ...servers.shown(name) }
     },
   })
 }
@@ -177,10 +173,11 @@ function reconnectRoute(registry: LazyRegistry): AnyRoute {
     params: ServerParams,
     returns: Changed,
     errors: ['not_found', 'conflict', serverFailed],
-    handle: async ({ params }) => ({
-      status: 'restarted' as const,
-      ...toView(await (await registry()).reconnect(params.name)),
-    }),
+    async handle({ params: { name } }) {
+      const servers = await registry()
+      await servers.reconnect(name)
+      return { status: 'restarted' as const, ...servers.shown(name) }
+    },
   })
 }
 
@@ -212,20 +209,9 @@ function toolsRoute(registry: LazyRegistry): AnyRoute {
     cost: 5,
     returns: ToolList,
     async handle() {
-      const servers = (await (await registry()).list()).map(toView)
+      const servers = (await registry()).allShown()
       const tools = servers.flatMap(({ name: server, tools: own }) => own.map((tool) => ({ ...tool, server })))
       return { tools, total: tools.length }
     },
   })
 }
-
-/** A copy, as the answer of a route is. */
-const toView = (view: McpServerView): v.InferOutput<typeof ServerView> => ({
-  ...view,
-  args: [...view.args],
-  headers: [...view.headers],
-  env: [...view.env],
-  network: [...view.network],
-  server_info: view.server_info && { ...view.server_info },
-  tools: view.tools.map((tool) => ({ ...tool, input_schema: { ...tool.input_schema } })),
-})

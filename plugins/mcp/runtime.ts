@@ -1,7 +1,13 @@
 import { messageOf, wallClock } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
+import type { Agents } from '../agents/contract.ts'
+import type { Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
+import type { Workspaces } from '../files/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { Screening } from '../screening/contract.ts'
+import type { Usage } from '../usage/contract.ts'
 import type { ServerEntry, Settings } from './config.ts'
 import { httpLimits, toPlatformFetch } from './connection/http-fetch.ts'
 import { networkOf } from './connection/network.ts'
@@ -13,17 +19,25 @@ import type { OAuthLogins } from './oauth/logins.ts'
 import { ServerRegistry } from './servers/server-registry.ts'
 import { programOf } from './servers/program.ts'
 import type { ServerConfig } from './servers/spec.ts'
-import { McpStore } from './store.ts'
+import { McpStore } from './servers/store.ts'
 import { ToolSet } from './tools/registry.ts'
 
-type Asked = 'agents' | 'approvals' | 'inference' | 'origin' | 'screening' | 'usage' | 'workspaces'
+/** What requests of servers are answered with. */
+type Asked = {
+  readonly agents: typeof Agents
+  readonly approvals: typeof Approvals
+  readonly inference: typeof Inference
+  readonly screening: typeof Screening
+  readonly usage: typeof Usage
+  readonly workspaces: typeof Workspaces
+}
 export interface RuntimeDeps
   extends
     Pick<
-      PluginContext<Settings, {}, {}>,
-      'admit' | 'db' | 'fetch' | 'hooks' | 'leaving' | 'log' | 'operator' | 'spawn' | 'tools' | 'vault'
+      PluginContext<Settings, {}, Asked>,
+      'admit' | 'db' | 'fetch' | 'hooks' | 'leaving' | 'log' | 'operator' | 'optional' | 'spawn' | 'tools' | 'vault'
     >,
-    Pick<OpenFeaturesDeps, Asked> {
+    Pick<OpenFeaturesDeps, 'origin'> {
   readonly settings: Settings
   readonly audit: Audit
   readonly daemon: Daemon
@@ -42,6 +56,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   const fetchOf = (server: ServerConfig) => networkOf(deps, server)
   const { features, logins } = openFeatures({
     ...deps,
+    ...askedOf(deps),
     fetchOf,
     platformFetch: (server, fetch) => toPlatformFetch(fetch, httpLimits(settings, server)),
     find: (name) => registry.servers.find((server) => server.name === name)?.config,
@@ -61,7 +76,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
     serverDeps: {
       clock: wallClock,
       random: Math.random,
-      open: (config, write, signal) =>
+      open: (config, serverLog, signal) =>
         openSession(
           {
             settings,
@@ -77,7 +92,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
             headersOf: async (server) => (await registry.secretsFor(server)).headers,
           },
           config,
-          write,
+          serverLog,
           signal,
         ),
       onRestart: ({ name }) => deps.restarted(name),
@@ -93,3 +108,12 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   await registry.begin(entries)
   return { registry, logins }
 }
+
+const askedOf = ({ optional }: RuntimeDeps) => ({
+  agents: () => optional('agents'),
+  approvals: () => optional('approvals'),
+  inference: () => optional('inference'),
+  screening: () => optional('screening'),
+  usage: () => optional('usage'),
+  workspaces: () => optional('workspaces'),
+})

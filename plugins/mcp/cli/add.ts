@@ -11,6 +11,7 @@ export default defineCommand({
     ['svc mcp add time --command mcp-server-time', 'a program'],
     ['pass show gitlab | svc mcp add gitlab --network gitlab.com --secret TOKEN --command mcp-gitlab', 'with a secret'],
     ['svc mcp add docs --address https://example.com/mcp', 'over HTTP'],
+    ['svc mcp add crm --address https://example.com/mcp --client-id svc --client-secret', 'a client of the vendor'],
   ],
   async run(args, words) {
     const connection = await connect(args)

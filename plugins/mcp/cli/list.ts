@@ -11,7 +11,7 @@ import {
   renderTable,
   shorten,
 } from 'svc/cli'
-import { addressOf, path, Server, usableTools } from './server.ts'
+import { addressOf, path, Server, shownState, usableTools } from './server.ts'
 
 export default defineCommand({
   description: 'List the MCP servers whose tools agents can use.',
@@ -31,7 +31,7 @@ export default defineCommand({
           ['NAME', 'STATE', 'TOOLS', 'FROM', 'RUNS'],
           answer.servers.map((server) => [
             server.name,
-            server.state,
+            shownState(server),
             String(usableTools(server)),
             escapeControls(server.origin),
             shorten(escapeControls(addressOf(server)), 60),

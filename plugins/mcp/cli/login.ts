@@ -1,6 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as v from 'valibot'
-import { callDaemon, commandLine, connect, defineCommand, exits, Failure, note, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  commandLine,
+  connect,
+  defineCommand,
+  exits,
+  Failure,
+  note,
+  openBrowser,
+  print,
+  printJson,
+} from 'svc/cli'
 import type { Connection } from 'svc/cli'
 import { pathOf, Server, serverArgs } from './server.ts'
 
@@ -15,10 +26,12 @@ export default defineCommand({
   description: 'Log in at an MCP server: prints the page to open in a browser, and waits until the login is done.',
   args: {
     ...serverArgs,
-    'no-wait': { type: 'boolean', description: 'Print the address only' },
+    open: { type: 'boolean', description: 'Open the page in a browser; prints its address where there is none' },
+    wait: { type: 'boolean', default: true, description: 'Wait until the login is done; --no-wait does not' },
   },
   examples: [
     ['svc mcp login docs', 'open the address that it prints'],
+    ['svc mcp login docs --open', 'on a desktop'],
     ['svc mcp login docs --no-wait', 'for a script'],
   ],
   async run(args) {
@@ -26,9 +39,10 @@ export default defineCommand({
     const { since } = await readState(connection, args.name)
     const login = await callDaemon(connection, (client) => client.call('POST', `${pathOf(args.name)}/login`, Login))
     if (login.authorization_url !== null) {
+      const isOpen = args.open === true && (await openBrowser(login.authorization_url))
       if (args.json) printJson(login)
-      else print(`Open this address in a browser:\n${login.authorization_url}`)
-      if (args['no-wait'] === true) return exits.ok
+      else print(`${isOpen ? 'The login is open' : 'Open this address'} in a browser:\n${login.authorization_url}`)
+      if (!args.wait) return exits.ok
       if (!args.json) note('Waiting for the login …')
       await waitForLogin(connection, args.name, { since, until: Date.parse(login.expires_at ?? '') })
     } else if (args.json) printJson(login)

@@ -21,6 +21,7 @@ export const Server = v.looseObject({
   origin: v.string(),
   trust: v.string(),
   state: v.string(),
+  lazy: v.boolean(),
   error: text,
   protocol_version: text,
   pid: v.nullable(v.number()),
@@ -39,4 +40,7 @@ export const serverArgs = {
 export const path = '/api/mcp/servers'
 export const pathOf = (name: string): string => `${path}/${encodeURIComponent(name)}`
 export const addressOf = ({ command, args, url }: Server): string => url ?? [command ?? '', ...args].join(' ')
+/** A program that waits for its first or next use is idle: nothing is wrong with it. */
+export const shownState = ({ state, error, lazy, transport }: Server): string =>
+  state === 'disconnected' && error === null && lazy && transport === 'stdio' ? 'idle' : state
 export const usableTools = ({ tools }: Server): number => tools.filter(({ usable }) => usable).length

@@ -10,7 +10,7 @@ import {
   renderTable,
   shorten,
 } from 'svc/cli'
-import { addressOf, pathOf, Server, serverArgs } from './server.ts'
+import { addressOf, pathOf, Server, serverArgs, shownState } from './server.ts'
 
 export default defineCommand({
   description: 'Show an MCP server with its state and its tools.',
@@ -23,7 +23,7 @@ export default defineCommand({
       return exits.ok
     }
     const facts: readonly (readonly [string, string])[] = [
-      ['state', server.state],
+      ['state', shownState(server)],
       ['problem', server.error ?? ''],
       [server.url === null ? 'program' : 'address', addressOf(server)],
       ['runs', server.url === null ? server.trust : ''],

@@ -51,6 +51,10 @@ export interface ClientFeatures {
   onListed(server: ServerConfig, tools: readonly McpTool[]): Promise<readonly ListedTool[]>
   /** Tools for resources and prompts, where the server has them. */
   extraTools(request: ExtraToolsRequest): readonly ExtraTool[]
+  /** The server was changed: what is stored of another address of it goes. */
+  kept(server: ServerConfig): Promise<void>
+  /** It was tried at this address, and is not used there: what was stored for that goes. */
+  dropped(server: Pick<ServerConfig, 'name' | 'url'>): Promise<void>
   /** The server was removed: what is stored of it goes too. */
   forget(server: string): Promise<void>
 }
@@ -62,5 +66,7 @@ export const noFeatures: ClientFeatures = {
   authProvider: () => Promise.resolve(undefined),
   onListed: (_server, tools) => Promise.resolve(tools.map((tool) => ({ tool, usable: true }))),
   extraTools: () => [],
+  kept: () => Promise.resolve(),
+  dropped: () => Promise.resolve(),
   forget: () => Promise.resolve(),
 }

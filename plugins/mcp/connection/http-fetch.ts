@@ -1,5 +1,5 @@
 import { monotonicClock } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { readJson, Refusal } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { ServerConfig } from '../servers/spec.ts'
@@ -12,13 +12,18 @@ const RETURN = 13
 export interface HttpLimits {
   readonly maxMessageBytes: number
   readonly maxMessagesPerSecond: number
-  readonly headersTimeoutMs: number
+  /** Until the answer has begun, and from then until it is whole, unless it is a stream of events. */
+  readonly answerTimeoutMs: number
 }
 
-export const httpLimits = (settings: Settings, server: Pick<ServerConfig, 'timeout_secs'>): HttpLimits => ({
+export const httpLimits = (
+  settings: Settings,
+  server: Pick<ServerConfig, 'timeout_secs' | 'tool_timeout_secs'>,
+): HttpLimits => ({
   maxMessageBytes: settings.max_message_bytes,
   maxMessagesPerSecond: settings.max_messages_per_second,
-  headersTimeoutMs: Math.max(server.timeout_secs, settings.start_timeout_secs) * 1000,
+  answerTimeoutMs:
+    Math.max(server.timeout_secs, settings.start_timeout_secs, ...Object.values(server.tool_timeout_secs)) * 1000,
 })
 
 /** The guarded fetch as the one of the platform, as far as the transports of the SDK use it. */
@@ -28,12 +33,13 @@ export function toPlatformFetch(
 ): (input: string | URL, init?: RequestInit) => Promise<Response> {
   return async (input, init = {}) => {
     const url = new URL(input)
+    const headers = new Headers(init.headers)
     const response = await fetch(url, {
       method: init.method ?? 'GET',
-      headers: Object.fromEntries(new Headers(init.headers)),
+      headers: Object.fromEntries(headers),
       ...(init.body !== undefined && init.body !== null && { body: toText(init.body) }),
       ...(init.signal && { signal: init.signal }),
-      headersTimeoutMs: limits.headersTimeoutMs,
+      headersTimeoutMs: limits.answerTimeoutMs,
       idleTimeoutMs: STREAM_IDLE_MS,
       totalTimeoutMs: 0,
       maxBytes: Number.MAX_SAFE_INTEGER,
@@ -45,13 +51,23 @@ export function toPlatformFetch(
     })
     const standard = response.toResponse()
     if (!standard.body) return standard
-    const isStream = standard.headers.get('content-type')?.includes('text/event-stream') === true
-    const bounded = standard.body.pipeThrough(isStream ? boundEvents(limits) : boundBody(limits))
-    return new Response(bounded, {
+    // An authorization server that answers with a stream would never end its answer.
+    const isStream = [standard.headers.get('content-type'), headers.get('accept')].every((types) =>
+      types?.includes('text/event-stream'),
+    )
+    const bounded = isStream ? standard.body.pipeThrough(boundEvents(limits)) : await readText(standard.body, limits)
+    return new JsonResponse(bounded, {
       status: standard.status,
       statusText: standard.statusText,
       headers: standard.headers,
     })
+  }
+}
+
+/** What walks a value calls itself for each level, so its depth is checked before anything is built. */
+class JsonResponse extends Response {
+  override async json(): Promise<unknown> {
+    return readJson(await this.text())
   }
 }
 
@@ -64,15 +80,30 @@ function toText(body: NonNullable<RequestInit['body']>): string {
 const tooLarge = (bytes: number): Error =>
   new Error(`the server sent a message of more than plugins.mcp.max_message_bytes (${bytes})`)
 
-function boundBody({ maxMessageBytes }: HttpLimits): TransformStream<Uint8Array, Uint8Array> {
+/** The whole body, bounded in bytes and in time. */
+async function readText(body: ReadableStream<Uint8Array>, limits: HttpLimits): Promise<string> {
+  const { maxMessageBytes, answerTimeoutMs } = limits
+  const reader = body.getReader()
+  const late = Promise.withResolvers<never>()
+  const cancel = monotonicClock.after(answerTimeoutMs, () =>
+    late.reject(new Error(`the server did not end its answer within ${answerTimeoutMs / 1000} s`)),
+  )
+  const chunks: Uint8Array[] = []
   let bytes = 0
-  return new TransformStream({
-    transform(chunk, controller) {
-      bytes += chunk.length
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), late.promise])
+      if (done) return Buffer.concat(chunks).toString()
+      bytes += value.length
       if (bytes > maxMessageBytes) throw tooLarge(maxMessageBytes)
-      controller.enqueue(chunk)
-    },
-  })
+      chunks.push(value)
+    }
+  } catch (error) {
+    await reader.cancel(error).catch(() => undefined)
+    throw error
+  } finally {
+    cancel()
+  }
 }
 
 /** Bounds one event with all of its lines, and the events of a second. */

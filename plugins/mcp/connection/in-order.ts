@@ -1,4 +1,5 @@
-import type { Transport } from '@modelcontextprotocol/client'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
+import { checkDepth, messageOf } from 'svc/internal'
 
 /**
  * Hands each message over when the one before is dealt with. The SDK deals with an answer at once and with a
@@ -13,9 +14,27 @@ export function deliverInOrder<T extends Transport>(transport: T): T {
       handler =
         receive &&
         ((message, extra) => {
-          last = last.then(() => receive(message, extra))
+          const checked = check(message)
+          last = last.then(() => receive(checked, extra))
         })
     },
   })
   return transport
+}
+
+/** What is nested too deeply is refused before anything walks it: its request fails, anything else is only noted. */
+function check(message: JSONRPCMessage): JSONRPCMessage {
+  try {
+    checkDepth(message)
+    return message
+  } catch (error) {
+    const id = 'method' in message ? undefined : message.id
+    if (id === undefined)
+      return { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', data: messageOf(error) } }
+    return {
+      jsonrpc: '2.0',
+      id,
+      error: { code: -32_603, message: `the server sent a message that is ${messageOf(error)}` },
+    }
+  }
 }

@@ -37,4 +37,4 @@ async function isAdmitted(admit: NetworkDeps['admit'], url: URL): Promise<boolea
 }
 
 /** Of the hostname of a URL, which writes addresses in one way. */
-const isLoopback = (hostname: string): boolean => /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
+export const isLoopback = (hostname: string): boolean => /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)

@@ -9,13 +9,18 @@ import type {
   OAuthClientProvider,
   Transport,
 } from '@modelcontextprotocol/client'
-import { monotonicClock } from 'svc/internal'
+import { monotonicClock, toIso } from 'svc/internal'
 import type { Fetch, Spawn } from 'svc/sdk'
 import type { Settings } from '../config.ts'
+import { DAEMON_CLIENT } from '../contract.ts'
 import type { McpCaller, McpChange } from '../contract.ts'
+import type { ServerLog } from '../servers/log.ts'
+import type { Program } from '../servers/program.ts'
+import { isSecretName } from '../servers/redactor.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import type { ClientFeatures, ServerRequestMethod } from './features.ts'
 import { deliverInOrder } from './in-order.ts'
+import { explainEnd } from './explain-end.ts'
 import { httpLimits, toPlatformFetch } from './http-fetch.ts'
 import { safeSchema } from './output-schema.ts'
 import { Session } from './session.ts'
@@ -32,13 +37,15 @@ export interface OpenDeps {
   /** The network for this server. */
   readonly fetchOf: (server: ServerConfig) => Fetch
   /** What the program of a server is started with. */
-  readonly programOf: (server: ServerConfig) => Promise<Parameters<Spawn['start']>[0]>
+  readonly programOf: (server: ServerConfig) => Promise<Program>
   readonly headersOf: (server: ServerConfig) => Promise<Readonly<Record<string, string>>>
 }
 interface Link {
   readonly transport: Transport
   readonly pid: () => number | undefined
   readonly reason: () => string | undefined
+  /** What the confinement of the program has to do with its end, as the rest of a sentence. */
+  readonly explanation?: () => Promise<string>
   readonly end: () => Promise<void>
 }
 
@@ -49,14 +56,14 @@ interface Link {
 export async function openSession(
   deps: OpenDeps,
   server: ServerConfig,
-  log: (text: string) => void,
+  log: ServerLog,
   signal: AbortSignal,
 ): Promise<Session> {
   const { settings, features } = deps
   const sdk = await import('@modelcontextprotocol/client')
   const { AjvJsonSchemaValidator } = await import('@modelcontextprotocol/client/validators/ajv')
   const calls = new Set<McpCaller>()
-  const link = server.transport === 'stdio' ? await openProgram(deps, server, log) : await openHttp(deps, server)
+  const link = server.transport === 'stdio' ? await openProgram(deps, server, log) : await openHttp(deps, server, log)
   const listeners: { changed: (change: McpChange) => void } = { changed: () => undefined }
   const onList = (kind: 'tools' | 'prompts' | 'resources') => ({
     autoRefresh: false,
@@ -64,7 +71,7 @@ export async function openSession(
     onChanged: () => listeners.changed({ kind }),
   })
   const client = new sdk.Client(
-    { name: 'svc', title: 'svc', version: deps.version },
+    { name: DAEMON_CLIENT, title: 'svc', version: deps.version },
     {
       capabilities: features.capabilities(server) as ClientCapabilities,
       jsonSchemaValidator: createValidator(new AjvJsonSchemaValidator()),
@@ -72,14 +79,15 @@ export async function openSession(
       versionNegotiation: { mode: server.protocol === 'auto' ? 'auto' : 'legacy' },
     },
   )
-  const session = new Session({ client, server, settings, calls, ...link, end: () => endLink(client, link) })
-  answerRequests(client, { features, server, calls, session })
+  const end = () => endLink(client, link)
+  const session = new Session({ client, server, settings, calls, ...link, log, end })
+  answerRequests(client, { features, server, calls, session, log })
   listeners.changed = (change) => session.changed(change)
   client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
     session.changed({ kind: 'resource', uri: params.uri }),
   )
   client.setNotificationHandler('notifications/message', ({ params }) =>
-    session.changed({ kind: 'message', params: { ...params } }),
+    session.changed({ kind: 'message', params: log.hideIn({ ...params }) }),
   )
   const timeout = settings.start_timeout_secs * 1000
   try {
@@ -87,41 +95,62 @@ export async function openSession(
   } catch (error) {
     const why = link.reason()
     await session.end('it was not connected')
-    throw why === undefined ? error : new Error(why, { cause: error })
+    throw why === undefined ? error : new Error(`${why}${(await link.explanation?.()) ?? ''}`, { cause: error })
   }
   return session
 }
 
-async function openProgram(deps: OpenDeps, server: ServerConfig, log: (text: string) => void): Promise<Link> {
+async function openProgram(deps: OpenDeps, server: ServerConfig, log: ServerLog): Promise<Link> {
   const { settings, spawn } = deps
+  const { request, secrets, credentials } = await deps.programOf(server)
+  log.begin(secrets, credentials)
+  let failure: string | undefined
   const transport = new StdioTransport({
-    start: (request) => spawn.start(request),
-    request: await deps.programOf(server),
+    start: (started) => spawn.start(started),
+    request: {
+      ...request,
+      onConnectionFailure(_, why) {
+        failure = why
+        log.note(toIso(Date.now()), `a connection of the program failed: ${why}`)
+      },
+    },
     limits: {
       maxMessageBytes: settings.max_message_bytes,
       maxBrokenMessages: settings.max_broken_messages,
       maxMessagesPerSecond: settings.max_messages_per_second,
       maxWaitingBytes: settings.max_waiting_bytes,
     },
-    log,
+    log: (text) => log.add(text),
   })
   return {
     transport,
     pid: () => transport.pid,
     reason: () => transport.reason,
+    explanation: () => explainEnd(request, failure),
     end: () => transport.close(),
   }
 }
 
-async function openHttp(deps: OpenDeps, server: ServerConfig): Promise<Link> {
+async function openHttp(deps: OpenDeps, server: ServerConfig, log: ServerLog): Promise<Link> {
   const { settings, features } = deps
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
   const guarded = deps.fetchOf(server)
-  const fetch = toPlatformFetch(guarded, httpLimits(settings, server))
+  const send = toPlatformFetch(guarded, httpLimits(settings, server))
   const provider = (await features.authProvider(server, guarded)) as OAuthClientProvider | undefined
+  const headers = await deps.headersOf(server)
+  const credentials = Object.entries(headers).filter(([name]) => isSecretName(name))
+  log.begin(
+    Object.values(headers),
+    credentials.map(([, value]) => value),
+  )
   const options = {
-    fetch,
-    requestInit: { headers: { ...(await deps.headersOf(server)) } },
+    fetch(input: string | URL, init: RequestInit = {}) {
+      const token = new Headers(init.headers).get('authorization')
+      // What its owner wrote into the file or sent is known already.
+      if (token !== null) log.useToken(token)
+      return send(input, init)
+    },
+    requestInit: { headers: { ...headers } },
     ...(provider && { authProvider: provider }),
   }
   const url = new URL(server.url ?? '')
@@ -168,12 +197,15 @@ interface Answering {
   readonly server: ServerConfig
   readonly calls: ReadonlySet<McpCaller>
   readonly session: Pick<Session, 'pausedWhile'>
+  readonly log: ServerLog
 }
 /** What a server asks of its client. Only what the client offers to it has a handler. */
-function answerRequests(client: Client, { features, server, calls, session }: Answering): void {
+function answerRequests(client: Client, { features, server, calls, session, log }: Answering): void {
   const offered = features.capabilities(server)
   const answer = (method: ServerRequestMethod, params: object | undefined, signal: AbortSignal) =>
-    session.pausedWhile(() => features.handle({ server, method, params: { ...params }, calls: [...calls], signal }))
+    session.pausedWhile(() =>
+      features.handle({ server, method, params: log.hideIn({ ...params }), calls: [...calls], signal }),
+    )
   if ('sampling' in offered)
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) => {
       return (await answer('sampling/createMessage', params, mcpReq.signal)) as unknown as CreateMessageResult

@@ -1,5 +1,4 @@
 import type { CallToolRequest, Client, RequestOptions, Tool } from '@modelcontextprotocol/client'
-import { messageOf } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { isObject, omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Dispose } from 'svc/sdk'
@@ -7,11 +6,15 @@ import type { Settings } from '../config.ts'
 import { McpRequestError } from '../contract.ts'
 import type { McpCaller, McpChange, McpConnection, McpObject, McpRequestOptions, McpTool } from '../contract.ts'
 import { loginAdvice } from '../oauth/advice.ts'
+import { describeFailure } from './describe-failure.ts'
+import type { ServerLog } from '../servers/log.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import { TimeLimit } from './time-limit.ts'
 
 /** The longest of a timer: the time limits of requests are ours, because they pause. */
 const NO_TIMEOUT_MS = 2_147_483_647
+/** How long a program that did not answer in time has to answer a ping. */
+const PING_MS = 5000
 
 type ServerMethod =
   | 'tools/list'
@@ -34,6 +37,8 @@ export interface SessionDeps {
   readonly pid: () => number | undefined
   /** Why the connection ended, as far as the transport knows. */
   readonly reason: () => string | undefined
+  /** Knows the secrets that the server got. */
+  readonly log: Pick<ServerLog, 'hide' | 'hideIn'>
   /** Ends the connection, and the program. */
   readonly end: () => Promise<void>
   /** Default: the monotonic one. */
@@ -60,6 +65,7 @@ export class Session implements McpConnection {
   #pauses = 0
   #isClosed = false
   #needsLogin = false
+  #isProbed = false
   #ending: Promise<void> | undefined
   #tools: readonly McpTool[] = []
   running = 0
@@ -224,9 +230,12 @@ export class Session implements McpConnection {
         send(requested),
         this.closed.then((reason) => Promise.reject(this.#ended(reason))),
       ])
-      return isObject(answer) ? answer : {}
+      return isObject(answer) ? this.#deps.log.hideIn(answer) : {}
     } catch (error) {
-      if (limit.signal.aborted && signal?.aborted !== true) throw this.#late(error, method, timeoutMs)
+      if (limit.signal.aborted && signal?.aborted !== true) {
+        if (this.#deps.server.transport === 'stdio') void this.#probe()
+        throw this.#late(error, method, timeoutMs)
+      }
       throw await this.#explain(error, method, signal)
     } finally {
       limit.pause()
@@ -236,6 +245,19 @@ export class Session implements McpConnection {
     }
   }
 
+  /** A program that answers nothing any more is ended, so that the next request starts it anew. */
+  async #probe(): Promise<void> {
+    if (this.#isProbed || this.#isClosed) return
+    this.#isProbed = true
+    const earlier = [...this.#limits]
+    const isDeaf = await this.ping({ timeoutMs: PING_MS }).then(
+      () => false,
+      (error: unknown) => error instanceof UpstreamFailure && error.reason === 'timeout',
+    )
+    this.#isProbed = false
+    // It may be busy with what it was asked before the ping, not with what came after.
+    if (isDeaf && !earlier.some((limit) => this.#limits.has(limit))) await this.end('it does not answer any more')
+  }
   #late(cause: unknown, method: string, timeoutMs: number): UpstreamFailure {
     const text = `the MCP server "${this.server}" did not answer ${method} within ${timeoutMs / 1000} s`
     return new UpstreamFailure(this.server, text, { reason: 'timeout', retry: 'later', cause })
@@ -245,15 +267,14 @@ export class Session implements McpConnection {
     if (error instanceof UpstreamFailure || error instanceof Refusal) return error
     const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } =
       await import('@modelcontextprotocol/client')
-    if (error instanceof ProtocolError) return new McpRequestError(error.code, error.message, error.data)
+    if (error instanceof ProtocolError)
+      return new McpRequestError(error.code, this.#deps.log.hide(error.message), error.data)
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return this.#ended(this.#deps.reason() ?? 'the connection was closed')
     if (error instanceof UnauthorizedError) return this.#loginNeeded(error)
-    const failed = new UpstreamFailure(
-      this.server,
-      `the MCP server "${this.server}" failed at ${method}: ${messageOf(error)}`,
-      { reason: 'network', retry: 'later', cause: error },
-    )
+    const problem = this.#deps.log.hide(describeFailure(error))
+    const text = `the MCP server "${this.server}" failed at ${method}: ${problem}`
+    const failed = new UpstreamFailure(this.server, text, { reason: 'network', retry: 'later', cause: error })
     // The connection is of no use any more: the next request makes a new one.
     if (error instanceof SdkHttpError && error.status === 404) {
       void this.end('it does not know this session any more')
@@ -263,7 +284,7 @@ export class Session implements McpConnection {
       this.#deps.server.transport !== 'stdio' &&
       !(error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
     )
-      void this.end(messageOf(error))
+      void this.end(problem)
     return failed
   }
   #loginNeeded(cause: unknown): UpstreamFailure {

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineTool, isObject } from 'svc/sdk'
 import type { AnyTool, ToolAnswer, ToolContent } from 'svc/sdk'
 import type { ExtraTool, ExtraToolsRequest } from '../connection/features.ts'
+import { McpRequestError } from '../contract.ts'
 import type { McpObject } from '../contract.ts'
 
 const Cursor = v.optional(v.pipe(v.string(), v.maxLength(4096), v.description('Of the last answer, for the next page')))
@@ -51,8 +52,10 @@ function readResource({ server, connect }: ExtraToolsRequest): ExtraTool {
     risk: server.risk ?? 'read',
     async run({ uri }, call) {
       const connection = await connect(call.signal)
-      const { contents } = await connection.readResource({ uri }, { signal: call.signal, caller: call })
-      return toAnswer(Array.isArray(contents) ? contents : [])
+      return answered(async () => {
+        const { contents } = await connection.readResource({ uri }, { signal: call.signal, caller: call })
+        return toAnswer(Array.isArray(contents) ? contents : [])
+      })
     },
   })
   return { suffix: 'read_resource', tool: withoutName(tool) }
@@ -89,12 +92,31 @@ function getPrompt({ server, connect }: ExtraToolsRequest): ExtraTool {
     risk: server.risk ?? 'read',
     async run({ name, arguments: given }, call) {
       const connection = await connect(call.signal)
-      const { messages } = await connection.getPrompt({ name, arguments: given }, { signal: call.signal, caller: call })
-      const parts = Array.isArray(messages) ? messages.filter(isObject) : []
-      return parts.map(({ role, content }) => `${String(role)}: ${textOf(content)}`).join('\n\n')
+      return answered(async () => {
+        const options = { signal: call.signal, caller: call }
+        const prompt = await connection.getPrompt({ name, arguments: given }, options)
+        const parts = Array.isArray(prompt['messages']) ? prompt['messages'].filter(isObject) : []
+        const text = parts.map(({ role, content }) => `${String(role)}: ${textOf(content)}`).join('\n\n')
+        return { text, structured: pick(prompt, ['description', 'messages']) }
+      })
     },
   })
   return { suffix: 'get_prompt', tool: withoutName(tool) }
+}
+
+/** An error that the server answered is an answer, also for whoever passes it on. */
+async function answered(ask: () => Promise<ToolAnswer>): Promise<ToolAnswer> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof McpRequestError)) throw error
+    const { code, message, data } = error
+    return {
+      text: `The server answered with an error: ${message}`,
+      failed: true,
+      structured: { error: { code, message, ...(data !== undefined && { data }) } },
+    }
+  }
 }
 
 const pick = (from: McpObject, keys: readonly string[]): McpObject =>

@@ -71,7 +71,8 @@ export function createFeatures(deps: FeaturesDeps): ClientFeatures {
       return logins.provider(server, deps.platformFetch(server, fetch))
     },
     async onListed(server, tools) {
-      const screened = await Promise.all(tools.map((tool) => screenTool(deps.screening(), tool)))
+      const screening = deps.screening()
+      const screened = await Promise.all(tools.map((tool) => screenTool(screening, tool)))
       const changed = await pins.check(server.name, tools)
       return tools.map((tool, at) => {
         const found = screened[at] ?? { usable: true }
@@ -81,11 +82,13 @@ export function createFeatures(deps: FeaturesDeps): ClientFeatures {
           usable: false,
           reason:
             `it changed since it was approved (${commandLine('approval list')}), ` +
-            'or this server listed more than twice plugins.mcp.max_tools so far',
+            'or this server listed more than plugins.mcp.max_remembered_tools so far',
         }
       })
     },
     extraTools,
+    kept: (server) => records.removeOthers(server),
+    dropped: (server) => records.removeOf(server),
     async forget(server) {
       await Promise.all([pins.forget(server), records.remove(server)])
     },

@@ -21,7 +21,7 @@ export interface OpenFeaturesDeps
     Pick<LoginDeps, 'find' | 'changed'> {
   readonly vault: Vault
   readonly hooks: Hooks
-  readonly log: Pick<Logger, 'error'>
+  readonly log: Pick<Logger, 'error' | 'warn'>
   /** The network for this server. */
   readonly fetchOf: (server: ServerConfig) => Fetch
   readonly platformFetch: (server: ServerConfig, fetch: Fetch) => PlatformFetch
@@ -37,7 +37,7 @@ export function openFeatures(deps: OpenFeaturesDeps): {
   const { settings, vault, hooks, log, db, approvals, relist } = deps
   const now = (): number => wallClock.now()
   const records = new OAuthRecords(vault)
-  const pins = new ToolPins({ store: new PinStore(db), approvals, relist, maxPins: settings.max_tools * 2 })
+  const pins = new ToolPins({ store: new PinStore(db), approvals, relist, maxPins: settings.max_remembered_tools })
   const logins = new OAuthLogins({
     ...deps,
     records,

@@ -1,8 +1,11 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
 import { Refusal } from 'svc/sdk'
+import type { Logger } from 'svc/sdk'
+import { describeFailure } from '../connection/describe-failure.ts'
 import { serverFailed } from '../errors.ts'
 import type { ServerConfig } from '../servers/spec.ts'
+import { loginAdvice } from './advice.ts'
 import { CALLBACK_PATH, METADATA_PATH } from './paths.ts'
 import { VaultOAuthProvider } from './provider.ts'
 import type { OAuthRecords } from './record.ts'
@@ -23,6 +26,7 @@ export interface LoginDeps {
   /** The document that describes this client, where it is not ours. */
   readonly metadataUrl?: string | undefined
   readonly now: () => number
+  readonly log: Pick<Logger, 'warn'>
   /** The server has new tokens, or none. */
   readonly changed: (name: string) => Promise<void>
 }
@@ -46,12 +50,18 @@ export class OAuthLogins {
   }
   /** What the transport of an HTTP server authenticates with. */
   provider(server: ServerConfig, fetch: PlatformFetch): OAuthClientProvider {
+    const { log } = this.#deps
     return new VaultOAuthProvider({
       ...this.#options(server),
       async renew(provider) {
         const { auth } = await import('@modelcontextprotocol/client')
         // When it fails the old token is sent, and the server says what it wants.
-        await auth(provider, { serverUrl: server.url ?? '', fetchFn: fetch }).catch(() => undefined)
+        const failure = await auth(provider, { serverUrl: server.url ?? '', fetchFn: fetch }).then(
+          (result) => (result === 'AUTHORIZED' ? undefined : loginAdvice(server.name)),
+          describeFailure,
+        )
+        if (failure !== undefined)
+          log.warn(`the login at the MCP server "${server.name}" could not be renewed: ${failure}`)
       },
     })
   }
@@ -81,7 +91,7 @@ export class OAuthLogins {
       throw new Refusal('forbidden', 'This login is not known or took too long: begin it again')
     const server = await this.#require(taken.server)
     if (error !== undefined || code === undefined) {
-      const why = `${error ?? 'no code'}${details === undefined ? '' : `: ${details}`}`.slice(0, 300)
+      const why = describeFailure(`${error ?? 'no code'}${details === undefined ? '' : `: ${details}`}`).slice(0, 300)
       throw new Refusal('forbidden', `The login at ${server.name} was refused: ${why}`)
     }
     const provider = new VaultOAuthProvider({ ...this.#options(server), login: { pending: taken.pending } })
@@ -142,8 +152,7 @@ export class OAuthLogins {
       })
     } catch (error) {
       if (error instanceof Refusal) throw error
-      const why = error instanceof Error ? error.message.slice(0, 300) : 'unknown error'
-      throw failed(server.name, why, error)
+      throw failed(server.name, describeFailure(error).slice(0, 300), error)
     }
   }
 }

@@ -8,9 +8,13 @@ import type {
   StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 import { omitUndefined, Refusal } from 'svc/sdk'
+import { isLoopback } from '../connection/network.ts'
+import { serverFailed } from '../errors.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 import type { OAuthRecords, PendingLogin } from './record.ts'
 
+/** No browser or server takes a longer address. */
+const MAX_PAGE_CHARS = 16_384
 /** A token is renewed this long before it ends. */
 const RENEW_BEFORE_MS = 30_000
 
@@ -63,15 +67,15 @@ export class VaultOAuthProvider implements OAuthClientProvider {
     return this.#options.login?.pending.state ?? ''
   }
 
-  async clientInformation(): Promise<StoredOAuthClientInformation | undefined> {
+  async clientInformation(context?: OAuthClientInformationContext): Promise<StoredOAuthClientInformation | undefined> {
     const { server, records, redirectUrl } = this.#options
     const { client } = await records.read(server)
-    const { client_id: id, client_secret: own } = server.oauth ?? {}
+    const { client_id: id, client_secret: secret } = server.oauth ?? {}
     if (id !== undefined) {
-      const secret = own ?? (await records.clientSecret(server.name))
       // Bound to the authorization server that it was used with first.
-      const issuer = client?.information.client_id === id ? client.information.issuer : undefined
-      return omitUndefined({ client_id: id, client_secret: secret, issuer })
+      const bound = client?.information.client_id === id ? client.information.issuer : undefined
+      if (bound === undefined && context) await this.saveClientInformation({ client_id: id, issuer: context.issuer })
+      return omitUndefined({ client_id: id, client_secret: secret, issuer: bound ?? context?.issuer })
     }
     return client?.redirect === redirectUrl ? client.information : undefined
   }
@@ -98,6 +102,7 @@ export class VaultOAuthProvider implements OAuthClientProvider {
   }
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
     const { server, records, now } = this.#options
+    for (const token of [tokens.access_token, tokens.refresh_token]) checkToken(server.name, token)
     const expiresAt = tokens.expires_in === undefined ? undefined : now() + tokens.expires_in * 1000
     await records.change(server, (record) => ({
       // A server that does not rotate refresh tokens leaves them out.
@@ -109,11 +114,7 @@ export class VaultOAuthProvider implements OAuthClientProvider {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     const { server, records, login } = this.#options
-    if (url.protocol !== 'https:' && url.protocol !== 'http:')
-      throw new Refusal(
-        'forbidden',
-        `The server ${server.name} sends its login to ${url.protocol}, which is no web page`,
-      )
+    checkPage(server.name, url)
     if (login) login.url = url
     else await records.change(server, () => ({ scope: url.searchParams.get('scope') ?? undefined }))
   }
@@ -148,6 +149,22 @@ export class VaultOAuthProvider implements OAuthClientProvider {
     if (!this.#isMachine) return undefined
     return new URLSearchParams({ grant_type: 'client_credentials', ...(scope !== undefined && { scope }) })
   }
+}
+
+/** Where a person types a password: over https, or on this machine. */
+function checkPage(server: string, url: URL): void {
+  const isPlain = url.protocol === 'http:' && isLoopback(url.hostname)
+  if (url.protocol !== 'https:' && !isPlain)
+    throw new Refusal('forbidden', `The server ${server} sends its login to ${url.protocol}, which is no https page`)
+  if (url.username !== '' || url.password !== '')
+    throw new Refusal('forbidden', `The server ${server} sends its login to an address with a password in it`)
+  if (url.href.length > MAX_PAGE_CHARS)
+    throw new Refusal('forbidden', `The address of the login of ${server} has more than ${MAX_PAGE_CHARS} characters`)
+}
+/** It is sent in a header; an error there would show it. */
+function checkToken(server: string, token: string | undefined): void {
+  if (token !== undefined && !/^[\x21-\x7e]{1,65536}$/.test(token))
+    throw new Refusal(serverFailed, `The authorization server of ${server} answers a token that cannot be sent`)
 }
 
 /** What an authorization server is told of this client when it registers, and what its document says. */

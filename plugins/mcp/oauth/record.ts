@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { OAuthDiscoveryState, StoredOAuthClientInformation, StoredOAuthTokens } from '@modelcontextprotocol/client'
 import { readOwnJson } from 'svc/internal'
-import { isObject, KeyedQueue } from 'svc/sdk'
+import { KeyedQueue } from 'svc/sdk'
 import type { Vault } from 'svc/sdk'
 
 /** What is known of the login at one server. It is in the vault as a whole. */
@@ -25,6 +26,11 @@ export interface PendingLogin {
 }
 
 const PREFIX = 'oauth:'
+type Addressed = { readonly name: string; readonly url?: string | undefined }
+/** One for each address: a server that is tried at another one changes nothing of the login that is used. */
+const keyOf = ({ name, url = '' }: Addressed): string =>
+  `${PREFIX}${name}:${createHash('sha256').update(url).digest('hex').slice(0, 16)}`
+const serverOf = (key: string): string => key.slice(PREFIX.length, key.lastIndexOf(':'))
 
 export class OAuthRecords {
   readonly #vault: Vault
@@ -32,19 +38,15 @@ export class OAuthRecords {
   constructor(vault: Vault) {
     this.#vault = vault
   }
-  async read({ name, url = '' }: { readonly name: string; readonly url?: string | undefined }): Promise<OAuthRecord> {
-    const secret = await this.#vault.read(`${PREFIX}${name}`)
-    const record = secret === undefined ? undefined : (readOwnJson(secret) as OAuthRecord)
-    return record?.url === url ? record : { url }
+  async read(server: Addressed): Promise<OAuthRecord> {
+    const secret = await this.#vault.read(keyOf(server))
+    return secret === undefined ? { url: server.url ?? '' } : (readOwnJson(secret) as OAuthRecord)
   }
   /** Durable before it settles. One change of a server after the other. */
-  async change(
-    server: { readonly name: string; readonly url?: string | undefined },
-    change: (record: OAuthRecord) => Partial<OAuthRecord>,
-  ): Promise<void> {
+  async change(server: Addressed, change: (record: OAuthRecord) => Partial<OAuthRecord>): Promise<void> {
     await this.#queue.run(server.name, async () => {
       const record = await this.read(server)
-      await this.#vault.write(`${PREFIX}${server.name}`, JSON.stringify({ ...record, ...change(record) }))
+      await this.#vault.write(keyOf(server), JSON.stringify({ ...record, ...change(record) }))
     })
   }
   /**
@@ -55,7 +57,7 @@ export class OAuthRecords {
   ): Promise<{ readonly server: string; readonly pending: PendingLogin } | undefined> {
     for (const name of await this.#vault.names()) {
       if (!name.startsWith(PREFIX)) continue
-      const server = name.slice(PREFIX.length)
+      const server = serverOf(name)
       const found = await this.#queue.run(server, async () => {
         const secret = await this.#vault.read(name)
         const record = secret === undefined ? undefined : (readOwnJson(secret) as OAuthRecord)
@@ -67,15 +69,20 @@ export class OAuthRecords {
     }
     return undefined
   }
-  /** Whether there was anything. */
-  async remove(server: string): Promise<boolean> {
-    return this.#queue.run(server, () => this.#vault.remove(`${PREFIX}${server}`))
+  /** Those of all addresses but this one. */
+  async removeOthers(server: Addressed): Promise<void> {
+    await this.#removeWhere(server.name, (key) => key !== keyOf(server))
   }
-  /** Of a client that was registered by hand, of a server that was added while running. */
-  async clientSecret(server: string): Promise<string | undefined> {
-    const secrets = await this.#vault.read(`server:${server}`)
-    const found: unknown = secrets === undefined ? undefined : readOwnJson(secrets)
-    const secret = isObject(found) ? found['oauthClientSecret'] : undefined
-    return typeof secret === 'string' ? secret : undefined
+  async removeOf(server: Addressed): Promise<void> {
+    await this.#removeWhere(server.name, (key) => key === keyOf(server))
+  }
+  async remove(server: string): Promise<void> {
+    await this.#removeWhere(server, () => true)
+  }
+  async #removeWhere(server: string, isMeant: (key: string) => boolean): Promise<void> {
+    await this.#queue.run(server, async () => {
+      for (const key of await this.#vault.names())
+        if (key.startsWith(PREFIX) && serverOf(key) === server && isMeant(key)) await this.#vault.remove(key)
+    })
   }
 }

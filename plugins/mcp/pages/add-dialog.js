@@ -12,13 +12,18 @@ export function askForServer({ onDone }) {
     variable: field('Secret variable', { hint: 'Name of a variable of the program, if it needs one' }),
     secret: field('Its value', { type: 'password', hint: 'Goes to the vault and is never shown' }),
     token: field('Bearer token', { type: 'password', hint: 'Of an http or sse server, if it needs one' }),
+    client: field('Client id', { hint: 'Of a server with a login, if its vendor registered svc by hand' }),
+    clientSecret: field('Client secret', { type: 'password', hint: 'Goes to the vault and is never shown' }),
+    scopes: field('Scopes', { hint: 'To ask for at the login, with spaces between them; empty: those of the server' }),
+    grant: choice('Who logs in', ['a person', 'the client itself']),
   }
-  const outcome = element('p', { role: 'status', className: 'hint words' })
+  const outcome = element('p', { role: 'status', className: 'hint words outcome' })
   const tryIt = element('button', { type: 'button', onclick: () => void attempt(fields, outcome) }, 'Test')
   const update = () => {
     const isProgram = fields.transport.input.value === 'stdio'
     for (const key of ['command', 'args', 'network', 'variable', 'secret']) fields[key].block.hidden = !isProgram
-    for (const key of ['url', 'token']) fields[key].block.hidden = isProgram
+    for (const key of ['url', 'token', 'client', 'clientSecret', 'scopes', 'grant'])
+      fields[key].block.hidden = isProgram
   }
   fields.transport.input.addEventListener('change', update)
   update()
@@ -26,8 +31,8 @@ export function askForServer({ onDone }) {
     title: 'Add an MCP server',
     content: [
       ...Object.values(fields).map(({ block }) => block),
-      element('div', { className: 'actions start' }, tryIt),
-      outcome,
+      // In one block: the buttons of the dialog itself stay in sight at its end.
+      element('div', {}, element('div', { className: 'actions start' }, tryIt), outcome),
     ],
     confirm: 'Add',
     busy: 'Starting …',
@@ -43,6 +48,7 @@ async function attempt(fields, outcome) {
   } catch (error) {
     outcome.textContent = error.message
   }
+  outcome.scrollIntoView({ block: 'nearest' })
 }
 
 function bodyOf(fields) {
@@ -52,6 +58,8 @@ function bodyOf(fields) {
   if (transport !== 'stdio') {
     body.url = value('url')
     if (value('token') !== '') body.headers = { Authorization: `Bearer ${value('token')}` }
+    const oauth = clientOf(value)
+    if (Object.keys(oauth).length > 0) body.oauth = oauth
     return body
   }
   body.command = value('command')
@@ -62,6 +70,15 @@ function bodyOf(fields) {
     body.credentials = { [value('variable')]: value('secret') }
   }
   return body
+}
+/** What is not filled in is left out; the daemon says what does not fit together. */
+function clientOf(value) {
+  return {
+    ...(value('client') !== '' && { client_id: value('client') }),
+    ...(value('clientSecret') !== '' && { client_secret: value('clientSecret') }),
+    ...(value('scopes') !== '' && { scopes: split(value('scopes'), ' ') }),
+    ...(value('grant') === 'the client itself' && { grant: 'client_credentials' }),
+  }
 }
 const split = (text, by) =>
   text

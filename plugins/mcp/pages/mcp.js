@@ -1,32 +1,22 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, openLogin, replace, show } from '../../kit/kit.js'
 import { askForServer } from './add-dialog.js'
 import { serverCard } from './server-card.js'
 
 const POLL_MS = 10_000
-let isFollowing = false
+/** The dialog that waits for a login, and whose. */
+let waiting
 let drawn = ''
 
-const refresh = withKey({
-  content: [byId('content'), byId('live')],
+const refresh = livePage({
+  content: [byId('content')],
   submit: 'Show the MCP servers',
   async load() {
     const [{ servers }, changes] = await Promise.all([call('GET', '/api/mcp/servers'), readChanges()])
     render(servers, changes)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['mcp', 'approval'], everyMs: POLL_MS, refresh, indicator: byId('live') })
+    noticeLogin(servers)
   },
+  words: ['mcp', 'approval'],
+  everyMs: POLL_MS,
 })
 
 /** Tools that wait for an approval; without the plugin for approvals none do. A request of an agent is none of them. */
@@ -107,26 +97,28 @@ async function login(name, path) {
     show('notice', `${name} needs no login.`)
     return
   }
-  openDialog({
+  const dialog = openLogin({
     title: `Log in at ${name}`,
-    content: [
-      element('p', {}, 'The page of the server sends you back to this daemon when you have logged in.'),
-      element(
-        'p',
-        {},
-        element('a', { href: url, target: '_blank', rel: 'noreferrer noopener' }, `Open the login of ${name}`),
-      ),
-    ],
-    onClose: () => void refresh(),
+    hint: 'The page of the server sends you back to this daemon when you have logged in.',
+    link: `Open the login of ${name}`,
+    url,
+    refresh,
+    onClose() {
+      waiting = undefined
+    },
   })
+  waiting = { name, dialog }
+}
+/** The login happens on another page: what the person left here has nothing to say any more when it is done. */
+function noticeLogin(servers) {
+  const { name, dialog } = waiting ?? {}
+  if (name === undefined || servers.find((each) => each.name === name)?.state === 'login_required') return
+  dialog.close()
+  show('notice', `You are logged in at ${name}.`)
 }
 async function orSay(work) {
   show('notice')
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
+  await attempt(work)
 }
 
 byId('add').addEventListener('click', () => {

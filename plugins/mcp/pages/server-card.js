@@ -5,7 +5,8 @@ const STATES = { login_required: 'wants a login' }
 
 /** A server with its tools; those of the configuration file are changed there. */
 export function serverCard(server, { changed, onApprove, onRestart, onLog, onLogin, onRemove }) {
-  const { name, state, error, origin, tools } = server
+  const { name, error, origin, tools } = server
+  const state = isIdle(server) ? 'idle' : server.state
   return element(
     'section',
     { className: 'card', 'aria-label': name, 'data-server': name },
@@ -15,7 +16,7 @@ export function serverCard(server, { changed, onApprove, onRestart, onLog, onLog
       element('h2', {}, name),
       element('span', { className: `badge ${LOOKS[state] ?? ''}` }, STATES[state] ?? state),
     ),
-    error && element('p', { className: 'problem words' }, error),
+    error && element('p', { className: `problem words ${state === 'login_required' ? 'warning' : ''}` }, error),
     element('dl', { className: 'words' }, ...facts(factsOf(server))),
     changed && changeBlock(name, changed, onApprove),
     tools.length > 0 && toolList(tools),
@@ -29,6 +30,10 @@ export function serverCard(server, { changed, onApprove, onRestart, onLog, onLog
     ),
   )
 }
+
+/** It is started with its first use, or stopped because nobody used it: nothing is wrong. */
+const isIdle = ({ state, error, lazy, transport }) =>
+  state === 'disconnected' && error === null && lazy && transport === 'stdio'
 
 function factsOf({
   command,
@@ -58,7 +63,11 @@ function toolList(tools) {
   return element(
     'details',
     {},
-    element('summary', {}, `${tools.length} tools${unusable === 0 ? '' : `, ${unusable} not usable`}`),
+    element(
+      'summary',
+      {},
+      `${tools.length === 1 ? 'One tool' : `${tools.length} tools`}${unusable === 0 ? '' : `, ${unusable} not usable`}`,
+    ),
     element('ul', { className: 'tools' }, ...tools.map(toolItem)),
   )
 }

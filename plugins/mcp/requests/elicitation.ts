@@ -31,9 +31,9 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
   const parsed = v.safeParse(Params, request.params)
   if (!parsed.success) throw new Refusal('invalid_request', `elicitation/create: ${parsed.issues[0].message}`)
   const { mode, message, requestedSchema, url } = parsed.output
-  limits.countCall('elicitation', caller, settings.elicitations_per_call, 'elicitations_per_call')
   // The program at the other end may open what it is told to open.
   const page = mode === 'url' ? webAddress(url) : undefined
+  limits.countCall('elicitation', caller, settings.elicitations_per_call, 'elicitations_per_call')
   const passed = canShow(caller, mode) ? passOn(caller, request, 'elicitation') : undefined
   if (passed) return passed
   await deps.refuseInjection(`${message}\n${JSON.stringify(requestedSchema ?? {})}`, `A question of ${server.name}`)
@@ -60,6 +60,7 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
     timeoutSecs: settings.elicitation_timeout_secs,
     form: mode === 'url' ? undefined : { schema: requestedSchema ?? {}, title: `For ${server.name}` },
   })
+  const answered = caller.waiting?.(`The MCP server ${server.name} waits for your answer`)
   try {
     const { state, content } = await approvals.decision(id, waiting)
     if (state === 'approved')
@@ -68,6 +69,8 @@ export async function elicit(deps: ElicitationDeps, request: ServerRequest): Pro
   } catch (error) {
     if (waiting.aborted) await approvals.withdrawRequest(id, 'the server does not need it any more')
     throw error
+  } finally {
+    answered?.()
   }
 }
 
@@ -79,6 +82,9 @@ function canShow({ client }: McpCaller, mode: 'form' | 'url'): boolean {
 
 function webAddress(text = ''): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
+  // What stands before an @ passes for the name of the site.
+  if (url && (url.username !== '' || url.password !== ''))
+    throw new Refusal('invalid_request', 'elicitation/create: url must not have a user name or password in it')
   if (url?.protocol === 'https:' || url?.protocol === 'http:') return url.href
   throw new Refusal('invalid_request', 'elicitation/create: url has to be the address of a web page')
 }

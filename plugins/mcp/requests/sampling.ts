@@ -61,10 +61,10 @@ export async function createMessage(deps: SamplingDeps, request: ServerRequest):
   if (!server.sampling)
     throw new Refusal('forbidden', `${server.name} may not ask models: sampling = true in [[mcp_servers]] allows it`)
   const caller = requireCaller(request)
-  const passed = passOn(caller, request, 'sampling')
-  if (passed) return passed
   limits.countCall('sampling', caller, settings.sampling_per_call, 'sampling_per_call')
   limits.countMinute(server.name, settings.sampling_per_minute, 'sampling_per_minute')
+  const passed = passOn(caller, request, 'sampling')
+  if (passed) return passed
   const asked = v.safeParse(Params, params)
   if (!asked.success) throw new Refusal('invalid_request', `sampling/createMessage: ${asked.issues[0].message}`)
   await deps.refuseInjection(textOf(asked.output), `A question of ${server.name} to a model`)

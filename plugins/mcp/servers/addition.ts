@@ -1,7 +1,6 @@
 import { isObject, Refusal } from 'svc/sdk'
-import { SERVER_NAME } from '../config.ts'
+import { algorithmOf, SERVER_NAME, SIGNING_KEY } from '../config.ts'
 import type { McpServerAddition } from '../contract.ts'
-import { readSigningKey } from '../oauth/private-key.ts'
 import type { ServerBody, ServerChange } from './body.ts'
 import type { ServerConfig } from './spec.ts'
 
@@ -27,7 +26,9 @@ export function toChange(config: ServerConfig, body: ServerChange): McpServerAdd
     read: config.read,
     write: config.write,
     ...(config.trust === 'operator' && { trust: 'operator' as const }),
-    oauth: config.oauth,
+    // Their values come from the vault, if they may go where the change sends them.
+    ...((type ?? config.transport) !== 'stdio' &&
+      config.oauth && { oauth: { ...config.oauth, client_secret: undefined, private_key: undefined } }),
     ...rest,
     ...inner,
     name: config.name,
@@ -69,21 +70,6 @@ export function toConfig(spec: McpServerAddition): ServerConfig {
   }
 }
 
-const SHELLS = /^(?:ba|da|z|k|c|tc|fi|a)?sh$|^busybox$|^env$/
-const INTERPRETERS = /^(?:node|nodejs|deno|bun|python[\d.]*|perl|ruby|php|lua)$/
-const INLINE = /^(?:-c|-e|-p|-E|-r|-pe|-ne|--eval|--print|eval)$/
-
-/** A command over the API starts a program, not a script that came with it. */
-function refuseShell(command: string, args: readonly string[]): void {
-  const program = command.split(/[/\\]/).at(-1) ?? command
-  if (SHELLS.test(program) || (INTERPRETERS.test(program) && args.some((arg) => INLINE.test(arg))))
-    throw new Refusal(
-      'forbidden',
-      `command: "${program}" runs what its arguments say. Name the program of the server itself, ` +
-        'or write the server into [[mcp_servers]] of the configuration file',
-    )
-}
-
 const toOAuth = ({ scopes = [], ...client }: NonNullable<McpServerAddition['oauth']>): ServerConfig['oauth'] => ({
   client_id: client.client_id,
   client_secret: client.client_secret,
@@ -97,14 +83,17 @@ function checkParts(spec: McpServerAddition): void {
   const refuse = (message: string): never => {
     throw new Refusal('invalid_request', message)
   }
-  if (spec.oauth?.private_key !== undefined) readSigningKey(spec.oauth.private_key)
+  const { private_key: key } = spec.oauth ?? {}
+  if (key !== undefined && algorithmOf(key) === undefined) refuse(`oauth.private_key: ${SIGNING_KEY}`)
   if (!SERVER_NAME.test(name)) refuse('name: lower-case letters, digits and hyphens, at most 32')
   if (transport === 'stdio') {
     if (command === undefined) refuse('command: a stdio server needs one')
     if (address !== undefined) refuse('url: a stdio server has none; set transport to http or sse')
-    if (spec.trust !== 'operator') refuseShell(command ?? '', spec.args ?? [])
+    if (spec.oauth) refuse('oauth: a stdio server has no login; its variables hold credentials')
   } else {
     if (address === undefined) refuse(`url: a server with the transport ${transport} needs one`)
     if (command !== undefined) refuse('command: a server with a url has none; set transport to stdio')
+    if (spec.oauth && Object.keys(spec.headers ?? {}).some((each) => each.toLowerCase() === 'authorization'))
+      refuse('oauth: the header Authorization stands for a login; leave out one of them')
   }
 }

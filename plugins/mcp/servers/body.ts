@@ -1,16 +1,14 @@
 import * as v from 'valibot'
 import { line, secret } from 'svc/sdk'
-import { SERVER_NAME } from '../config.ts'
+import { CLIENT, headerName, isClient, scopes, SERVER_NAME, variable } from '../config.ts'
 
-const variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'the name of a variable'))
-const headerName = v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, 'the name of a header'))
 const text = (chars: number) =>
   v.pipe(
     v.string(),
     v.maxLength(chars),
     v.check((value) => value.isWellFormed() && !value.includes('\0'), 'must be well-formed Unicode without NUL'),
   )
-const words = (items: number) => v.optional(v.pipe(v.array(text(4096)), v.maxLength(items)))
+const words = v.optional(v.pipe(v.array(text(4096)), v.maxLength(100)))
 const url = v.pipe(
   v.string(),
   v.maxLength(2048),
@@ -36,23 +34,26 @@ const Headers = v.union([
 ])
 const flat = {
   command: v.optional(line(4096)),
-  args: words(100),
+  args: words,
   url: v.optional(url),
 }
 const nested = v.variant('type', [
-  v.object({ type: v.literal('stdio'), command: line(4096), args: words(100) }),
+  v.object({ type: v.literal('stdio'), command: line(4096), args: words }),
   v.object({ type: v.literal('http'), url }),
   v.object({ type: v.literal('sse'), url }),
 ])
 
 /** The client that was registered with the vendor by hand. */
-const OAuth = v.strictObject({
-  client_id: v.optional(line(4096)),
-  client_secret: v.optional(secret(line(4096))),
-  private_key: v.optional(secret(text(16_384))),
-  scopes: words(100),
-  grant: v.optional(v.picklist(['authorization_code', 'client_credentials'])),
-})
+const OAuth = v.pipe(
+  v.strictObject({
+    client_id: v.optional(line(4096)),
+    client_secret: v.optional(secret(line(4096))),
+    private_key: v.optional(secret(text(16_384))),
+    scopes: v.optional(scopes),
+    grant: v.optional(v.picklist(['authorization_code', 'client_credentials'])),
+  }),
+  v.check((client) => isClient(client), CLIENT),
+)
 
 /** Keys of the configuration file that widen what a server may do. */
 const fileOnly = v.optional(v.never('can be set in [[mcp_servers]] of the configuration file only'))
@@ -66,7 +67,7 @@ export const ServerBody = v.object({
   env: v.optional(v.pipe(v.array(variable), v.maxLength(100))),
   oauth: v.optional(OAuth),
   credentials: v.optional(secret(v.record(variable, text(65_536)))),
-  network: words(100),
+  network: words,
   timeout_secs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600))),
   lazy: v.optional(v.boolean()),
   enabled: v.optional(v.boolean()),

@@ -2,7 +2,7 @@ import { isObject } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { Session } from '../connection/session.ts'
 import type { McpObject, McpTool } from '../contract.ts'
-import type { Listing } from '../store.ts'
+import type { Listing } from './store.ts'
 
 const MAX_NAME_CHARS = 512
 const MAX_INSTRUCTIONS_CHARS = 16_384

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { allowsHost, readVariable } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { SpawnRequest } from 'svc/sdk'
+import { isSecretName } from './redactor.ts'
 import type { ServerConfig } from './spec.ts'
 
 export interface ProgramDeps {
@@ -13,24 +14,30 @@ export interface ProgramDeps {
 
 export const folderOf = (homeDir: string, server: string): string => join(homeDir, 'mcp', server)
 
-/** Removes the folder of a server if there is none now. */
-export async function createFolderCleanup(homeDir: string, server: string): Promise<() => Promise<void>> {
-  const folder = folderOf(homeDir, server)
-  const isNew = await access(folder).then(
-    () => false,
+export async function hasFolder(homeDir: string, server: string): Promise<boolean> {
+  return await access(folderOf(homeDir, server)).then(
     () => true,
+    () => false,
   )
-  return async () => {
-    if (isNew) await rm(folder, { recursive: true, force: true })
-  }
+}
+export async function removeFolder(homeDir: string, server: string): Promise<void> {
+  await rm(folderOf(homeDir, server), { recursive: true, force: true })
+}
+
+export interface Program {
+  readonly request: SpawnRequest
+  /** Values of its variables that nobody else may see. */
+  readonly secrets: readonly string[]
+  /** Those of them that are credentials. */
+  readonly credentials: readonly string[]
 }
 
 /** What the program of a server is started with: its own folder, and an environment of named variables only. */
-export async function programOf(deps: ProgramDeps, server: ServerConfig): Promise<SpawnRequest> {
+export async function programOf(deps: ProgramDeps, server: ServerConfig): Promise<Program> {
   const cwd = folderOf(deps.homeDir, server.name)
   await mkdir(cwd, { recursive: true, mode: 0o700 })
   const env = await environmentOf(deps, server)
-  return {
+  const request: SpawnRequest = {
     command: server.command ?? '',
     args: server.args,
     cwd,
@@ -42,6 +49,9 @@ export async function programOf(deps: ProgramDeps, server: ServerConfig): Promis
       ? { trust: 'operator' as const }
       : { read: server.read, write: server.write, network: (url: URL) => admit(server, url) }),
   }
+  const secrets = Object.entries(env).filter(([name]) => server.variables?.[name] === undefined)
+  const credentials = secrets.filter(([name]) => server.credentials.includes(name) || isSecretName(name))
+  return { request, secrets: secrets.map(([, value]) => value), credentials: credentials.map(([, value]) => value) }
 }
 
 async function environmentOf(deps: ProgramDeps, server: ServerConfig): Promise<Record<string, string>> {

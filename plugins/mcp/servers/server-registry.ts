@@ -1,25 +1,26 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, messageOf, toIso } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
-import { KeyedQueue, Refusal } from 'svc/sdk'
+import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
 import type { Logger, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { ServerEntry, Settings } from '../config.ts'
 import { noFeatures } from '../connection/features.ts'
 import type { ClientFeatures } from '../connection/features.ts'
-import type { McpServerAddition, McpServers, McpServerView } from '../contract.ts'
+import type { McpFeatureTool, McpServerAddition, McpServers, McpServerView } from '../contract.ts'
 import { serverFailed } from '../errors.ts'
-import type { McpStore } from '../store.ts'
+import type { Attempt, McpStore } from './store.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { toConfig } from './addition.ts'
-import { createFolderCleanup } from './program.ts'
+import { hasFolder, removeFolder } from './program.ts'
+import { mergeSecrets, secretsOf } from './merge-secrets.ts'
 import { noSecrets, readSecrets, removeSecrets, writeSecrets } from './secrets.ts'
 import type { ServerSecrets } from './secrets.ts'
 import { Server } from './server.ts'
 import type { ServerDeps } from './server.ts'
 import { fromFile } from './spec.ts'
 import type { ServerConfig } from './spec.ts'
-import { viewOf } from './view.ts'
+import { toAnswer, viewOf } from './view.ts'
 
 export interface RegistryDeps {
   readonly settings: Settings
@@ -64,6 +65,11 @@ export class ServerRegistry implements McpServers {
         this.#deps.log.warn(`the MCP server "${name}" of the configuration file stands for the one that was added`)
       else configs.push(await this.#fromRow(name, spec, origin))
     }
+    for (const attempt of await this.#deps.store.attempts())
+      await this.#undo(
+        attempt,
+        configs.find(({ name }) => name === attempt.name),
+      )
     await Promise.all(configs.map((config) => this.#start(this.#make(config))))
   }
 
@@ -105,9 +111,19 @@ export class ServerRegistry implements McpServers {
     const server = this.#servers.get(name)
     return Promise.resolve(server && viewOf(server, this.#deps.toolSet))
   }
+  featureTool(name: string, feature: McpFeatureTool): Promise<string | undefined> {
+    return Promise.resolve(this.#deps.toolSet.featureTool(name, feature))
+  }
   /** Throws `not_found`. */
   view(name: string): McpServerView {
     return viewOf(this.require(name), this.#deps.toolSet)
+  }
+  /** As the API answers. Throws `not_found`. */
+  shown(name: string): ReturnType<typeof toAnswer> {
+    return toAnswer(this.view(name))
+  }
+  allShown(): ReturnType<typeof toAnswer>[] {
+    return this.servers.map(({ name }) => this.shown(name))
   }
   require(name: string): Server {
     const server = this.#servers.get(name)
@@ -141,12 +157,18 @@ export class ServerRegistry implements McpServers {
       const old = this.#changeable(name)
       const known = await readSecrets(this.#deps.vault, name)
       const config = toConfig({ ...spec, name })
-      const secrets = mergeSecrets(known, spec, config)
+      const secrets = mergeSecrets({ known, old: old.config }, spec, config)
       const next = bare({
         ...config,
         headers: secrets.headers,
         credentials: Object.keys(secrets.credentials),
-        ...(config.oauth && { oauth: { ...config.oauth, private_key: secrets.oauthPrivateKey } }),
+        ...(config.oauth && {
+          oauth: {
+            ...config.oauth,
+            client_secret: secrets.oauthClientSecret,
+            private_key: secrets.oauthPrivateKey,
+          },
+        }),
         origin: spec.origin ?? old.config.origin,
       })
       const { store } = this.#deps
@@ -172,7 +194,7 @@ export class ServerRegistry implements McpServers {
   async reconnect(name: string): Promise<McpServerView> {
     const server = this.require(name)
     await server.reset('is being restarted')
-    await explained(server.session())
+    await explained(server.session(), `${commandLine(`mcp logs ${name}`)} says more`)
     return viewOf(server, this.#deps.toolSet)
   }
 
@@ -183,11 +205,19 @@ export class ServerRegistry implements McpServers {
   async test(spec: McpServerAddition): ReturnType<McpServers['test']> {
     const config = bare({ ...toConfig(spec), enabled: true })
     const server = this.#make(config, true)
-    const removeFolder = await this.#folderCleanup(config)
+    const { homeDir } = this.#deps.daemon.config()
+    const hadFolder = await hasFolder(homeDir, config.name)
     this.#newSecrets.set(config, secretsOf(spec))
     this.#trying.add(server)
     try {
-      const session = await explained(server.session())
+      const session = await explained(
+        server.session().catch((error: unknown) => {
+          if (server.state !== 'login_required') throw error
+          throw new Refusal(serverFailed, `the MCP server "${config.name}" wants a login: add it, then log in`, {
+            cause: error,
+          })
+        }),
+      )
       return {
         serverInfo: session.serverInfo,
         protocolVersion: session.protocolVersion,
@@ -197,7 +227,7 @@ export class ServerRegistry implements McpServers {
       this.#trying.delete(server)
       this.#newSecrets.delete(config)
       await server.stop('was only tested')
-      await removeFolder()
+      if (!hadFolder) await removeFolder(homeDir, config.name)
     }
   }
 
@@ -215,8 +245,10 @@ export class ServerRegistry implements McpServers {
     secrets: ServerSecrets,
     statements: (server: Server) => readonly Statement[],
   ): Promise<McpServerView> {
+    const { features, store } = this.#deps
     const server = this.#make(config)
-    const removeFolder = await this.#folderCleanup(config)
+    const old = this.#servers.get(config.name)
+    const attempt = await this.#attempt(config)
     this.#newSecrets.set(config, secrets)
     this.#trying.add(server)
     try {
@@ -227,25 +259,49 @@ export class ServerRegistry implements McpServers {
             return undefined
           }),
         )
-      await this.#store(config.name, secrets, statements(server))
+      if (this.#servers.get(config.name) !== old) throw replaced(config.name)
+      await this.#store(config.name, secrets, [...statements(server), store.endAttempt(config.name)])
     } catch (error) {
       this.#trying.delete(server)
       await server.stop('could not be added')
-      await removeFolder()
-      // What the old one has stays.
-      if (!this.#servers.has(config.name)) await this.#deps.features.forget(config.name)
+      await this.#undo(attempt, this.#servers.get(config.name)?.config)
       throw error
     } finally {
       this.#trying.delete(server)
       this.#newSecrets.delete(config)
     }
-    const old = this.#servers.get(config.name)
-    if (old) await this.#drop(old, 'its configuration changed')
+    if (this.#servers.get(config.name) !== old) {
+      // It is stored, and runs when the file names it no more.
+      await server.stop('stands in the configuration file now')
+      throw replaced(config.name)
+    }
+    if (old) {
+      await this.#drop(old, 'its configuration changed')
+      await features.kept(config)
+    }
     this.#servers.set(config.name, server)
     if (server.listing) await this.#saveListing(server)
     this.#update()
     this.#deps.announce(server)
     return viewOf(server, this.#deps.toolSet)
+  }
+
+  /** On disk before anything of a new server is: what the end of the process cuts off is undone when it starts again. */
+  async #attempt({ name, url }: ServerConfig): Promise<Attempt> {
+    const { store, daemon } = this.#deps
+    const attempt = { name, url: url ?? null, new_folder: (await hasFolder(daemon.config().homeDir, name)) ? 0 : 1 }
+    await store.commit([store.beginAttempt(attempt)])
+    return attempt
+  }
+  /** Removes what an attempt left. What the server has that is used stays. */
+  async #undo(attempt: Attempt, used: ServerConfig | undefined): Promise<void> {
+    const { features, store, daemon } = this.#deps
+    const { name, url, new_folder: isNew } = attempt
+    if (!used) await features.forget(name)
+    else if (url !== null && used.url !== url) await features.dropped({ name, url })
+    // The file may name one of this name since.
+    if (isNew === 1 && used?.transport !== 'stdio') await removeFolder(daemon.config().homeDir, name)
+    await store.commit([store.endAttempt(name)])
   }
 
   async #fromRow(name: string, spec: unknown, origin: string): Promise<ServerConfig> {
@@ -306,9 +362,6 @@ export class ServerRegistry implements McpServers {
   #update(): void {
     if (!this.#ended && !this.#deps.leaving.aborted) this.#deps.toolSet.update(this.servers)
   }
-  #folderCleanup({ name }: ServerConfig): Promise<() => Promise<void>> {
-    return createFolderCleanup(this.#deps.daemon.config().homeDir, name)
-  }
   async #saveListing({ config, listing }: Server): Promise<void> {
     if (listing) await this.#deps.store.saveListing(config.name, digestOf(config), listing, toIso(Date.now()))
   }
@@ -339,31 +392,6 @@ const stored = ({ oauth, ...config }: ServerConfig): object => ({
   ...config,
   ...(oauth && { oauth: { ...oauth, client_secret: undefined, private_key: undefined } }),
 })
-const secretsOf = (spec: McpServerAddition): ServerSecrets => ({
-  headers: { ...spec.headers },
-  credentials: { ...spec.credentials },
-  ...(spec.oauth?.client_secret !== undefined && { oauthClientSecret: spec.oauth.client_secret }),
-  ...(spec.oauth?.private_key !== undefined && { oauthPrivateKey: spec.oauth.private_key }),
-})
-
-/** Values that the change does not name stay, as far as the server still has the variable or header. */
-function mergeSecrets(known: ServerSecrets, spec: McpServerAddition, config: ServerConfig): ServerSecrets {
-  const headers = spec.headers ?? known.headers
-  const credentials = Object.entries({ ...known.credentials, ...spec.credentials }).filter(
-    ([name]) => spec.env === undefined || config.env.includes(name) || spec.credentials?.[name] !== undefined,
-  )
-  const secret = spec.oauth?.client_secret ?? known.oauthClientSecret
-  const key = spec.oauth?.private_key ?? known.oauthPrivateKey
-  return {
-    headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, value === '' ? (known.headers[name] ?? '') : value]),
-    ),
-    credentials: Object.fromEntries(credentials),
-    ...(secret !== undefined && { oauthClientSecret: secret }),
-    ...(key !== undefined && { oauthPrivateKey: key }),
-  }
-}
-
 function describe({ transport, command, args, url }: ServerConfig): string {
   return transport === 'stdio' ? `${transport} ${[command, ...args].join(' ')}` : `${transport} ${url ?? ''}`
 }
@@ -371,8 +399,12 @@ function digestOf({ transport, command, args, url, tools }: ServerConfig): strin
   return createHash('sha256').update(canonicalJson({ transport, command, args, url, tools })).digest('hex')
 }
 
+/** The file was read while a server was tried. */
+const replaced = (name: string): Refusal =>
+  new Refusal('conflict', `The MCP server "${name}" stands in [[mcp_servers]] of the configuration file now`)
+
 /** The failure of a server as the answer to the request that needed it. */
-async function explained<T>(work: Promise<T>): Promise<T> {
+async function explained<T>(work: Promise<T>, advice?: string): Promise<T> {
   try {
     return await work
   } catch (error) {
@@ -383,9 +415,15 @@ async function explained<T>(work: Promise<T>): Promise<T> {
       throw code === 'invalid_request' ? new Refusal('conflict', message, { cause: error }) : refusal
     }
     if (error instanceof Error && error.name === 'UpstreamFailure')
-      throw new Refusal(serverFailed, error.message, { cause: error })
+      throw new Refusal(serverFailed, withAdvice(error.message, advice), { cause: error })
     throw error
   }
+}
+
+function withAdvice(message: string, advice: string | undefined): string {
+  if (advice === undefined) return message
+  // What the program wrote stands in lines of its own.
+  return `${message}${message.includes('\n') ? '\n' : '. '}${advice}`
 }
 
 /** The libraries wrap what refused a request. */

@@ -4,10 +4,11 @@ import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Settings } from '../config.ts'
 import type { ClientFeatures, ListedTool } from '../connection/features.ts'
+import { describeFailure } from '../connection/describe-failure.ts'
 import type { Session } from '../connection/session.ts'
 import type { McpServerState, McpTool } from '../contract.ts'
 import { loginAdvice } from '../oauth/advice.ts'
-import type { Listing } from '../store.ts'
+import type { Listing } from './store.ts'
 import { pauseAfter } from './backoff.ts'
 import { ServerLog } from './log.ts'
 import { readListing } from './listing.ts'
@@ -19,7 +20,7 @@ export interface ServerDeps {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Logger
-  readonly open: (server: ServerConfig, log: (text: string) => void, signal: AbortSignal) => Promise<Session>
+  readonly open: (server: ServerConfig, log: ServerLog, signal: AbortSignal) => Promise<Session>
   /** The state, or what it lists, is another one. */
   readonly onChanged: (server: Server) => void
   /** It listed its tools. */
@@ -42,6 +43,8 @@ export class Server {
   #session: Session | undefined
   #opening: Promise<Session> | undefined
   #stop = new AbortController()
+  #isOver = false
+  #resetting: Promise<void> | undefined
   #cancelRestart: (() => void) | undefined
   /** In a row. */
   #failures = 0
@@ -53,6 +56,8 @@ export class Server {
   #tools: readonly ListedTool[] = []
   #relisting: Promise<void> | undefined
   #relistAgain = false
+  #relistedAt = -Infinity
+  #cancelRelist: (() => void) | undefined
   /** Another one whenever its tools may be others, and of every server. */
   revision = ++revisions
   /** Calls since the daemon started. */
@@ -125,17 +130,30 @@ export class Server {
   }
 
   /** Ends the connection and forgets its failures, so that the next use connects at once. */
-  async reset(reason: string): Promise<void> {
-    await this.stop(reason)
+  reset(reason: string): Promise<void> {
+    // One for all who ask meanwhile: what the first of them began would else be ended by nobody.
+    return (this.#resetting ??= this.#reset(reason).finally(() => {
+      this.#resetting = undefined
+    }))
+  }
+  async #reset(reason: string): Promise<void> {
+    await this.#end(reason)
+    if (this.#isOver) throw new Refusal('conflict', `The MCP server "${this.name}" was removed or changed meanwhile`)
     this.#stop = new AbortController()
     this.#failures = 0
     this.#retryAt = 0
-    this.#set('disconnected')
+    this.#set(this.config.enabled ? 'disconnected' : 'disabled')
   }
 
-  /** Ends it with its program. Calls that run are told the reason. */
+  /** Ends it with its program, for good. Calls that run are told the reason. */
   async stop(reason: string): Promise<void> {
+    this.#isOver = true
+    await this.#end(reason)
+  }
+  async #end(reason: string): Promise<void> {
     this.#cancelRestart?.()
+    this.#cancelRelist?.()
+    this.#cancelRelist = undefined
     this.#stop.abort(
       new UpstreamFailure(this.name, `the MCP server "${this.name}" ${reason}`, { reason: 'cut', retry: 'later' }),
     )
@@ -164,6 +182,19 @@ export class Server {
     })
     await this.#relisting
   }
+  /** A server that says all the time that its tools changed is asked no more often than that. */
+  #relistSoon(): void {
+    if (this.#cancelRelist) return
+    const { clock, settings } = this.#deps
+    const wait = Math.max(0, this.#relistedAt + settings.relist_pause_ms - clock.now())
+    const relist = (): void => {
+      this.#cancelRelist = undefined
+      this.#relistedAt = clock.now()
+      this.relist().catch((error: unknown) => this.#note(`relisting failed: ${messageOf(error)}`))
+    }
+    if (wait === 0) relist()
+    else this.#cancelRelist = clock.after(wait, relist)
+  }
   async #relistAll(): Promise<void> {
     do {
       this.#relistAgain = false
@@ -191,7 +222,7 @@ export class Server {
     this.#set('connecting')
     let session: Session | undefined
     try {
-      session = await this.#deps.open(this.config, (text) => this.log.add(text), signal)
+      session = await this.#deps.open(this.config, this.log, signal)
       await this.#list(session, signal)
       signal.throwIfAborted()
     } catch (error) {
@@ -204,8 +235,7 @@ export class Server {
     this.#connectedAt = this.#deps.clock.now()
     this.#error = undefined
     open.onChanged((change) => {
-      if (change.kind === 'tools')
-        void this.relist().catch((error: unknown) => this.#note(`relisting failed: ${messageOf(error)}`))
+      if (change.kind === 'tools') this.#relistSoon()
       if (change.kind === 'message') this.#note(`message: ${JSON.stringify(change.params).slice(0, 2000)}`)
     })
     void open.closed.then((reason) => this.#closed(open, reason))
@@ -248,7 +278,7 @@ export class Server {
 
   #failed(error: unknown): Error {
     const needsLogin = error instanceof Error && (error.name === 'UnauthorizedError' || statusOf(error) === 401)
-    this.#fail(needsLogin ? loginAdvice(this.name) : messageOf(error), needsLogin ? 'login_required' : 'error')
+    this.#fail(needsLogin ? loginAdvice(this.name) : explain(error), needsLogin ? 'login_required' : 'error')
     return new UpstreamFailure(this.name, `the MCP server "${this.name}" could not be connected: ${this.#error}`, {
       reason: needsLogin ? 'auth' : 'network',
       retry: needsLogin ? 'never' : 'later',
@@ -256,10 +286,11 @@ export class Server {
     })
   }
 
-  #fail(reason: string, state: 'error' | 'login_required'): void {
+  #fail(why: string, state: 'error' | 'login_required'): void {
+    const reason = this.log.hide(why)
     const { settings, clock, random } = this.#deps
     this.#failures++
-    this.#error = reason
+    this.#error = this.#withOutput(reason)
     this.#note(reason)
     const isGivenUp = state === 'login_required' || this.#failures > settings.max_restarts
     // A server that was given up starts no more by itself; its use may try it again after the longest pause.
@@ -276,6 +307,11 @@ export class Server {
     })
   }
 
+  /** The reason with what its program wrote last, which often says more. */
+  #withOutput(reason: string): string {
+    const output = this.log.lastOutput(this.#deps.settings.error_output_chars)
+    return output === '' ? reason : `${reason}. It wrote:\n${output.replaceAll(/^/gm, '  ')}`
+  }
   #set(state: McpServerState): void {
     if (this.#state === state) return
     this.#state = state
@@ -286,4 +322,9 @@ export class Server {
   }
 }
 
+/** Without the words of the SDK for its way of finding out which revision a server speaks. */
+const explain = (error: unknown): string =>
+  describeFailure(error)
+    .replace(/^Version negotiation probe failed: /, '')
+    .replace(/^Version negotiation probe timed out/, 'the handshake timed out')
 const statusOf = (error: Error): unknown => ('status' in error ? error.status : undefined)

@@ -1,6 +1,8 @@
 import { toIso } from 'svc/internal'
+import type * as v from 'valibot'
 import type { McpServerView, McpToolView } from '../contract.ts'
 import { riskOf } from '../tools/risk.ts'
+import type { ServerView } from '../schema.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import type { Server } from './server.ts'
 
@@ -52,3 +54,14 @@ function toolViews(server: Server, toolSet: ToolSet): readonly McpToolView[] {
     }
   })
 }
+
+/** A copy, as the answer of a route is. */
+export const toAnswer = (view: McpServerView): v.InferOutput<typeof ServerView> => ({
+  ...view,
+  args: [...view.args],
+  headers: [...view.headers],
+  env: [...view.env],
+  network: [...view.network],
+  server_info: view.server_info && { ...view.server_info },
+  tools: view.tools.map((tool) => ({ ...tool, input_schema: { ...tool.input_schema } })),
+})

@@ -31,6 +31,11 @@ export class ToolSet {
   readonly #registered = new Map<string, string>()
   /** By server and name on the server. */
   #names: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()
+  /** By server and suffix: the tools for resources and prompts. */
+  #features: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()
+  /** The servers with their revisions that it registered last. */
+  #current: string | undefined
+  readonly #entries = new WeakMap<Server, { readonly revision: number; readonly entries: readonly Entry[] }>()
   constructor(deps: ToolSetDeps) {
     this.#deps = deps
   }
@@ -40,41 +45,70 @@ export class ToolSet {
     return this.#names.get(server)?.get(tool)
   }
 
+  featureTool(server: string, suffix: string): string | undefined {
+    return this.#features.get(server)?.get(suffix)
+  }
+
   /**
    * Registers what the servers list now. Names are given in the order of the servers' names, so that they do not depend
-   * on which server was the first to answer.
+   * on which server was the first to answer. Costs nothing while no server lists anything else, such as when one only
+   * connects.
    */
   update(servers: readonly Server[]): void {
     const sorted = servers.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    const current = sorted.map(({ name, revision }) => `${name} ${revision}`).join(',')
+    if (current === this.#current) return
+    this.#updateTo(sorted)
+    this.#current = current
+  }
+
+  #updateTo(sorted: readonly Server[]): void {
     const own = new Set([...this.#registered.keys()].map(sourceOf))
-    const entries = sorted.flatMap((server): readonly Entry[] => [
-      ...server.tools.map(({ tool }) => ({ server: server.name, tool: tool.name, extra: undefined })),
-      ...this.#extrasOf(server).map((extra) => ({ server: server.name, tool: extra.suffix, extra })),
-    ])
-    const names = nameTools(entries, (name) => {
+    const entries = sorted.flatMap((server) => this.#entriesOf(server))
+    const isTaken = (name: string): boolean => {
       const other = this.#deps.tools.find(name)
       return other !== undefined && !own.has(other.source ?? '')
-    })
+    }
+    const names = nameTools(
+      entries,
+      sorted.map(({ name }) => name),
+      isTaken,
+    )
     const named = new Map(sorted.map(({ name }) => [name, [] as [string, Entry][]]))
     for (const [name, entry] of names) named.get(entry.server)?.push([name, entry])
-    this.#names = new Map(
-      [...named].map(([server, list]) => [
-        server,
-        new Map(list.flatMap(([name, { tool, extra }]) => (extra ? [] : [[tool, name]]))),
-      ]),
-    )
+    const namesOf = (isFeature: boolean): ReadonlyMap<string, ReadonlyMap<string, string>> =>
+      new Map(
+        [...named].map(([server, list]) => [
+          server,
+          new Map(
+            list.flatMap(([name, { tool, extra }]) => (isFeature === (extra !== undefined) ? [[tool, name]] : [])),
+          ),
+        ]),
+      )
+    this.#names = namesOf(false)
+    this.#features = namesOf(true)
     this.#register(
       sorted.map((server) => {
         const list = named.get(server.name) ?? []
         return {
           server: server.name,
-          key: `${server.revision} ${list.map(([name]) => name).join(' ')}`,
+          key: `${server.revision} ${list.map(([name, { tool }]) => `${name}=${tool}`).join(' ')}`,
           tools: () => this.#toolsOf(server, list),
         }
       }),
     )
   }
 
+  #entriesOf(server: Server): readonly Entry[] {
+    const known = this.#entries.get(server)
+    if (known?.revision === server.revision) return known.entries
+    const entries = [
+      ...server.tools.map(({ tool }) => ({ server: server.name, tool: tool.name, extra: undefined })),
+      ...this.#extrasOf(server).map((extra) => ({ server: server.name, tool: extra.suffix, extra })),
+    ]
+    this.#entries.set(server, { revision: server.revision, entries })
+    return entries
+  }
   #extrasOf(server: Server): readonly ExtraTool[] {
     if (!server.config.enabled || !server.listing) return []
     return this.#deps.features.extraTools({

@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { canonicalJson } from 'svc/internal'
 import { describeInput, idempotencyKey, Refusal } from 'svc/sdk'
 import type { AnyTool, ToolAnswer, ToolCallContext } from 'svc/sdk'
-import { McpRequestError } from '../contract.ts'
+import { HOP_COUNT, McpRequestError } from '../contract.ts'
 import type { McpRequestOptions, McpTool } from '../contract.ts'
 import { SessionLost } from '../connection/session.ts'
 import type { Settings } from '../config.ts'
 import type { Server } from '../servers/server.ts'
+import type { ServerConfig } from '../servers/spec.ts'
 import { toAnswer } from './answer.ts'
 import { riskOf } from './risk.ts'
 
@@ -37,10 +40,19 @@ export function serverTool(deps: ServerToolDeps, name: string, tool: McpTool): A
     labels: ['ExternalNetwork'],
     refuses: ['Secret', 'Pii'],
     timeoutSecs: timeoutSecs + settings.start_timeout_secs + MARGIN_SECS + waitingSecs(settings),
-    assess: () => ({ intent: `call ${tool.name} of the MCP server ${config.name}` }),
+    assess: (input) => ({
+      intent: `call ${tool.name} of the MCP server ${config.name}`,
+      // Of this tool of this server: names may be those of others once servers come and go.
+      standing: { key: identityOf(config, tool, input), covers: 'exactly this call' },
+    }),
     run: (input, call) => run(deps, tool, input, call, timeoutSecs * 1000),
     ...(isRepeatable && { recover: () => Promise.resolve({ outcome: 'repeat' as const }) }),
   }
+}
+
+function identityOf({ name, transport, command, args, url }: ServerConfig, tool: McpTool, input: unknown): string {
+  const identity = { name, transport, command, args, url, tool: tool.name, input }
+  return createHash('sha256').update(canonicalJson(identity)).digest('hex')
 }
 
 /** Our own time limit pauses while a person is asked, that of the registry does not. */
@@ -54,7 +66,9 @@ async function run(
   timeoutMs: number,
 ): Promise<ToolAnswer> {
   server.calls++
-  const params = { name: tool.name, arguments: input, _meta: { [IDEMPOTENCY_KEY]: idempotencyKey(call) } }
+  // The server may be another daemon: it knows how far a call may come.
+  const _meta = { [IDEMPOTENCY_KEY]: idempotencyKey(call), [HOP_COUNT]: (call.hops ?? 0) + 1 }
+  const params = { name: tool.name, arguments: input, _meta }
   const options: McpRequestOptions = {
     signal: call.signal,
     timeoutMs,

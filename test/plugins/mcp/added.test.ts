@@ -16,7 +16,12 @@ const fixture = fileURLToPath(new URL('../../fixtures/mcp/confined.pl', import.m
 const SECRET = 'tok-0815-nobody-else-has-it'
 let test: PluginTest
 beforeAll(async () => {
-  test = await startMcp([], { start_timeout_secs: 5 }, {}, { database: 'file', fetch: 'network' })
+  test = await startMcp(
+    [],
+    { start_timeout_secs: 5, error_output_chars: 80, restart_min_ms: 1 },
+    {},
+    { database: 'file', fetch: 'network' },
+  )
 }, 30_000)
 afterAll(() => test?.[Symbol.asyncDispose]())
 
@@ -64,14 +69,18 @@ describe('a server that is added over the API', () => {
     })
     expect(kept()).toEqual({ rows: ['worker'], secrets: ['server:worker'] })
     expect((await add(spec)).status).toBe(409)
-    expect(await textOf('mcp_worker_env')).toContain(`TOKEN=${SECRET}`)
+    expect(await textOf('mcp_worker_env')).toContain('TOKEN=***')
 
     const changed = await call('PUT', '/api/mcp/servers/worker', { timeout_secs: 120, lazy: false })
     expect(changed).toMatchObject({ status: 200, body: { timeout_secs: 120, state: 'connected' } })
     expect(isRunning(added.body.pid)).toBe(false)
-    expect(await textOf('mcp_worker_env')).toContain(`TOKEN=${SECRET}`)
+    expect(await textOf('mcp_worker_env')).toContain('TOKEN=***')
     // A change that does not work leaves the server as it was.
-    expect((await call('PUT', '/api/mcp/servers/worker', { command: 'true', args: [] })).status).toBe(502)
+    expect((await call('PUT', '/api/mcp/servers/worker', { command: 'true', args: [] })).body.error.message).toMatch(
+      /^credentials\.TOKEN: entered for another program/,
+    )
+    const other = { command: 'true', args: [], credentials: { TOKEN: SECRET } }
+    expect((await call('PUT', '/api/mcp/servers/worker', other)).status).toBe(502)
     expect(await viewOf(test, 'worker')).toMatchObject({ pid: changed.body.pid, command: 'perl' })
     expect(kept()).toEqual({ rows: ['worker'], secrets: ['server:worker'] })
 
@@ -109,6 +118,9 @@ describe('a server that is added over the API', () => {
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, '10.0.0.1', '169.254.169.254', 'other.test'])
       expect(await reach(`http://${host}/`), host).toMatch(/ (?:403|502) /)
     expect(reached).toBe(0)
+    expect((await call('GET', '/api/mcp/servers/prisoner/log')).body.log).toMatch(
+      /^\[svc .*\] a connection of the program failed: .*"prisoner" may not reach 10\.0\.0\.1: its network does not name it$/m,
+    )
     expect((await call('DELETE', '/api/mcp/servers/prisoner')).status).toBe(200)
     await new Promise((resolve) => inside.close(resolve))
   })
@@ -132,12 +144,51 @@ describe('a server that is added over the API', () => {
     expect(JSON.stringify(test.log)).not.toContain(SECRET)
   })
 
+  it('says why it does not start: a connection that was refused, a file that is not seen, a name without an address', async () => {
+    const spec = await body('fetching', { network: ['10.0.0.1'] }, ['--fetch', 'http://10.0.0.1/'])
+    const { status, body: answer } = await add(spec)
+    expect(status).toBe(502)
+    expect(answer.error.message).toMatch(/it ended with exit code 1, after a connection of it failed: .*10\.0\.0\.1/)
+    const { body: other } = await add(await body('fetching', {}, ['--fetch', 'http://other.test/']))
+    expect(other.error.message).toContain('"fetching" may not reach other.test: its network does not name it')
+    const { body: hidden } = await add({ name: 'hidden', command: 'perl', args: [fixture] })
+    expect(hidden.error.message).toContain(`It runs confined and does not see ${fixture}: install it`)
+    const { body: far } = await add({ name: 'far', transport: 'http', url: 'https://far.invalid/mcp' })
+    expect(far.error.message).toMatch(/could not be connected: far\.invalid /)
+  })
+
+  it('says with its failure what its program wrote last, at most error_output_chars, without secrets', async () => {
+    const failing = { ...(await body('leaky', {}, ['--leak'])), env: ['TOKEN'], credentials: { TOKEN: SECRET } }
+    for (const path of ['/api/mcp/servers', '/api/mcp/servers/test']) {
+      const { status, body: answer } = await call('POST', path, failing)
+      expect([status, answer.error.message]).toEqual([
+        502,
+        'the MCP server "leaky" could not be connected: it ended with exit code 7. It wrote:\n  no access with ***',
+      ])
+    }
+    expect(JSON.stringify(test.log)).not.toContain(SECRET)
+    const script = { name: 'gone', command: 'perl', args: ['/usr/no-such-server.pl'] }
+    expect((await add(script)).body.error.message).toMatch(/It wrote:\n.*no-such-server\.pl.*No such file/)
+  })
+
   it.each([
-    ['a shell', { command: '/bin/sh', args: ['server.sh'] }, 'forbidden'],
-    ['a shell behind env', { command: 'env', args: ['sh'] }, 'forbidden'],
-    ['a line of a shell', { command: 'bash', args: ['-c', 'id'] }, 'forbidden'],
-    ['a line of a script', { command: 'node', args: ['-e', '1'] }, 'forbidden'],
-    ['a line of a script with more before it', { command: 'python3', args: ['-u', '-c', '1'] }, 'forbidden'],
+    ['sh', '-c'],
+    ['env', 'sh', '-c'],
+    ['timeout', '5', 'sh', '-c'],
+    ['xargs', '-a', '/dev/null', 'sh', '-c'],
+    ['perl', '-we', 'exec "sh", "-c", @ARGV'],
+    ['node', '--eval=require("node:child_process").spawnSync("sh",["-c",process.argv[1]],{stdio:"inherit"})'],
+  ])('is confined whatever its arguments make of it: %s', async (command, ...args) => {
+    await writeFile(join(test.home, 'of-svc'), SECRET)
+    const outside = [join(test.home, 'pwned'), '/tmp/svc-test-pwned', '/var/tmp/svc-test-pwned']
+    const line = `for at in ${outside.join(' ')}; do echo x > $at; done; cat ${join(test.home, 'of-svc')} >&2; exit 9`
+    const { status, body: answer } = await add({ name: 'shell', command, args: [...args, line] })
+    expect([status, answer.error.message]).toEqual([502, expect.stringMatching(/of-svc: No such file or directory/)])
+    expect(JSON.stringify([answer, test.log])).not.toContain(SECRET)
+    expect(outside.filter((path) => existsSync(path))).toEqual([])
+  })
+
+  it.each([
     ['what it may widen only in the file', { command: 'true', trust: 'operator' }, 'invalid_request'],
     ['folders', { command: 'true', read: ['/etc'] }, 'invalid_request'],
     ['an address of this machine', { url: 'http://127.0.0.1:1/mcp' }, 'forbidden'],
@@ -152,16 +203,25 @@ describe('a server that is added over the API', () => {
     expect(kept().rows).toEqual([])
   })
 
-  it('ends with everything that it started', async () => {
+  it('ends with everything that it started, by kill -9 too, and comes back with the next call', async () => {
     const added = await add(await body('parent', {}, ['--child']))
     expect(added.status).toBe(201)
-    const children = await eventually(async () => {
-      const found = await processesOf(folderOf('parent'))
-      expect(found.length).toBeGreaterThanOrEqual(2)
-      return found
-    })
-    await call('DELETE', '/api/mcp/servers/parent')
+    // What it starts is there a little later than itself.
+    const started = () =>
+      eventually(async () => {
+        const found = await processesOf(folderOf('parent'))
+        expect(found.length).toBeGreaterThanOrEqual(2)
+        return found
+      })
+    const children = await started()
+    process.kill(added.body.pid, 'SIGKILL')
     await eventually(() => expect(children.filter(isRunning)).toEqual([]))
+    await eventually(async () => expect(await textOf('mcp_parent_env')).toContain('HOME='))
+    const { pid, state } = await viewOf(test, 'parent')
+    expect([state, pid === added.body.pid, children.includes(pid)]).toEqual(['connected', false, false])
+    const again = await started()
+    await call('DELETE', '/api/mcp/servers/parent')
+    await eventually(() => expect(again.filter(isRunning)).toEqual([]))
   })
 })
 

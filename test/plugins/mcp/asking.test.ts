@@ -4,7 +4,7 @@ import type { PluginTest } from 'svc/testing'
 import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { turnPlugins } from '../plugin-test.ts'
-import { startMcp, untilState, viewOf } from './servers.ts'
+import { server, startMcp, untilState, viewOf } from './servers.ts'
 
 const asking = fileURLToPath(new URL('../../fixtures/mcp/asking.mjs', import.meta.url))
 const program = (name: string, more: object = {}): object => ({
@@ -19,7 +19,7 @@ let test: PluginTest
 let agent: string
 beforeAll(async () => {
   test = await startMcp(
-    [program('ask', { sampling: true }), program('quiet')],
+    [program('ask', { sampling: true }), program('quiet'), server('far', [], { risk: 'read' })],
     { sampling_max_tokens: 10 },
     { plugins: { approvals: { policy: 'never' } } },
     {
@@ -46,6 +46,17 @@ async function use(tool: string, ...answers: readonly string[]): Promise<string>
   return JSON.stringify(test.model.requests.at(-1)?.turns.at(-1))
 }
 
+/** The phases that a follower of the turn hears of. */
+async function readPhases(message: string): Promise<readonly Json[]> {
+  const answer = await test.fetch(`/api/agents/${agent}/message/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  })
+  const lines = (await answer.text()).split('\n').filter((line) => line.startsWith('data: {'))
+  return lines.map((line) => JSON.parse(line.slice(6)) as Json).filter(({ type }) => type === 'phase')
+}
+
 describe('a server that asks during a call of a turn', () => {
   it('is answered by a person over the API, with a form', async () => {
     const turn = use('mcp_ask_ask_person')
@@ -54,6 +65,24 @@ describe('a server that asks during a call of a turn', () => {
     expect((await approve(asked.id, { content: {} })).status).toBe(400)
     expect((await approve(asked.id, { content: { city: 'Oslo' } })).status).toBe(200)
     expect(await turn).toContain('Oslo')
+  })
+
+  it('is waited for in the phase of the turn, for whoever follows it', async () => {
+    test.model.answer({ calls: [{ tool: 'mcp_ask_ask_person', args: {} }] }, 'done')
+    const told = readPhases('which city?')
+    const asked = await pending()
+    expect((await approve(asked.id, { content: { city: 'Oslo' } })).status).toBe(200)
+    expect(await told).toMatchObject([
+      { phase: 'waiting_for_approval', detail: 'The MCP server ask waits for your answer' },
+      { phase: 'running_tools', detail: 'mcp_ask_ask_person is running' },
+    ])
+  })
+
+  it('says how far it is, to whoever follows the turn', async () => {
+    test.model.answer({ calls: [{ tool: 'mcp_far_progress', args: {} }] }, 'done')
+    const [told] = await readPhases('how far?')
+    const detail = 'mcp_far_progress: half of it (1 of 2)'
+    expect(told).toMatchObject({ type: 'phase', phase: 'running_tools', detail, progress: 1, total: 2 })
   })
 
   it('is answered by the model of the agent, whose use counts, and only where the file allows it', async () => {

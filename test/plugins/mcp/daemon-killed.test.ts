@@ -1,33 +1,104 @@
-import { mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import Sqlite from 'better-sqlite3'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startDaemon } from '../../support/daemon.ts'
 import { eventually } from '../../support/eventually.ts'
+import type { Json } from '../../support/json.ts'
 import { fixture } from './servers.ts'
 
+let home: string
+beforeEach(async () => {
+  home = await realpath(await mkdtemp(join(tmpdir(), 'svc-mcp-killed-')))
+})
+afterEach(() => rm(home, { recursive: true, force: true }))
+/** Those that run in the folder of a server. */
+async function programs(name: string): Promise<readonly string[]> {
+  const pids = (await readdir('/proc')).filter((pid) => /^\d+$/.test(pid))
+  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')))
+  return pids.filter((_, at) => folders[at]?.startsWith(join(home, 'mcp', name)))
+}
+
 it('kill -9 of the daemon leaves no program of a server of the file, and none that it started', async () => {
-  const home = await realpath(await mkdtemp(join(tmpdir(), 'svc-mcp-killed-')))
   const args = JSON.stringify([fixture, '--fault=child'])
   await writeFile(
     join(home, 'config.toml'),
     `[[mcp_servers]]\nname = "one"\nlazy = false\ncommand = "${process.execPath}"\nargs = ${args}\n`,
   )
   await using daemon = await startDaemon({ home })
-  const programs = async (): Promise<readonly string[]> => {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-    const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')))
-    return pids.filter((_, at) => folders[at] === join(home, 'mcp', 'one'))
-  }
   // Its child is a session of its own and ignores SIGTERM.
   await eventually(async () => {
     const { servers } = await (await fetch(`${daemon.url}/api/mcp/servers`)).json()
     expect(servers[0].state).toBe('connected')
-    const lines = await Promise.all((await programs()).map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8')))
+    const lines = await Promise.all((await programs('one')).map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8')))
     expect(lines).toContainEqual(expect.stringContaining('setInterval'))
   })
   process.kill(daemon.pid, 'SIGKILL')
-  await eventually(async () => expect(await programs()).toEqual([]))
+  await eventually(async () => expect(await programs('one')).toEqual([]))
   await daemon.kill()
-  await rm(home, { recursive: true, force: true })
+}, 30_000)
+
+it('kill -9 of the daemon between the request for a server or an integration and its answer leaves nothing of them', async () => {
+  // They start, say what they are called and never list their tools. A home of their own holds nothing before.
+  const said = '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"half","version":"1"}}'
+  const hang = `$| = 1; while (<STDIN>) { print qq({"jsonrpc":"2.0","id":$1,"result":${said}}\\n) if /"id":(\\d+)/ && /"initialize"/ }`
+  const half = { name: 'half', command: 'perl', args: ['-e', hang], env: ['TOKEN'], credentials: { TOKEN: 'tok-0815' } }
+  const kept = (): Json => {
+    const db = new Sqlite(join(home, 'data', 'svc.db'), { readonly: true })
+    const column = (query: string) => db.prepare(query).pluck().all()
+    try {
+      return {
+        servers: column('SELECT name FROM mcp_server UNION ALL SELECT name FROM mcp_server_attempt'),
+        pins: column('SELECT server FROM mcp_tool_pin UNION ALL SELECT server FROM mcp_tool_list'),
+        integrations: column('SELECT id FROM integrations_installed'),
+        secrets: column("SELECT name FROM core_vault WHERE plugin = 'mcp'"),
+      }
+    } finally {
+      db.close()
+    }
+  }
+  const nothing = { servers: [], pins: [], integrations: [], secrets: [] }
+  await mkdir(join(home, 'integrations'))
+  await writeFile(
+    join(home, 'integrations', 'tracker.toml'),
+    [
+      'id = "tracker"\nname = "Tracker"\ndescription = "Issues"\ncategory = "devtools"',
+      `[transport]\ntype = "stdio"\ncommand = "perl"\nargs = ${JSON.stringify(half.args)}`,
+      '[[required_env]]\nname = "TOKEN"\nlabel = "Key"\n',
+    ].join('\n'),
+  )
+  {
+    await using daemon = await startDaemon({ home })
+    const post = (path: string, body: object): Promise<unknown> =>
+      fetch(`${daemon.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }).then(
+        ({ status }) => status,
+        () => 'cut off',
+      )
+    const answers = [
+      post('/api/mcp/servers', half),
+      post('/api/integrations/add', { type: 'tracker', token: 'tok-0816' }),
+    ]
+    await eventually(async () => {
+      expect(await programs('half')).not.toEqual([])
+      expect(await programs('tracker')).not.toEqual([])
+    })
+    process.kill(daemon.pid, 'SIGKILL')
+    expect(await Promise.all(answers)).toEqual(answers.map(() => 'cut off'))
+    await eventually(async () => expect(await programs('')).toEqual([]))
+    await daemon.kill()
+    expect(kept()).toMatchObject({ servers: ['half', 'tracker'], integrations: ['tracker'], secrets: [] })
+  }
+  await using daemon = await startDaemon({ home })
+  await eventually(async () => {
+    const { servers } = await (await fetch(`${daemon.url}/api/mcp/servers`)).json()
+    expect(servers).toEqual([])
+    expect(kept()).toEqual(nothing)
+  })
+  expect(await readdir(join(home, 'mcp'))).toEqual([])
+  await daemon.stop()
 }, 30_000)

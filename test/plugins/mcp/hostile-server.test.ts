@@ -61,9 +61,9 @@ describe('a stream of events', () => {
     const fetch = toPlatformFetch((async () => ({ toResponse: () => answer })) as never, {
       maxMessageBytes: 10_000,
       maxMessagesPerSecond: 1_000_000,
-      headersTimeoutMs: 1000,
+      answerTimeoutMs: 1000,
     })
-    return (await (await fetch('https://example.com/')).text()).length
+    return (await (await fetch('https://example.com/', { headers: { accept: 'text/event-stream' } })).text()).length
   }
 
   it.each([
@@ -82,3 +82,19 @@ describe('a stream of events', () => {
     },
   )
 })
+
+it.each(['application/json', 'text/event-stream'])(
+  'an answer of %s that does not end is cut in time where no stream was asked for',
+  async (type) => {
+    let wasCancelled = false
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(Buffer.from('{')),
+      cancel: () => void (wasCancelled = true),
+    })
+    const answer = new Response(body, { headers: { 'content-type': type } })
+    const limits = { maxMessageBytes: 1000, maxMessagesPerSecond: 1000, answerTimeoutMs: 10 }
+    const fetch = toPlatformFetch((async () => ({ toResponse: () => answer })) as never, limits)
+    await expect(fetch('https://example.com/')).rejects.toThrow('did not end its answer within 0.01 s')
+    expect(wasCancelled).toBe(true)
+  },
+)

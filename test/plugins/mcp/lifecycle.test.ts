@@ -43,6 +43,8 @@ const settings = {
   restart_max_ms: 1000,
   max_restarts: 3,
   restart_reset_secs: 60,
+  relist_pause_ms: 1000,
+  error_output_chars: 100,
   log_bytes: 1024,
 } as ServerDeps['settings']
 
@@ -106,6 +108,94 @@ describe('restarts', () => {
     expect(clock.waiting).toBe(0)
     ends = []
   })
+})
+
+it('a server that says all the time that its tools changed is asked once in relist_pause_ms', async () => {
+  const clock = new ManualClock()
+  let read = 0
+  let change: (change: { readonly kind: 'tools' }) => void = () => undefined
+  const session = {
+    closed: new Promise(() => undefined),
+    capabilities: {},
+    serverInfo: {},
+    protocolVersion: '2025-11-25',
+    readTools: async () => {
+      read++
+      return []
+    },
+    setTools: () => undefined,
+    onChanged: (listener: typeof change) => {
+      change = listener
+      return () => undefined
+    },
+    end: async () => undefined,
+  } as unknown as Session
+  const noisy = new Server(config, {
+    settings,
+    features: noFeatures,
+    clock,
+    random: () => 1,
+    log: {} as never,
+    open: async () => session,
+    onChanged: () => undefined,
+    onListed: async () => undefined,
+    onRestart: () => undefined,
+    onGivenUp: () => undefined,
+  })
+  await noisy.session()
+  for (let times = 0; times < 100; times++) change({ kind: 'tools' })
+  await eventually(() => expect([read, clock.waiting]).toEqual([2, 1]))
+  clock.advance(1000)
+  await eventually(() => expect(read).toBe(3))
+  change({ kind: 'tools' })
+  expect(clock.waiting).toBe(1)
+  await noisy.stop('is stopped')
+  expect([read, clock.waiting]).toEqual([3, 0])
+})
+
+it('a server that is removed while it is restarted starts no more, and restarts at once are one', async () => {
+  const ends: string[] = []
+  let open = 0
+  const one = new Server(config, {
+    settings,
+    features: noFeatures,
+    clock: new ManualClock(),
+    random: () => 1,
+    log: {} as never,
+    open: async () => {
+      open++
+      return {
+        closed: new Promise(() => undefined),
+        capabilities: {},
+        serverInfo: {},
+        protocolVersion: '2025-11-25',
+        readTools: async () => [],
+        setTools: () => undefined,
+        onChanged: () => () => undefined,
+        end: async (reason: string) => {
+          await Promise.resolve()
+          open--
+          ends.push(reason)
+        },
+      } as unknown as Session
+    },
+    onChanged: () => undefined,
+    onListed: async () => undefined,
+    onRestart: () => undefined,
+    onGivenUp: () => undefined,
+  })
+  const restart = async (): Promise<unknown> => {
+    await one.reset('is restarted')
+    return await one.session()
+  }
+  await restart()
+  await Promise.all([restart(), restart(), restart()])
+  expect([open, ends]).toEqual([1, ['is restarted']])
+  const restarts = [restart(), restart()]
+  await one.stop('was removed')
+  for (const each of restarts) await expect(each).rejects.toThrow('was removed or changed meanwhile')
+  await expect(one.session()).rejects.toThrow('the MCP server "one"')
+  expect(open).toBe(0)
 })
 
 describe('a lazy server', () => {

@@ -42,12 +42,34 @@ describe('a server with a client of its own, added over the API', () => {
     expect(shown + Buffer.concat(files).toString('latin1')).not.toContain(SECRET)
   })
 
+  it('sends its secret nowhere else, and keeps its login when it cannot be moved', async () => {
+    const elsewhere = { url: `${remote.issuer}/mcp` }
+    const { status, body } = await call('PUT', '/robot', elsewhere)
+    expect([status, body.error.message]).toEqual([
+      400,
+      expect.stringMatching(/^oauth\.client_secret: .*another address/),
+    ])
+    const grants = remote.grants.length
+    const moved = await call('PUT', '/robot', { ...elsewhere, oauth: robot('robot', { client_secret: SECRET }).oauth })
+    expect(moved.status).toBe(502)
+    expect(await call('GET', '/robot')).toMatchObject({ body: { url: remote.url, state: 'connected' } })
+    await call('POST', '/robot/restart')
+    expect(await whoami()).toBe('ada')
+    expect(remote.grants).toHaveLength(grants)
+  })
+
   it('says what is wrong with a key, without showing it', async () => {
     const { status, body } = await call('POST', '', robot('broken', { private_key: 'not-a-key-0815' }))
     expect(status).toBe(400)
     expect(body.error.message).toContain('oauth.private_key')
     expect(JSON.stringify([body, test.log])).not.toContain('not-a-key-0815')
     expect((await call('GET', '/broken')).status).toBe(404)
+  })
+
+  it('is not taken from the file with a key that cannot sign, which is not shown', async () => {
+    const started = startMcp([robot('file', { private_key: 'not-a-key-0815' })])
+    await expect(started).rejects.toThrow(/private_key.*a private key \(PEM/)
+    await expect(started).rejects.not.toThrow('not-a-key-0815')
   })
 
   it('fails as the server does', async () => {

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Vault } from '../../../core/storage/vault.ts'
 import { OAuthLogins } from '../../../plugins/mcp/oauth/logins.ts'
 import { CALLBACK_PATH } from '../../../plugins/mcp/oauth/paths.ts'
@@ -26,12 +26,14 @@ let ahead = 0
 /** How far the clock is set ahead between the handshake and the calls. */
 let later = 0
 let changed: string[]
+let warnings: string[]
 beforeEach(async () => {
   remote = await startProtectedServer()
   vault = memoryVault()
   ahead = 0
   later = 0
   changed = []
+  warnings = []
 })
 afterEach(() => remote[Symbol.asyncDispose]())
 
@@ -44,6 +46,7 @@ function start(oauth?: ServerConfig['oauth']) {
     origin: () => ORIGIN,
     isPublic: () => false,
     now: () => Date.now() + ahead,
+    log: { warn: (message: string) => void warnings.push(message) },
     changed: async (name) => void changed.push(name),
   })
   const call = async (times = 1): Promise<unknown> => {
@@ -65,7 +68,8 @@ async function comeBack(url: string): Promise<Record<string, string>> {
   const back = await logIn(url, ({ origin, pathname }) => origin === ORIGIN && pathname === CALLBACK_PATH)
   return Object.fromEntries(back.searchParams)
 }
-const record = () => JSON.parse(vault.held.get('oauth:files') ?? '{}')
+const recordKey = (): string => [...vault.held.keys()].find((key) => key.startsWith('oauth:files:')) ?? ''
+const record = () => JSON.parse(vault.held.get(recordKey()) ?? '{}')
 
 describe('a server with a login', () => {
   it('is called after a login in a browser, with everything in the vault', async () => {
@@ -123,7 +127,14 @@ describe('a server with a login', () => {
     const { logins, call } = start()
     await logins.finish(await comeBack((await logins.begin('files'))?.url ?? ''))
     await remote.revoke(true)
+    const { tokens } = record()
+    const ended = { ...record(), expiresAt: 0, tokens: { ...tokens, refresh_token: 'unknown' } }
+    vault.held.set(recordKey(), JSON.stringify(ended))
     await expect(call()).rejects.toThrow()
+    expect(warnings).toEqual([
+      expect.stringContaining('the login at the MCP server "files" could not be renewed: wants a login'),
+    ])
+    vault.held.set(recordKey(), JSON.stringify({ ...record(), tokens }))
     expect(await logins.logout('files')).toBe(true)
     expect(record().tokens).toBeUndefined()
     expect(JSON.stringify([...vault.held])).not.toContain('refresh_token')
@@ -137,8 +148,12 @@ describe('a server with a login', () => {
       scopes: ['mcp'],
       grant: 'client_credentials',
     })
+    const said = vi.spyOn(console, 'warn')
     expect(await call()).toEqual(answered)
     expect(remote.grants).toEqual(['client_credentials'])
+    // The client is bound to its authorization server, so the SDK has nothing to complain about beside the log.
+    expect([record().client.information.issuer, said.mock.calls]).toEqual([remote.issuer, []])
+    said.mockRestore()
     expect(JSON.stringify([...vault.held])).not.toContain('the-secret-of-the-robot')
     expect(await logins.begin('files')).toBeUndefined()
   })

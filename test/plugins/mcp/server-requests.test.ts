@@ -115,7 +115,13 @@ describe('elicitation', () => {
     const page = { mode: 'url', message: 'Pay here', elicitationId: 'e1', url: 'https://pay.example/1' }
     expect(await handle('elicitation/create', page)).toEqual({ action: 'accept' })
     expect(asked[0]).toMatchObject({ payload: { message: 'Pay here', url: 'https://pay.example/1' }, form: undefined })
-    for (const url of ['javascript:alert(1)', 'file:///etc/passwd', 'nothing', undefined])
+    for (const url of [
+      'javascript:alert(1)',
+      'https://bank.example@pay.example/',
+      'file:///etc/passwd',
+      'nothing',
+      undefined,
+    ])
       await expect(handle('elicitation/create', { ...page, url })).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
@@ -206,6 +212,17 @@ describe('sampling', () => {
     pass(60_001)
     await next('c4')
     expect(requests).toHaveLength(4)
+  })
+
+  it('passed on to the program at the other end counts against the same limits', async () => {
+    const { handle, requests } = start({ sampling_per_call: 2 })
+    let passed = 0
+    const client = { abilities: { sampling: {} }, request: async () => ({ passed: ++passed }), notify: () => undefined }
+    const calls = [caller({ client })]
+    await handle('sampling/createMessage', ask, { calls })
+    expect(await handle('sampling/createMessage', ask, { calls })).toEqual({ passed: 2 })
+    await expect(handle('sampling/createMessage', ask, { calls })).rejects.toThrow('sampling_per_call')
+    expect([passed, requests]).toEqual([2, []])
   })
 
   it('refuses broken questions, and text that addresses the model as its operator', async () => {

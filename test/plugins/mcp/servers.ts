@@ -7,6 +7,8 @@ import { turnPlugins } from '../plugin-test.ts'
 
 export const fixture = fileURLToPath(new URL('../../fixtures/mcp/server.mjs', import.meta.url))
 
+export const smallFixture = fileURLToPath(new URL('../../fixtures/mcp/server.sh', import.meta.url))
+
 /** A `[[mcp_servers]]` that runs the fixture. */
 export const server = (name: string, args: readonly string[] = [], more: object = {}): object => ({
   name,

@@ -22,7 +22,10 @@ beforeAll(async () => {
   host = await startHost({
     home,
     plugins: [...turnPlugins, 'webchat', 'providers/builtin', 'system', 'approvals', 'mcp', 'mcp-server'],
-    config: { plugins: { watch: false }, mcp_servers: [server('file', ['--fault=stderr'])] },
+    config: {
+      plugins: { watch: false },
+      mcp_servers: [server('file', ['--fault=stderr']), server('broken', ['--fault=exit'])],
+    },
   })
 }, 30_000)
 afterAll(async () => {
@@ -68,7 +71,7 @@ it('svc mcp adds, lists, shows, tries, restarts and removes servers, beside svc 
   expect(shown).toMatch(/\nmcp_own_look +execute +yes +look/)
   expect((await svc('logs', 'file', ...at)).stdout).toContain('eeee')
   expect((await svc('remove', 'own', ...at)).stdout).toBe('own is removed.\n')
-  expect(JSON.parse((await svc('list', '--json', ...at)).stdout).total).toBe(1)
+  expect(JSON.parse((await svc('list', '--json', ...at)).stdout).total).toBe(2)
   // Both plugins add to one group of commands.
   expect((await svc('serve', '--help')).stdout).toContain('standard input and output')
 })
@@ -78,13 +81,23 @@ it.each([
   [['remove', 'file'], 1, '[[mcp_servers]]'],
   [['logout', 'nobody'], 4, 'nobody'],
   [['login', 'file'], 1, 'login'],
+  [['restart', 'broken'], 1, 'exit code 3. `svc mcp logs broken` says more\n'],
+  [['test', 'x', '--command', 'perl', '--arg', '/usr/none.pl'], 1, '"/usr/none.pl": No such file or directory\n'],
   [['add', 'x'], 2, 'either a program or an address'],
   [['add', 'x', '--address', 'http://127.0.0.1:1/', '--command', 'true'], 2, 'either a program or an address'],
-  [['add', 'x', '--command', 'sh', '--arg=-c', '--arg', 'id'], 5, 'runs what its arguments say'],
+  [['add', 'x', '--command', 'sh', '--arg=-c', '--arg', 'exit 9'], 1, 'exit code 9'],
   [['add', 'Wrong Name', '--command', 'true'], 1, 'name'],
 ])('svc mcp %j ends with %i and says why', async ([command = '', ...words], code, reason) => {
   const answer = await svc(command, '--home', home, ...words)
   expect([answer.code, answer.stderr]).toEqual([code, expect.stringContaining(reason)])
+  expect(answer.stderr).not.toContain('log of the daemon')
+})
+
+it('svc doctor warns of a server that failed, and says what to do', async () => {
+  await svc('restart', 'broken', '--home', home)
+  expect((await runHere(['doctor', '--home', home])).stdout).toMatch(
+    /warn {2}mcp +broken: .*exit code 3.*\n +-> `svc mcp logs broken` says more; then `svc mcp restart broken`\n/,
+  )
 })
 
 it('the page tries, adds, restarts and removes a server, and shows its tools and what changed of them', async () => {
@@ -97,9 +110,9 @@ it('the page tries, adds, restarts and removes a server, and shows its tools and
   expect(await file.getByRole('button', { name: 'Remove' }).count()).toBe(0)
   await page.getByRole('button', { name: 'Add a server' }).click()
   await dialog.getByLabel('Name', { exact: true }).fill('paged')
-  await dialog.getByLabel('Program').fill('sh')
+  await dialog.getByLabel('Program').fill('false')
   await dialog.getByRole('button', { name: 'Test' }).click()
-  await dialog.getByText('runs what its arguments say').waitFor()
+  await dialog.getByText('it ended with exit code 1').waitFor()
   await dialog.getByLabel('Program').fill('perl')
   await dialog.getByLabel('Arguments').fill(script)
   await dialog.getByRole('button', { name: 'Test' }).click()
@@ -122,6 +135,6 @@ it('the page tries, adds, restarts and removes a server, and shows its tools and
   await card.getByRole('button', { name: 'Remove: paged' }).click()
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByText('paged is removed.').waitFor()
-  // The answer to the shell.
-  expect(tab.complaints.filter((one) => !one.includes('403'))).toEqual([])
+  // The answer to the program that ended.
+  expect(tab.complaints.filter((one) => !one.includes('502'))).toEqual([])
 })

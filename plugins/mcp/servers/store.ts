@@ -1,0 +1,82 @@
+import * as v from 'valibot'
+import { readOwnJson } from 'svc/internal'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { McpObject, McpTool } from '../contract.ts'
+
+/** What a server said at its last connection. */
+export interface Listing {
+  readonly serverInfo: McpObject
+  readonly protocolVersion: string
+  readonly instructions?: string | undefined
+  readonly capabilities: McpObject
+  readonly tools: readonly McpTool[]
+}
+const ServerRow = v.object({ name: v.string(), spec: v.string(), origin: v.string() })
+const AttemptRow = v.object({ name: v.string(), url: v.nullable(v.string()), new_folder: v.number() })
+/** A server that is being added or changed. */
+export type Attempt = v.InferOutput<typeof AttemptRow>
+const ListingRow = v.object({ server: v.string(), spec_digest: v.string(), listing: v.string() })
+
+export interface StoredServer {
+  readonly name: string
+  readonly spec: unknown
+  readonly origin: string
+}
+
+export class McpStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async servers(): Promise<readonly StoredServer[]> {
+    const rows = v.parse(
+      v.array(ServerRow),
+      await this.#db.all`SELECT name, spec, origin FROM mcp_server ORDER BY created_at, name`,
+    )
+    return rows.map(({ spec, ...row }) => ({ ...row, spec: readOwnJson(spec) }))
+  }
+  insert({ name, spec, origin }: StoredServer, at: string): Statement {
+    return this.#db.sql`INSERT INTO mcp_server (name, spec, origin, created_at)
+      VALUES (${name}, ${JSON.stringify(spec)}, ${origin}, ${at})`
+  }
+  replace({ name, spec, origin }: StoredServer): Statement {
+    return this.#db.sql`UPDATE mcp_server SET spec = ${JSON.stringify(spec)}, origin = ${origin} WHERE name = ${name}`
+  }
+  remove(name: string): readonly Statement[] {
+    return [
+      this.#db.sql`DELETE FROM mcp_server WHERE name = ${name}`,
+      this.#db.sql`DELETE FROM mcp_tool_list WHERE server = ${name}`,
+    ]
+  }
+
+  async attempts(): Promise<readonly Attempt[]> {
+    return v.parse(v.array(AttemptRow), await this.#db.all`SELECT name, url, new_folder FROM mcp_server_attempt`)
+  }
+  beginAttempt({ name, url, new_folder: isNew }: Attempt): Statement {
+    return this.#db.sql`INSERT INTO mcp_server_attempt (name, url, new_folder) VALUES (${name}, ${url}, ${isNew})`
+  }
+  endAttempt(name: string): Statement {
+    return this.#db.sql`DELETE FROM mcp_server_attempt WHERE name = ${name}`
+  }
+
+  async listing(server: string, digest: string): Promise<Listing | undefined> {
+    const row = v.parse(
+      v.optional(ListingRow),
+      await this.#db.one`SELECT server, spec_digest, listing FROM mcp_tool_list
+        WHERE server = ${server} AND spec_digest = ${digest}`,
+    )
+    return row && (readOwnJson(row.listing) as Listing)
+  }
+  async saveListing(server: string, digest: string, listing: Listing, at: string): Promise<void> {
+    const text = JSON.stringify(listing)
+    await this.#db.batch([
+      this.#db.sql`DELETE FROM mcp_tool_list WHERE server = ${server}`,
+      this.#db.sql`INSERT INTO mcp_tool_list (server, spec_digest, listing, listed_at)
+        VALUES (${server}, ${digest}, ${text}, ${at})`,
+    ])
+  }
+  async commit(statements: readonly Statement[]): Promise<void> {
+    await this.#db.batch(statements)
+  }
+}
