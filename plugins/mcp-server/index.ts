@@ -2,6 +2,7 @@ import { Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
+import { Audit } from '../audit/contract.ts'
 import { Chat, ToolCalls } from '../chat/contract.ts'
 import { KeyValue } from '../kv/contract.ts'
 import { McpServerChanged, McpServers } from '../mcp/contract.ts'
@@ -19,7 +20,7 @@ export default definePlugin({
   name: 'mcp-server',
   version: '1.0.0',
   config: Settings,
-  requires: { agents: Agents, chat: Chat, daemon: Daemon, sessions: Sessions, toolCalls: ToolCalls },
+  requires: { agents: Agents, audit: Audit, chat: Chat, daemon: Daemon, sessions: Sessions, toolCalls: ToolCalls },
   optional: { approvals: Approvals, kv: KeyValue, servers: McpServers, workflows: WorkflowRuns },
   provides: { exports: McpExports },
   setup(ctx) {

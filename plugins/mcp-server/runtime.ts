@@ -78,7 +78,12 @@ export class Runtime {
     return (await gateway).endpoint
   }
   async #open(servers: McpServers, server: string) {
-    const backend = new GatewayBackend(await servers.client(server), servers, this.#daemon)
+    const current = (): McpServers => {
+      const now = this.#deps.servers()
+      if (now) return now
+      throw new Refusal('service_unavailable', 'The plugin mcp is not loaded; try again when it is')
+    }
+    const backend = new GatewayBackend(await servers.client(server), current, this.#daemon)
     return { backend, endpoint: new Endpoint({ ...this.#deps, backend, sessions: this.sessions }) }
   }
 }

@@ -1,8 +1,10 @@
 import { ProtocolError, Server } from '@modelcontextprotocol/server'
-import type { Result, ServerCapabilities, ServerContext } from '@modelcontextprotocol/server'
-import { messageOf } from 'svc/internal'
-import { isObject, Refusal } from 'svc/sdk'
+import type { JSONRPCMessage, Result, ServerCapabilities, ServerContext, Transport } from '@modelcontextprotocol/server'
+import { messageOf, readHops } from 'svc/internal'
+import type { HopLimit } from 'svc/internal'
+import { isObject, readJson, Refusal } from 'svc/sdk'
 import type { ToolClient, ToolProgress } from 'svc/sdk'
+import { DAEMON_CLIENT, HOP_COUNT } from '../mcp/contract.ts'
 import type { McpBackend, McpCall, McpCaller } from './backend/backend.ts'
 import { isLogged } from './backend/log-levels.ts'
 import type { McpObject } from './contract.ts'
@@ -13,6 +15,7 @@ export const REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'
 export interface ServedClientOptions {
   readonly backend: McpBackend
   readonly maxSubscriptions: number
+  readonly hopLimit: HopLimit
   /** Asks and tells the client; `false` for one that cannot be asked. */
   readonly canAsk: boolean
   onDefect(error: unknown, method: string): void
@@ -35,10 +38,37 @@ interface LeastLevel {
 const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 
+/** The SDK answers params of another form with all that it found, as an error of its own. */
+class ReadableServer extends Server {
+  override connect(transport: Transport): Promise<void> {
+    const send = transport.send.bind(transport)
+    transport.send = (message, options) => send(withReadableError(message), options)
+    return super.connect(transport)
+  }
+}
+function withReadableError(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('error' in message)) return message
+  const { error } = message
+  const text = /^(?:Invalid [\w/]+ request: )?(?<issues>\[\s*\{.*\])$/s.exec(error.message)?.groups?.['issues']
+  const issue = text === undefined ? undefined : firstIssue(text)
+  if (issue === undefined) return message
+  return { ...message, error: { ...error, code: INVALID_PARAMS, message: issue } }
+}
+function firstIssue(text: string): string | undefined {
+  try {
+    const [issue] = readJson(text) as readonly { readonly path?: unknown; readonly message?: unknown }[]
+    return Array.isArray(issue?.path) && issue.path[0] === 'params'
+      ? `${issue.path.slice(1).join('.')}: ${String(issue.message)}`
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Serves one client, or one request, by a backend. */
 export function serveClient(options: ServedClientOptions): ServedClient {
   const { backend, onDefect } = options
-  const server = new Server(backend.info, {
+  const server = new ReadableServer(backend.info, {
     capabilities: backend.capabilities as ServerCapabilities,
     supportedProtocolVersions: [...REVISIONS],
     ...(backend.instructions !== undefined && { instructions: backend.instructions }),
@@ -142,7 +172,7 @@ function hasCapability(capabilities: McpObject, method: string): boolean {
 function callOf(
   server: Server,
   ctx: ServerContext,
-  { canAsk, callerOf }: ServedClientOptions,
+  { canAsk, callerOf, hopLimit }: ServedClientOptions,
   least: LeastLevel,
 ): McpCall {
   const { mcpReq } = ctx
@@ -168,7 +198,14 @@ function callOf(
       } else tell(mcpReq.notify({ method, params: { ...params } } as never))
     },
   }
-  return { ...callerOf(ctx), signal: mcpReq.signal, progress: token === undefined ? undefined : progress, client }
+  return {
+    ...callerOf(ctx),
+    signal: mcpReq.signal,
+    progress: token === undefined ? undefined : progress,
+    client,
+    isDaemon: server.getClientVersion()?.name === DAEMON_CLIENT,
+    hops: readHops(mcpReq._meta?.[HOP_COUNT], hopLimit),
+  }
 }
 const MAX_TIMEOUT_MS = 2_147_483_647
 

@@ -59,6 +59,7 @@ export async function callAgent(deps: AgentToolDeps, agent: Agent, args: unknown
     sessionId: await sessionOf(deps.sessions, agent, named, call),
     text: message,
     entryPoint: 'mcp',
+    hops: call.hops,
   })
   const cancel = (): void => {
     if (!deps.isStopping()) turn.cancel()

@@ -15,6 +15,10 @@ export interface McpCall extends McpCaller {
   readonly signal: AbortSignal
   readonly progress: ToolCallContext['progress']
   readonly client: ToolCallContext['client']
+  /** The client is a daemon of svc that uses this one as an MCP server. */
+  readonly isDaemon: boolean
+  /** Daemons that the request came through. */
+  readonly hops: number
 }
 export type { McpRequester }
 

@@ -39,6 +39,7 @@ export class ToolCaller {
       entryPoint: 'mcp' as const,
       tool,
       args,
+      hops: call.hops,
       signal: call.signal,
       ...(progress && {
         progress: (made: Parameters<typeof progress>[0]) => {
@@ -58,8 +59,9 @@ export class ToolCaller {
       },
     })
     try {
-      let result = await this.#deps.toolCalls.call(request)
+      let result = await this.#deps.toolCalls.call({ ...request, isNew: true })
       while (result.outcome === 'waiting') {
+        if (!result.counted) return tooMany(agent, result.untilMs)
         await settled(resolved.promise, result.untilMs, call.signal)
         resolved = Promise.withResolvers()
         result = await this.#deps.toolCalls.call({ ...request, counted: result.counted })
@@ -96,6 +98,15 @@ export class ToolCaller {
       if (!signal.aborted) this.#deps.log.debug(`the client did not decide about the approval ${approval.id}`, error)
     }
   }
+}
+
+/** A client would give up waiting before the minute is over, and never learn why. */
+function tooMany({ name, manifest }: Agent, untilMs: number | undefined): McpObject {
+  const secs = Math.max(1, Math.ceil(((untilMs ?? Date.now()) - Date.now()) / 1000))
+  const text =
+    `The agent ${name} may call ${manifest.resources.max_tool_calls_per_minute} tools a minute ` +
+    `(max_tool_calls_per_minute of its manifest), and has. Call again in ${secs} seconds.`
+  return { content: [{ type: 'text', text }], isError: true, _meta: { 'svc/retry_after_secs': secs } }
 }
 
 function toResult(result: Exclude<ToolCallResult, { outcome: 'waiting' }>): McpObject {

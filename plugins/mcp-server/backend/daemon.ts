@@ -3,6 +3,7 @@ import { isObject, Refusal } from 'svc/sdk'
 import type { Hooks, Logger, ToolDescription, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Approvals } from '../../approvals/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
 import type { Chat, ToolCalls } from '../../chat/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { WorkflowInfo, WorkflowRuns } from '../../workflows/contract.ts'
@@ -19,6 +20,7 @@ import { namedTools } from './tool-names.ts'
 import { WorkflowCaller, workflowTool } from './workflow-tools.ts'
 
 export interface DaemonBackendDeps {
+  readonly audit: Pick<Audit, 'write'>
   readonly config: Settings
   readonly version: string
   readonly agents: Agents
@@ -35,8 +37,6 @@ export interface DaemonBackendDeps {
   readonly isStopping: () => boolean
 }
 const AGENT = 'svc_agent_'
-/** What agents read resources and prompts of an MCP server with. */
-export type ServerTool = 'list_resources' | 'read_resource' | 'list_prompts' | 'get_prompt'
 const WORKFLOW = 'svc_workflow_'
 
 /** The daemon as a server of MCP: tools of the acting agent, agents, workflows, and what plugins export. */
@@ -73,7 +73,7 @@ export class DaemonBackend implements McpBackend {
     const [agents, workflows] = await Promise.all([this.#agents(), this.#workflows()])
     return {
       tools: [
-        ...this.#usable(agent).map(toMcpTool),
+        ...this.#usable(agent, call).map(toMcpTool),
         ...[...agents].map(([name, each]) => agentTool(name, each)),
         ...[...workflows].map(([name, each]) => workflowTool(name, each)),
       ],
@@ -93,8 +93,9 @@ export class DaemonBackend implements McpBackend {
     }
     const agent = await this.#acting(call)
     const found = this.#deps.tools.find(tool)
-    if (found && this.#deps.agents.mayUse(agent, found)) return this.#toolCaller.call(agent, tool, args, call)
-    throw await this.#unknownTool(tool, agent, found)
+    if (found && isOffered(found, call) && this.#deps.agents.mayUse(agent, found))
+      return this.#toolCaller.call(agent, tool, args, call)
+    throw await this.#unknownTool(tool, agent, call)
   }
 
   async listResources(params: McpObject, call: McpCall): Promise<McpObject> {
@@ -135,14 +136,15 @@ export class DaemonBackend implements McpBackend {
     return found !== undefined && this.#deps.agents.mayUse(await this.#acting(call), found)
   }
 
-  /** Throws unless the acting agent may read this kind of thing of an MCP server. */
-  async requireServerTool(server: string, tool: ServerTool, call: McpCall): Promise<void> {
-    const agent = await this.#acting(call)
-    const source = `mcp:${server}`
-    const name = `mcp_${server.replaceAll('-', '_')}_${tool}`
-    const found = this.#deps.tools.find(name)
-    if (!this.#deps.agents.mayUse(agent, found?.source === source ? found : { name, risk: 'read', source }))
-      throw new Refusal('invalid_request', `The agent ${agent.name} may not use the tool "${name}"`)
+  /** Throws unless the acting agent may use this tool. */
+  async requireTool(tool: string, call: McpCall): Promise<void> {
+    if (await this.mayUse(tool, call)) return
+    throw new Refusal('invalid_request', `The agent ${(await this.#acting(call)).name} may not use the tool "${tool}"`)
+  }
+  /** Writes down what a client did in the name of the acting agent where no tool is called. */
+  async record(details: string, call: McpCall): Promise<void> {
+    const { id } = await this.#acting(call)
+    await this.#deps.audit.write({ event: 'tool_invoked', agentId: id, details })
   }
 
   #acting(call: McpCall): Promise<Agent> {
@@ -152,9 +154,9 @@ export class DaemonBackend implements McpBackend {
     const agent = await this.#acting(call)
     return { agentId: agent.id, principal: call.principal, signal: call.signal }
   }
-  #usable(agent: Agent): readonly ToolDescription[] {
+  #usable(agent: Agent, call: McpCall): readonly ToolDescription[] {
     const { agents, tools } = this.#deps
-    return tools.list().filter((tool) => agents.mayUse(agent, tool))
+    return tools.list().filter((tool) => isOffered(tool, call) && agents.mayUse(agent, tool))
   }
   async #agents(): Promise<ReadonlyMap<string, Agent>> {
     return namedTools(AGENT, await this.#deps.agents.list())
@@ -163,12 +165,23 @@ export class DaemonBackend implements McpBackend {
     return namedTools(WORKFLOW, (await this.#deps.workflows()?.workflows()) ?? [])
   }
 
-  async #unknownTool(name: string, agent: Agent, found: ToolDescription | undefined): Promise<Refusal> {
+  async #unknownTool(name: string, agent: Agent, call: McpCall): Promise<Refusal> {
+    const found = this.#deps.tools.find(name)
+    if (found && !isOffered(found, call))
+      return new Refusal(
+        'invalid_request',
+        `"${name}" is a tool of an MCP server, which other daemons use at /mcp/<server> only`,
+      )
     if (found) return new Refusal('invalid_request', `The agent ${agent.name} may not use the tool "${name}"`)
     const [agents, workflows] = await Promise.all([this.#agents(), this.#workflows()])
-    const names = [...this.#usable(agent).map((tool) => tool.name), ...agents.keys(), ...workflows.keys()]
+    const names = [...this.#usable(agent, call).map((tool) => tool.name), ...agents.keys(), ...workflows.keys()]
     return new Refusal('invalid_request', `Unknown tool: ${name}${suggest(findNearest(name, names)) || '.'}`)
   }
+}
+
+/** Daemons that are MCP servers of each other would offer each other their own tools again, without end. */
+function isOffered({ source }: ToolDescription, { isDaemon }: McpCall): boolean {
+  return !isDaemon || source?.startsWith('mcp:') !== true
 }
 
 const OUTSIDE = 'ExternalNetwork'

@@ -1,23 +1,25 @@
 import { isObject, Refusal } from 'svc/sdk'
-import type { McpConnection, McpServers } from '../../mcp/contract.ts'
+import type { McpConnection, McpFeatureTool, McpServers } from '../../mcp/contract.ts'
 import type { McpObject } from '../contract.ts'
 import type { McpChanged } from '../exports.ts'
 import type { McpBackend, McpCall } from './backend.ts'
-import type { DaemonBackend, ServerTool } from './daemon.ts'
+import type { DaemonBackend } from './daemon.ts'
+import { toPrompt, toResource } from './gateway-results.ts'
 import { mostVerbose } from './log-levels.ts'
 
 type Listener = (changed: McpChanged | { readonly message: McpObject }) => void
 
 /**
- * One MCP server of the daemon under its own names. Its tools are called as the acting agent calls them. Its resources
- * and prompts go through as they are, if that agent may use the tools for them.
+ * One MCP server of the daemon under its own names. Its tools are called as the acting agent calls them; its resources
+ * and prompts are read with the tools that agents read them with.
  */
 export class GatewayBackend implements McpBackend {
   readonly info: McpBackend['info']
   readonly instructions: string | undefined
   readonly capabilities: McpObject
   readonly #name: string
-  readonly #servers: McpServers
+  /** Those of now: their plugin may be replaced while clients are here. */
+  readonly #servers: () => McpServers
   readonly #daemon: DaemonBackend
   readonly #listeners = new Set<Listener>()
   /** Followers by resource. */
@@ -27,9 +29,11 @@ export class GatewayBackend implements McpBackend {
   readonly #running = new Set<McpCall>()
   #current: McpConnection
   #isClosed = false
+  /** Settles when the current connection knows what clients follow. */
+  #told: Promise<void> = Promise.resolve()
   #unfollow: () => unknown
 
-  constructor(connection: McpConnection, servers: McpServers, daemon: DaemonBackend) {
+  constructor(connection: McpConnection, servers: () => McpServers, daemon: DaemonBackend) {
     const { name, version, title } = connection.serverInfo
     this.info = {
       name: String(name ?? connection.server),
@@ -64,14 +68,7 @@ export class GatewayBackend implements McpBackend {
     const own = (await this.#names()).get(String(name))
     if (own === undefined || !(await this.#daemon.mayUse(own, call)))
       throw new Refusal('invalid_request', `Unknown tool: ${String(name)}`)
-    // Its messages are heard also when the program was started anew.
-    await this.#connection()
-    this.#running.add(call)
-    try {
-      return await this.#daemon.callAsAgent(own, args, call)
-    } finally {
-      this.#running.delete(call)
-    }
+    return this.#call(own, args, call)
   }
   async listResources(params: McpObject, call: McpCall): Promise<McpObject> {
     return (await this.#connectionFor('list_resources', call)).listResources(params, { signal: call.signal })
@@ -79,14 +76,15 @@ export class GatewayBackend implements McpBackend {
   async listResourceTemplates(params: McpObject, call: McpCall): Promise<McpObject> {
     return (await this.#connectionFor('list_resources', call)).listResourceTemplates(params, { signal: call.signal })
   }
-  async readResource(params: McpObject, call: McpCall): Promise<McpObject> {
-    return (await this.#connectionFor('read_resource', call)).readResource(params, { signal: call.signal })
+  async readResource({ uri }: McpObject, call: McpCall): Promise<McpObject> {
+    return toResource(String(uri), await this.#call(await this.#featureTool('read_resource', call), { uri }, call))
   }
   async listPrompts(params: McpObject, call: McpCall): Promise<McpObject> {
     return (await this.#connectionFor('list_prompts', call)).listPrompts(params, { signal: call.signal })
   }
-  async getPrompt(params: McpObject, call: McpCall): Promise<McpObject> {
-    return (await this.#connectionFor('get_prompt', call)).getPrompt(params, { signal: call.signal })
+  async getPrompt({ name, arguments: args = {} }: McpObject, call: McpCall): Promise<McpObject> {
+    const tool = await this.#featureTool('get_prompt', call)
+    return toPrompt(await this.#call(tool, { name, arguments: args }, call))
   }
   async complete(params: McpObject, call: McpCall): Promise<McpObject> {
     const isPrompt = isObject(params['ref']) && params['ref']['type'] === 'ref/prompt'
@@ -127,20 +125,50 @@ export class GatewayBackend implements McpBackend {
     this.#unfollow()
   }
 
-  /** For what agents do with this tool of the server: only an agent that may use it. */
-  async #connectionFor(tool: ServerTool, call: McpCall): Promise<McpConnection> {
-    await this.#daemon.requireServerTool(this.#name, tool, call)
-    return this.#connection()
+  async #call(tool: string, args: unknown, call: McpCall): Promise<McpObject> {
+    // Its messages are heard also when the program was started anew.
+    await this.#connection()
+    this.#running.add(call)
+    try {
+      return await this.#daemon.callAsAgent(tool, args, call)
+    } finally {
+      this.#running.delete(call)
+    }
+  }
+  /** What agents do this with. Throws unless the acting agent may use it. */
+  async #featureTool(feature: McpFeatureTool, call: McpCall): Promise<string> {
+    const tool = await this.#servers().featureTool(this.#name, feature)
+    if (tool === undefined)
+      throw new Refusal('invalid_request', `The MCP server "${this.#name}" has no tool ${feature} for agents`)
+    await this.#daemon.requireTool(tool, call)
+    return tool
+  }
+  /** For what is no call of a tool, but shows what one would: the agent may use that tool, and it is written down. */
+  async #connectionFor(feature: McpFeatureTool, call: McpCall): Promise<McpConnection> {
+    const tool = await this.#featureTool(feature, call)
+    const connection = await this.#connection()
+    await this.#daemon.record(`a client of MCP asked the MCP server "${this.#name}", as with ${tool}`, call)
+    return connection
   }
   async #connection(): Promise<McpConnection> {
-    const connection = await this.#servers.client(this.#name)
-    if (connection === this.#current) return connection
-    this.#unfollow()
-    this.#current = connection
-    this.#unfollow = this.#follow(connection)
+    const connection = await this.#servers().client(this.#name)
+    if (connection !== this.#current) {
+      this.#unfollow()
+      this.#current = connection
+      this.#unfollow = this.#follow(connection)
+      const told = this.#tellAgain(connection)
+      this.#told = told
+      // Whoever waits hears of its failure; later requests do not depend on it.
+      told.catch(() => {
+        if (this.#told === told) this.#told = Promise.resolve()
+      })
+    }
+    await this.#told
+    return connection
+  }
+  async #tellAgain(connection: McpConnection): Promise<void> {
     await this.#sendLevel(connection)
     await Promise.all([...this.#followers.keys()].map((uri) => connection.subscribe({ uri })))
-    return connection
   }
   #follow(connection: McpConnection): () => unknown {
     this.#isClosed = false
@@ -171,7 +199,7 @@ export class GatewayBackend implements McpBackend {
   }
   /** The names that agents call its tools by, by its own. */
   async #names(): Promise<ReadonlyMap<string, string>> {
-    const view = await this.#servers.find(this.#name)
+    const view = await this.#servers().find(this.#name)
     return new Map((view?.tools ?? []).filter(({ usable }) => usable).map(({ name, tool }) => [tool, name]))
   }
   #tell(changed: Parameters<Listener>[0]): void {

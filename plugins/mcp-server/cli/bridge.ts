@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { DaemonUnreachable, isObject, readJson } from 'svc/cli'
@@ -9,9 +10,13 @@ export interface BridgeOptions {
   readonly headers: Readonly<Record<string, string>>
   write(message: unknown): void
 }
+type Exchanged = Awaited<ReturnType<DaemonClient['exchange']>>
 const ACCEPT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+/** How long requests have that run when the client ends its input. Clients wait two seconds for the program. */
+const GRACE_MS = 1000
 const PARSE_ERROR = -32_700
 const SERVER_ERROR = -32_000
+const SESSION_GONE = 404
 
 /** Passes messages of MCP on: a line of the client is a request to the daemon, and what it answers are lines. */
 export class Bridge {
@@ -20,6 +25,9 @@ export class Bridge {
   #session: Readonly<Record<string, string>> = {}
   /** The handshake: what follows it needs the session that it opens. */
   #opening: Promise<void> = Promise.resolve()
+  /** What the client opened the session with. */
+  #handshake: unknown
+  #renewal: Promise<boolean> | undefined
   constructor(options: BridgeOptions) {
     this.#options = options
   }
@@ -34,6 +42,8 @@ export class Bridge {
       void work.finally(() => running.delete(work))
     }
     await this.#opening
+    // A script that sends its requests and ends its input still waits for their answers.
+    await Promise.race([Promise.all(running), once(AbortSignal.timeout(GRACE_MS), 'abort')])
     const { client, path } = this.#options
     if (this.#session['mcp-session-id'] !== undefined)
       await client.exchange('DELETE', path, { headers: this.#headers() }).catch(() => undefined)
@@ -64,21 +74,56 @@ export class Bridge {
   }
 
   async #exchange(message: unknown, isHandshake: boolean): Promise<void> {
-    const { client, path, write } = this.#options
-    const answer = await client.exchange('POST', path, {
-      body: message,
-      headers: this.#headers(),
-      signal: this.#leave.signal,
-    })
-    const id = answer.headers.get('mcp-session-id')
-    if (isHandshake && id !== null) this.#session = { 'mcp-session-id': id }
-    for await (const each of answer.messages()) {
-      if (isHandshake && isObject(each) && isObject(each['result']))
-        this.#session = { ...this.#session, 'mcp-protocol-version': String(each['result']['protocolVersion']) }
-      // What the daemon says about a request without an id has one only in HTTP.
-      if (idOf(message) !== null || (isObject(each) && 'method' in each)) write(withId(each, idOf(message)))
-    }
+    const used = this.#session
+    const answer = await this.#post(message)
+    if (isHandshake) {
+      this.#handshake = message
+      await this.#relay(message, this.#opened(answer))
+    } else if (answer.status === SESSION_GONE && used['mcp-session-id'] !== undefined) {
+      const refusal = await Array.fromAsync(answer.messages())
+      const isOpen = await this.#renew(used)
+      await this.#relay(message, isOpen ? (await this.#post(message)).messages() : refusal)
+    } else await this.#relay(message, answer.messages())
     if (isObject(message) && message['method'] === 'notifications/initialized') void this.#follow()
+  }
+  #post(message: unknown, session = this.#session): Promise<Exchanged> {
+    const { client, path } = this.#options
+    const headers = this.#headers(session)
+    return client.exchange('POST', path, { body: message, headers, signal: this.#leave.signal })
+  }
+  async #relay(message: unknown, answers: AsyncIterable<unknown> | Iterable<unknown>): Promise<void> {
+    const id = idOf(message)
+    for await (const each of answers) {
+      // What the daemon says about a request without an id has one only in HTTP.
+      if (id !== null || (isObject(each) && 'method' in each)) this.#options.write(withId(each, id))
+    }
+  }
+  /** The answers to a handshake, whose session is that of what follows. */
+  async *#opened(answer: Exchanged): AsyncGenerator {
+    const id = answer.headers.get('mcp-session-id')
+    if (id !== null) this.#session = { 'mcp-session-id': id }
+    for await (const each of answer.messages()) {
+      if (isObject(each) && isObject(each['result']))
+        this.#session = { ...this.#session, 'mcp-protocol-version': String(each['result']['protocolVersion']) }
+      yield each
+    }
+  }
+
+  /** A client of standard input never opens a second session, and the daemon may have been restarted. */
+  #renew(used: Readonly<Record<string, string>>): Promise<boolean> {
+    if (this.#session !== used) return this.#renewal ?? Promise.resolve(true)
+    this.#renewal ??= this.#shakeHands().finally(() => (this.#renewal = undefined))
+    return this.#renewal
+  }
+  async #shakeHands(): Promise<boolean> {
+    const answer = await this.#post(this.#handshake, {})
+    await Array.fromAsync(this.#opened(answer))
+    if (answer.headers.get('mcp-session-id') === null) return false
+    await Array.fromAsync((await this.#post({ jsonrpc: '2.0', method: 'notifications/initialized' })).messages())
+    void this.#follow()
+    // Nobody told the client of what changed in between.
+    this.#options.write({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    return true
   }
 
   /** What the daemon says without being asked. */
@@ -92,8 +137,8 @@ export class Bridge {
     }
   }
 
-  #headers(): Readonly<Record<string, string>> {
-    return { ...ACCEPT, ...this.#options.headers, ...this.#session }
+  #headers(session = this.#session): Readonly<Record<string, string>> {
+    return { ...ACCEPT, ...this.#options.headers, ...session }
   }
   #fail(id: unknown, code: number, message: string): void {
     this.#options.write({ jsonrpc: '2.0', id, error: { code, message } })

@@ -21,6 +21,7 @@ import { readMessage } from './message.ts'
 import { answerOnce } from './one-shot.ts'
 import type { Session, SessionRegistry } from './session.ts'
 import { SessionTransport } from './transport.ts'
+import { wholeOrStream } from './whole-answer.ts'
 
 /** A request as the route got it. */
 export interface McpHttpRequest {
@@ -78,8 +79,10 @@ export class Endpoint {
       agent: headers['x-svc-agent-id']?.trim() || undefined,
       sessionId: headers['mcp-session-id'],
     }
-    const web = new Request(ADDRESS, { method, headers: forwarded(headers), signal: request.signal })
-    if (caller.sessionId !== undefined) return this.#inSession(request, web, body, caller)
+    const init = { method, headers: forwarded(headers) }
+    // What runs in a session outlives its request; following a signal that nobody listens to costs as much as the rest.
+    if (caller.sessionId !== undefined) return this.#inSession(request, new Request(ADDRESS, init), body, caller)
+    const web = new Request(ADDRESS, { ...init, signal: request.signal })
     if (method !== 'POST') return failure(400, SERVER_ERROR, 'The header Mcp-Session-Id is missing')
     if (!(await isLegacyRequest(web, body)))
       return toReply(await this.#modern.fetch(web, { parsedBody: body, authInfo: authOf(caller) }), undefined)
@@ -99,6 +102,7 @@ export class Endpoint {
       backend,
       canAsk,
       maxSubscriptions: config.max_subscriptions,
+      hopLimit: { max: config.max_hops, key: 'plugins.mcp-server.max_hops' },
       callerOf: (ctx: ServerContext) => callerIn(ctx.http?.authInfo?.extra, caller),
       onDefect: (error, method) => log.error(`a request of MCP failed: ${method}`, error),
     })
@@ -106,7 +110,7 @@ export class Endpoint {
 
   async #initialize(web: Request, body: unknown, caller: McpCaller): Promise<Reply> {
     const { sessions, config, backend, now } = this.#deps
-    if (!(await sessions.makeRoom()))
+    if (!(await sessions.makeRoom(caller.principal)))
       return failure(
         503,
         SERVER_ERROR,
@@ -130,9 +134,11 @@ export class Endpoint {
     await client.server.connect(transport)
     // The session counts before its answer goes out: a second one of the same client finds no more room.
     sessions.add(session)
+    const ids = requestIds(body)
+    transport.begin(ids)
     const answer = await transport.handleRequest(web, { parsedBody: body, authInfo: authOf(own) })
     if (answer.status !== 200) await sessions.end(session)
-    return toReply(answer, session, [idOf(body) ?? 0])
+    return toReply(answer, session, ids)
   }
 
   async #inSession(request: McpHttpRequest, web: Request, body: unknown, caller: McpCaller): Promise<Reply> {
@@ -143,18 +149,28 @@ export class Endpoint {
       await sessions.end(session)
       return json(200, { status: 'ok' })
     }
+    const { transport } = session
     const ids = requestIds(body)
-    if (session.transport.running + ids.length > config.max_requests_per_session)
+    // One answer would end both.
+    const repeated = ids.find((id, at) => transport.isRunning(id) || ids.indexOf(id) !== at)
+    if (repeated !== undefined)
+      return failure(
+        400,
+        INVALID_REQUEST,
+        `A request of this session with the id ${JSON.stringify(repeated)} runs already: each needs an id of its own`,
+      )
+    if (transport.running + ids.length > config.max_requests_per_session)
       return failure(
         429,
         SERVER_ERROR,
-        `${session.transport.running} requests of this session run, and plugins.mcp-server.max_requests_per_session allows ` +
+        `${transport.running} requests of this session run, and plugins.mcp-server.max_requests_per_session allows ` +
           `${config.max_requests_per_session}`,
         idOf(body),
       )
     const authInfo = authOf({ ...caller, agent: caller.agent ?? session.caller.agent })
-    const answer = await session.transport.handleRequest(web, { parsedBody: body, authInfo })
-    for (const id of cancelledIds(body)) session.transport.forget(id)
+    transport.begin(ids)
+    const answer = await transport.handleRequest(web, { parsedBody: body, authInfo })
+    for (const id of cancelledIds(body)) transport.forget(id)
     return toReply(answer, session, ids)
   }
 
@@ -228,12 +244,13 @@ async function toReply(answer: Response, session: Session | undefined, ids: read
     const value = answer.headers.get(name)
     if (value !== null) headers[name] = value
   }
+  const isStream = headers['content-type'] === 'text/event-stream'
+  // Nothing runs: it was refused.
+  if (!isStream) session?.transport.refused(ids)
   if (!answer.body) return reply(null, headers, answer.status)
-  if (headers['content-type'] !== 'text/event-stream') return reply(await answer.text(), headers, answer.status)
+  if (!isStream) return reply(await answer.text(), headers, answer.status)
   const body = answer.body as ReadableStream<Uint8Array>
-  return reply(
-    session ? session.transport.metered(body, ids) : (body as unknown as AsyncIterable<Uint8Array>),
-    headers,
-    answer.status,
-  )
+  if (!session) return reply(body as unknown as AsyncIterable<Uint8Array>, headers, answer.status)
+  const stream = session.transport.metered(body, ids)
+  return reply(ids.length === 0 ? stream : await wholeOrStream(stream), headers, answer.status)
 }

@@ -46,14 +46,21 @@ export class SessionRegistry {
     return session
   }
 
-  /** Whether there is room for one more; the session that was idle longest is ended for it. */
-  async makeRoom(): Promise<boolean> {
+  /**
+   * Whether there is room for one more of this principal. A session of whoever has most is ended for it: the one that
+   * was idle longest, or that only listens where it is somebody else's. Nobody can keep the others out.
+   */
+  async makeRoom(principal: Principal): Promise<boolean> {
     if (this.#sessions.size < this.#options.max_sessions) return true
-    let idlest: Session | undefined
-    for (const session of this.#sessions.values())
-      if (isIdle(session) && (!idlest || session.lastUsedMs < idlest.lastUsedMs)) idlest = session
-    if (!idlest) return false
-    await this.end(idlest)
+    const all = [...this.#sessions.values()]
+    const held = mostHeld(all)
+    const isOther = held.some((session) => !isSame(session.principal, principal))
+    const leaving =
+      longestUnused(held.filter(isIdle)) ??
+      (isOther ? longestUnused(held.filter(({ transport }) => transport.running === 0)) : undefined) ??
+      longestUnused(all.filter(isIdle))
+    if (!leaving) return false
+    await this.end(leaving)
     return true
   }
   add(session: Session): void {
@@ -78,6 +85,15 @@ export class SessionRegistry {
 function isIdle({ transport }: Session): boolean {
   return transport.running === 0 && transport.openStreams === 0
 }
+function longestUnused(sessions: readonly Session[]): Session | undefined {
+  return sessions.toSorted((one, other) => one.lastUsedMs - other.lastUsedMs)[0]
+}
+/** The sessions of the principal that has most of them. */
+function mostHeld(sessions: readonly Session[]): readonly Session[] {
+  const held = Map.groupBy(sessions, ({ principal }) => keyOf(principal))
+  return [...held.values()].reduce<readonly Session[]>((most, each) => (each.length > most.length ? each : most), [])
+}
+const keyOf = (principal: Principal): string => `${principal.kind} ${'id' in principal ? principal.id : ''}`
 function isSame(one: Principal, other: Principal): boolean {
-  return one.kind === other.kind && ('id' in one ? one.id : '') === ('id' in other ? other.id : '')
+  return keyOf(one) === keyOf(other)
 }

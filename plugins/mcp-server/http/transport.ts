@@ -11,6 +11,8 @@ export interface SessionTransportOptions extends EventLimits {
 }
 /** How much of a stream was written, and read. */
 interface StreamMeter {
+  /** The requests that it answers. */
+  readonly ids: readonly RequestId[]
   written: number
   read: number
   cut: (() => void) | undefined
@@ -47,18 +49,42 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   get running(): number {
     return this.#running.size
   }
+  isRunning(id: RequestId): boolean {
+    return this.#running.has(id)
+  }
+  /** Before their handlers run: one may answer before anything else happens. */
+  begin(ids: readonly RequestId[]): void {
+    const meter: StreamMeter = { ids, written: 0, read: 0, cut: undefined }
+    for (const id of ids) {
+      this.#running.add(id)
+      this.#meters.set(id, meter)
+    }
+  }
+  /** They were not handled. */
+  refused(ids: readonly RequestId[]): void {
+    for (const id of ids) {
+      this.#running.delete(id)
+      this.#meters.delete(id)
+    }
+  }
   /** The client does not wait for this answer any more, so none will be sent. */
   forget(id: RequestId): void {
-    if (this.#running.delete(id)) this.closeSSEStream(id)
+    if (this.#running.delete(id)) this.#closeIfDone(id)
+  }
+  /** The SDK waits for the answers of a whole batch, also for those to requests that were cancelled. */
+  #closeIfDone(id: RequestId): void {
+    const ids = this.#meters.get(id)?.ids ?? []
+    if (!ids.some((each) => this.#running.has(each))) this.closeSSEStream(id)
   }
 
   /** The body of an answer as it is sent; `ids` are those of the requests that it answers. */
   metered(body: ReadableStream<Uint8Array>, ids: readonly RequestId[]): ByteStream {
     const reader = body.getReader()
-    const meter: StreamMeter = { written: 0, read: 0, cut: () => void reader.cancel().catch(() => undefined) }
     const keys: readonly (RequestId | undefined)[] = ids.length === 0 ? [undefined] : ids
+    const begun = ids.length === 0 ? undefined : this.#meters.get(ids[0])
+    const meter = begun ?? { ids, written: 0, read: 0, cut: undefined }
+    meter.cut = () => void reader.cancel().catch(() => undefined)
     for (const key of keys) this.#meters.set(key, meter)
-    for (const id of ids) this.#running.add(id)
     this.#open++
     let isOpen = true
     const ended = (): void => {
@@ -99,6 +125,7 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
       }
     }
     await super.send(message, options)
+    if (answered !== undefined && (meter?.ids.length ?? 0) > 1) this.#closeIfDone(answered)
   }
 }
 

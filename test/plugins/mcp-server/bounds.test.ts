@@ -4,6 +4,7 @@ import { BoundedEventStore } from '../../../plugins/mcp-server/http/event-store.
 import { SessionRegistry } from '../../../plugins/mcp-server/http/session.ts'
 import type { Session } from '../../../plugins/mcp-server/http/session.ts'
 import { SessionTransport } from '../../../plugins/mcp-server/http/transport.ts'
+import { wholeOrStream } from '../../../plugins/mcp-server/http/whole-answer.ts'
 
 const limits = { max_events: 3, max_event_bytes: 1_000, event_secs: 10 }
 const message = (method: string) => ({ jsonrpc: '2.0' as const, method })
@@ -108,4 +109,43 @@ test('a stream that nobody reads is cut at max_unread_bytes, and goes on where i
   )
   await transport.send({ jsonrpc: '2.0', id: 1, result: {} })
   expect((await again.text()).match(/event: message/g)).toHaveLength(10)
+})
+
+test('what ends at once is one piece, and anything else a stream that begins with what was there', async () => {
+  const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
+  const end = Promise.withResolvers<void>()
+  async function* stream(...before: string[]): AsyncGenerator<Uint8Array> {
+    for (const text of before) yield encode(text)
+    await end.promise
+    yield encode('last')
+  }
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    yield encode('a')
+    yield encode('b')
+  }
+  expect(await wholeOrStream(whole())).toEqual(Buffer.from('ab'))
+  const streams = [await wholeOrStream(stream('a', 'b')), await wholeOrStream(stream('x'.repeat(70_000)))]
+  end.resolve()
+  for (const each of streams) {
+    expect(each).not.toBeInstanceOf(Uint8Array)
+    const read = await Array.fromAsync(each as AsyncIterable<Uint8Array>, (bytes) => Buffer.from(bytes).toString())
+    expect(read.join('')).toMatch(/^(ab|x{70000})last$/)
+  }
+})
+
+test('whoever has most sessions makes room for the others, and is kept out itself', async () => {
+  const registry = new SessionRegistry({ max_sessions: 3, session_idle_secs: 60 }, () => 0)
+  const ended: string[] = []
+  const open = (id: string, principal: object, running = 0): void => {
+    const server = { close: async () => void ended.push(id) } as unknown as Server
+    const client = { server, close: () => undefined }
+    const transport = { running, openStreams: 1 }
+    registry.add({ id, principal, server, client, transport, lastUsedMs: 0 } as unknown as Session)
+  }
+  const [phone, operator] = [{ kind: 'device', id: 'phone' }, { kind: 'operator' }] as unknown as Session['principal'][]
+  open('works', phone!, 1)
+  open('listens', phone!)
+  open('own', operator!)
+  expect([await registry.makeRoom(phone!), ended]).toEqual([false, []])
+  expect([await registry.makeRoom(operator!), ended]).toEqual([true, ['listens']])
 })

@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextpr
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createDaemonClient } from '../../../core/net/daemon-client.ts'
 import { Bridge } from '../../../plugins/mcp-server/cli/bridge.ts'
+import { byHand } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import { openMcp, openSession, rpc, send } from './stage.ts'
 
@@ -74,6 +75,83 @@ test('an agent answers as a tool, in a conversation of each session', async () =
   const { body } = await send(stage, rpc('resources/read', { uri: `svc://sessions/${String(sessions[0])}` }))
   const { contents } = body.result as { contents: [{ text: string }] }
   expect(contents[0].text).toContain('answer to two')
+})
+
+test('a workflow runs as a tool, with progress, its failure and its end with the call', async () => {
+  const define = (name: string, prompt: string) =>
+    stage.host.json('POST', '/api/workflows', { name, steps: [{ name: 'one', agent_name: 'conformance', prompt }] })
+  expect((await define('Daily report', 'report {{input}}')).status).toBe(201)
+  const client = new FirstClient(info)
+  await client.connect(new FirstTransport(address()) as never)
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('svc_workflow_daily_report')
+  const call = { name: 'svc_workflow_daily_report', arguments: { input: 'of today' } }
+  stage.fake.script({ text: 'all is well' })
+  const steps: (string | undefined)[] = []
+  const answer = await client.callTool(call, undefined, { onprogress: ({ message }) => void steps.push(message) })
+  expect(answer).toMatchObject({ structuredContent: { state: 'Completed', output: 'all is well' } })
+  expect(steps.at(-1)).toMatch(/^The step one is /)
+  const { run_id: id } = answer.structuredContent as { run_id: string }
+  expect((await stage.host.json('GET', `/api/workflows/runs/${id}`)).body).toMatchObject({ state: 'Completed' })
+
+  const hanging = byHand()
+  stage.fake.script({ text: hanging.text })
+  const leave = new AbortController()
+  const asked = stage.fake.requests.length
+  const cancelled = client.callTool(call, undefined, { signal: leave.signal })
+  await vi.waitFor(() => expect(stage.fake.requests.length).toBeGreaterThan(asked))
+  leave.abort()
+  await expect(cancelled).rejects.toThrow()
+  await vi.waitFor(async () => {
+    const { body } = await stage.host.json<{ id: string }[]>('GET', '/api/workflows')
+    const runs = await stage.host.json('GET', `/api/workflows/${body[0]?.id}/runs`)
+    expect(JSON.stringify(runs.body)).toContain('Cancelled')
+  })
+  hanging.end()
+  await client.close()
+})
+
+test('a script that ends its input at once gets its answers', async () => {
+  const lines: { id?: unknown; result?: object }[] = []
+  const bridge = new Bridge({
+    client: createDaemonClient({ url: stage.host.url }),
+    path: '/mcp',
+    headers: {},
+    write: (line) => void lines.push(line as never),
+  })
+  const input = new PassThrough()
+  input.end(`${JSON.stringify(rpc('tools/call', { name: 'test_simple_text' }, 'b'))}\n`)
+  await bridge.serve(input)
+  expect(lines).toMatchObject([{ id: 'b', result: { content: [{ type: 'text' }] } }])
+})
+
+test('a bridge opens a session anew that the daemon has ended, and says that tools may have changed', async () => {
+  const daemon = createDaemonClient({ url: stage.host.url })
+  const sessions: string[] = []
+  const exchange: typeof daemon.exchange = async (...request) => {
+    const answer = await daemon.exchange(...request)
+    const id = answer.headers.get('mcp-session-id')
+    if (id !== null && !sessions.includes(id)) sessions.push(id)
+    return answer
+  }
+  const lines: { id?: unknown; method?: string; result?: object }[] = []
+  const client = { url: stage.host.url, exchange }
+  const bridge = new Bridge({ client, path: '/mcp', headers: {}, write: (line) => void lines.push(line as never) })
+  const input = new PassThrough()
+  const served = bridge.serve(input)
+  const say = (message: object): boolean => input.write(`${JSON.stringify(message)}\n`)
+  say(rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: info }, 'a'))
+  say({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  await vi.waitFor(() => expect(lines.map(({ id }) => id)).toContain('a'))
+  await daemon.exchange('DELETE', '/mcp', { headers: { 'mcp-session-id': sessions[0] ?? '' } })
+  for (const id of ['b', 'c']) say(rpc('tools/call', { name: 'test_simple_text' }, id))
+  const answered = { content: [{ type: 'text', text: 'This is a simple text response for testing.' }] }
+  await vi.waitFor(() => {
+    for (const id of ['b', 'c']) expect(lines.find((line) => line.id === id)?.result).toMatchObject(answered)
+  })
+  expect(lines.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
+  expect(sessions).toHaveLength(2)
+  input.end()
+  await served
 })
 
 test('a bridge passes lines on to the daemon and back', async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   stage = await openMcp(
     {},
     { mcp_servers: [{ name: 'child', command: process.execPath, args: [child], risk: 'read' }] },
-    { approvals: { agents: { conformance: 'never' } } },
+    { approvals: { agents: { conformance: 'never' }, require_approval: ['mcp_child_read_resource'] } },
   )
   await stage.spawn('alone', ['*'], 'mcp_disabled = true')
 })
@@ -94,4 +94,55 @@ test.each([
 ])('%s is refused for an agent that may not use the server: %j', async (method, params) => {
   const answer = await send(stage, rpc(method, params), { path: '/mcp/child', headers: { 'x-svc-agent-id': 'alone' } })
   expect(answer.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('may not use') })
+})
+
+const audited = async (text: string): Promise<number> => {
+  const { body } = await stage.host.json<{ entries: { details: string }[] }>('GET', '/api/audit/recent?n=200')
+  return body.entries.filter(({ details }) => details.includes(text)).length
+}
+
+test('resources and prompts are read as agents read them: in the journal, the audit trail and with approvals', async () => {
+  const path = '/mcp/child'
+  const before = await audited('mcp_child_read_resource done')
+  const read = rpc('resources/read', { uri: 'test://static-text' })
+  const text = { uri: 'test://static-text', text: 'This is the content of the static text resource.' }
+  expect((await send(stage, read, { path })).body.result).toMatchObject({ contents: [text] })
+  // The call, and the end of the turn that it is.
+  expect(await audited('mcp_child_read_resource done')).toBe(before + 2)
+  const prompt = await send(stage, rpc('prompts/get', { name: 'test_simple_prompt' }), { path })
+  expect(prompt.body.result).toMatchObject({ messages: [{ role: 'user', content: { type: 'text' } }] })
+  expect(await audited('mcp_child_get_prompt done')).toBeGreaterThan(0)
+  await send(stage, rpc('resources/list'), { path })
+  expect(await audited('as with mcp_child_list_resources')).toBeGreaterThan(0)
+
+  await stage.spawn('asked')
+  const asking = send(stage, read, { path, headers: { 'x-svc-agent-id': 'asked' } })
+  const id = await vi.waitFor(async () => {
+    const { body } = await stage.host.json<{ approvals: { id: string; status: string; tool_name: string }[] }>(
+      'GET',
+      '/api/approvals',
+    )
+    const waiting = body.approvals.find(({ status }) => status === 'pending')
+    expect(waiting?.tool_name).toBe('mcp_child_read_resource')
+    return waiting?.id
+  })
+  await stage.host.json('POST', `/api/approvals/${id}/approve`, {})
+  expect((await asking).body.result).toMatchObject({ contents: [text] })
+})
+
+test('what a server says is wrong comes back as it said it', async () => {
+  const read = rpc('resources/read', { uri: 'test://nowhere' })
+  const { body } = await send(stage, read, { path: '/mcp/child' })
+  expect(body.error).toMatchObject({ code: expect.any(Number), message: expect.stringContaining('nowhere') })
+  expect(stage.host.defects()).toEqual([])
+})
+
+test('a session goes on through a reload of the plugin mcp, and is told what it follows', async () => {
+  const { client, told } = await open()
+  await client.subscribeResource({ uri: watched })
+  expect((await stage.host.json('POST', '/api/plugins/mcp/reload')).status).toBe(200)
+  expect((await stateOf(client)).followed).toEqual([watched])
+  await client.callTool({ name: 'change' })
+  await vi.waitFor(() => expect(told).toContain(watched))
+  await client.close()
 })

@@ -59,12 +59,16 @@ test.each([
   ['an unknown resource', rpc('resources/read', { uri: 'svc://agents/../../etc/passwd' }), 200, -32_602],
   ['a file', rpc('resources/read', { uri: 'file:///etc/passwd' }), 200, -32_602],
   ['a broken escape', rpc('resources/read', { uri: 'svc://agents/%' }), 200, -32_602],
+  ['an address that is a number', rpc('resources/read', { uri: 5 }), 200, -32_602],
+  ['a handshake without a revision', rpc('initialize', {}), 200, -32_602],
+  ['a completion of nothing', rpc('completion/complete', {}), 200, -32_602],
   ['a negative cursor', rpc('resources/list', { cursor: '-1' }), 200, -32_602],
   ['an unknown prompt', rpc('prompts/get', { name: 'x' }), 200, -32_602],
   ['a prompt without its arguments', rpc('prompts/get', { name: 'test_prompt_with_arguments' }), 200, -32_602],
 ])('%s is an error of the protocol', async (_, body, status, code) => {
   const answer = await send(stage, body)
   expect([answer.status, answer.body.error?.code]).toEqual([status, code])
+  expect(answer.body.error?.message).not.toMatch(/\p{Cc}/u)
 })
 
 test('an id of any length comes back, and so does one that is huge', async () => {

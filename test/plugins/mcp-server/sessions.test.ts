@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
+  ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
@@ -100,7 +101,7 @@ test('a client that breaks while it is asked fails nothing: somebody else answer
   await client.close()
 })
 
-test('a client is told of new tools', async () => {
+test('a client is told of new tools, and of what it follows until it does not any more', async () => {
   const client = await open()
   const told = vi.fn<() => void>()
   client.setNotificationHandler(ToolListChangedNotificationSchema, told)
@@ -111,6 +112,20 @@ test('a client is told of new tools', async () => {
     await stage.spawn(`another-${++count}`)
     expect(told).toHaveBeenCalled()
   })
+  const changed: string[] = []
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void changed.push(params.uri))
+  await client.subscribeResource({ uri: 'svc://agents' })
+  await stage.spawn('followed')
+  await vi.waitFor(() => expect(changed).toContain('svc://agents'))
+  await client.unsubscribeResource({ uri: 'svc://agents' })
+  // What it was still told comes before the news of the next agent.
+  for (const name of ['next', 'not-followed']) {
+    told.mockClear()
+    await stage.spawn(name)
+    await vi.waitFor(() => expect(told).toHaveBeenCalled())
+    if (name === 'next') changed.length = 0
+  }
+  expect(changed).toEqual([])
   await client.close()
 })
 

@@ -30,7 +30,7 @@ export const ACCEPT = { 'content-type': 'application/json', accept: 'application
 
 /** A request without an SDK. */
 export async function send(
-  { host }: ChatStage,
+  { host }: Pick<ChatStage, 'host'>,
   body: unknown,
   { path = '/mcp', headers = {} }: { readonly path?: string; readonly headers?: Readonly<Record<string, string>> } = {},
 ): Promise<RpcAnswer> {
@@ -63,7 +63,7 @@ const initialize = (protocolVersion: string): object =>
 
 /** Shakes hands; the headers of later requests. */
 export async function openSession(
-  stage: ChatStage,
+  stage: Pick<ChatStage, 'host'>,
   { revision = '2025-11-25', path = '/mcp', headers = {} } = {},
 ): Promise<{ readonly answer: RpcAnswer; readonly headers: Record<string, string> }> {
   const answer = await send(stage, initialize(revision), { path, headers })
