@@ -19,4 +19,5 @@ export default defineCli({
       },
     },
   },
+  checks: { a2a: { load: () => import('./cli/check.ts') } },
 })

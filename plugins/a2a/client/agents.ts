@@ -1,4 +1,4 @@
-import { stableId } from 'svc/internal'
+import { findNearest, stableId, suggest } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { commandLine, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch, Logger, Statement } from 'svc/sdk'
@@ -68,7 +68,12 @@ export class ExternalAgents {
   async require(text: string): Promise<ExternalAgent> {
     const found = await this.find(text)
     if (found) return found
-    throw new Refusal('a2a_agent_not_found', 'There is no such agent. POST /api/a2a/discover finds one by its address.')
+    const names = (await this.#deps.store.list()).map(({ name }) => name)
+    throw new Refusal(
+      'a2a_agent_not_found',
+      `No agent elsewhere is known as ${JSON.stringify(text.slice(0, 100))}` +
+        `${suggest(findNearest(text, names))}: discover it by its address first`,
+    )
   }
   credentialOf(agent: ExternalAgent): ConfiguredAgent['auth'] {
     return this.#deps.settings.external_agents.find(({ name }) => agent.source === 'file' && name === agent.name)?.auth
@@ -113,9 +118,7 @@ export class ExternalAgents {
     await this.#admit()
     const loaded = await this.#load({ url, source: 'api' }, by)
     const name = given.name ?? loaded.view.name
-    const clash = await store.findByName(name)
-    if (clash)
-      throw new Refusal('conflict', `There is an agent "${name}" at ${clash.url}. Send another "name" for this one.`)
+    await this.#checkName(name)
     const now = this.#deps.clock.now()
     const agent: ExternalAgent = {
       ...empty(v7(), name, url, now),
@@ -212,6 +215,20 @@ export class ExternalAgents {
     })
   }
 
+  /** A name that reads like that of another agent would get messages that are meant for the other one. */
+  async #checkName(name: string): Promise<void> {
+    const { store, screening } = this.#deps
+    const fold = async (text: string): Promise<string> => (await screening.fold(text)).replaceAll(/\s+/g, '')
+    const folded = await fold(name)
+    for (const other of await store.list()) {
+      if (other.name !== name && (await fold(other.name)) !== folded) continue
+      throw new Refusal(
+        'conflict',
+        `There is an agent "${other.name}" at ${other.url}${other.name === name ? '' : ', whose name looks the same'}. ` +
+          'Send another "name" for this one.',
+      )
+    }
+  }
   async #admit(): Promise<void> {
     const { store, settings } = this.#deps
     if ((await store.count('pending')) >= settings.max_pending_agents)
@@ -244,7 +261,8 @@ export class ExternalAgents {
     const { host, origin } = new URL(agent.url)
     try {
       const raw = await readCard(agent.url, { fetch, settings, signal })
-      const { normalizeCard, checkSignature } = await import('./card/normalize.ts')
+      const { normalizeCard } = await import('./card/normalize.ts')
+      const { checkSignature } = await import('./card/signature.ts')
       const signature = await checkSignature(raw, { fetch, settings })
       const card = normalizeCard(raw, host)
       const limits = { host, limits: settings, screening }

@@ -53,6 +53,12 @@ export const clientEntries = {
     ),
     [],
   ),
+  max_hops: integer(
+    'Daemons that a message may come through, or be sent through, so that agents do not ask each other in a circle.',
+    5,
+    1,
+    100,
+  ),
   max_external_agents: integer('Agents elsewhere that are known, those of the file included.', 200, 1, 10_000),
   max_pending_agents: integer('Discovered agents that may wait for a person to trust them.', 20, 1, 1_000),
   card_max_bytes: integer('Bytes of a card.', 262_144, 1_024, 4_194_304),

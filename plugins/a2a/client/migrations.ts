@@ -45,4 +45,5 @@ export const clientMigrations: readonly Migration[] = [
     CREATE INDEX a2a_sent_task ON a2a_sent (task_id);
     CREATE INDEX a2a_sent_order ON a2a_sent (created_at)`,
   },
+  { id: 'client-003-hops', sql: 'ALTER TABLE a2a_sent ADD COLUMN hops INTEGER NOT NULL DEFAULT 1' },
 ]

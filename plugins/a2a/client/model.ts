@@ -93,6 +93,8 @@ export const SentRow = v.object({
   result: v.nullable(v.string()),
   error: v.nullable(v.string()),
   asked_by: v.nullable(v.string()),
+  /** Daemons that the message came through, this one included. */
+  hops: integer,
   attempts: integer,
   created_at: integer,
   updated_at: integer,

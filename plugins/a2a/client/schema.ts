@@ -10,7 +10,10 @@ export const TaskParams = v.object({ id })
 export const TaskQuery = v.object({
   url: v.optional(v.pipe(url, v.description('The agent, if several have a task with this id.'))),
 })
-const digits = (max: number) => v.pipe(v.string(), v.regex(/^\d{1,6}$/), v.transform(Number), v.maxValue(max))
+function digits(max: number) {
+  const expected = `a whole number, at most ${max}`
+  return v.pipe(v.string(), v.regex(/^\d{1,6}$/, expected), v.transform(Number), v.maxValue(max, expected))
+}
 export const TaskListQuery = v.object({
   limit: v.optional(digits(500), '50'),
   offset: v.optional(digits(999_999), '0'),

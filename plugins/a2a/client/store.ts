@@ -79,10 +79,10 @@ export class SentStore {
   /** Does nothing when the message is there. */
   insert(task: SentTask): Statement {
     return this.#db.sql`INSERT INTO a2a_sent (id, agent_id, agent_name, url, task_id, context_id, continues, state,
-        message, result, error, asked_by, attempts, created_at, updated_at, settled_at)
+        message, result, error, asked_by, hops, attempts, created_at, updated_at, settled_at)
       VALUES (${task.id}, ${task.agent_id}, ${task.agent_name}, ${task.url}, ${task.task_id}, ${task.context_id},
         ${task.continues}, ${task.state}, ${task.message}, ${task.result}, ${task.error}, ${task.asked_by},
-        ${task.attempts}, ${task.created_at}, ${task.updated_at}, ${task.settled_at})
+        ${task.hops}, ${task.attempts}, ${task.created_at}, ${task.updated_at}, ${task.settled_at})
       ON CONFLICT (id) DO NOTHING`
   }
   /** What has ended stays as it is. */
@@ -92,8 +92,10 @@ export class SentStore {
         updated_at = ${task.updated_at}, settled_at = ${task.settled_at}
       WHERE id = ${task.id} AND settled_at IS NULL`
   }
-  deleteSettled(before: number): Statement {
-    return this.#db.sql`DELETE FROM a2a_sent WHERE settled_at < ${before}`
+  /** Those that ended before a time, and those that never did, sent before another. */
+  deleteOld(settledBefore: number, sentBefore: number): Statement {
+    return this.#db.sql`DELETE FROM a2a_sent WHERE settled_at < ${settledBefore}
+      OR (settled_at IS NULL AND created_at < ${sentBefore})`
   }
   commit(statements: readonly Statement[]) {
     return this.#db.batch(statements)

@@ -1,9 +1,10 @@
 import type { Clock } from 'svc/internal'
-import { messageOf } from 'svc/internal'
+import { messageOf, nextHop } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Job, JobOutcome, Queue } from '../../queue/contract.ts'
+import { hopLimit } from '../hops.ts'
 import type { ClientSettings } from './config.ts'
 import type { ExternalAgents } from './agents.ts'
 import { a2aUnreachable } from './errors.ts'
@@ -38,6 +39,8 @@ export interface NewMessage {
   readonly contextId?: string | undefined
   /** The task of the other side that it is about. */
   readonly taskId?: string | undefined
+  /** Daemons that what it is part of came through. */
+  readonly hops?: number | undefined
   /** The agent here that sends it. */
   readonly askedBy?: string | undefined
 }
@@ -50,7 +53,7 @@ export class SentTasks {
   }
 
   /** On disk when it settles; the queue sends it. */
-  async send({ id, agent, text, contextId, taskId, askedBy }: NewMessage): Promise<SentTask> {
+  async send({ id, agent, text, contextId, taskId, askedBy, hops }: NewMessage): Promise<SentTask> {
     const { store, queue, audit, settings, clock } = this.#deps
     if (text.trim() === '') throw new Refusal('invalid_request', 'message: expected a text')
     if (text.length > settings.message_max_chars)
@@ -72,6 +75,7 @@ export class SentTasks {
       result: null,
       error: null,
       asked_by: askedBy ?? null,
+      hops: nextHop(hops, hopLimit(settings)),
       attempts: 0,
       created_at: now,
       updated_at: now,
@@ -111,7 +115,9 @@ export class SentTasks {
   }
   async deleteOld(): Promise<void> {
     const { store, settings, clock } = this.#deps
-    await store.commit([store.deleteSettled(clock.now() - settings.sent_retention_days * DAY_MS)])
+    const before = clock.now() - settings.sent_retention_days * DAY_MS
+    // Nobody follows a task any more whose end the other side never told.
+    await store.commit([store.deleteOld(before, before - settings.follow_secs * 1_000)])
   }
   list(limit: number, offset: number): Promise<readonly SentTask[]> {
     return this.#deps.store.list(limit, offset)
@@ -178,6 +184,7 @@ export class SentTasks {
         text: task.message,
         contextId: task.context_id ?? undefined,
         taskId: task.continues ?? undefined,
+        hops: task.hops,
       }
       return await this.#follow(task, await remote.send(message, job.signal))
     } catch (error) {
@@ -206,7 +213,7 @@ export class SentTasks {
 
   /** What cannot be mended by another attempt ends the task; all else is left to the queue. */
   async #failed(task: SentTask, error: unknown): Promise<JobOutcome> {
-    const { store, clock } = this.#deps
+    const { store, clock, settings } = this.#deps
     const message = messageOf(error)
     const isTransient = error instanceof UpstreamFailure && error.retry === 'later' && !nothingWasSent(task, error)
     if (!isTransient && !isUnavailable(error)) {
@@ -215,7 +222,11 @@ export class SentTasks {
     }
     await store.commit([store.update({ ...task, error: message, updated_at: clock.now() })])
     if (error instanceof UpstreamFailure && error.retryAfterSecs !== undefined)
-      throw new Refusal('service_unavailable', message, { retryAfterSecs: error.retryAfterSecs, cause: error })
+      throw new Refusal('service_unavailable', message, {
+        // The other side may ask for any time; the rest of follow_secs is for its work.
+        retryAfterSecs: Math.min(error.retryAfterSecs, settings.follow_secs / 2),
+        cause: error,
+      })
     throw error
   }
 

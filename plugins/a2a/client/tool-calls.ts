@@ -55,7 +55,7 @@ export async function send(
     const agent = await agents.requireTrusted(named, { agentId: caller.id, check, signal: call.signal })
     for (const url of addressesOf(agent)) check(url)
     const { message: text, session_id: contextId, task_id: taskId } = input
-    await tasks.send({ id, agent, text, contextId, taskId, askedBy: caller.id })
+    await tasks.send({ id, agent, text, contextId, taskId, askedBy: caller.id, hops: call.hops })
   }
   return describe(await tasks.wait(id, call.signal))
 }

@@ -4,6 +4,7 @@ import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory, RestTrans
 import type { Client } from '@a2a-js/sdk/client'
 import { isObject, readFailedBody, readFailedJson, readJson, readRetryAfter, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch, OutboundResponse } from 'svc/sdk'
+import { HOP_COUNT } from '../hops.ts'
 import type { ClientSettings } from './config.ts'
 import type { SentState } from './model.ts'
 
@@ -29,6 +30,8 @@ export interface OutgoingMessage {
   readonly text: string
   readonly contextId: string | undefined
   readonly taskId: string | undefined
+  /** Daemons that it came through. */
+  readonly hops: number
 }
 
 const STATES: ReadonlyMap<TaskState, SentState> = new Map([
@@ -52,15 +55,15 @@ export class RemoteAgent {
   }
 
   /** Gives it a message. The same id again makes no second task where the other side follows the protocol. */
-  async send({ id, text, contextId, taskId }: OutgoingMessage, signal: AbortSignal): Promise<RemoteTask> {
+  async send({ id, text, contextId, taskId, hops }: OutgoingMessage, signal: AbortSignal): Promise<RemoteTask> {
     const message: Message = {
       messageId: id,
       contextId: contextId ?? '',
       taskId: taskId ?? '',
       role: Role.ROLE_USER,
       parts: [{ content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }],
-      metadata: undefined,
-      extensions: [],
+      metadata: { [HOP_COUNT]: hops },
+      extensions: [HOP_COUNT],
       referenceTaskIds: [],
     }
     const configuration = {
@@ -73,9 +76,9 @@ export class RemoteAgent {
     if ('parts' in answer)
       return {
         taskId: undefined,
-        contextId: idOf(answer.contextId),
+        contextId: this.#idOf(answer.contextId),
         state: 'completed',
-        text: this.#cut(textOf(answer.parts)),
+        text: this.#clean(textOf(answer.parts)),
       }
     return this.#read(answer, taskId)
   }
@@ -94,7 +97,7 @@ export class RemoteAgent {
   }
 
   #read(task: Task, expected: string | undefined): RemoteTask {
-    const taskId = idOf(task.id)
+    const taskId = this.#idOf(task.id)
     if (taskId === undefined) throw this.#malformed('answered with a task that has no id')
     if (expected !== undefined && taskId !== expected) throw this.#malformed('answered for another task')
     const state = STATES.get(task.status?.state ?? TaskState.TASK_STATE_UNSPECIFIED)
@@ -103,10 +106,20 @@ export class RemoteAgent {
     const said = textOf(task.status?.message?.parts ?? [])
     const last = (task.history ?? []).findLast(({ role }) => role === Role.ROLE_AGENT)
     const text = artifacts.length > 0 ? artifacts.join('\n\n') : said === '' ? textOf(last?.parts ?? []) : said
-    return { taskId, contextId: idOf(task.contextId), state, text: this.#cut(text) }
+    return { taskId, contextId: this.#idOf(task.contextId), state, text: this.#clean(text) }
   }
-  #cut(text: string): string {
-    return text.toWellFormed().slice(0, this.#options.settings.answer_max_chars)
+  #clean(text: string): string {
+    return this.#withoutSecrets(text.toWellFormed()).slice(0, this.#options.settings.answer_max_chars)
+  }
+  /** The other side may repeat what it was sent, and answers are stored and shown. */
+  #withoutSecrets(text: string): string {
+    let hidden = text
+    for (const value of Object.values(this.#options.headers))
+      hidden = hidden.replaceAll(value.replace(/^Bearer /, ''), '[secret]')
+    return hidden
+  }
+  #idOf(text: string): string | undefined {
+    return this.#withoutSecrets(text) === text ? idOf(text) : undefined
   }
   #malformed(what: string): UpstreamFailure {
     return new UpstreamFailure(this.#host(), `${this.#host()} ${what}`, { reason: 'malformed', retry: 'never' })
@@ -127,7 +140,9 @@ export class RemoteAgent {
     if (error instanceof Refusal || error instanceof UpstreamFailure || !(error instanceof Error)) return error
     if (error.name === 'AbortError' || error.name === 'TimeoutError') return error
     if (error.cause instanceof UpstreamFailure || error.cause instanceof Refusal) return error.cause
-    const said = error.message.replaceAll(/\p{C}+/gu, ' ').slice(0, 300)
+    const said = this.#withoutSecrets(error.message)
+      .replaceAll(/\p{C}+/gu, ' ')
+      .slice(0, 300)
     return new UpstreamFailure(this.#host(), `${this.#host()}: ${said}`, {
       reason: 'invalid_request',
       retry: 'never',

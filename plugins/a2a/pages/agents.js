@@ -1,24 +1,13 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, replace, show } from '../../kit/kit.js'
 import { agentCard, cardFacts, taskRow, warnings } from './agent-card.js'
 
 const POLL_MS = 5000
 const TASKS = 20
 
-let isFollowing = false
 let drawn = ''
 
-const refresh = withKey({
-  content: [byId('agents'), byId('tasks'), byId('bar'), byId('live')],
+const refresh = livePage({
+  content: [byId('agents'), byId('tasks'), byId('bar')],
   submit: 'Show the agents',
   async load() {
     const [{ agents }, { tasks }] = await Promise.all([
@@ -26,11 +15,9 @@ const refresh = withKey({
       call('GET', `/api/a2a/tasks?limit=${TASKS}`),
     ])
     render(agents, tasks)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['a2a'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['a2a'],
+  everyMs: POLL_MS,
 })
 
 function render(agents, tasks) {
@@ -132,12 +119,10 @@ function remove(agent) {
 }
 
 async function orSay(work) {
-  try {
+  await attempt(async () => {
     await work()
     await refresh()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
+  })
 }
 byId('discover').addEventListener('click', discover)
 void refresh()

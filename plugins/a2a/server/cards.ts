@@ -1,5 +1,6 @@
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { ToolDescription } from 'svc/sdk'
+import { HOP_COUNT, HOP_COUNT_TEXT } from '../hops.ts'
 import { INPUT_MODES, OUTPUT_MODES } from './parts.ts'
 
 export interface CardDeps {
@@ -115,7 +116,13 @@ export function toLegacyCard(facts: CardFacts) {
       protocolBinding: 'JSONRPC',
       protocolVersion,
     })),
-    capabilities: { streaming: true, pushNotifications, stateTransitionHistory: true, extendedAgentCard: true },
+    capabilities: {
+      streaming: true,
+      pushNotifications,
+      stateTransitionHistory: true,
+      extendedAgentCard: true,
+      extensions: [{ uri: HOP_COUNT, description: HOP_COUNT_TEXT, required: false }],
+    },
     defaultInputModes: [...inputModes],
     defaultOutputModes: [...outputModes],
     skills: [...skills],

@@ -17,7 +17,12 @@ export const serverEntries = {
   ),
   max_request_bytes: integer('Largest request, in bytes.', 4_194_304, 1_024, 104_857_600),
   max_parts: integer('Parts of one message.', 64, 1, 10_000),
-  max_streams: integer('Streams that are open at a time.', 256, 1, 100_000),
+  max_streams: integer(
+    'Streams that are open at a time; a paired device or a sign-in has a quarter of them at most.',
+    256,
+    1,
+    100_000,
+  ),
   max_push_configs: integer('Addresses that are notified of one task.', 8, 0, 1_000),
   push_secret: secretText(
     'Signs notifications of tasks whose client gave no token; a random secret in the vault when absent.',

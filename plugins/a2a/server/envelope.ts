@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { JsonObject } from 'svc/internal'
 import { isObject, parse, Refusal } from 'svc/sdk'
 
 export type RpcId = string | number | null
@@ -37,7 +38,7 @@ export function readEnvelope(value: unknown): RpcRequest {
 }
 
 const text = v.optional(v.string())
-const record = v.optional(v.record(v.string(), v.unknown()))
+const record = v.optional(JsonObject)
 const number = v.optional(v.number())
 const flag = v.optional(v.boolean())
 const texts = v.optional(v.array(v.string()))
@@ -66,7 +67,12 @@ const Message = v.looseObject({
   extensions: texts,
   referenceTaskIds: texts,
 })
-const Authentication = v.looseObject({ scheme: text, schemes: texts, credentials: text })
+/** Protocol 0.3 has a list, of which the SDK takes the first one and prints the others to the console. */
+const Schemes = v.pipe(
+  v.array(v.string()),
+  v.transform((schemes) => schemes.slice(0, 1)),
+)
+const Authentication = v.looseObject({ scheme: text, schemes: v.optional(Schemes), credentials: text })
 const push = { id: text, url: v.string(), token: text, authentication: v.optional(Authentication) }
 const Push = v.looseObject(push)
 const Send = v.looseObject({
@@ -129,14 +135,12 @@ export const currentMethods: Readonly<Record<string, v.GenericSchema>> = {
 export function readParams({ id, params = {} }: RpcRequest, schema: v.GenericSchema): Record<string, unknown> {
   if (!isObject(params) || Array.isArray(params) || Object.hasOwn(params, ''))
     throw new RpcFault(INVALID_PARAMS, 'params: must be an object with names', id)
-  const given = withCamelCase(params, 3)
   try {
-    parse(schema, given, 'params')
+    return parse(schema, withCamelCase(params, 3), 'params') as Record<string, unknown>
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     throw new RpcFault(INVALID_PARAMS, error.message, id)
   }
-  return given as Record<string, unknown>
 }
 
 /** Fields in snake_case, which JSON of protocol buffers may have, get their usual names; `null` is as good as absent. */

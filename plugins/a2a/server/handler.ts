@@ -23,16 +23,14 @@ import type { NewPush, PushNotifications } from './push.ts'
 import { streamTask } from './stream.ts'
 import type { PushRow } from './rows/store.ts'
 import { isEnded } from './tasks.ts'
-import type { Task, TaskService } from './tasks.ts'
+import type { Task, TaskScope, TaskService } from './tasks.ts'
 import { taskEvent, toState, toStored, toWireTask } from './wire.ts'
 
 /** One request of a client: who asks, which agent, and in which version. */
 export interface Caller {
   /** Answers the message. */
   readonly agent: () => Promise<Agent>
-  /** Only tasks of this agent are seen; `undefined`: all. */
-  readonly agentId: string | undefined
-  readonly owner: string
+  readonly scope: TaskScope
   readonly version: PushRow['version']
   readonly signal: AbortSignal
 }
@@ -104,9 +102,8 @@ export class RequestHandler implements A2ARequestHandler {
   }
   cancelTask({ id }: CancelTaskRequest): Promise<WireTask> {
     return this.#answer(async () => {
-      checkTaskId(id)
-      const { signal, agentId } = this.#caller
-      return toWireTask(await this.#deps.tasks.cancel(id, signal, agentId))
+      const { signal, scope } = this.#caller
+      return toWireTask(await this.#deps.tasks.cancel(id, signal, scope))
     })
   }
 
@@ -151,7 +148,7 @@ export class RequestHandler implements A2ARequestHandler {
     if (wanted) await push.check(wanted)
     return tasks.begin({
       agent: await this.#caller.agent(),
-      owner: this.#caller.owner,
+      owner: this.#caller.scope.owner,
       contextId: message.contextId === '' ? undefined : message.contextId,
       message: toStored(message),
       acceptedOutputModes: configuration?.acceptedOutputModes ?? [],
@@ -184,7 +181,7 @@ export class RequestHandler implements A2ARequestHandler {
     if (status !== TaskState.TASK_STATE_UNSPECIFIED && !state)
       return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 }
     const found = await tasks.list({
-      agentId: this.#caller.agentId,
+      ...this.#caller.scope,
       contextId: contextId === '' ? undefined : contextId,
       state,
       since: statusTimestampAfter === undefined ? undefined : toTimestamp(statusTimestampAfter),
@@ -220,8 +217,7 @@ export class RequestHandler implements A2ARequestHandler {
     }
   }
   #require(id: string): Promise<Task> {
-    checkTaskId(id)
-    return this.#deps.tasks.require(id, this.#caller.agentId)
+    return this.#deps.tasks.require(id, this.#caller.scope)
   }
   #toPush({ id, url, token, authentication }: TaskPushNotificationConfig): NewPush {
     const { version } = this.#caller
@@ -236,9 +232,6 @@ export class RequestHandler implements A2ARequestHandler {
   }
 }
 
-function checkTaskId(id: string): void {
-  if (id.trim() === '') throw new ProtocolProblem('RequestMalformed', 'The id of the task is required')
-}
 function checkHistoryLength(length: number | undefined): void {
   if (length === undefined || (Number.isInteger(length) && length >= 0)) return
   throw new ProtocolProblem('RequestMalformed', 'historyLength: must be a whole number from 0')

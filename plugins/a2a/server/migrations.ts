@@ -34,4 +34,6 @@ export const serverMigrations: readonly Migration[] = [
       PRIMARY KEY (task_id, id)
     )`,
   },
+  // Who gave the task; '' is whoever holds the key.
+  { id: 'server-002-owner', sql: "ALTER TABLE a2a_task ADD COLUMN owner TEXT NOT NULL DEFAULT ''" },
 ]

@@ -31,6 +31,8 @@ export type StoredMessage = v.InferOutput<typeof StoredMessage>
 export const INPUT_MODES = ['text/plain', 'application/json', ...imageTypes]
 export const OUTPUT_MODES = ['text/plain']
 
+/** Characters of a content type that an error repeats. */
+const MAX_SHOWN = 200
 const TEXT = /^(?:text\/[\w.+-]+|application\/(?:json|xml|yaml|x-yaml|toml|[\w.-]+\+(?:json|xml)))$/
 
 /**
@@ -85,7 +87,7 @@ async function readFile(
     return `${title}:\n\n${bytes.toString('utf8')}`
   throw new ProtocolProblem(
     'ContentTypeNotSupported',
-    `${where}: content type ${declared === '' ? found : declared} is not supported; ` +
+    `${where}: content type ${declared === '' ? found : declared.slice(0, MAX_SHOWN)} is not supported; ` +
       `send text, JSON, or a picture as ${[...imageTypes].join(', ')}`,
   )
 }
@@ -97,7 +99,7 @@ export function checkOutputModes(accepted: readonly string[]): void {
   if (accepted.some((mode) => isText(mode.split(';', 1)[0] ?? ''))) return
   throw new ProtocolProblem(
     'ContentTypeNotSupported',
-    `configuration.acceptedOutputModes: content types ${accepted.slice(0, 5).join(', ')} are not supported; ` +
+    `configuration.acceptedOutputModes: content types ${accepted.slice(0, 5).join(', ').slice(0, MAX_SHOWN)} are not supported; ` +
       'agents answer as text/plain',
   )
 }

@@ -86,7 +86,7 @@ export class PushNotifications {
     if (!webhooks || this.#deps.settings.max_push_configs === 0)
       throw new ProtocolProblem('PushNotificationNotSupported', 'Push notifications are not supported here')
     if (id !== undefined && !/^[\w.:-]{1,128}$/.test(id)) throw malformed('id: at most 128 letters, digits and _ . : -')
-    if (url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url))
+    if (url.length > 2_048 || /\p{Cc}/u.test(url) || !/^https?:\/\//i.test(url) || !URL.canParse(url))
       throw malformed('url: must be an http or https address of at most 2048 characters')
     if (!HEADER.test(token) || token.length > MAX_SECRET) throw malformed('token: must fit in a header')
     if (authentication && !SCHEME.test(authentication.scheme))
@@ -224,7 +224,9 @@ export class PushNotifications {
     }
     deliveries.add(1, { outcome: 'retried' })
     const pauseMs = Math.min(Math.max(waitedMs, MIN_PAUSE_MS), MAX_PAUSE_MS)
-    return { outcome: 'postponed', afterMs: Math.max(retryAfterMs, pauseMs) }
+    // The receiver may ask for any time, and is given up after this one.
+    const askedMs = Math.min(retryAfterMs, settings.push_give_up_hours * HOUR_MS)
+    return { outcome: 'postponed', afterMs: Math.max(askedMs, pauseMs) }
   }
 }
 

@@ -21,6 +21,7 @@ export function decodeNewTask(body: NewTaskBody, effectId: string | undefined) {
   const stored: StoredMessage = {
     messageId: firstOf(messageId, messageIdAlias, effectId) ?? randomUUID(),
     parts: parts.map((part, at) => toPart(part, `message.parts[${at}]`)),
+    ...(message.metadata && { metadata: message.metadata }),
   }
   const names = { ...params, ...body }
   return {

@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto'
-import { matchesEtag } from 'svc/internal'
-import { defineRoute, rawBody, Refusal, reply } from 'svc/sdk'
+import { defineRoute, rawBody } from 'svc/sdk'
 import type { AnyRoute, RequestFacts } from 'svc/sdk'
 import type { Runtime } from './runtime.ts'
 import { AgentParams, Card, CardList, RpcAnswer, RpcCall } from './schema.ts'
@@ -127,22 +125,8 @@ function rpcRoutes(deps: RouteDeps): readonly AnyRoute[] {
 type Facts = Pick<RequestFacts, 'header' | 'principal'>
 
 async function showCard(input: Facts, deps: RouteDeps, name: string | undefined) {
-  const version = input.header('a2a-version')?.trim() ?? ''
-  const { Cards: _, ...cards } = await import('./cards.ts')
-  const facts = await (await deps.runtime()).cards.describe(baseOf(input, deps), name)
-  if (/^(?:0\.3(?:\.\d+)?)?$/.test(version)) return replyCard(cards.toLegacyCard(facts), input)
-  if (!/^1\.0(?:\.\d+)?$/.test(version))
-    throw new Refusal('invalid_request', `A2A-Version: ${version.slice(0, 32)} is not supported; 1.0 and 0.3 are`)
-  const { AgentCard } = await import('@a2a-js/sdk')
-  const { toAgentCard } = await import('./wire-card.ts')
-  return replyCard(AgentCard.toJSON(toAgentCard(facts)), input)
-}
-function replyCard(card: unknown, { header }: Pick<Facts, 'header'>) {
-  const body = JSON.stringify(card)
-  const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
-  const headers = { vary: 'A2A-Version', 'cache-control': 'private, max-age=60', etag }
-  if (matchesEtag(header('if-none-match'), etag)) return reply(null, headers, 304)
-  return reply(body, { ...headers, 'content-type': 'application/json' })
+  const { showCard: show } = await import('./card-reply.ts')
+  return show(await (await deps.runtime()).cards.describe(baseOf(input, deps), name), input)
 }
 
 /** Where this daemon is reached, as the caller sees it. The Host header was checked before. */

@@ -5,10 +5,12 @@ import type { Counter } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { A2aContext } from '../context.ts'
 import type { A2aTask } from '../contract.ts'
+import { hopLimit } from '../hops.ts'
 import { Cards } from './cards.ts'
 import { PushNotifications } from './push.ts'
 import { TaskStore } from './rows/store.ts'
 import { TaskService } from './tasks.ts'
+import type { TaskScope } from './tasks.ts'
 
 export interface RuntimeDeps {
   readonly ctx: A2aContext
@@ -32,6 +34,10 @@ export interface RpcInput {
 const DAY_MS = 86_400_000
 const BATCH = 200
 
+const KEY_HOLDER = ''
+/** Of all streams, what a paired device or a sign-in may have. */
+const SHARE = 4
+
 /** Everything that answers requests, made with the first one. */
 export class Runtime {
   readonly tasks: TaskService
@@ -39,7 +45,8 @@ export class Runtime {
   readonly cards: Cards
   readonly #ctx: A2aContext
   readonly #store: TaskStore
-  #streams = 0
+  /** Open ones, by caller. */
+  readonly #streams = new Map<string, number>()
   constructor({ ctx, changed, deliveries, needsKey }: RuntimeDeps) {
     const { config, db, services, tools, vault } = ctx
     const settings = config.a2a
@@ -50,6 +57,7 @@ export class Runtime {
     this.tasks = new TaskService({
       ...shared,
       maxParts: settings.max_parts,
+      hopLimit: hopLimit(settings),
       ending: (taskId) => this.push.jobs(taskId),
       changed,
     })
@@ -64,7 +72,7 @@ export class Runtime {
   }
   /** Streams that are open. */
   get streams(): number {
-    return this.#streams
+    return [...this.#streams.values()].reduce((sum, count) => sum + count, 0)
   }
 
   /** The agent of a message: the named one, else the one that answers for the service. */
@@ -94,15 +102,14 @@ export class Runtime {
     }
     const caller = {
       agent: async () => named ?? (await this.agent(undefined)),
-      agentId: named?.id,
-      owner: ownerOf(principal),
+      scope: { agentId: named?.id, owner: ownerOf(principal) },
       signal,
     }
     return answerRpc(body, {
       handler: (spoken) => new RequestHandler(deps, { ...caller, version: spoken }),
       version,
       type,
-      openStream: () => this.#openStream(),
+      openStream: () => this.#openStream(caller.scope.owner),
       translate: translated,
     })
   }
@@ -123,20 +130,28 @@ export class Runtime {
     }
   }
 
-  #openStream(): () => void {
+  /** Whoever holds the key may have all; no other caller alone can keep the rest out. */
+  #openStream(owner: string): () => void {
     const { max_streams: max } = this.#ctx.config.a2a
-    if (this.#streams >= max)
-      throw new Refusal('service_unavailable', `${max} streams are open already (a2a.max_streams)`, {
-        retryAfterSecs: 5,
-      })
-    this.#streams++
+    const own = this.#streams.get(owner) ?? 0
+    const share = owner === KEY_HOLDER ? max : Math.max(1, Math.floor(max / SHARE))
+    if (own >= share || this.streams >= max) {
+      const text = own >= share ? `You have ${own} streams open` : `${max} streams are open already`
+      throw new Refusal('service_unavailable', `${text} (a2a.max_streams)`, { retryAfterSecs: 5 })
+    }
+    this.#streams.set(owner, own + 1)
     return () => {
-      this.#streams--
+      const left = (this.#streams.get(owner) ?? 1) - 1
+      if (left > 0) this.#streams.set(owner, left)
+      else this.#streams.delete(owner)
     }
   }
 }
 
-/** Whoever holds the key is one caller; a credential of its own is another. */
+/** Whoever holds the key has all tasks; the holder of another credential has those that came with it. */
 export function ownerOf(principal: Principal): string {
-  return 'id' in principal ? `${principal.kind}:${principal.id}` : ''
+  return 'id' in principal ? `${principal.kind}:${principal.id}` : KEY_HOLDER
+}
+export function scopeOf(principal: Principal): TaskScope {
+  return { agentId: undefined, owner: ownerOf(principal) }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { JsonObject } from 'svc/internal'
 import { line } from 'svc/sdk'
 
 const text = v.optional(v.nullable(v.string()))
@@ -22,6 +23,7 @@ const InputMessage = v.looseObject({
   messageId: text,
   message_id: text,
   contextId: text,
+  metadata: v.optional(v.nullable(JsonObject)),
 })
 const Ids = { agent_id: text, agentId: text, session_id: text, sessionId: text, context_id: text, contextId: text }
 /** The interface's form, and that of JSON-RPC which compatible services take. */
@@ -31,12 +33,18 @@ export const NewTaskBody = v.pipe(
     message: v.optional(InputMessage),
     params: v.optional(v.looseObject({ ...Ids, message: InputMessage })),
   }),
-  v.check(({ message, params }) => message !== undefined || params !== undefined, 'message: is missing'),
-  v.check(({ message, params }) => message === undefined || params === undefined, 'params: there is a message beside'),
+  v.forward(
+    v.check(({ message, params }) => message !== undefined || params !== undefined, 'is missing'),
+    ['message'],
+  ),
+  v.forward(
+    v.check(({ message, params }) => message === undefined || params === undefined, 'there is a message beside it'),
+    ['params'],
+  ),
 )
 export type NewTaskBody = v.InferOutput<typeof NewTaskBody>
 
-export const TaskParams = v.object({ id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) })
+export const TaskParams = v.object({ id: line(256) })
 export const AgentParams = v.object({ name: line(256) })
 export const ListQuery = v.object({
   agent: v.optional(line(256)),

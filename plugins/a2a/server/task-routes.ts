@@ -29,9 +29,8 @@ function makingRoutes({ runtime }: TaskRouteDeps): readonly AnyRoute[] {
   } as const
   const begin = async (body: NewTaskBody, principal: RequestFacts['principal'], effectId: string | undefined) => {
     const { decodeNewTask } = await import('./rest.ts')
-    const { ownerOf } = await import('./runtime.ts')
     const { agent: name, contextId, message } = decodeNewTask(body, effectId)
-    const { agent, tasks } = await load(runtime)
+    const { agent, tasks, ownerOf } = await load(runtime)
     const owner = ownerOf(principal)
     return tasks.begin({ agent: await agent(name), owner, contextId, message, acceptedOutputModes: [] })
   }
@@ -76,11 +75,12 @@ function listRoute({ runtime }: TaskRouteDeps): AnyRoute {
     query: ListQuery,
     returns: TaskList,
     errors: ['agent_not_found'],
-    async handle({ query }) {
-      const { agent, tasks, show } = await load(runtime)
+    async handle({ query, principal }) {
+      const { agent, tasks, show, ownerOf } = await load(runtime)
       const { fromStatus } = await import('./rest.ts')
       const found = await tasks.list({
         agentId: query.agent === undefined ? undefined : (await agent(query.agent)).id,
+        owner: ownerOf(principal),
         contextId: query.context_id,
         state: query.status === undefined ? undefined : fromStatus(query.status),
         since: undefined,
@@ -104,9 +104,9 @@ function readingRoutes({ runtime }: TaskRouteDeps): readonly AnyRoute[] {
       params: TaskParams,
       returns: ShownTask,
       errors,
-      async handle({ params }) {
-        const { tasks, show } = await load(runtime)
-        return show(await tasks.require(params.id))
+      async handle({ params, principal }) {
+        const { tasks, show, scopeOf } = await load(runtime)
+        return show(await tasks.require(params.id, scopeOf(principal)))
       },
     }),
     defineRoute({
@@ -119,9 +119,9 @@ function readingRoutes({ runtime }: TaskRouteDeps): readonly AnyRoute[] {
       params: TaskParams,
       returns: TaskMessages,
       errors,
-      async handle({ params }) {
-        const { showMessages } = await import('./rest.ts')
-        const messages = showMessages(await (await runtime()).tasks.require(params.id))
+      async handle({ params, principal }) {
+        const { tasks, showMessages, scopeOf } = await load(runtime)
+        const messages = showMessages(await tasks.require(params.id, scopeOf(principal)))
         return { task_id: params.id, messages, total: messages.length }
       },
     }),
@@ -140,15 +140,17 @@ function cancelRoute({ runtime }: TaskRouteDeps): AnyRoute {
     body: v.optional(v.object({})),
     returns: ShownTask,
     errors: [...errors, 'conflict'],
-    async handle({ params, signal }) {
-      const { tasks, show } = await load(runtime)
-      return show(await tasks.cancel(params.id, signal))
+    async handle({ params, principal, signal }) {
+      const { tasks, show, scopeOf } = await load(runtime)
+      return show(await tasks.cancel(params.id, signal, scopeOf(principal)))
     },
   })
 }
 
 async function load(runtime: TaskRouteDeps['runtime']) {
   const loaded = await runtime()
-  const { showTask } = await import('./rest.ts')
-  return { tasks: loaded.tasks, agent: (name: string | undefined) => loaded.agent(name), show: showTask }
+  const { showTask: show, showMessages } = await import('./rest.ts')
+  const { ownerOf, scopeOf } = await import('./runtime.ts')
+  const { tasks } = loaded
+  return { tasks, agent: (name: string | undefined) => loaded.agent(name), show, showMessages, ownerOf, scopeOf }
 }

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson, orAborted, readOwnJson, sleep, stableId } from 'svc/internal'
-import type { Clock } from 'svc/internal'
+import type { Clock, HopLimit } from 'svc/internal'
 import { KeyedQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Chat, Turns, TurnEvent, TurnView } from '../../chat/contract.ts'
 import type { A2aTask } from '../contract.ts'
+import { readHopCount } from '../hops.ts'
 import { checkOutputModes, readParts, StoredMessage } from './parts.ts'
 import { ProtocolProblem } from './problem.ts'
 import { endStates } from './rows/store.ts'
@@ -19,6 +20,7 @@ export interface TaskServiceDeps {
   readonly turns: Pick<Turns, 'find' | 'replay'>
   readonly audit: Pick<Audit, 'entry'>
   readonly maxParts: number
+  readonly hopLimit: HopLimit
   readonly clock: Clock
   /** Statements that belong to the batch in which a task ends. */
   readonly ending: (taskId: string) => Promise<readonly Statement[]>
@@ -37,7 +39,7 @@ export interface Task extends A2aTask {
 }
 export interface NewTask {
   readonly agent: Agent
-  /** Tells apart callers that may choose the same ids. */
+  /** Whose task it is; `''`: of whoever holds the key. */
   readonly owner: string
   readonly contextId: string | undefined
   readonly message: StoredMessage
@@ -45,6 +47,15 @@ export interface NewTask {
   /** Statements for the batch that makes the task. */
   readonly also?: (taskId: string) => Promise<readonly Statement[]>
 }
+
+/** Which tasks a caller knows of. */
+export interface TaskScope {
+  /** Those of this agent; `undefined`: of all. */
+  readonly agentId: string | undefined
+  /** Those of this caller; `''`: of all. */
+  readonly owner: string
+}
+const EVERYTHING: TaskScope = { agentId: undefined, owner: '' }
 
 const POLL_MS = 500
 const MAX_SETTLED = 1_000
@@ -76,17 +87,18 @@ export class TaskService {
     checkId('message.messageId', message.messageId)
     if (request.contextId !== undefined) checkId('message.contextId', request.contextId)
     checkOutputModes(request.acceptedOutputModes)
+    const hops = readHopCount(message.metadata, this.#deps.hopLimit)
     // Some clients give every message the same id: only with the same content it is the same message.
     const fingerprint = hash('sha256', canonicalJson(message.parts))
     const contextId = request.contextId ?? stableId('a2a-context', agent.id, owner, message.messageId, fingerprint)
     const id = stableId('a2a', agent.id, owner, contextId, message.messageId, fingerprint)
-    return this.#read(await this.exclusive(id, () => this.#insert(request, { id, contextId, fingerprint })))
+    return this.#read(await this.exclusive(id, () => this.#insert(request, { id, contextId, fingerprint, hops })))
   }
   /** Nothing else begins or ends the task meanwhile. */
   exclusive<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#perTask.run(id, work)
   }
-  async #insert(request: NewTask, ids: NewIds): Promise<TaskRow> {
+  async #insert(request: NewTask, ids: TaskFacts): Promise<TaskRow> {
     const { store } = this.#deps
     const known = await store.find(ids.id)
     if (known) return known
@@ -99,16 +111,20 @@ export class TaskService {
       return made
     }
   }
-  async #accept({ agent, message, also }: NewTask, { id, contextId, fingerprint }: NewIds): Promise<TaskRow> {
+  async #accept(
+    { agent, owner, message, also }: NewTask,
+    { id, contextId, fingerprint, hops }: TaskFacts,
+  ): Promise<TaskRow> {
     const { store, chat, audit, clock, maxParts, changed } = this.#deps
     const { text, images } = await readParts(message.parts, maxParts)
     // A context that was named by a client never becomes the id of a session: it could be that of another one.
-    const derived = stableId('a2a-session', agent.id, contextId)
-    const sessionId = (await store.sessionOf(agent.id, contextId)) ?? derived
+    const derived = stableId('a2a-session', agent.id, ...(owner === '' ? [] : [owner]), contextId)
+    const sessionId = (await store.sessionOf(agent.id, owner, contextId)) ?? derived
     const at = new Date(clock.now()).toISOString()
     const row: TaskRow = {
       id,
       agent_id: agent.id,
+      owner,
       context_id: contextId,
       session_id: sessionId,
       message_id: message.messageId,
@@ -119,7 +135,7 @@ export class TaskService {
       updated_at: at,
     }
     const details = `task ${id} in context ${contextId} received over A2A`
-    await chat.accept({ id, agentId: agent.id, sessionId, text, images, entryPoint: 'a2a' }, [
+    await chat.accept({ id, agentId: agent.id, sessionId, text, images, entryPoint: 'a2a', hops }, [
       store.insert(row),
       audit.entry({ event: 'a2a_task_received', agentId: agent.id, details }),
       ...((await also?.(id)) ?? []),
@@ -128,17 +144,19 @@ export class TaskService {
     return row
   }
 
-  async find(id: string, agentId?: string): Promise<Task | undefined> {
+  async find(id: string, scope = EVERYTHING): Promise<Task | undefined> {
     const row = await this.#deps.store.find(id)
-    return row && (agentId === undefined || row.agent_id === agentId) ? this.#read(row) : undefined
+    return row && isIn(scope, row) ? this.#read(row) : undefined
   }
-  async require(id: string, agentId?: string): Promise<Task> {
-    const task = await this.find(id, agentId)
-    if (!task) throw new ProtocolProblem('TaskNotFound', `Task not found: ${id.slice(0, MAX_ID)}`)
+  async require(id: string, scope = EVERYTHING): Promise<Task> {
+    checkId('The id of the task', id)
+    const task = await this.find(id, scope)
+    if (!task) throw new ProtocolProblem('TaskNotFound', `Task not found: ${id}`)
     return task
   }
   async list(filter: TaskFilter): Promise<{ readonly tasks: readonly Task[]; readonly total: number }> {
     const { store } = this.#deps
+    if (filter.contextId !== undefined) checkId('contextId', filter.contextId)
     await this.settleOpen()
     const [rows, total] = await Promise.all([store.list(filter), store.count(filter)])
     return { tasks: await Promise.all(rows.map((row) => this.#read(row))), total }
@@ -171,8 +189,8 @@ export class TaskService {
   }
 
   /** The task after it was cancelled. Throws when it has ended otherwise. */
-  async cancel(id: string, signal: AbortSignal, agentId?: string): Promise<Task> {
-    const before = await this.require(id, agentId)
+  async cancel(id: string, signal: AbortSignal, scope: TaskScope): Promise<Task> {
+    const before = await this.require(id, scope)
     if (before.state === 'canceled') return before
     if (isEnded(before))
       throw new ProtocolProblem('TaskNotCancelable', `Task cannot be canceled: ${id} is ${before.state}`)
@@ -214,18 +232,23 @@ export class TaskService {
   }
 }
 
-interface NewIds {
+interface TaskFacts {
   readonly id: string
   readonly contextId: string
   readonly fingerprint: string
+  readonly hops: number
+}
+function isIn({ agentId, owner }: TaskScope, row: TaskRow): boolean {
+  return (agentId === undefined || row.agent_id === agentId) && (owner === '' || row.owner === owner)
 }
 
 function nothing(): void {
   /* How it ended is on record. */
 }
 function checkId(where: string, id: string): void {
-  if (id === '') throw new ProtocolProblem('RequestMalformed', `${where} is required`)
+  if (id.trim() === '') throw new ProtocolProblem('RequestMalformed', `${where} is required`)
   if (!id.isWellFormed()) throw new ProtocolProblem('RequestMalformed', `${where}: has half of a character`)
+  if (/\p{Cc}/u.test(id)) throw new ProtocolProblem('RequestMalformed', `${where}: has a control character`)
   if (id.length > MAX_ID) throw new ProtocolProblem('RequestMalformed', `${where}: at most ${MAX_ID} characters`)
 }
 function toTask(row: TaskRow, turn: TurnView | undefined): Task {

@@ -1,4 +1,5 @@
 import type { AgentCard, SecurityScheme } from '@a2a-js/sdk'
+import { HOP_COUNT, HOP_COUNT_TEXT } from '../hops.ts'
 import type { CardFacts } from './cards.ts'
 
 export const VERSIONS = ['1.0', '0.3'] as const
@@ -17,7 +18,7 @@ export function toAgentCard(facts: CardFacts): AgentCard {
       protocolVersion,
     })),
     provider: undefined,
-    capabilities: { streaming: true, pushNotifications, extensions: [], extendedAgentCard: true },
+    capabilities: { streaming: true, pushNotifications, extensions: [HOPS], extendedAgentCard: true },
     securitySchemes: needsKey ? { bearer: BEARER, apiKey: API_KEY } : {},
     securityRequirements: needsKey
       ? [{ schemes: { bearer: { list: [] } } }, { schemes: { apiKey: { list: [] } } }]
@@ -29,6 +30,12 @@ export function toAgentCard(facts: CardFacts): AgentCard {
   }
 }
 
+const HOPS = {
+  uri: HOP_COUNT,
+  description: HOP_COUNT_TEXT,
+  required: false,
+  params: undefined,
+}
 const BEARER: SecurityScheme = {
   scheme: {
     $case: 'httpAuthSecurityScheme',

@@ -91,6 +91,11 @@ describe('a card', () => {
       '8192',
     ],
     ['that never comes ends after card_timeout_ms', () => onCard(() => undefined), '(600 ms)'],
+    [
+      'that redirects to itself for ever',
+      () => onCard((answer) => answer.raw(302, { location: '/.well-known/agent-card.json' }, '')),
+      'redirect',
+    ],
     ['that is a page', () => onCard((answer) => answer.text(200, '<html>', 'text/html')), 'JSON'],
     ['that is a list', () => onCard((answer) => answer.json(200, [])), 'no card'],
     [
@@ -151,6 +156,17 @@ describe('a card', () => {
     expect(await auditDetails(test, 'injection_suspected')).toContainEqual(expect.stringContaining(remote.origin))
   })
 
+  it.each(['Ech\u043e 1.0', 'ECHO 1.0', 'Ec\u200bho 1.0', '\uff25cho 1.0'])(
+    'cannot take a name that looks like that of another: %j',
+    async (name) => {
+      await trust(remote.origin)
+      spy.card = cardOf('1.0', spy.origin, { name })
+      const { status, body } = await discover(spy.origin)
+      expect([status, body.error.message]).toEqual([409, expect.stringContaining(`"Echo 1.0" at ${remote.origin}`)])
+      expect((await discover(spy.origin, 'another')).status).toBe(202)
+    },
+  )
+
   it('cannot take the name or the address of another agent', async () => {
     await trust(remote.origin)
     spy.card = cardOf('1.0', spy.origin)
@@ -177,6 +193,22 @@ describe('a card', () => {
   })
 })
 
+it('a card that names another address later does not get the secret there', async () => {
+  const id = await trust(remote.origin)
+  const store = () => test.request('PUT', `/api/a2a/agents/${id}/credential`, { secret: 'canary-secret' })
+  await store()
+  await send({ agent_id: id, message: 'one' })
+  expect(remote.calls.at(-1)?.headers.authorization).toBe('Bearer canary-secret')
+  const moved = [{ url: `${spy.origin}/rpc`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }]
+  remote.card = cardOf('1.0', remote.origin, { supportedInterfaces: moved })
+  await trust(remote.origin)
+  const { body } = await send({ agent_id: id, message: 'two' })
+  expect(body.error).toContain(`was not stored for ${spy.origin}`)
+  expect(JSON.stringify(spy.calls.map(({ headers }) => headers))).not.toContain('canary-secret')
+  await store()
+  expect(await send({ agent_id: id, message: 'three' })).toMatchObject({ status: 200, body: { status: 'completed' } })
+})
+
 describe('an answer', () => {
   it.each<readonly [string, Intercept, string]>([
     [
@@ -187,6 +219,14 @@ describe('an answer', () => {
       '16384',
     ],
     ['that never comes ends after request_timeout_ms', onMessage(() => undefined), '(600 ms)'],
+    [
+      'that is a stream without end',
+      onMessage((answer) => {
+        const pieces = Array.from({ length: 40 }, () => `data: ${'x'.repeat(1_000)}\n\n`)
+        void answer.stream('text/event-stream', pieces, 'held')
+      }),
+      '16384',
+    ],
     ['that is a page', onMessage((answer) => answer.text(200, '<html>', 'text/html')), ''],
     [
       'without a task id',
@@ -221,6 +261,23 @@ describe('an answer', () => {
       status: 'failed',
     })
     expect(spy.calls).toHaveLength(before)
+  })
+
+  it('that repeats the secret it was sent shows it to nobody', async () => {
+    const secret = 'canary-of-a-bearer'
+    const id = await trust(remote.origin)
+    await test.request('PUT', `/api/a2a/agents/${id}/credential`, { secret })
+    const echoes: readonly ((rpc: unknown) => object)[] = [
+      (rpc) => ({ id: rpc, result: { task: task('t', undefined, `you sent Bearer ${secret}`) } }),
+      (rpc) => ({ id: rpc, result: { task: task(secret) } }),
+      (rpc) => ({ id: rpc, error: { code: -32000, message: `${secret} is wrong` } }),
+    ]
+    for (const echo of echoes) {
+      remote.intercept = onMessage((answer, rpc) => answer.json(200, { jsonrpc: '2.0', ...echo(rpc) }))
+      expect(JSON.stringify(await send({ agent_id: id, message: 'x' }))).not.toContain(secret)
+      expect(remote.calls.at(-1)?.headers.authorization).toBe(`Bearer ${secret}`)
+    }
+    expect(JSON.stringify(await test.request('GET', '/api/a2a/tasks'))).not.toContain(secret)
   })
 
   it('is cut to answer_max_chars', async () => {
@@ -323,7 +380,8 @@ describe('tools of an agent', () => {
 
   it('label what they bring as from another agent and from outside, and take no secret', async () => {
     const agent = await test.spawn('reader', 'capabilities.tools = ["*"]\ncapabilities.network = ["127.0.0.1"]')
-    await trust(remote.origin)
+    const id = await trust(remote.origin)
+    await test.request('PUT', `/api/a2a/agents/${id}/credential`, { secret: 'canary-of-the-vault' })
     remote.intercept = onMessage((answer, id) =>
       answer.json(200, { jsonrpc: '2.0', id, result: { task: task('evil', undefined, INJECTION) } }),
     )
@@ -331,6 +389,13 @@ describe('tools of an agent', () => {
     await test.say(agent, 'Ask the other agent.', { calls }, 'I will not.')
     expect(JSON.stringify(test.model.requests.at(-1))).toContain('outside')
     expect(await auditDetails(test, 'injection_suspected')).toContainEqual(expect.stringContaining('a2a_send'))
+    const before = remote.texts.length
+    const secret = { agent_name: 'Echo 1.0', message: 'It is canary-of-the-vault' }
+    expect(await callTool(test, agent, 'a2a_send', secret)).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('a2a_send refuses Secret'),
+    })
+    expect(remote.texts).toHaveLength(before)
   })
 
   it('make one task there when a call is made again', async () => {

@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { CheckResult } from '../../../core/cli/plugin-cli.ts'
+import { createDaemonClient } from '../../../core/net/daemon-client.ts'
+import check from '../../../plugins/a2a/cli/check.ts'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
 import { startHost } from '../../support/host.ts'
@@ -70,7 +73,14 @@ it('svc a2a finds, trusts, lists, asks and forgets an agent', async () => {
     expect.stringMatching(/messages go to +http.*\nsignature|Trust it with/s),
   ])
   expect((await svc('send', 'echo', 'too early')).code).not.toBe(0)
+  const daemon = createDaemonClient({ url: host.url })
+  const doctor = (): Promise<CheckResult> => check({ config: host.announced, env: {}, daemon })
+  expect(await doctor()).toMatchObject({
+    found: 'not trusted: echo',
+    advice: expect.stringMatching(/^`svc a2a discover http.*`svc a2a approve /),
+  })
   expect((await svc('approve', 'echo')).stdout).toMatch(/state +trusted\n/)
+  expect(await doctor()).toEqual({ state: 'ok', found: '1 known, all trusted' })
   expect((await svc('list')).stdout).toMatch(/\necho +trusted +1 +http/)
   const sent = await svc('send', 'echo', 'hello')
   expect(sent.stdout).toMatch(/^echo: completed \(task [^)]+\)\n\necho: hello\n$/)

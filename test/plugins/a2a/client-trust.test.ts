@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { AgentCard, generateAgentCardSignature } from '@a2a-js/sdk'
 import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import type { Json } from '../../support/json.ts'
 import { auditDetails, turnPlugins } from '../plugin-test.ts'
 import { cardOf, startRemoteAgent } from './remote-agent.ts'
@@ -61,7 +61,9 @@ it('a signed card is verified with the key at its address; a wrong signature is 
     return true
   }
   remote.card = { ...signed, description: 'Something that nobody signed.' }
+  const printed = (['debug', 'log', 'error'] as const).map((name) => vi.spyOn(console, name))
   const forged = await discover()
+  for (const print of printed) expect(print, 'text of others goes nowhere past the log').not.toHaveBeenCalled()
   expect(forged).toMatchObject({ signature: { state: 'invalid' }, warnings: ['its signature is wrong'] })
   const refused = await test.request<Json>('POST', '/api/a2a/agents/Echo%201.0/approve')
   expect([refused.status, refused.body.error.message]).toEqual([409, expect.stringContaining('signature')])
@@ -102,4 +104,46 @@ it('a message goes on after the plugin was replaced in the middle of it, and bec
   const again = await test.callTool('a2a_send', args, call)
   expect(again).toMatchObject({ failed: false, text: expect.stringContaining('echo: cut off') })
   expect(remote.texts.filter((text) => text === 'cut off')).toHaveLength(1)
+})
+
+it('an agent that asks to be asked again in a million years is asked within follow_secs', async () => {
+  await using own = await startPlugin({
+    plugin: new URL('../../../plugins/a2a', import.meta.url),
+    builtIns: [...turnPlugins, 'queue'],
+    fetch: 'network',
+    config: {
+      plugins: { queue: { retry_min_ms: 10 } },
+      a2a: { follow_secs: 1, send_wait_secs: 0, external_agents: [{ name: 'partner', url: remote.origin }] },
+    },
+  })
+  let asked = 0
+  remote.intercept = ({ url }, answer) => {
+    if (url.pathname !== '/rpc' || asked++ > 0) return false
+    answer.raw(429, { 'retry-after': '9'.repeat(400) }, '{}')
+    return true
+  }
+  await own.request('POST', '/api/a2a/send', { agent_id: 'partner', message: 'patience' })
+  await expect.poll(() => remote.texts).toContain('patience')
+  expect(asked).toBeGreaterThan(1)
+})
+
+it('what was sent is forgotten sent_retention_days later, also when the other side never told its end', async () => {
+  await trust()
+  remote.intercept = ({ url, body }, answer) => {
+    if (url.pathname !== '/rpc') return false
+    const task = { id: 'for-ever', contextId: 'c', status: { state: 'TASK_STATE_INPUT_REQUIRED' } }
+    answer.json(200, { jsonrpc: '2.0', id: (body as Json).id, result: { task } })
+    return true
+  }
+  const { body } = await test.request<Json>('POST', '/api/a2a/send', { agent_id: 'Echo 1.0', message: 'x' })
+  const isKnown = async (): Promise<boolean> =>
+    (await test.request<Json>('GET', '/api/a2a/tasks')).body.tasks.some(({ id }: Json) => id === body.id)
+  expect(await isKnown()).toBe(true)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * 86_400_000 })
+  try {
+    await test.advance(3_600_000)
+    await expect.poll(isKnown).toBe(false)
+  } finally {
+    vi.useRealTimers()
+  }
 })

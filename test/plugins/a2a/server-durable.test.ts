@@ -1,24 +1,59 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
 import { openChat } from '../../support/chat-stage.ts'
-import { startDaemon } from '../../support/daemon.ts'
+import { daemonCommand, startDaemon } from '../../support/daemon.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { Json } from '../../support/json.ts'
+import { startRemoteAgent } from './remote-agent.ts'
 import { connectSdk, message, readStream, send } from './stage.ts'
 
-const ask = async (base: string, method: string, params: object): Promise<Json> => {
+const ask = async (base: string, method: string, params: object, path = '/a2a'): Promise<Json> => {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-  const answer = await fetch(`${base}/a2a`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const answer = await fetch(`${base}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
   return (await answer.json()) as Json
 }
 
-it('a task survives kill -9: it is answered by the next daemon, once, also when its message is repeated', async () => {
+const CONFIG = (partner: string) => `
+[plugins.approvals]
+policy = "never"
+[[a2a.external_agents]]
+name = "partner"
+url = "${partner}"
+`
+const COURIER = `name = "courier"
+[model]
+provider = "builtin"
+model = "offline"
+[capabilities]
+tools = ["a2a_send"]
+network = ["127.0.0.1"]`
+const errand = `use a2a_send ${JSON.stringify({ agent_name: 'partner', message: 'an errand' })}`
+const errandMessage = { messageId: 'errand', role: 'ROLE_USER', parts: [{ text: errand }] }
+
+// The build of the daemon does not count as time of the test.
+beforeAll(async () => {
+  await daemonCommand(false)
+})
+
+it('tasks survive kill -9, those of agents here and those they gave to others: each is done once, by the next daemon', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-a2a-'))
   await using fake = await startFakeProvider()
+  await using partner = await startRemoteAgent('1.0')
+  await writeFile(join(home, 'config.toml'), CONFIG(partner.origin))
+  const arrived = Promise.withResolvers<void>()
+  partner.intercept = ({ url }) => {
+    if (url.pathname !== '/rpc') return false
+    arrived.resolve()
+    return true
+  }
   const env = {
     SVC_PROVIDERS__OPENAI__BASE_URL: fake.url,
     SVC_PROVIDERS__OPENAI__API_KEY: 'test-key',
@@ -34,15 +69,29 @@ it('a task survives kill -9: it is answered by the next daemon, once, also when 
       const begun = await ask(daemon.url, 'SendMessage', { ...sent, configuration: { returnImmediately: true } })
       id = begun.result.task.id
       await fake.request(0)
+      await fetch(`${daemon.url}/api/agents`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ manifest_toml: COURIER }),
+      })
+      const later = { message: errandMessage, configuration: { returnImmediately: true } }
+      await ask(daemon.url, 'SendMessage', later, '/a2a/agents/courier')
+      await arrived.promise
       await daemon.kill()
     }
     fake.script({ text: 'It ended.' })
+    partner.intercept = undefined
     await using daemon = await startDaemon({ home, env })
     const again = await ask(daemon.url, 'SendMessage', sent)
     expect(again.result.task).toMatchObject({ id, status: { state: 'TASK_STATE_COMPLETED' } })
     expect(JSON.stringify(again.result.task.artifacts)).toContain('It ended.')
-    expect((await ask(daemon.url, 'ListTasks', {})).result.totalSize).toBe(1)
     expect(fake.requests).toHaveLength(2)
+    const carried = await ask(daemon.url, 'SendMessage', { message: errandMessage }, '/a2a/agents/courier')
+    expect(JSON.stringify(carried.result.task.artifacts)).toContain('echo: an errand')
+    expect(partner.texts).toEqual(['an errand'])
+    const ids = partner.requests('SendMessage').map(({ params }) => (params as Json).message.messageId)
+    expect([ids.length, new Set(ids).size], 'sent again with the same id').toEqual([2, 1])
+    expect((await ask(daemon.url, 'ListTasks', {})).result.totalSize).toBe(2)
   } finally {
     await rm(home, { recursive: true, force: true })
   }

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 import type { Json } from '../../support/json.ts'
@@ -91,6 +91,21 @@ it('signs what has no token too, with a secret of the daemon that stays the same
     expect(headers['webhook-signature']).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
     expect(headers).not.toHaveProperty('x-a2a-notification-token')
   }
+})
+
+it('takes the first of several schemes of 0.3, and prints nothing that a client wrote', async () => {
+  const print = vi.spyOn(console, 'warn')
+  stage.fake.script({ text: 'Done.' })
+  const authentication = { schemes: ['Bearer', 'forged\n00:00:00 error [core] line'], credentials: 'c' }
+  const params = {
+    message: { kind: 'message', messageId: randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
+    configuration: { pushNotificationConfig: { url, authentication } },
+  }
+  await rpc(stage.host, { jsonrpc: '2.0', id: 1, method: 'message/send', params })
+  await arrived(1)
+  expect(received[0]?.headers['authorization']).toBe('Bearer c')
+  expect(print).not.toHaveBeenCalled()
+  print.mockRestore()
 })
 
 it('sets, shows and removes addresses; what was removed is not told, what is added late is', async () => {

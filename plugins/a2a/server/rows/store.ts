@@ -7,6 +7,7 @@ export const endStates = ['completed', 'failed', 'canceled'] as const
 export const TaskRow = v.object({
   id: v.string(),
   agent_id: v.string(),
+  owner: v.string(),
   context_id: v.string(),
   session_id: v.string(),
   message_id: v.string(),
@@ -30,6 +31,8 @@ export type PushRow = v.InferOutput<typeof PushRow>
 
 export interface TaskFilter {
   readonly agentId: string | undefined
+  /** `''`: any. */
+  readonly owner: string
   readonly contextId: string | undefined
   readonly state: TaskState | undefined
   /** ISO 8601 UTC. */
@@ -54,15 +57,15 @@ export class TaskStore {
     return v.parse(v.optional(TaskRow), await this.#db.one`SELECT * FROM a2a_task WHERE id = ${id}`)
   }
   /** The session of a context, when it has one. */
-  async sessionOf(agentId: string, contextId: string): Promise<string | undefined> {
+  async sessionOf(agentId: string, owner: string, contextId: string): Promise<string | undefined> {
     const row = await this.#db.one`SELECT session_id FROM a2a_task
-      WHERE agent_id = ${agentId} AND context_id = ${contextId} LIMIT 1`
+      WHERE agent_id = ${agentId} AND context_id = ${contextId} AND owner = ${owner} LIMIT 1`
     return v.parse(v.optional(v.object({ session_id: v.string() })), row)?.session_id
   }
   insert(row: TaskRow): Statement {
     return this.#db.sql`INSERT INTO a2a_task
-        (id, agent_id, context_id, session_id, message_id, fingerprint, message, state, created_at, updated_at)
-      VALUES (${row.id}, ${row.agent_id}, ${row.context_id}, ${row.session_id}, ${row.message_id},
+        (id, agent_id, owner, context_id, session_id, message_id, fingerprint, message, state, created_at, updated_at)
+      VALUES (${row.id}, ${row.agent_id}, ${row.owner}, ${row.context_id}, ${row.session_id}, ${row.message_id},
         ${row.fingerprint}, ${row.message}, ${row.state}, ${row.created_at}, ${row.updated_at})`
   }
   /** The agent works on it. */
@@ -84,7 +87,7 @@ export class TaskStore {
     )
   }
   /** Those that changed last come first. */
-  async list({ agentId, contextId, state, since, after, limit }: TaskFilter): Promise<readonly TaskRow[]> {
+  async list({ agentId, owner, contextId, state, since, after, limit }: TaskFilter): Promise<readonly TaskRow[]> {
     const agent = agentId ?? ''
     const context = contextId ?? ''
     const [exact, from] = [state ?? '', since ?? '']
@@ -93,18 +96,19 @@ export class TaskStore {
       v.array(TaskRow),
       await this.#db.all`SELECT * FROM a2a_task
         WHERE (${agent} = '' OR agent_id = ${agent}) AND (${context} = '' OR context_id = ${context})
+          AND (${owner} = '' OR owner = ${owner})
           AND (${exact} = '' OR state = ${exact}) AND updated_at >= ${from}
           AND (${at} = '' OR updated_at < ${at} OR (updated_at = ${at} AND id < ${id}))
         ORDER BY updated_at DESC, id DESC LIMIT ${limit}`,
     )
   }
-  async count({ agentId, contextId, state, since }: Omit<TaskFilter, 'after' | 'limit'>): Promise<number> {
+  async count({ agentId, owner, contextId, state, since }: Omit<TaskFilter, 'after' | 'limit'>): Promise<number> {
     const agent = agentId ?? ''
     const context = contextId ?? ''
     const [exact, from] = [state ?? '', since ?? '']
     const row = await this.#db.one`SELECT count(*) AS n FROM a2a_task
       WHERE (${agent} = '' OR agent_id = ${agent}) AND (${context} = '' OR context_id = ${context})
-        AND (${exact} = '' OR state = ${exact}) AND updated_at >= ${from}`
+        AND (${owner} = '' OR owner = ${owner}) AND (${exact} = '' OR state = ${exact}) AND updated_at >= ${from}`
     return v.parse(Count, row).n
   }
   deleteOf(agentId: string): readonly Statement[] {
