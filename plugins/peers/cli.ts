@@ -15,4 +15,5 @@ export default defineCli({
       },
     },
   },
+  checks: { peers: { load: () => import('./cli/check.ts') } },
 })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { fields } from 'svc/sdk'
 
 const { flag, inFile, integer, table, texts, textsThat } = fields
-const PEER = /^(?:[\w.:-]{1,128}@)?(?:\[[0-9a-fA-F:]+\]|[^\s@:[\]/]+):\d{1,5}$/
+const PEER = /^(?:compatible:\/\/)?(?:[\w.:-]{1,128}@)?(?:\[[0-9a-fA-F:]+\]|[^\s@:[\]/]+):\d{1,5}$/
 
 /** `[network]` at the top of the file. */
 export const Network = table(
@@ -31,7 +31,8 @@ export const Network = table(
       'Known to all daemons that may be linked; at least 32 bytes. Without it there are no links.',
     ),
     peers: textsThat(
-      'Daemons to connect to: `host:port`, or `node_id@host:port`, which accepts that daemon only.',
+      'Daemons to connect to: `host:port`, or `node_id@host:port`, which accepts that daemon only.' +
+        ' With `compatible://` before it the daemon is called with the handshake of `compatible_handshake`.',
       (text) => PEER.test(text),
       'a list of texts such as "host:port" or "node_id@host:port"',
     ),
@@ -40,7 +41,18 @@ export const Network = table(
       ['*'],
     ),
     allow_unencrypted: flag('Accept a daemon that does not encrypt; what is said can then be read on the way.'),
-    max_peers: integer('Daemons that are linked at a time.', 50, 1, 1_000),
+    compatible_handshake: flag(
+      'Link with daemons of the first form of OFP too, which have no key of their own and do not encrypt.',
+    ),
+    max_peers: integer('Daemons linked at a time; those of `peers` have a place in any case.', 50, 1, 1_000),
+    max_known_peers: integer('Daemons whose key is kept; those of `peers` are kept in any case.', 1_000, 1, 100_000),
+    new_peers_per_hour: integer(
+      'Daemons in an hour whose key is new; those of `peers` come in any case.',
+      60,
+      1,
+      100_000,
+    ),
+    connections_per_minute: integer('Connections of one address in a minute.', 120, 1, 1_000_000),
     max_half_open: integer('Connections at a time that have not proven that they know the secret.', 32, 1, 1_000),
     max_half_open_per_address: integer('The same for one address.', 8, 1, 1_000),
     handshake_timeout_ms: integer('Milliseconds in which both sides have to prove who they are.', 10_000, 100, 10_000),
@@ -51,7 +63,10 @@ export const Network = table(
       10,
       1_000_000,
     ),
+    bytes_per_minute: integer('Bytes of one daemon in a minute; more end the link.', 67_108_864, 16_777_216, 2 ** 40),
+    tokens_per_hour: integer('Tokens of models that the messages of one daemon use in an hour.', 1_000_000, 1, 1e12),
     max_message_bytes: integer('Bytes of a message to or from another daemon.', 65_536, 1_024, 16_000_000),
+    max_answer_bytes: integer('Bytes of an answer to or from another daemon.', 1_048_576, 1_024, 16_000_000),
     audited_refusals_per_minute: integer(
       'Refused links of one address in a minute that the audit trail names; for all addresses six times as many.',
       10,
@@ -65,6 +80,7 @@ export const Network = table(
       65_536,
       1_073_741_824,
     ),
+    max_hops: integer('Daemons that a message may come through.', 4, 1, 100),
     message_timeout_secs: integer('Seconds to wait for the answer of an agent of another daemon.', 600, 1, 86_400),
     connect_wait_secs: integer('Seconds for which a message waits for a daemon that is not linked.', 30, 0, 3_600),
     ping_interval_ms: integer(

@@ -7,6 +7,8 @@ export interface LinkedPeer {
   /** Where it is. */
   readonly address: string
   readonly encrypted: boolean
+  /** It proved a key of its own. */
+  readonly hasKey: boolean
 }
 /** Another daemon is linked: both sides have proven who they are. */
 export const PeerConnected = notify<{ readonly peer: LinkedPeer }>('peers:connected')

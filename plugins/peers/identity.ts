@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { exportPrivate, importPrivate, rawPublicKey, readPublicKey } from './key-exchange.ts'
 import { LinkRefusal } from './mac.ts'
 import type { Link } from './handshake.ts'
+import { plainText } from './plain-text.ts'
 
 type Role = Link['role']
 
@@ -59,7 +60,8 @@ export function checkIdentity(
   const text = statement(transcript, role === 'initiator' ? 'responder' : 'initiator', publicKey, nodeName)
   if (!isSigned(text, publicKey, signature))
     throw new LinkRefusal(403, 'The peer did not prove that it has the key it shows')
-  return { publicKey, nodeName }
+  // The signature is over the name as it came.
+  return { publicKey, nodeName: plainText(nodeName, 128) }
 }
 
 /** What people compare: 32 characters in groups of four. */

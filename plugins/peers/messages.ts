@@ -1,6 +1,7 @@
-import { Refusal } from 'svc/sdk'
+import { nextHop } from 'svc/internal'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ErrorCode } from 'svc/sdk'
-import { LinkLost } from './links/link.ts'
+import { LinkLost, NoAnswer } from './links/link.ts'
 import type { PeerLink } from './links/link.ts'
 import { PeerError } from './links/envelope.ts'
 import type { RequestBody, Response } from './links/envelope.ts'
@@ -17,6 +18,8 @@ export interface OutgoingMessage {
   readonly text: string
   /** The agent that sends it. */
   readonly sender?: string | undefined
+  /** Daemons that the turn of the sender came through. */
+  readonly hops?: number | undefined
 }
 
 /**
@@ -29,10 +32,19 @@ export async function sendMessage(runtime: Runtime, message: OutgoingMessage, si
   if (bytes > max)
     throw new Refusal('payload_too_large', `The message has ${bytes} bytes; network.max_message_bytes allows ${max}`)
   const { id, peer, agent, text, sender } = message
-  const body: RequestBody = { method: 'agent_message', agent, message: text, ...(sender !== undefined && { sender }) }
+  const hops = nextHop(message.hops, runtime.hopLimit)
+  const body: RequestBody = { method: 'agent_message', agent, message: text, hops, ...omitUndefined({ sender }) }
   const response = await ask(runtime, peer, { body, id, timeoutMs: seconds * 1000, signal })
   if (response.method !== 'agent_response') throw unexpected(peer)
+  checkAnswer(runtime, peer, response.text)
   return response.text
+}
+
+function checkAnswer({ settings: { max_answer_bytes: max } }: Runtime, peer: string, text: string): void {
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= max) return
+  const problem = `The answer of node "${peer}" has ${bytes} bytes; network.max_answer_bytes allows ${max}`
+  throw new Refusal('payload_too_large', problem)
 }
 
 /** How long the node takes to answer, in milliseconds, and how long it runs. */
@@ -41,7 +53,7 @@ export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) 
   const link = await findLink(runtime, peer)
   const startedAt = performance.now()
   const response = await link.request({ method: 'ping' }, { timeoutMs, signal }).catch((error: unknown) => {
-    throw toRefusal(peer, error)
+    throw toRefusal(peer, error, 'network.ping_timeout_ms')
   })
   if (response.method !== 'pong') throw unexpected(peer)
   return { latencyMs: Math.round((performance.now() - startedAt) * 100) / 100, uptimeSecs: response.uptime_secs }
@@ -49,10 +61,15 @@ export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) 
 
 /** The node by id or name. Throws when it is not linked. */
 export async function findLink(runtime: Runtime, peer: string): Promise<PeerLink> {
-  const { links } = runtime.require()
-  const link = links.find((await runtime.resolve(peer))?.node_id ?? peer)
+  const nodeId = await resolveNode(runtime, peer)
+  const link = runtime.require().links.find(nodeId)
   if (link) return link
-  throw new Refusal('service_unavailable', `Node "${peer}" is not linked now`)
+  throw new Refusal('service_unavailable', `Node "${peer}" is not linked now${whyNotLinked(runtime, nodeId)}`)
+}
+/** What keeps an entry of `network.peers` from being linked, such as a key that changed. */
+function whyNotLinked(runtime: Runtime, nodeId: string): string {
+  const problem = runtime.require().dialers.find(({ target }) => target.nodeId === nodeId)?.problem
+  return problem === undefined ? '' : `: ${problem}`
 }
 
 interface Question {
@@ -63,7 +80,7 @@ interface Question {
 }
 async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal }: Question): Promise<Response> {
   const endAt = performance.now() + timeoutMs
-  runtime.require()
+  await runtime.ready(signal)
   const nodeId = await resolveNode(runtime, peer)
   for (;;) {
     const link = await waitForLink(runtime, nodeId, signal)
@@ -71,7 +88,7 @@ async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal
       return await link.request(body, { id, signal, timeoutMs: Math.max(1, endAt - performance.now()) })
     } catch (error) {
       // Whether the other node got it is not known; it tells a second time from the first.
-      if (!(error instanceof LinkLost)) throw toRefusal(peer, error)
+      if (!(error instanceof LinkLost)) throw toRefusal(peer, error, 'network.message_timeout_secs')
     }
   }
 }
@@ -89,16 +106,20 @@ async function waitForLink(runtime: Runtime, nodeId: string, signal: AbortSignal
     if (signal.aborted) throw error
     throw new Refusal(
       'service_unavailable',
-      `Node "${nodeId}" was not linked within ${seconds} s (network.connect_wait_secs)`,
+      `Node "${nodeId}" was not linked within ${seconds} s (network.connect_wait_secs)${whyNotLinked(runtime, nodeId)}`,
       { cause: error },
     )
   }
 }
 
-/** The id of a node that was linked before, by its id or its name. Throws `Refusal('not_found')`. */
+/**
+ * The id of a node that was linked before, by its id or its name, or that the configuration names. Throws
+ * `Refusal('not_found')`.
+ */
 export async function resolveNode(runtime: Runtime, peer: string): Promise<string> {
   const found = await runtime.resolve(peer)
   if (found) return found.node_id
+  if (runtime.require().dialers.some(({ target }) => target.nodeId === peer)) return peer
   const names = (await runtime.pins.list()).map(({ node_id: id }) => id).slice(0, 20)
   const hint = names.length === 0 ? 'no node was ever linked' : `there are: ${names.join(', ')}`
   throw new Refusal('not_found', `There is no node "${peer}"; ${hint}`)
@@ -112,7 +133,9 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   413: 'payload_too_large',
   429: 'rate_limit',
 }
-function toRefusal(peer: string, error: unknown): unknown {
+function toRefusal(peer: string, error: unknown, timeoutKey: string): unknown {
+  if (error instanceof NoAnswer)
+    return new Refusal('service_unavailable', `Node "${peer}" did not answer in time (${timeoutKey})`)
   if (error instanceof LinkLost) return new Refusal('service_unavailable', `The link to node "${peer}" ended`)
   if (!(error instanceof PeerError)) return error
   const text = `Node "${peer}" answered ${error.code}: ${error.message.slice(0, 1000)}`

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
-import { messageOf } from 'svc/internal'
+import { messageOf, monotonicClock, orAborted } from 'svc/internal'
+import type { HopLimit } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginContext } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -10,6 +11,7 @@ import type { Network as Settings } from './config.ts'
 import type { LinkedPeer } from './contract.ts'
 import { Identity } from './identity.ts'
 import { secretOf } from './mac.ts'
+import { TokenBudget } from './network/token-budget.ts'
 import { Inbound, toInfo } from './network/inbound.ts'
 import { PeerNetwork } from './network/network.ts'
 import { Pins } from './network/pins.ts'
@@ -45,16 +47,21 @@ export class Runtime {
   problem: string | undefined
   readonly #deps: RuntimeDeps
   #inbound: Inbound | undefined
+  readonly #begun = Promise.withResolvers<void>()
 
   constructor(deps: RuntimeDeps) {
     this.#deps = deps
     this.settings = deps.settings
-    this.pins = new Pins(new PinStore(deps.db), deps.audit)
+    const { max_known_peers: max, new_peers_per_hour: newPerHour } = deps.settings
+    this.pins = new Pins(new PinStore(deps.db), deps.audit, { max, newPerHour })
   }
 
   get nodeId(): string | undefined {
     const { node_id: named } = this.settings
     return named ?? (this.identity && `svc-${this.identity.fingerprint.replaceAll('-', '').slice(0, 16)}`)
+  }
+  get hopLimit(): HopLimit {
+    return { max: this.settings.max_hops, key: 'network.max_hops' }
   }
   get nodeName(): string {
     return this.settings.node_name ?? hostname()
@@ -72,8 +79,16 @@ export class Runtime {
       log.error(`networking is off: ${this.problem}`)
       impaired(`networking is off: ${this.problem}`)
     }
+    this.#begun.resolve()
   }
 
+  /** The same once it has begun: a turn that goes on after a crash may be faster. */
+  async ready(signal: AbortSignal): Promise<PeerNetwork> {
+    const { enabled, connect_wait_secs: seconds } = this.settings
+    const ends = AbortSignal.any([signal, this.#deps.leaving, AbortSignal.timeout(seconds * 1000)])
+    if (enabled) await orAborted(this.#begun.promise, ends).catch(() => signal.throwIfAborted())
+    return this.require()
+  }
   /** The network. Throws while there is none. */
   require(): PeerNetwork {
     if (this.network) return this.network
@@ -115,7 +130,15 @@ export class Runtime {
       throw new Refusal('invalid_request', 'network.shared_secret is empty: write the same secret into all nodes')
     secretOf(secret)
     this.identity = await this.#readIdentity()
-    const inbound = new Inbound({ ...this.#deps, share: settings.share, startedAt: Date.now() })
+    const budget = new TokenBudget(settings.tokens_per_hour, monotonicClock.now)
+    const inbound = new Inbound({
+      ...this.#deps,
+      budget,
+      maxHops: this.hopLimit,
+      maxAnswerBytes: settings.max_answer_bytes,
+      share: settings.share,
+      startedAt: monotonicClock.now(),
+    })
     const network = new PeerNetwork({
       ...this.#deps,
       secret,
@@ -135,8 +158,8 @@ export class Runtime {
   }
 
   async #connected(peer: LinkedPeer): Promise<void> {
-    const { nodeId, nodeName, address, encrypted } = peer
-    const how = encrypted ? 'encrypted' : 'not encrypted'
+    const { nodeId, nodeName, address, encrypted, hasKey } = peer
+    const how = `${encrypted ? 'encrypted' : 'not encrypted'}${hasKey ? '' : ', without a key of its own'}`
     await this.#deps.audit.write({
       event: 'wire_connect',
       details: `linked with node ${nodeId} (${nodeName}) at ${address}, ${how}`,

@@ -47,6 +47,10 @@ export class PinStore {
     await this.#db.run`UPDATE peers_pin
       SET node_name = ${node_name}, address = ${address}, last_seen = ${last_seen} WHERE node_id = ${node_id}`
   }
+  /** For a node without one. */
+  setKey(nodeId: string, publicKey: string): Statement {
+    return this.#db.sql`UPDATE peers_pin SET public_key = ${publicKey} WHERE node_id = ${nodeId} AND public_key = ''`
+  }
   remove(nodeId: string): Statement {
     return this.#db.sql`DELETE FROM peers_pin WHERE node_id = ${nodeId}`
   }

@@ -54,7 +54,8 @@ export function peerTools(runtime: LazyRuntime, agents: Agents, timeoutSecs: num
       const { node_id: nodeId } = await requirePermitted(opened, agents, peer, call.agentId)
       const { sendMessage } = await import('./messages.ts')
       const id = idempotencyKey(call)
-      return await sendMessage(opened, { id, peer: nodeId, agent, text: message, sender: call.agentName }, call.signal)
+      const { agentName: sender, hops, signal } = call
+      return await sendMessage(opened, { id, peer: nodeId, agent, text: message, sender, hops }, signal)
     },
     // The other daemon knows the message by its id, and makes one turn of it.
     recover: async () => ({ outcome: 'repeat' }),

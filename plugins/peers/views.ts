@@ -30,7 +30,7 @@ function toPeer(row: PinRow, { network }: Runtime): PeerView {
     state: link ? 'connected' : 'disconnected',
     authenticated: link !== undefined,
     encrypted: link?.encrypted ?? false,
-    fingerprint: fingerprintOf(row.public_key),
+    fingerprint: row.public_key === '' ? '' : fingerprintOf(row.public_key),
     agents: (network?.agents.of(row.node_id) ?? []).map(({ id, name, description, state }) => ({
       id,
       name,

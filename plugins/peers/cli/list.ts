@@ -10,7 +10,7 @@ import {
   printJson,
   renderTable,
 } from 'svc/cli'
-import { Peer, shortTime, Status } from './peer.ts'
+import { describeMissing, Peer, shortTime, Status } from './peer.ts'
 
 export default defineCommand({
   description: 'List the daemons that are linked with this one or were, and how this one is reached.',
@@ -27,8 +27,7 @@ export default defineCommand({
     if (args.json) printJson({ network, peers })
     else {
       print(describeNetwork(network))
-      for (const { address, state, problem } of network.dialing)
-        if (state !== 'connected') print(escapeControls(`${address}: ${problem ?? state}`))
+      for (const missing of describeMissing(network)) print(missing)
       if (peers.length > 0) print(renderPeers(peers))
     }
     return exits.ok

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs } from 'svc/cli'
+import { clientArgs, escapeControls } from 'svc/cli'
 
 export const Peer = v.looseObject({
   node_id: v.string(),
@@ -30,3 +30,11 @@ export const peerArgs = {
 export const pathOf = (peer: string): string => `/api/peers/${encodeURIComponent(peer)}`
 export const shortTime = (iso: string | null): string =>
   iso === null ? '' : `${iso.slice(0, 19).replace('T', ' ')} UTC`
+
+/** The entries of `network.peers` that are not linked, and why. */
+export const describeMissing = ({ dialing }: v.InferOutput<typeof Status>): string[] =>
+  dialing
+    .filter(({ state }) => state !== 'connected')
+    .map(({ address, state, problem }) =>
+      escapeControls(problem?.startsWith(address) ? problem : `${address}: ${problem ?? state}`),
+    )

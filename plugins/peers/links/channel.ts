@@ -3,16 +3,19 @@ import { frame, FrameReader } from '../frames.ts'
 import { LinkRefusal } from '../mac.ts'
 
 const MAX_WAITING_FRAMES = 64
+const MAX_WAITING_BYTES = 1_048_576
 
 /** Frames over a connection: reads no further than what is taken from it, and buffers a bounded amount to send. */
 export class FrameChannel {
   readonly #connection: Connection
   readonly #reader = new FrameReader()
   readonly #waiting: Buffer[] = []
+  #waitingBytes = 0
   readonly #maxQueuedBytes: number
   readonly #ended = Promise.withResolvers<Error>()
   #taker: PromiseWithResolvers<Buffer> | undefined
   #queuedBytes = 0
+  #isPaused = false
   #end: Error | undefined
   /** What came is no frame: nothing is read any more. */
   #problem: Error | undefined
@@ -43,13 +46,20 @@ export class FrameChannel {
   async next(): Promise<Buffer> {
     const first = this.#waiting.shift()
     if (first) {
-      if (this.#waiting.length === MAX_WAITING_FRAMES - 1) this.#connection.resume()
+      this.#waitingBytes -= first.byteLength
+      if (this.#isPaused && !this.#isFull) this.#resume()
       return first
     }
     const over = this.#problem ?? this.#end
     if (over) throw over
     this.#taker = Promise.withResolvers<Buffer>()
     return await this.#taker.promise
+  }
+
+  /** Gives the frame back, as the next one. */
+  unread(content: Buffer): void {
+    this.#waiting.unshift(content)
+    this.#waitingBytes += content.byteLength
   }
 
   /** Sends a whole frame. Ends the connection when the other side does not read. */
@@ -116,12 +126,24 @@ export class FrameChannel {
     }
   }
 
+  get #isFull(): boolean {
+    return this.#waiting.length >= MAX_WAITING_FRAMES || this.#waitingBytes >= MAX_WAITING_BYTES
+  }
+  #resume(): void {
+    this.#isPaused = false
+    this.#connection.resume()
+  }
+
   #give(content: Buffer): void {
     const taker = this.#taker
     this.#taker = undefined
     if (taker) return taker.resolve(content)
     this.#waiting.push(content)
-    if (this.#waiting.length === MAX_WAITING_FRAMES) this.#connection.pause()
+    this.#waitingBytes += content.byteLength
+    if (this.#isFull && !this.#isPaused) {
+      this.#isPaused = true
+      this.#connection.pause()
+    }
   }
 }
 const CLOSE_MS = 1_000

@@ -31,7 +31,10 @@ export const Request = v.variant('method', [
     method: v.literal('agent_message'),
     agent: v.pipe(text, v.minLength(1), v.maxLength(256)),
     message: v.pipe(v.string(), v.minLength(1)),
-    sender: v.optional(v.pipe(text, v.maxLength(256))),
+    // Other programs write null for none.
+    sender: v.nullish(v.pipe(text, v.maxLength(256))),
+    /** Daemons that it came through. */
+    hops: v.optional(v.unknown()),
   }),
   v.object({ id, type: v.literal('request'), method: v.literal('ping') }),
 ])

@@ -6,9 +6,12 @@ import { answer, call, VERSION } from '../handshake.ts'
 import type { Link, Side } from '../handshake.ts'
 import { checkIdentity } from '../identity.ts'
 import type { Identity } from '../identity.ts'
+import type { Target } from '../network/dialer.ts'
 import { LinkRefusal } from '../mac.ts'
+import { plainText } from '../plain-text.ts'
 import type { Replays } from '../replays.ts'
 import type { FrameChannel } from './channel.ts'
+import type { AgentInfo } from './envelope.ts'
 
 export interface EstablishDeps {
   readonly side: Side
@@ -16,18 +19,24 @@ export interface EstablishDeps {
   readonly identity: Identity
   /** Milliseconds for all of it. */
   readonly timeoutMs: number
+  /** Aborts when this node is to leave: no link opens any more. */
+  readonly signal: AbortSignal
   readonly replays: Replays
   /** Throws when a node shall not be called, such as one that is linked. */
   readonly checkNode: (nodeId: string) => void
   /** Throws `LinkRefusal` for a peer that may not be linked, such as one whose key has changed. */
   readonly admit: (proven: ProvenPeer) => Promise<void>
+  /** For the form of the handshake that shows no key and does not encrypt; absent: it is refused. */
+  readonly compatible?: { readonly agents: () => Promise<readonly AgentInfo[]> } | undefined
 }
 /** Who is at the other end of a link, proven. */
 export interface ProvenPeer {
   readonly nodeId: string
   readonly nodeName: string
-  /** Hexadecimal digits. */
+  /** Hexadecimal digits; empty for a node that shows none. */
   readonly publicKey: string
+  /** Where it told of them at once. */
+  readonly agents?: readonly AgentInfo[]
   readonly link: Link
 }
 
@@ -38,13 +47,18 @@ const ErrorMessage = v.object({ type: v.literal('error'), code: v.number(), mess
 export class RefusedByPeer extends Error {
   override readonly name = 'RefusedByPeer'
   constructor(code: number, message: string) {
-    super(`the peer answered ${code}: ${message.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 200)}`)
+    super(`the peer answered ${code}: ${plainText(message, 200)}`)
   }
 }
 
 /** Calls the node at the other end, which must be `expected` when it is named. Throws `LinkRefusal`. */
-export async function initiate(channel: FrameChannel, deps: EstablishDeps, expected?: string): Promise<ProvenPeer> {
+export async function initiate(
+  channel: FrameChannel,
+  deps: EstablishDeps,
+  { nodeId: expected, isCompatible: compatibly }: Pick<Target, 'nodeId' | 'isCompatible'>,
+): Promise<ProvenPeer> {
   return await inTime(channel, deps, async () => {
+    if (compatibly) return await (await import('./compatible.ts')).initiateCompatibly(channel, deps, expected)
     const peer = expected ?? (await askNodeId(channel))
     deps.checkNode(peer)
     const calling = call(deps.side, peer)
@@ -64,6 +78,8 @@ export async function respond(channel: FrameChannel, deps: EstablishDeps): Promi
       channel.sendJson({ type: 'node', version: VERSION, node_id: deps.side.self })
       message = await readMessage(channel)
     }
+    if (isObject(message) && message['method'] === 'handshake')
+      return await (await import('./compatible.ts')).respondCompatibly(channel, deps, message)
     if (isObject(message) && typeof message['type'] === 'string' && ENVELOPES.has(message['type']))
       throw new LinkRefusal(401, 'The handshake comes first')
     const answering = answer(deps.side, deps.replays, message)
@@ -121,7 +137,14 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
-async function inTime<T>(channel: FrameChannel, { timeoutMs }: EstablishDeps, work: () => Promise<T>): Promise<T> {
+async function inTime<T>(
+  channel: FrameChannel,
+  { timeoutMs, signal }: EstablishDeps,
+  work: () => Promise<T>,
+): Promise<T> {
+  const leave = (): void => channel.destroy(new Error('this node is shutting down'))
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
   const late = setTimeout(
     () => channel.destroy(new LinkRefusal(408, `The handshake did not end within ${timeoutMs} ms`)),
     timeoutMs,
@@ -133,5 +156,6 @@ async function inTime<T>(channel: FrameChannel, { timeoutMs }: EstablishDeps, wo
     throw error
   } finally {
     clearTimeout(late)
+    signal.removeEventListener('abort', leave)
   }
 }

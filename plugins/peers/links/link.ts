@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { enforced } from 'svc/internal'
+import { enforced, monotonicClock } from 'svc/internal'
 import type { Limiter } from 'svc/internal'
 import type { Link } from '../handshake.ts'
 import { LinkRefusal } from '../mac.ts'
@@ -14,6 +14,8 @@ import type {
   Response,
   ResponseBody,
 } from './envelope.ts'
+import { plainText } from '../plain-text.ts'
+import type { PendingRequests } from '../network/pending.ts'
 import { parseJson, refuseOnLink } from './establish.ts'
 import type { ProvenPeer } from './establish.ts'
 
@@ -21,13 +23,13 @@ export interface LinkDeps {
   readonly limits: {
     readonly pingMs: number
     readonly pingTimeoutMs: number
-    /** Requests of the other side that are worked on at a time. */
-    readonly maxPending: number
     readonly maxMessageBytes: number
   }
   /** Shared by all links of a peer, so that a new link is no new allowance. */
   readonly messages: Limiter
   readonly frames: Limiter
+  readonly bytes: Limiter
+  readonly pending: PendingRequests
   /** Answers a request. Throws `PeerError`; anything else is a failure of this node. */
   readonly answer: (request: Request, link: PeerLink) => Promise<ResponseBody>
   readonly notified: (notification: Notification, link: PeerLink) => void
@@ -37,6 +39,14 @@ export interface LinkDeps {
 /** The link ended before the answer came: the same request may be made again. */
 export class LinkLost extends Error {
   override readonly name = 'LinkLost'
+}
+/** The other side is linked, and did not answer in time. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+/** The other side has a newer link to a node of this name, which may be another daemon with the same key. */
+export class LinkReplaced extends Error {
+  override readonly name = 'LinkReplaced'
 }
 interface Waiting {
   readonly resolve: (response: Response) => void
@@ -56,10 +66,13 @@ export class PeerLink {
   readonly #waiting = new Map<string, Waiting>()
   /** Requests that are worked on. */
   readonly #pending = new Set<string>()
+  readonly #openedAt = monotonicClock.now()
+  /** The clock of the day may be set while the link is open. */
+  #heardAt = this.#openedAt
   #isPinging = false
   #isOver = false
   /** What the other side said before it ended the link. */
-  #lastError: string | undefined
+  #lastError: Error | undefined
 
   constructor(peer: ProvenPeer, channel: FrameChannel, address: string, deps: LinkDeps) {
     this.peer = peer
@@ -70,11 +83,18 @@ export class PeerLink {
     this.openedAt = this.lastSeenAt = Date.now()
   }
 
+  get ageMs(): number {
+    return monotonicClock.now() - this.#openedAt
+  }
   get nodeId(): string {
     return this.peer.nodeId
   }
   get isInitiator(): boolean {
     return this.#link.role === 'initiator'
+  }
+  /** It has the form of OFP that knows no key: its other side may read nothing but the answer it waits for. */
+  get isCompatible(): boolean {
+    return this.peer.publicKey === ''
   }
   get encrypted(): boolean {
     return this.#link.encrypted
@@ -93,7 +113,7 @@ export class PeerLink {
       const reason = error instanceof Error ? error : new Error(String(error))
       if (reason instanceof LinkRefusal) this.refuse(reason)
       this.#channel.destroy(reason)
-      return this.#lastError === undefined ? reason : new Error(this.#lastError, { cause: reason })
+      return this.#lastError ?? reason
     } finally {
       clearInterval(pings)
       this.#isOver = true
@@ -114,17 +134,14 @@ export class PeerLink {
     signal?.throwIfAborted()
     if (this.#isOver) throw new LinkLost('the link has ended')
     const answered = Promise.withResolvers<Response>()
-    const late = setTimeout(
-      () => answered.reject(new PeerError(504, `no answer within ${Math.ceil(timeoutMs)} ms`)),
-      timeoutMs,
-    )
+    const late = setTimeout(() => answered.reject(new NoAnswer('no answer came in time')), timeoutMs)
     const abort = (): void => answered.reject(signal?.reason as Error)
     signal?.addEventListener('abort', abort, { once: true })
     this.#waiting.set(id, answered)
     try {
       this.#send({ id, type: 'request', ...body } as Envelope)
       const response = await answered.promise
-      if (response.method === 'error') throw new PeerError(response.code, response.message)
+      if (response.method === 'error') throw new PeerError(response.code, plainText(response.message, 1000))
       return response
     } finally {
       clearTimeout(late)
@@ -152,6 +169,9 @@ export class PeerLink {
   #receive(content: Buffer): void {
     const body = this.#link.in.open(content)
     this.lastSeenAt = Date.now()
+    this.#heardAt = monotonicClock.now()
+    if (!this.#deps.bytes.take(this.nodeId, content.byteLength))
+      throw new LinkRefusal(429, 'The peer sends too many bytes (network.bytes_per_minute)')
     this.#deps.counted('in')
     const envelope = readEnvelope(parseJson(body))
     const response = 'type' in envelope && envelope.type === 'response' ? envelope : undefined
@@ -166,22 +186,29 @@ export class PeerLink {
   }
 
   #note(response: Response): void {
-    if (response.method === 'error') this.#lastError = `the peer answered ${response.code}: ${response.message}`
+    if (response.method !== 'error') return
+    const text = `the peer answered ${response.code}: ${plainText(response.message, 1000)}`
+    this.#lastError = response.code === 409 ? new LinkReplaced(text) : new Error(text)
   }
 
   #accept(request: Request, bytes: number): void {
-    const { maxMessageBytes, maxPending } = this.#deps.limits
+    const { limits, pending, messages } = this.#deps
     const { id, method } = request
-    if (bytes > maxMessageBytes)
-      return this.#answerError(id, new PeerError(413, `A message has at most ${maxMessageBytes} bytes`))
+    if (bytes > limits.maxMessageBytes)
+      return this.#answerError(id, new PeerError(413, `A message has at most ${limits.maxMessageBytes} bytes`))
     // It is worked on: one answer is enough.
     if (this.#pending.has(id)) return
-    if (this.#pending.size >= maxPending)
-      return this.#answerError(id, new PeerError(429, `${maxPending} requests are worked on; wait for their answers`))
-    if (method !== 'ping' && !this.#deps.messages.take(this.nodeId, 1))
+    if (!pending.enter(this.nodeId, id))
+      return this.#answerError(id, new PeerError(429, `${pending.max} requests are worked on; wait for their answers`))
+    if (method !== 'ping' && !messages.take(this.nodeId, 1)) {
+      pending.leave(this.nodeId, id)
       return this.#answerError(id, new PeerError(429, 'Too many messages in this minute; send it again later'))
+    }
     this.#pending.add(id)
-    void this.#work(request).finally(() => this.#pending.delete(id))
+    void this.#work(request).finally(() => {
+      this.#pending.delete(id)
+      pending.leave(this.nodeId, id)
+    })
   }
 
   async #work(request: Request): Promise<void> {
@@ -205,7 +232,9 @@ export class PeerLink {
 
   async #checkAlive(): Promise<void> {
     const { pingMs, pingTimeoutMs } = this.#deps.limits
-    if (this.#isPinging || Date.now() - this.lastSeenAt < pingMs / 2) return
+    // A caller of that form takes the next frame for its answer.
+    if (this.isCompatible && this.#pending.size > 0) return
+    if (this.#isPinging || monotonicClock.now() - this.#heardAt < pingMs / 2) return
     this.#isPinging = true
     try {
       await this.request({ method: 'ping' }, { timeoutMs: pingTimeoutMs })

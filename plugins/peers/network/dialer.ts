@@ -1,4 +1,6 @@
-import { messageOf, sleep, wallClock } from 'svc/internal'
+import { messageOf, monotonicClock, sleep } from 'svc/internal'
+import type { Clock } from 'svc/internal'
+import { LinkReplaced } from '../links/link.ts'
 import type { PeerLink } from '../links/link.ts'
 
 export interface DialerDeps {
@@ -7,6 +9,7 @@ export interface DialerDeps {
   readonly minMs: number
   readonly maxMs: number
   readonly random: () => number
+  readonly clock?: Clock
 }
 /** An entry of `network.peers`. */
 export interface Target {
@@ -15,6 +18,8 @@ export interface Target {
   /** The node that must answer there; `undefined` for any that knows the secret. */
   readonly nodeId: string | undefined
   readonly address: string
+  /** It knows only the handshake of two messages. */
+  readonly isCompatible: boolean
 }
 /** The node is linked, by a link that somebody else made. */
 export class AlreadyLinked extends Error {
@@ -35,12 +40,14 @@ export class Dialer {
   /** Wall clock in milliseconds. */
   nextAttemptAt: number | undefined
   readonly #deps: DialerDeps
+  readonly #clock: Clock
   #failures = 0
   #hurry = new AbortController()
 
   constructor(target: Target, deps: DialerDeps) {
     this.target = target
     this.#deps = deps
+    this.#clock = deps.clock ?? monotonicClock
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -60,20 +67,22 @@ export class Dialer {
     let openedAt: number | undefined
     try {
       const end = await this.#deps.dial(this.target, () => {
-        openedAt = Date.now()
+        openedAt = this.#clock.now()
         this.state = 'connected'
         this.problem = undefined
       })
       this.problem = end.message
+      // Two daemons with one name would take the link from each other for ever.
+      if (end instanceof LinkReplaced) openedAt = undefined
     } catch (error) {
       if (error instanceof AlreadyLinked) {
         this.state = 'connected'
         this.problem = (await error.link.ended).message
-        openedAt = 0
+        openedAt = -Infinity
       } else this.problem = messageOf(error)
     }
     // A link that breaks at once is a failure too.
-    const lasted = openedAt !== undefined && Date.now() - openedAt >= this.#deps.minMs
+    const lasted = openedAt !== undefined && this.#clock.now() - openedAt >= this.#deps.minMs
     this.#failures = lasted ? 0 : this.#failures + 1
   }
 
@@ -84,20 +93,24 @@ export class Dialer {
     this.state = 'waiting'
     this.nextAttemptAt = Date.now() + ms
     this.#hurry = new AbortController()
-    await sleep(wallClock, ms, AbortSignal.any([signal, this.#hurry.signal])).catch(() => undefined)
+    await sleep(this.#clock, ms, AbortSignal.any([signal, this.#hurry.signal])).catch(() => undefined)
     this.nextAttemptAt = undefined
   }
 }
 
 /** Reads an entry of `network.peers`. */
 export function readTarget(text: string): Target {
-  const at = text.lastIndexOf('@')
-  const address = text.slice(at + 1)
+  const isCompatible = text.startsWith(COMPATIBLE)
+  const rest = isCompatible ? text.slice(COMPATIBLE.length) : text
+  const at = rest.lastIndexOf('@')
+  const address = rest.slice(at + 1)
   const colon = address.lastIndexOf(':')
   return {
     host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
     port: Number(address.slice(colon + 1)),
-    nodeId: at === -1 ? undefined : text.slice(0, at),
+    nodeId: at === -1 ? undefined : rest.slice(0, at),
     address,
+    isCompatible,
   }
 }
+const COMPATIBLE = 'compatible://'

@@ -1,4 +1,5 @@
-import { matchesWildcard, stableId } from 'svc/internal'
+import { matchesWildcard, monotonicClock, readHops, stableId } from 'svc/internal'
+import type { HopLimit } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -8,6 +9,7 @@ import type { Label } from '../../sessions/contract.ts'
 import { PeerError } from '../links/envelope.ts'
 import type { AgentInfo, AgentMessage, Request, ResponseBody } from '../links/envelope.ts'
 import type { PeerLink } from '../links/link.ts'
+import type { TokenBudget } from './token-budget.ts'
 
 const MAX_AGENTS = 1_000
 
@@ -18,7 +20,11 @@ export interface InboundDeps {
   readonly screening: Screening
   /** Names of agents that peers see, as patterns. */
   readonly share: readonly string[]
+  /** Monotonic milliseconds. */
   readonly startedAt: number
+  readonly budget: TokenBudget
+  readonly maxHops: HopLimit
+  readonly maxAnswerBytes: number
   readonly counted: (outcome: 'answered' | 'failed') => void
 }
 
@@ -31,8 +37,8 @@ export class Inbound {
 
   async answer(request: Request, link: PeerLink): Promise<ResponseBody> {
     if (request.method === 'ping')
-      return { method: 'pong', uptime_secs: Math.floor((Date.now() - this.#deps.startedAt) / 1000) }
-    if (request.method === 'discover') return { method: 'discover_result', agents: await this.#discover(request.query) }
+      return { method: 'pong', uptime_secs: Math.floor((monotonicClock.now() - this.#deps.startedAt) / 1000) }
+    if (request.method === 'discover') return { method: 'discover_result', agents: await this.discover(request.query) }
     try {
       const text = await this.#ask(request, link)
       this.#deps.counted('answered')
@@ -48,7 +54,8 @@ export class Inbound {
     return this.#deps.share.some((pattern) => matchesWildcard(pattern, name))
   }
 
-  async #discover(query: string): Promise<AgentInfo[]> {
+  /** Agents that other nodes see. */
+  async discover(query = ''): Promise<AgentInfo[]> {
     const words = query.trim().toLowerCase()
     const shared = (await this.#deps.agents.list()).filter((agent) => this.isShared(agent))
     const matches = ({ name, description, tags }: AgentInfo): boolean =>
@@ -57,21 +64,36 @@ export class Inbound {
   }
 
   /** The same message is the same turn, however often it comes. */
-  async #ask({ id, agent: name, message, sender = '' }: AgentMessage, { nodeId }: PeerLink): Promise<string> {
-    const { agents, turns } = this.#deps
+  async #ask({ id, agent: name, message, sender, hops }: AgentMessage, { nodeId }: PeerLink): Promise<string> {
+    const { agents, turns, budget, maxHops, maxAnswerBytes } = this.#deps
     const agent = (await agents.find(name)) ?? (await agents.findByName(name))
     if (!agent || !this.isShared(agent)) throw new PeerError(404, `There is no agent "${name}" for other nodes`)
+    const through = readHops(hops, maxHops)
+    const turnId = stableId('peer', nodeId, id)
+    const isNew = (await turns.find(turnId)) === undefined
+    if (isNew && !budget.allows(nodeId))
+      throw new PeerError(429, 'The messages of this node used all tokens of this hour; send it again later')
     const turn = await turns.ensure({
-      id: stableId('peer', nodeId, id),
+      id: turnId,
       agentId: agent.id,
-      // Each agent of each node has a conversation of its own.
-      sessionId: stableId('peer-session', nodeId, agent.id, sender),
+      // Agents that ask each other in a circle would wait for each other in a conversation that they come back to.
+      sessionId: stableId('peer-session', nodeId, agent.id, sender ?? '', ...(through > 1 ? [`${through}`] : [])),
       text: message,
       entryPoint: 'peer',
+      hops: through,
       labels: await this.#labels(message, agent, nodeId),
       resumable: true,
     })
-    return (await turn.result()).text
+    try {
+      const { text } = await turn.result()
+      const bytes = Buffer.byteLength(text)
+      if (bytes <= maxAnswerBytes) return text
+      throw new PeerError(413, `The answer has ${bytes} bytes; network.max_answer_bytes allows ${maxAnswerBytes} here`)
+    } finally {
+      // A turn that failed has its price too.
+      const used = isNew ? (await turns.find(turnId))?.usage : undefined
+      if (used) budget.charge(nodeId, used.input + used.output)
+    }
   }
 
   /** Text that addresses the model is text from outside. */

@@ -1,28 +1,26 @@
-import { createLimiter, monotonicClock } from 'svc/internal'
-import type { Limiter } from 'svc/internal'
+import { foldAddress, limiterKey, messageOf } from 'svc/internal'
 import type { AcceptedConnection, Connection, Logger, PluginContext, PortListener } from 'svc/sdk'
 import type { Network as Settings } from '../config.ts'
 import type { LinkedPeer } from '../contract.ts'
 import type { Side } from '../handshake.ts'
-import { HalfOpen } from '../half-open.ts'
 import type { Identity } from '../identity.ts'
 import { LinkRefusal } from '../mac.ts'
 import { Replays } from '../replays.ts'
 import { FrameChannel } from '../links/channel.ts'
 import { initiate, respond } from '../links/establish.ts'
 import type { EstablishDeps, ProvenPeer } from '../links/establish.ts'
-import { PeerLink } from '../links/link.ts'
+import { LinkLost, PeerLink } from '../links/link.ts'
 import type { Notification, NotificationBody } from '../links/envelope.ts'
 import { AlreadyLinked, Dialer, readTarget } from './dialer.ts'
 import type { Target } from './dialer.ts'
 import type { Inbound } from './inbound.ts'
+import { createLimits } from './limits.ts'
+import type { Limits } from './limits.ts'
 import type { Pins } from './pins.ts'
 import type { RefusalLog } from './refusals.ts'
 import { LinkRegistry } from './registry.ts'
+import type { Place } from './registry.ts'
 import { RemoteAgents } from './remote-agents.ts'
-
-const MINUTE_MS = 60_000
-const MAX_KEYS = 10_000
 
 export interface NetworkDeps extends Pick<PluginContext<never, {}, {}>, 'connect' | 'listen'> {
   readonly settings: Settings
@@ -51,26 +49,20 @@ export class PeerNetwork {
   readonly #deps: NetworkDeps
   readonly #side: Side
   readonly #replays = new Replays()
-  readonly #halfOpen: HalfOpen
-  readonly #messages: Limiter
-  readonly #frames: Limiter
+  readonly #limits: Limits
+  /** The nodes that the configuration names, and those that were met at its addresses. */
+  readonly #named = new Map<string, string>()
 
   constructor(deps: NetworkDeps) {
     const { settings, secret, nodeId } = deps
     this.#deps = deps
-    this.links = new LinkRegistry(nodeId, settings.max_peers)
     this.#side = {
       secret,
       self: nodeId,
       now: Date.now,
       encryption: settings.allow_unencrypted ? 'offered' : 'required',
     }
-    const { max_half_open: max, max_half_open_per_address: perAddress } = settings
-    this.#halfOpen = new HalfOpen(monotonicClock.now, max, perAddress)
-    const limiter = (tokens: number): Limiter =>
-      createLimiter({ tokens, windowMs: MINUTE_MS, maxKeys: MAX_KEYS, now: monotonicClock.now })
-    this.#messages = limiter(settings.messages_per_minute)
-    this.#frames = limiter(settings.frames_per_minute)
+    this.#limits = createLimits(settings)
     this.dialers = settings.peers.map(
       (text) =>
         new Dialer(readTarget(text), {
@@ -80,6 +72,15 @@ export class PeerNetwork {
           random: Math.random,
         }),
     )
+    for (const { target } of this.dialers)
+      if (target.nodeId !== undefined) this.#named.set(target.address, target.nodeId)
+    this.links = new LinkRegistry({
+      self: nodeId,
+      max: settings.max_peers,
+      reserved: Math.min(settings.max_peers, this.dialers.length),
+      isNamed: (id) => this.#isNamed(id),
+      maxExtra: settings.max_pending,
+    })
   }
 
   /** Opens the port and begins to connect. Throws `Refusal` when it cannot listen. */
@@ -89,7 +90,8 @@ export class PeerNetwork {
     if (settings.listen !== '')
       this.listener = await listen({
         key: 'network.listen',
-        maxConnections: settings.max_peers + settings.max_half_open,
+        // A daemon of the first form of OFP may have a few more links.
+        maxConnections: settings.max_peers * (settings.compatible_handshake ? 2 : 1) + settings.max_half_open,
         accept: (connection) => background(() => this.#accept(connection)),
       })
     for (const dialer of this.dialers) background(() => dialer.run(signal))
@@ -97,52 +99,76 @@ export class PeerNetwork {
 
   /** Tells every linked node. */
   announce(body: NotificationBody): void {
-    for (const link of this.links.list()) link.notify(body)
+    for (const link of this.links.list()) if (!link.isCompatible) link.notify(body)
   }
 
   async #accept(connection: AcceptedConnection): Promise<void> {
+    // The port stays open until the plugin is unloaded; a peer that lost its link calls again at once.
+    if (this.#deps.signal.aborted) return void connection.destroy()
     const host = connection.remoteAddress ?? 'unknown'
     const address = `${host}:${connection.remotePort ?? 0}`
-    const leave = this.#halfOpen.enter(host)
+    const client = limiterKey(foldAddress(host))
+    if (!this.#limits.connections.take(client, 1)) {
+      connection.destroy()
+      return await this.#refused(address, 'too many connections in this minute (network.connections_per_minute)')
+    }
+    const leave = this.#limits.halfOpen.enter(client)
     if (!leave) {
       connection.destroy()
       return await this.#refused(address, 'too many connections that have not proven anything')
     }
     const channel = new FrameChannel(connection, this.#deps.settings.max_queued_bytes)
-    const link = await respond(channel, this.#establishing(address))
+    const place = this.links.place()
+    const link = await respond(channel, this.#establishing(address, place))
       .then((peer) => this.#open(peer, channel, address))
       .catch((error: unknown) => this.#failed(channel, address, error))
-      .finally(leave)
+      .finally(() => {
+        place.leave()
+        leave()
+      })
     if (link) await this.#serve(link)
   }
 
-  async #dial({ host, port, nodeId, address }: Target, opened: (link: PeerLink) => void): Promise<Error> {
+  async #dial(target: Target, opened: (link: PeerLink) => void): Promise<Error> {
     const { connect, settings, signal } = this.#deps
+    const { host, port, nodeId, address } = target
     if (nodeId !== undefined) this.#checkNode(nodeId)
     const connection: Connection = await connect({ host, port, signal })
     const channel = new FrameChannel(connection, settings.max_queued_bytes)
+    const place = this.links.place()
     let link: PeerLink
     try {
-      link = this.#open(await initiate(channel, this.#establishing(address), nodeId), channel, address)
+      link = this.#open(await initiate(channel, this.#establishing(address, place, true), target), channel, address)
     } catch (error) {
       await this.#failed(channel, address, error)
       throw error
+    } finally {
+      place.leave()
     }
     opened(link)
     return await this.#serve(link)
   }
 
-  #establishing(address: string): EstablishDeps {
-    const { identity, nodeName, pins, settings } = this.#deps
+  #establishing(address: string, place: Place, isDialed = false): EstablishDeps {
+    const { identity, inbound, nodeName, pins, settings, signal } = this.#deps
     return {
       side: this.#side,
       nodeName,
       identity,
       timeoutMs: settings.handshake_timeout_ms,
+      signal,
       replays: this.#replays,
       checkNode: (nodeId) => this.#checkNode(nodeId),
-      admit: async (peer) => await pins.check(peer, address),
+      compatible: settings.compatible_handshake ? { agents: () => inbound.discover() } : undefined,
+      admit: async (peer) => {
+        if (isDialed) this.#named.set(address, peer.nodeId)
+        place.take(peer.nodeId)
+        await pins.check(peer, address, this.#isNamed(peer.nodeId))
+      },
     }
+  }
+  #isNamed(nodeId: string): boolean {
+    return [...this.#named.values()].includes(nodeId)
   }
   #checkNode(nodeId: string): void {
     const link = this.links.find(nodeId)
@@ -150,16 +176,16 @@ export class PeerNetwork {
   }
 
   #open(peer: ProvenPeer, channel: FrameChannel, address: string): PeerLink {
-    const { settings, inbound, counted, log } = this.#deps
+    const { settings, inbound, counted, log, signal } = this.#deps
+    // `#leave` has closed the links that were open: nobody would end this one.
+    if (signal.aborted) throw new Error('this node is shutting down')
     const link = new PeerLink(peer, channel, address, {
       limits: {
         pingMs: settings.ping_interval_ms,
         pingTimeoutMs: settings.ping_timeout_ms,
-        maxPending: settings.max_pending,
         maxMessageBytes: settings.max_message_bytes,
       },
-      messages: this.#messages,
-      frames: this.#frames,
+      ...this.#limits,
       answer: (request, from) => inbound.answer(request, from),
       notified: (notification, from) => this.#notified(notification, from),
       counted: (direction) => counted(direction === 'in' ? 'frame_in' : 'frame_out'),
@@ -171,16 +197,28 @@ export class PeerNetwork {
 
   async #serve(link: PeerLink): Promise<Error> {
     const { onConnected, onDisconnected, background } = this.#deps
+    if (!this.links.isMain(link)) return await link.serve()
     const peer = describe(link)
     const serving = link.serve()
     await onConnected(peer)
-    background(() => this.agents.learn(link))
+    background(() => this.#learn(link))
     const reason = await serving
     if (reason instanceof LinkRefusal && reason.code !== 409)
       await this.#refused(`${link.nodeId} at ${link.address}`, reason.message)
     if (!this.links.find(link.nodeId)) this.agents.forget(link.nodeId)
     await onDisconnected(peer, reason.message)
     return reason
+  }
+
+  async #learn(link: PeerLink): Promise<void> {
+    const { agents } = link.peer
+    if (agents) return this.agents.set(link.nodeId, agents)
+    try {
+      await this.agents.learn(link)
+    } catch (error) {
+      if (!(error instanceof LinkLost))
+        this.#deps.log.warn(`cannot list the agents of node ${link.nodeId}: ${messageOf(error)}`)
+    }
   }
 
   #notified(notification: Notification, link: PeerLink): void {
@@ -207,5 +245,5 @@ export class PeerNetwork {
 }
 
 export function describe({ nodeId, peer, address, encrypted }: PeerLink): LinkedPeer {
-  return { nodeId, nodeName: peer.nodeName, address, encrypted }
+  return { nodeId, nodeName: peer.nodeName, address, encrypted, hasKey: peer.publicKey !== '' }
 }

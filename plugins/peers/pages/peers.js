@@ -1,32 +1,17 @@
-import {
-  byId,
-  call,
-  element,
-  facts,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  time,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, facts, livePage, openDialog, replace, show, time } from '../../kit/kit.js'
 
 const POLL_MS = 5000
-let isFollowing = false
 let drawn = ''
 
-const refresh = withKey({
-  content: [byId('network'), byId('peers'), byId('live')],
+const refresh = livePage({
+  content: [byId('network'), byId('peers')],
   submit: 'Show the peers',
   async load() {
     const [network, { peers }] = await Promise.all([call('GET', '/api/network/status'), call('GET', '/api/peers')])
     render(network, peers)
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['peers'], everyMs: POLL_MS, refresh, indicator: byId('live') })
   },
+  words: ['peers'],
+  everyMs: POLL_MS,
 })
 
 function render(network, peers) {
@@ -53,7 +38,7 @@ function networkFacts({ enabled, problem, node_id: id, listen_address: at, ident
       ]),
     ),
     ...missing.map(({ address, problem: why, state }) =>
-      element('p', { className: 'hint' }, `${address}: ${why ?? state}`),
+      element('p', { className: `words ${why === null ? 'hint' : 'problem'}` }, `${address}: ${why ?? state}`),
     ),
   ]
 }
@@ -85,7 +70,7 @@ function peerCard(peer) {
     element(
       'div',
       { className: 'actions start' },
-      isLinked && button(`ping ${id}`, 'Ping', id, () => orSay(() => ping(id))),
+      isLinked && button(`ping ${id}`, 'Ping', id, () => attempt(() => ping(id))),
       button(`unpin ${id}`, 'Forget key', id, () => confirmUnpin(peer)),
     ),
   )
@@ -112,11 +97,5 @@ function confirmUnpin({ node_id: id, fingerprint }) {
     },
   })
 }
-async function orSay(work) {
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
-}
+
 void refresh()

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { Identity } from '../../../plugins/peers/identity.ts'
 import { FrameProxy, pass, toFrame } from '../../support/frame-proxy.ts'
 import type { ProxiedFrame, Tamper } from '../../support/frame-proxy.ts'
-import { eventually } from '../../support/eventually.ts'
-import { Node } from './nodes.ts'
+import { eventually, Node } from './nodes.ts'
 import { RawPeer } from './raw-peer.ts'
 
 // A man in the middle of the link between two daemons. The frames of a direction: the caller sends hello, proof,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FrameProxy } from '../../support/frame-proxy.ts'
-import { eventually } from '../../support/eventually.ts'
-import { Node } from './nodes.ts'
+import { eventually, Node } from './nodes.ts'
 
 let alice: Node
 let bob: Node
@@ -90,5 +89,19 @@ describe('two daemons', () => {
     proxy.target = await bob.port()
     await alice.linked('bob')
     await eventually(async () => expect((await alice.status()).connected_peers).toBe(1))
+  })
+
+  it('lose no message that is sent while one of them starts', async () => {
+    await alice.stop()
+    await alice.start()
+    expect(await alice.send('bob', 'scribe', 'Early')).toMatchObject({ status: 200, body: { text: 'Early' } })
+  })
+
+  it('nor one to a node of the configuration that was never there', async () => {
+    await using late = await FrameProxy.start()
+    await using zoe = await Node.start('zoe', { peers: [`bob@127.0.0.1:${late.port}`], listen: '' })
+    const sent = zoe.send('bob', 'scribe', 'First')
+    late.target = await bob.port()
+    expect(await sent).toMatchObject({ status: 200, body: { text: 'First' } })
   })
 })

@@ -1,14 +1,19 @@
 import { join } from 'node:path'
+import { vi } from 'vitest'
 import { fakeDefaults, FakeModel, installModel } from '../../../core/testing/fake-model.ts'
 import type { ConfigInput } from '../../../core/config/schema.ts'
-import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { turnPlugins } from '../plugin-test.ts'
+import { SECRET } from './raw-peer.ts'
 
-export const SECRET = 'the secret that both of these nodes know'
+export { SECRET }
+
+/** Links come and go within milliseconds here, and each test waits for several. */
+export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
+  vi.waitFor(check, { timeout: 30_000, interval: 5 })
 
 /** A daemon with networking on a home of its own. */
 export class Node implements AsyncDisposable {
@@ -38,6 +43,8 @@ export class Node implements AsyncDisposable {
       reconnect_min_ms: 20,
       reconnect_max_ms: 40,
       audited_refusals_per_minute: 1000,
+      connections_per_minute: 10_000,
+      new_peers_per_hour: 10_000,
       ...network,
     }
   }
@@ -111,6 +118,13 @@ export class Node implements AsyncDisposable {
       { agent, message },
       key === undefined ? {} : { 'idempotency-key': key },
     )
+  }
+  /** How often the model was asked this. */
+  asked(text: string): number {
+    const said = this.model.requests.map(({ turns }) => turns.at(-1))
+    return said.filter(
+      (turn) => turn?.role === 'user' && turn.parts.some((part) => 'text' in part && part.text === text),
+    ).length
   }
   /** Details of the entries about links, after the one with this number. */
   async audit(after = 0): Promise<readonly string[]> {

@@ -6,7 +6,10 @@ import type { Link, Side } from '../../../plugins/peers/handshake.ts'
 import { Identity } from '../../../plugins/peers/identity.ts'
 import { FrameChannel } from '../../../plugins/peers/links/channel.ts'
 import type { Json } from '../../support/json.ts'
-import { SECRET } from './nodes.ts'
+
+export const SECRET = 'the secret that both of these nodes know'
+
+type LinkOptions = Partial<Side> & { readonly identity?: Identity }
 
 /** A node of the test that says what it likes. */
 export class RawPeer {
@@ -26,22 +29,21 @@ export class RawPeer {
     return peer
   }
   /** A link with the node. */
-  static async link(
-    port: number,
-    to: string,
-    self: string,
-    { identity = new Identity(), ...side }: Partial<Side> & { readonly identity?: Identity } = {},
-  ): Promise<RawPeer> {
+  static async link(port: number, to: string, self: string, options: LinkOptions = {}): Promise<RawPeer> {
     const peer = await RawPeer.connect(port)
-    const calling = call({ secret: SECRET, self, now: Date.now, encryption: 'required', ...side }, to)
-    peer.channel.sendJson(calling.hello)
-    const { proof, link } = calling.accept(await peer.plain())
-    peer.channel.sendJson(proof)
-    peer.link = link
-    peer.channel.send(link.out.seal(Buffer.from(JSON.stringify(identity.prove(link, self)))))
-    await peer.next()
-    peer.channel.raise(20_000_000)
+    await peer.open(to, self, options)
     return peer
+  }
+  /** Makes a link of the connection. */
+  async open(to: string, self: string, { identity = new Identity(), ...side }: LinkOptions = {}): Promise<void> {
+    const calling = call({ secret: SECRET, self, now: Date.now, encryption: 'required', ...side }, to)
+    this.channel.sendJson(calling.hello)
+    const { proof, link } = calling.accept(await this.plain())
+    this.channel.sendJson(proof)
+    this.link = link
+    this.channel.send(link.out.seal(Buffer.from(JSON.stringify(identity.prove(link, self)))))
+    await this.next()
+    this.channel.raise(20_000_000)
   }
 
   /** The next frame before the link is open. */
