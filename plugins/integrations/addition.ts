@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path'
+import { isAbsolute, relative, sep } from 'node:path'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { McpServerAddition } from '../mcp/contract.ts'
 import { placeholders, SERVER_FOLDER } from './catalog/template.ts'
@@ -53,6 +53,7 @@ function programServer(
       `${template.name} connects to its server directly, which a confined program cannot: ` +
         `add "${id}" to trusted in [plugins.integrations] of the configuration file`,
     )
+  if (!isTrusted) refuseClosedPaths(id, template, values, deps)
   const { command, args, hosts } = findProgram(transport, deps)
   const { credentials, variables } = environmentOf(template, transport, values)
   return omitUndefined({
@@ -68,6 +69,33 @@ function programServer(
     trust: isTrusted ? ('operator' as const) : undefined,
     lazy: true,
   })
+}
+
+/** A confined program would only fail, and few say why. */
+function refuseClosedPaths(
+  id: string,
+  { required_env: required }: Template,
+  values: Values,
+  { settings, folderOf }: AdditionDeps,
+): void {
+  for (const { name, path: access } of required) {
+    const value = values.get(name)
+    if (access === undefined || value === undefined) continue
+    if (!isAbsolute(value))
+      throw new Refusal('invalid_request', `credentials.${name}: expected an absolute path such as /srv/documents`)
+    const writable = [folderOf(id), ...(settings.write[id] ?? [])]
+    const open = access === 'write' ? writable : [...writable, ...(settings.read[id] ?? [])]
+    if (open.some((folder) => isInside(value, folder))) continue
+    throw new Refusal(
+      'conflict',
+      `credentials.${name}: its program may not ${access} ${value}: name the folder in ` +
+        `plugins.integrations.${access}.${id} of the configuration file`,
+    )
+  }
+}
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !way.startsWith(`..${sep}`)
 }
 
 /** The variables of a program, those with a secret in them apart: the vault keeps these. */

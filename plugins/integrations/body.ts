@@ -48,6 +48,8 @@ const VariableView = v.object({
   is_secret: v.boolean(),
   get_url: text,
   required: v.boolean(),
+  /** Whether it belongs to the client that people sign in with. */
+  for_login: v.boolean(),
   default: text,
 })
 const entries = {

@@ -12,6 +12,8 @@ export default defineCli({
         add: { summary: 'Add an integration', load: () => import('./cli/add.ts') },
         show: { summary: 'Show an integration with its tools', load: () => import('./cli/show.ts') },
         remove: { summary: 'Remove an integration with its secrets', load: () => import('./cli/remove.ts') },
+        enable: { summary: 'Switch an integration on again', load: () => import('./cli/enable.ts') },
+        disable: { summary: 'Switch an integration off', load: () => import('./cli/disable.ts') },
         reconnect: { summary: 'Connect an integration again', load: () => import('./cli/reconnect.ts') },
       },
     },

@@ -23,7 +23,8 @@ export function integrationRoutes(runtime: LazyRuntime): readonly AnyRoute[] {
   return [
     listRoute(runtime),
     availableRoute(runtime),
-    healthRoute(runtime),
+    healthRoute(runtime, '/api/integrations/health'),
+    healthRoute(runtime, '/api/mcp/health'),
     addRoute(runtime),
     reloadRoute(runtime),
     readRoute(runtime),
@@ -75,10 +76,10 @@ function availableRoute(runtime: LazyRuntime): AnyRoute {
   })
 }
 
-function healthRoute(runtime: LazyRuntime): AnyRoute {
+function healthRoute(runtime: LazyRuntime, path: '/api/integrations/health' | '/api/mcp/health'): AnyRoute {
   return defineRoute({
     method: 'GET',
-    path: '/api/integrations/health',
+    path,
     summary: 'How the integrations work, as the last checks found',
     auth,
     effect: 'read',
@@ -188,7 +189,7 @@ function reconnectRoute(runtime: LazyRuntime): AnyRoute {
     cost: 50,
     params: IntegrationParams,
     returns: Reconnected,
-    errors: [...errors, 'service_unavailable'],
+    errors: [...errors, 'conflict', 'service_unavailable'],
     async handle({ params }) {
       const { service, toReconnected } = await load(runtime)
       return toReconnected(await service.reconnect(params.id))

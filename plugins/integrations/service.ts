@@ -170,9 +170,21 @@ export class IntegrationService {
   /** Connects again, also after it was given up. Throws `integration_not_found`, or what the server does wrong. */
   async reconnect(id: string): Promise<Integration> {
     const { installed, template } = await this.require(id)
-    const server = await this.#deps.servers.reconnect(id)
+    const server = await this.#reconnectServer(id)
     if (server.state === 'connected') await this.#deps.monitor.succeeded(id)
     return this.#join(installed, template, server)
+  }
+
+  async #reconnectServer(id: string): Promise<McpServerView> {
+    const { servers } = this.#deps
+    try {
+      return await servers.reconnect(id)
+    } catch (error) {
+      // It is there, and waits for a person.
+      const server = await servers.find(id)
+      if (server?.state === 'login_required') return server
+      throw error
+    }
   }
 
   /** Connects those again that do not work. Returns how many then did. */

@@ -34,6 +34,7 @@ export function toItem(integration: Integration) {
 function toVariables(template: Template | undefined) {
   if (template === undefined) return []
   const required = new Set(requiredVariables(template).map(({ name }) => name))
+  const { id: clientId, secret: clientSecret } = template.oauth?.client ?? {}
   return template.required_env.map(({ name, label, help, is_secret: isSecret, get_url: url, default: fallback }) => ({
     name,
     label,
@@ -41,6 +42,7 @@ function toVariables(template: Template | undefined) {
     is_secret: isSecret,
     get_url: url ?? null,
     required: required.has(name),
+    for_login: name === clientId || name === clientSecret,
     default: fallback ?? null,
   }))
 }

@@ -15,7 +15,9 @@ const KIT: ReadonlySet<string> = new Set([
   'key-entry.js',
   'kit.css',
   'kit.js',
+  'live-page.js',
   'live.js',
+  'login.js',
   'navigation.js',
 ])
 

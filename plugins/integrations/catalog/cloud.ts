@@ -68,6 +68,7 @@ export const cloud: readonly TemplateInput[] = [
         help: 'Its folder must be in plugins.integrations.read.',
         is_secret: false,
         get_url: 'https://console.cloud.google.com/iam-admin/serviceaccounts',
+        path: 'read',
       },
     ],
     setup_instructions: 'Install gcloud first.',

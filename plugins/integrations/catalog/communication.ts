@@ -40,7 +40,7 @@ export const communication: readonly TemplateInput[] = [
     },
     setup_instructions:
       'Make a Slack app, add it to the workspace and enter its bot token. To sign in to the server of Slack instead, ' +
-      'enable MCP in the app and enter its id and secret as SLACK_CLIENT_ID and SLACK_CLIENT_SECRET. ' +
+      'enable MCP in the app, leave the token empty and enter the OAuth client id and secret of the app. ' +
       'To have agents in a channel answer messages, set up the channel "slack" instead.',
   },
   {

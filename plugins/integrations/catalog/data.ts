@@ -49,6 +49,7 @@ export const data: readonly TemplateInput[] = [
         help: 'In the folder of the server, or in one of plugins.integrations.write.',
         is_secret: false,
         default: '{SERVER_FOLDER}/data.sqlite',
+        path: 'write',
       },
     ],
     setup_instructions: 'The file is made when it does not exist. The package is no longer maintained by its authors.',

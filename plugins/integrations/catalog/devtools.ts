@@ -36,8 +36,8 @@ export const devtools: readonly TemplateInput[] = [
       client: { id: 'GITHUB_CLIENT_ID', secret: 'GITHUB_CLIENT_SECRET' },
     },
     setup_instructions:
-      'Make a token and enter it. To sign in instead, register an OAuth app with GitHub first and enter its id and ' +
-      'secret as GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET.',
+      'Make a token and enter it. To sign in instead, register an OAuth app with GitHub first, leave the token empty, ' +
+      'and enter the client id and secret of the app.',
   },
   {
     id: 'gitlab',
@@ -198,6 +198,7 @@ export const devtools: readonly TemplateInput[] = [
         help: 'The folder of the server when nothing is entered. Others must be in plugins.integrations.write.',
         is_secret: false,
         default: '{SERVER_FOLDER}',
+        path: 'write',
       },
     ],
     setup_instructions: 'The server sees its own folder in the home of the daemon, and those the operator lists.',

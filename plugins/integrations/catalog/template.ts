@@ -25,6 +25,8 @@ export const Variable = v.strictObject({
   /** Used when nothing is entered. A variable with a default, or with `optional`, can be left out. */
   default: v.optional(line(1_000)),
   optional: v.optional(v.boolean(), false),
+  /** It is the absolute path of a file or a folder, which the program reads or writes. */
+  path: v.optional(v.picklist(['read', 'write'])),
 })
 export type Variable = v.InferOutput<typeof Variable>
 

@@ -36,6 +36,7 @@ export default defineCommand({
     ['svc integration add memory', 'one that needs nothing'],
     ['pass show github | svc integration add github', 'the token from a password manager'],
     ['svc integration add notion --login', 'and sign in afterwards'],
+    ['svc integration add github --login', 'the same with an OAuth app of your own, whose id and secret it asks for'],
   ],
   async run(args) {
     const connection = await connect(args)
@@ -76,10 +77,12 @@ async function readValues(
   given: Readonly<Record<string, string>>,
   isLogin: boolean,
 ): Promise<Readonly<Record<string, string>>> {
-  const wanted = entry.required_env.filter(({ name, required }) => required && given[name] === undefined)
-  if (wanted.length === 0 || (isLogin && !entry.needs_login)) return given
   if (isLogin && !entry.has_oauth)
     throw new Failure(exits.usage, `${entry.id} has no login`, 'leave out --login and enter the values it needs')
+  const isAsked = (each: Variable): boolean =>
+    ((isLogin || entry.needs_login) && each.for_login) || (each.required && (!isLogin || entry.needs_login))
+  const wanted = entry.required_env.filter((each) => isAsked(each) && given[each.name] === undefined)
+  if (wanted.length === 0) return given
   if (entry.setup_instructions !== '') note(escapeControls(entry.setup_instructions))
   const { openInput } = await import('./input.ts')
   const input = openInput()
@@ -87,8 +90,9 @@ async function readValues(
   for (const variable of wanted) {
     const value = await input.ask(promptOf(variable), variable.is_secret)
     if (value !== '') values[variable.name] = value
-    // Nothing was entered: whoever can sign in will do that.
-    else if (!entry.has_oauth || entry.needs_login) throw missing(variable)
+    // Whoever can sign in needs no secret; a client has an id, and may have no secret.
+    else if (isLogin || entry.needs_login ? variable.required || !variable.is_secret : !entry.has_oauth)
+      throw missing(variable)
   }
   return values
 }

@@ -21,6 +21,7 @@ export const Variable = v.looseObject({
   is_secret: v.boolean(),
   get_url: text,
   required: v.boolean(),
+  for_login: v.boolean(),
   default: text,
 })
 export type Variable = v.InferOutput<typeof Variable>

@@ -3,7 +3,7 @@ import { element, facts, time } from '../../kit/kit.js'
 const LOOKS = { ready: 'good', error: 'bad', setup: 'warn', disabled: '', available: '' }
 
 /** One that was added, with its health. */
-export function installedCard(integration, { health, onReconnect, onRemove, onLogin }) {
+export function installedCard(integration, { health, onReconnect, onRemove, onLogin, onSwitch }) {
   const { id, name, icon, description, status, error, tool_count: tools, installed_at: added } = integration
   return card(
     { id, name, icon, status },
@@ -25,7 +25,8 @@ export function installedCard(integration, { health, onReconnect, onRemove, onLo
       'div',
       { className: 'actions start' },
       status === 'setup' && button('login', 'Sign in', { id, name }, onLogin),
-      button('reconnect', 'Reconnect', { id, name }, onReconnect),
+      status !== 'disabled' && button('reconnect', 'Reconnect', { id, name }, onReconnect),
+      button('switch', status === 'disabled' ? 'Switch on' : 'Switch off', { id, name }, onSwitch),
       button('remove', 'Remove', { id, name }, onRemove),
     ),
   )

@@ -1,25 +1,16 @@
-import {
-  byId,
-  call,
-  element,
-  followChanges,
-  openDialog,
-  replace,
-  show,
-  showNavigation,
-  withKey,
-} from '../../kit/kit.js'
+import { attempt, byId, call, element, livePage, openDialog, openLogin, replace, show } from '../../kit/kit.js'
 import { askToAdd } from './add-dialog.js'
 import { catalogueCard, installedCard } from './integration-card.js'
 
 const POLL_MS = 10_000
 
 let state = { installed: [], health: [], integrations: [], categories: [], problems: [] }
-let isFollowing = false
+/** The dialog that waits for a login, and whose. */
+let waiting
 let drawn = ''
 
-const refresh = withKey({
-  content: [byId('integrations'), byId('live')],
+const refresh = livePage({
+  content: [byId('integrations')],
   submit: 'Show the integrations',
   async load() {
     const [{ installed }, { health }, available] = await Promise.all([
@@ -29,11 +20,10 @@ const refresh = withKey({
     ])
     state = { installed, health, ...available }
     render()
-    if (isFollowing) return
-    isFollowing = true
-    void showNavigation()
-    followChanges({ words: ['integration', 'mcp'], everyMs: POLL_MS, refresh, indicator: byId('live') })
+    noticeLogin()
   },
+  words: ['integration', 'mcp'],
+  everyMs: POLL_MS,
 })
 
 function render() {
@@ -84,7 +74,7 @@ function add(entry) {
   })
 }
 
-function actionsOf({ id, name }) {
+function actionsOf({ id, name, status }) {
   const path = `/api/integrations/${encodeURIComponent(id)}`
   return {
     onLogin: () => orSay(() => login(id, name)),
@@ -93,6 +83,13 @@ function actionsOf({ id, name }) {
         const { status, error } = await call('POST', `${path}/reconnect`)
         await refresh()
         show('notice', status === 'connected' ? `${name} is connected.` : `${name} is not connected: ${error}`)
+      }),
+    onSwitch: () =>
+      orSay(async () => {
+        const enabled = status === 'disabled'
+        await call('PUT', `/api/mcp/servers/${encodeURIComponent(id)}`, { enabled })
+        await refresh()
+        show('notice', enabled ? `${name} is on again.` : `${name} is off.`)
       }),
     onRemove: () =>
       openDialog({
@@ -118,26 +115,28 @@ async function login(id, name) {
     show('notice', `${name} needs no login.`)
     return
   }
-  openDialog({
+  const dialog = openLogin({
     title: `Sign in to ${name}`,
-    content: [
-      element('p', {}, 'The page of the vendor sends you back to this daemon when you have signed in.'),
-      element(
-        'p',
-        {},
-        element('a', { href: url, target: '_blank', rel: 'noreferrer noopener' }, `Open the login of ${name}`),
-      ),
-    ],
-    onClose: () => void refresh(),
+    hint: 'The page of the vendor sends you back to this daemon when you have signed in.',
+    link: `Open the login of ${name}`,
+    url,
+    refresh,
+    onClose() {
+      waiting = undefined
+    },
   })
+  waiting = { id, name, dialog }
+}
+/** The login happens on another page: what the person left here has nothing to say any more when it is done. */
+function noticeLogin() {
+  const { id, name, dialog } = waiting ?? {}
+  if (id === undefined || state.installed.find((each) => each.id === id)?.status === 'setup') return
+  dialog.close()
+  show('notice', `You are signed in to ${name}.`)
 }
 async function orSay(work) {
   show('notice')
-  try {
-    await work()
-  } catch (error) {
-    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
-  }
+  await attempt(work)
 }
 
 for (const id of ['search', 'category']) byId(id).addEventListener('input', render)

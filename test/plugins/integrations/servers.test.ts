@@ -11,6 +11,7 @@ import { auditDetails, turnPlugins, useTool } from '../plugin-test.ts'
 
 const TOKEN = 'tok-4711-nobody-else-has-it'
 const packages = fileURLToPath(new URL('../../../node_modules/@modelcontextprotocol', import.meta.url))
+const fixtures = fileURLToPath(new URL('../../fixtures/mcp', import.meta.url))
 let test: PluginTest
 let agent: string
 
@@ -34,7 +35,11 @@ beforeAll(async () => {
     plugin: new URL('../../../plugins/integrations/', import.meta.url),
     builtIns: [...turnPlugins, 'mcp', 'plugin-admin', 'system'],
     database: 'file',
-    config: { plugins: { integrations: { trusted: ['everything', 'files', 'graph', 'broken'] } } },
+    config: {
+      plugins: {
+        integrations: { trusted: ['everything', 'files', 'graph', 'broken'], read: { prisoner: [fixtures] } },
+      },
+    },
   })
   const folder = join(test.home, 'integrations')
   await mkdir(folder)
@@ -48,6 +53,12 @@ beforeAll(async () => {
     template('graph', [program('memory')], { env: 'MEMORY_FILE_PATH = "{SERVER_FOLDER}/graph.jsonl"' }),
   )
   await writeFile(join(folder, 'broken.toml'), template('broken', [program('not-installed')], { variable }))
+  const confined = join(fixtures, 'confined.pl')
+  for (const id of ['prisoner', 'outsider'])
+    await writeFile(
+      join(folder, `${id}.toml`),
+      template(id, [confined]).replace(JSON.stringify(process.execPath), '"perl"'),
+    )
   agent = await test.spawn('caller', '[capabilities]\ntools = ["*"]\n')
 }, 30_000)
 afterAll(() => test?.[Symbol.asyncDispose]())
@@ -131,6 +142,19 @@ it('adds files and a memory graph, which agents use', async () => {
   expect((await test.callTool('mcp_graph_search_nodes', { query: 'programs' })).text).toContain('Ada')
 })
 
+it('a program runs confined: it sees its own folder and those the file opens to it, and no network', async () => {
+  const refused = await call('POST', '/api/integrations/add', { type: 'outsider' })
+  expect([refused.status, refused.body.error.message]).toEqual([502, expect.stringContaining('It runs confined')])
+  expect((await call('POST', '/api/integrations/add', { type: 'prisoner' })).status).toBe(201)
+  expect((await read('prisoner')).server).toMatchObject({ trust: 'confined', network: [] })
+  const look = async (at: string): Promise<string> => (await test.callTool('mcp_prisoner_look', { at })).text
+  expect(await look(fixtures)).toContain('confined.pl')
+  for (const path of [join(test.home, 'data'), join(test.home, 'vault.key'), packages, '/root'])
+    expect(await look(path), path).toMatch(/^failed: /)
+  expect((await test.callTool('mcp_prisoner_reach', { at: 'http://127.0.0.1/' })).text).toMatch(/failed: | 403 /)
+  expect((await call('DELETE', '/api/integrations/prisoner')).status).toBe(200)
+})
+
 it('one that does not start leaves nothing', async () => {
   const before = secrets()
   const failed = await call('POST', '/api/integrations/add', { type: 'broken', token: TOKEN })
@@ -162,6 +186,8 @@ it('what is removed leaves no process, no secret, no server and no tool', async 
     'integration "everything" (everything) added',
     'integration "files" (files) added',
     'integration "graph" (graph) added',
+    'integration "prisoner" (prisoner) added',
+    'integration "prisoner" (prisoner) removed',
     'integration "everything" (everything) removed',
     'integration "files" (files) removed',
     'integration "graph" (graph) removed with its MCP server',

@@ -48,11 +48,15 @@ it.each([
     { url: 'https://agent365.svc.cloud.microsoft/agents/tenants/..%2Fx/servers/mcp_TeamsServer' },
   ],
   [
+    { template: 'filesystem', credentials: { FILESYSTEM_ROOT: '/srv/documents/ours' } },
+    { args: expect.arrayContaining(['/srv/documents/ours']), write: ['/srv/documents'] },
+  ],
+  [
     { template: 'memory' },
     { credentials: {}, variables: { MEMORY_FILE_PATH: expect.stringMatching(/\/mcp\/memory\/memory\.jsonl$/) } },
   ],
 ])('%j reaches its vendor as it must', async (request, spec) => {
-  await using world = await openWorld()
+  await using world = await openWorld({ write: { filesystem: ['/srv/documents'] } })
   await world.service.add(request)
   expect(world.servers.added.get(request.template)).toMatchObject(spec)
 })
@@ -68,11 +72,23 @@ it.each([
   [{ template: 'time', name: '***' }, /^invalid_request: name: /],
   [{ template: 'redis', token: 'redis://h' }, /^conflict: Redis connects .* add "redis" to trusted/],
   [
+    { template: 'filesystem', credentials: { FILESYSTEM_ROOT: 'documents' } },
+    /^invalid_request: credentials\.FILESYSTEM_ROOT: expected an absolute path/,
+  ],
+  [
+    { template: 'filesystem', credentials: { FILESYSTEM_ROOT: '/srv/secrets' } },
+    /^conflict: .*may not write \/srv\/secrets: name the folder in plugins\.integrations\.write\.filesystem/,
+  ],
+  [
+    { template: 'gcp-mcp', credentials: { GOOGLE_APPLICATION_CREDENTIALS: '/srv/documents/../google/key.json' } },
+    /^conflict: .*may not read .*plugins\.integrations\.read\.gcp-mcp/,
+  ],
+  [
     { template: 'jira', token: 't', credentials: { JIRA_INSTANCE_URL: 'acme', JIRA_USER_EMAIL: 'a@b' } },
     /JIRA_INSTANCE_URL: expected an address/,
   ],
 ])('refuses %j and leaves nothing', async (request, problem) => {
-  await using world = await openWorld()
+  await using world = await openWorld({ write: { filesystem: ['/srv/documents'] } })
   expect(await code(world.service.add(request))).toMatch(problem)
   expect([world.servers.added.size, await world.service.list(), world.trail]).toEqual([0, [], []])
 })

@@ -46,6 +46,15 @@ export function openDialog({
   return dialog
 }
 
+/** Does something that was asked for on the page, and says in a dialog why it failed. */
+export async function attempt(work) {
+  try {
+    await work()
+  } catch (error) {
+    openDialog({ title: 'It was not done', content: element('p', {}, error.message) })
+  }
+}
+
 async function run(submit, { dialog, problem, onError }) {
   show(problem)
   try {
