@@ -83,6 +83,7 @@ const primitives: readonly (readonly [module: RegExp, places: readonly string[]]
       'core/process/fork.ts',
       'core/process/plugin-process.ts',
       'core/process/node-tests.ts',
+      'core/process/browser.ts',
     ],
   ],
   [/^(node:)?(http|https|http2|tls|dgram)$/, ['core/http/', 'core/net/']],

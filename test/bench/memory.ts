@@ -5,7 +5,8 @@ import { Home, startSvc } from './processes.ts'
 import type { Server } from './processes.ts'
 
 const MAX_WAIT_MS = 60_000
-const SETTLE_MS = 2000
+/** By then the work of a start is over, such as the probes of the security systems, and the heap has shrunk again. */
+const SETTLE_MS = 10_000
 const POLL_MS = 100
 
 export interface Memory {

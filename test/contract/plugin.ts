@@ -212,11 +212,12 @@ async function throwing(host: TestHost, name: string, source: string): Promise<s
   const folder = join(host.home, 'throwing', name)
   await mkdir(folder, { recursive: true })
   await writeFile(
-    join(folder, 'index.ts'),
+    // Not TypeScript, which would be made JavaScript again for the place of every error.
+    join(folder, 'index.js'),
     `import plugin from ${JSON.stringify(join(source, 'index.ts'))}
 // Only an unrestricted plugin may have the name of a built-in one.
-const { uses, ...unrestricted } = plugin as any
-export default { ...unrestricted, async setup(ctx: any) { await plugin.setup(ctx); throw new Error('planned') } }
+const { uses, ...unrestricted } = plugin
+export default { ...unrestricted, async setup(ctx) { await plugin.setup(ctx); throw new Error('planned') } }
 `,
   )
   return folder

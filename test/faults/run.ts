@@ -12,6 +12,7 @@ import { backup } from './backup.ts'
 import { crash } from './crash.ts'
 import { delivery } from './delivery.ts'
 import { migrate } from './migrate.ts'
+import { peers } from './peers.ts'
 import { table } from './table.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -28,6 +29,7 @@ const faults: Readonly<Record<string, () => Promise<Outcome> | Outcome>> = {
     automation({ runs: 50, schedules: 20, triggers: 20, kills: Number(values.rounds ?? 30), seed, built: true }),
   webhooks: () => webhooks({ events: Number(values.rounds ?? 50) * 20, kills: 20, seed, built: true }),
   delivery: () => delivery({ messages: Number(values.rounds ?? 100) * 20, kills: 20, seed, built: true }),
+  peers: () => peers({ rounds: Number(values.rounds ?? 25), built: true }),
   // The same test as in `npm test`, with a hundred reloads.
   reload: () => {
     const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'test/vitest.config.ts', 'test/faults/reload'], {

@@ -101,6 +101,7 @@ describe('parsing a manifest', () => {
     expect(warnings('[autonomous]\nquiet_hours = "10pm to 6am"')).toEqual([
       '"autonomous.quiet_hours" has no effect: "10pm to 6am" is not two times such as 22:00-07:00',
     ])
+    expect(warnings('[capabilities]\nofp_discover = true\nofp_connect = ["bob"]')).toEqual([])
     expect(warnings('[autonomous]\nquiet_hours = "22:00 - 6:30"')).toEqual([])
     expect(
       warnings(

@@ -5,27 +5,22 @@ import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { callToolJson, turnPlugins, useTool } from '../plugin-test.ts'
 
+const others = ['kv', 'memory', 'queue', 'result-delivery', 'tasks', 'schedules', 'triggers']
+const start = (...more: string[]): Promise<PluginTest> =>
+  startPlugin({
+    plugin: new URL('../../../plugins/schedules', import.meta.url),
+    builtIns: [...turnPlugins, ...others, ...more],
+    database: 'file',
+  })
+const tools = '"agent_send", "schedule_create", "cron_create", "trigger_create", "task_post"'
+const granted = `capabilities.tools = [${tools}]\ncapabilities.agent_message = ["*"]\n`
+
 let test: PluginTest
 let weak = ''
 let strong = ''
 beforeAll(async () => {
-  test = await startPlugin({
-    plugin: new URL('../../../plugins/schedules', import.meta.url),
-    builtIns: [
-      ...turnPlugins,
-      'delegation',
-      'kv',
-      'memory',
-      'queue',
-      'result-delivery',
-      'tasks',
-      'schedules',
-      'triggers',
-    ],
-    database: 'file',
-  })
-  const tools = '"agent_send", "schedule_create", "cron_create", "trigger_create", "task_post"'
-  weak = await test.spawn('weak', `capabilities.tools = [${tools}]\ncapabilities.agent_message = ["*"]\n`)
+  test = await start('delegation')
+  weak = await test.spawn('weak', granted)
   strong = await test.spawn('strong')
 })
 afterAll(() => test[Symbol.asyncDispose]())
@@ -84,4 +79,15 @@ it('nor a trigger, also after a restart', async () => {
     expect(firings).toMatchObject([{ state: 'done', result: expect.stringContaining('may not use kv_set itself') }])
   })
   expect(await hasStolen()).toBe(false)
+})
+
+it('nor any of it without the plugin for messages between agents', async () => {
+  await using alone = await start()
+  const author = await alone.spawn('weak', granted)
+  await alone.spawn('strong')
+  await useTool(alone, author, 'schedule_create', { ...later, agent: 'strong' })
+  const { schedules } = (await alone.request<Json>('GET', '/api/schedules')).body
+  alone.model.answer(forbidden)
+  const { body } = await alone.request<Json>('POST', `/api/schedules/${schedules[0].id}/run`)
+  expect(body.response).toContain('"weak", who requested this, may not use kv_set itself')
 })
