@@ -8,22 +8,21 @@ import { RawPeer } from './raw-peer.ts'
 let node: Node
 let port: number
 let last = 0
+const limits = {
+  max_half_open_per_address: 4,
+  max_answer_bytes: 1_000_000,
+  max_queued_bytes: 1_000_000,
+  messages_per_minute: 100,
+}
 beforeAll(async () => {
-  node = await Node.start('node', {
-    max_half_open_per_address: 4,
-    max_answer_bytes: 1_000_000,
-    max_queued_bytes: 1_000_000,
-    messages_per_minute: 100,
-    ping_interval_ms: 200,
-    ping_timeout_ms: 200,
-  })
+  node = await Node.start('node', limits)
   port = await node.port()
   await node.spawn('scribe')
 })
 afterAll(() => node?.[Symbol.asyncDispose]())
 
-async function link(self = `peer-${++last}`): Promise<RawPeer> {
-  const peer = await RawPeer.link(port, 'node', self)
+async function link(self = `peer-${++last}`, to = node): Promise<RawPeer> {
+  const peer = await RawPeer.link(await to.port(), to.name, self)
   onTestFinished(() => void peer.socket.destroy())
   return peer
 }
@@ -118,24 +117,35 @@ describe('a daemon that knows the secret', () => {
     expect(JSON.stringify(kept).length).toBeLessThan(300_000)
   })
 
+})
+
+/** They answer no ping, so everything else that is awaited here must hold without their link. */
+describe('a daemon that falls silent', () => {
+  let impatient: Node
+  beforeAll(async () => {
+    impatient = await Node.start('impatient', { ...limits, ping_interval_ms: 200, ping_timeout_ms: 200 })
+    await impatient.spawn('scribe')
+  })
+  afterAll(() => impatient?.[Symbol.asyncDispose]())
+
   it('is found dead although the clock of the day is set back by an hour', async () => {
-    await link('mute')
-    await node.linked('mute')
     const { now } = Date
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() - 3_600_000)
     onTestFinished(() => clock.mockRestore())
-    await node.unlinked('mute')
+    await link('mute', impatient)
+    await impatient.audited(/mute at .*: The peer does not answer a ping/)
+    await impatient.unlinked('mute')
   })
 
   it('and reads nothing of what it asked for loses its link', async () => {
-    const peer = await link('deaf')
+    const peer = await link('deaf', impatient)
     peer.socket.pause()
     const text = 'x'.repeat(900_000)
-    node.model.answer(...Array.from({ length: 16 }, () => text))
+    impatient.model.answer(...Array.from({ length: 16 }, () => text))
     for (let at = 0; at < 16; at++) peer.send(ask(`${at}`))
-    await node.unlinked('deaf')
     // Whichever is noticed first.
-    await node.audited(/deaf at .*: The peer does not (read: \d+ bytes wait to be sent|answer a ping)/)
+    await impatient.audited(/deaf at .*: The peer does not (read: \d+ bytes wait to be sent|answer a ping)/)
+    await impatient.unlinked('deaf')
   })
 })
 
