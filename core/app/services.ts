@@ -1,4 +1,5 @@
 import { AcceptedPermissions } from '../host/accepted-permissions.ts'
+import { Broadcast } from '../host/broadcast-service.ts'
 import { Configuration } from '../host/configuration-service.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
@@ -31,6 +32,7 @@ export function provideServices(deps: ServiceDeps): Daemon {
   const { options, live, home, kernel, host } = deps
   const daemon = createDaemon(deps)
   host.provide(Daemon, daemon)
+  host.provide(Broadcast, home.database.broadcast)
   host.provide(AcceptedPermissions, home.accepted)
   host.provide(
     PluginDataService,

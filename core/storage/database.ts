@@ -1,3 +1,5 @@
+import type { Broadcast } from './broadcast.ts'
+
 /** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null
 /** A statement that has not run yet. Text with `?` for each value; runs on SQLite and PostgreSQL alike. */
@@ -63,6 +65,8 @@ export interface Database extends AsyncDisposable {
   readonly dialect: 'sqlite' | 'postgresql'
   /** The handle given to plugins and to the core itself. */
   readonly sql: PluginDatabase
+  /** Messages to and from the other daemons on it. */
+  readonly broadcast: Broadcast
   /**
    * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws
    * when a recorded checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin

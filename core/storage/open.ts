@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
+import { noBroadcast } from './broadcast.ts'
 import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf } from './failure.ts'
 import { Migrations } from './migrate.ts'
@@ -149,6 +151,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
   const database: Database = {
     dialect: sql.dialect,
     sql,
+    broadcast: noBroadcast(randomUUID()),
     async migrate(plugin, list, { strict = false } = {}) {
       const applied = await migrations.apply(plugin, list, strict)
       if (applied > 0) engine.forget()

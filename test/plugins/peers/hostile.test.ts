@@ -116,7 +116,6 @@ describe('a daemon that knows the secret', () => {
     expect(kept[0]).toMatchObject({ name: 'agent 0', description })
     expect(JSON.stringify(kept).length).toBeLessThan(300_000)
   })
-
 })
 
 /** They answer no ping, so everything else that is awaited here must hold without their link. */
