@@ -13,6 +13,7 @@ import { models } from './models.ts'
 import { probes } from './probes.ts'
 import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
+import { realisticTurn } from './realistic-turn.ts'
 import { reload } from './reload.ts'
 import { agents } from './scale/agents.ts'
 import { soak } from './scale/soak.ts'
@@ -26,10 +27,13 @@ export interface Result {
   readonly goal: string
   /** `undefined`: there is nothing to reach. */ readonly reached?: boolean
 }
-/** `minutes` is how long a figure that watches something over time is to watch. */
+/**
+ * `minutes` is how long a figure that watches something over time is to watch; `beside` the folder of another build to
+ * compare with.
+ */
 export interface Figure {
   readonly name: string
-  measure(minutes?: number): Promise<readonly Result[]>
+  measure(minutes?: number, beside?: string): Promise<readonly Result[]>
 }
 interface Rate {
   readonly rate: number
@@ -298,6 +302,7 @@ export const figures: readonly Figure[] = [
   { name: 'health', measure: health },
   { name: 'write', measure: write },
   { name: 'turn', measure: turn },
+  { name: 'realistic-turn', measure: (_, beside) => realisticTurn(beside) },
   { name: 'stream', measure: stream },
   { name: 'providers', measure: providers },
   { name: 'provider-count', measure: providerCount },

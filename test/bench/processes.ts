@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ export interface Server extends AsyncDisposable {
   readonly port: number
   readonly startedMs: number
   cpuMs(): number
+  /** Microseconds its threads ran, for spans that are short against the ticks of `cpuMs`. */ runUs(): number
   rssMb(): number
   privateMb(): number
   /** What it printed last. */ output(): string
@@ -87,6 +88,11 @@ export async function startServer(
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
       return (Number(fields[11]) + Number(fields[12])) * 10
     },
+    runUs: () =>
+      readdirSync(`/proc/${pid}/task`).reduce(
+        (sum, task) => sum + Number.parseInt(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8'), 10) / 1000,
+        0,
+      ),
     rssMb: () => status('VmRSS'),
     privateMb: () => status('RssAnon'),
     output: () => output,
@@ -124,13 +130,15 @@ export class Home implements Disposable {
   }
 }
 
+/** `folder` is that of another build than this one. */
 export async function startSvc(
   home: Home,
   env: NodeJS.ProcessEnv = {},
   flags: readonly string[] = [],
+  folder = root,
 ): Promise<Server> {
   const port = await freePort()
-  return startServer([...flags, join(root, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], {
+  return startServer([...flags, join(folder, 'dist/svc.js'), 'start', '--home', home.path, '--port', String(port)], {
     port,
     path: '/api/health',
     env: { SVC_HOME: home.path, ...env },

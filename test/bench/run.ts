@@ -1,13 +1,17 @@
 /**
- * `npm run bench [name …] [-- --minutes N]`: every figure as a ratio against a floor measured in the same run, round
- * by round in turns, so
- * that a noisy machine disturbs both. Nothing here is asserted by a test.
+ * `npm run bench [name …] [-- --minutes N] [--beside FOLDER]`: every figure as a ratio against a floor measured in the
+ * same run, round by round in turns, so that a noisy machine disturbs both. `FOLDER` holds another build, in `dist`,
+ * that `realistic-turn` is measured beside. Nothing here is asserted by a test.
  */
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { figures } from './figures.ts'
 import type { Result } from './figures.ts'
 
-const { values, positionals: wanted } = parseArgs({ allowPositionals: true, options: { minutes: { type: 'string' } } })
+const { values, positionals: wanted } = parseArgs({
+  allowPositionals: true,
+  options: { minutes: { type: 'string' }, beside: { type: 'string' } },
+})
 const minutes = values.minutes === undefined ? undefined : Number(values.minutes)
 if (minutes !== undefined && !(minutes > 0)) {
   console.error('--minutes: expected a number above 0')
@@ -24,7 +28,7 @@ for (const figure of chosen) {
   process.stderr.write(`${figure.name} …\n`)
   let results: readonly Result[]
   try {
-    results = await figure.measure(minutes)
+    results = await figure.measure(minutes, values.beside && resolve(values.beside))
   } catch (error) {
     rows.push([figure.name, 'failed', '', '', '', error instanceof Error ? error.message.slice(0, 200) : String(error)])
     continue
