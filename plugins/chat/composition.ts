@@ -125,7 +125,7 @@ async function resumeTurns(
   const { db, services, signal } = deps
   const { journal, sessions, daemon } = services
   await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effectfulTools })
-  const turns = await recoverTurns({ db, journal, sessions, record })
+  const turns = await recoverTurns({ journal, sessions, record }, await journal.orphans())
   if (turns.length === 0) return
   // The turns are queued already, so that new messages come after them.
   const loaded = pluginsLoaded(daemon, 'chat', signal)

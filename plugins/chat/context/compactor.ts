@@ -43,7 +43,9 @@ export interface CompactionRequest {
   /** `threshold` keeps to the configured number of messages, the others need only something to summarise. */
   readonly reason: 'threshold' | 'request' | 'overflow'
   /** The turn that waits for the summary and pays for it. */
-  readonly turn?: { readonly turnId: string; addUsage(usage: Usage): void } | undefined
+  readonly turn?:
+    | { readonly turnId: string; readonly fence: readonly Statement[]; addUsage(usage: Usage): void }
+    | undefined
 }
 /** What is summarised, and what came before it. */
 interface SummaryInput {
@@ -112,7 +114,8 @@ export class Compactor {
       createdAt: this.#deps.now(),
     }
     const session = { agentId: agent.id, sessionId }
-    const stored = await sessions.summarise(summary, [record.compacted(session, summarized, kept, reason)])
+    const entry = record.compacted(session, summarized, kept, reason)
+    const stored = await sessions.summarise(summary, [...(request.turn?.fence ?? []), entry])
     if (!stored) throw new Refusal('conflict', 'The messages were deleted while they were summarised')
     const { threshold_messages: threshold } = limits
     return { status: 'compacted', summarized, kept, threshold, summaryChars: text.length }
@@ -162,7 +165,7 @@ export class Compactor {
         const summary = { usage, startedAt, durationMs, output: text.slice(0, TRACE_CHARS), release }
         release = undefined
         turn?.addUsage(usage)
-        await record.commitSummary({ agentId: agent.id, sessionId, turnId }, model, summary)
+        await record.commitSummary({ agentId: agent.id, sessionId, turnId, fence: turn?.fence ?? [] }, model, summary)
       }
     } finally {
       if (release) await commit(release())

@@ -1,6 +1,6 @@
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
-import type { Logger, PluginDatabase, Recovery, Tools } from 'svc/sdk'
+import type { Logger, Recovery, Tools } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import { isLabel } from '../safety/labels.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -10,7 +10,6 @@ import { riskOfCall } from './tool-step.ts'
 import type { Outcome } from './tool-step.ts'
 
 export interface CutCallDeps {
-  readonly db: Pick<PluginDatabase, 'batch'>
   readonly tools: Pick<Tools, 'find' | 'recover'>
   readonly record: TurnRecord
   readonly log: Pick<Logger, 'warn'>
@@ -32,7 +31,7 @@ export async function recoverCutCalls(
   { live, agent }: { readonly live: LiveTurn; readonly agent: Agent },
   { calls, cut }: { readonly calls: readonly ToolCall[]; readonly cut: readonly ToolCall[] },
 ): Promise<ReadonlyMap<string, Outcome>> {
-  const { db, record } = deps
+  const { record } = deps
   const outcomes = new Map<string, Outcome>()
   // Calls that change something run one after the other: of these only the first may have begun.
   const inOrder = calls.some(({ name, args }) => riskOfCall(deps.tools.find(name), args) !== 'read')
@@ -40,7 +39,7 @@ export async function recoverCutCalls(
     if (inOrder && index > 0) {
       if (outcomes.get(cut[0]?.id ?? '')?.failed !== true) break
       outcomes.set(call.id, NOT_RUN)
-      await db.batch([record.receipt(live, call, NOT_RUN)])
+      await record.commit(live, [record.receipt(live, call, NOT_RUN)])
       continue
     }
     const outcome = await recoverCall(deps, { live, agent }, call)
@@ -51,7 +50,7 @@ export async function recoverCutCalls(
 
 /** Decides about one call; `undefined` when it is made again, a failed outcome when it is unknown. */
 export async function recoverCall(
-  { db, tools, record, log, onCutCall }: CutCallDeps,
+  { tools, record, log, onCutCall }: CutCallDeps,
   { live, agent }: { readonly live: LiveTurn; readonly agent: Agent },
   call: ToolCall,
 ): Promise<Outcome | undefined> {
@@ -69,7 +68,7 @@ export async function recoverCall(
   onCutCall(outcome)
   const entry = record.callCut(live, call, outcome)
   if (outcome === 'repeat') {
-    await db.batch([entry])
+    await record.commit(live, [entry])
     return undefined
   }
   if (outcome === 'unknown')
@@ -83,6 +82,6 @@ export async function recoverCall(
     failed: outcome === 'unknown',
     ...omitUndefined({ labels: labels.length > 0 ? labels : undefined }),
   }
-  await db.batch([record.receipt(live, call, settled, outcome === 'unknown' ? 'unknown' : undefined), entry])
+  await record.commit(live, [record.receipt(live, call, settled, outcome === 'unknown' ? 'unknown' : undefined), entry])
   return settled
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
 import { currentActor } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from '../contract.ts'
 import type { ToolCallCounter } from '../safety/loop-guard.ts'
 import { EventLog } from './event-log.ts'
@@ -80,6 +81,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly resumable: boolean
   /** A person has to decide about a call. The journal knows, and the turn waits on when this process ends. */
   waiting: boolean
+  /** Makes its batches fail once another daemon has taken its session over. Empty where no other daemon can be. */
+  fence: readonly Statement[] = []
   /** Its messages were deleted while it ran: nothing more is written to the session. */
   forgotten = false
   /** Shared with the turns that agents run for this one. */

@@ -2,7 +2,7 @@ import { messageOf } from 'svc/internal'
 import { estimateUsage } from 'svc/providers'
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
-import type { Hooks, Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Budgets } from '../../budgets/contract.ts'
 import type { Inference, InferenceEvent, ResolvedModel } from '../../providers/contract.ts'
@@ -20,7 +20,6 @@ export interface ModelCallerDeps extends RequestDeps {
   readonly history: TurnHistory
   readonly budgetGate: BudgetGate
   readonly record: TurnRecord
-  readonly db: Pick<PluginDatabase, 'batch'>
   readonly log: Pick<Logger, 'warn'>
   /** Time the models of one turn may take together. */
   readonly turnMs: number
@@ -157,7 +156,7 @@ export class ModelCaller {
       ...(usage ? this.#deps.record.usage(this.#turn.live, model, usage) : []),
       ...progress.releaseReservation(),
     ]
-    if (statements.length > 0) await this.#deps.db.batch(statements)
+    if (statements.length > 0) await this.#deps.record.commit(this.#turn.live, statements)
   }
 
   /** Handles a full window: once in a turn it summarises the older messages and cuts the rest shorter. */

@@ -64,6 +64,9 @@ export class TurnProgress {
   get turnId(): string {
     return this.#live.id
   }
+  get fence(): readonly Statement[] {
+    return this.#live.fence
+  }
   get labels(): readonly Label[] {
     return [...this.carried.keys()]
   }

@@ -41,6 +41,10 @@ interface ModelStep {
 type TurnFacts = Pick<LiveTurn, 'id' | 'agentId' | 'sessionId' | 'entryPoint'> & {
   readonly sender?: LiveTurn['sender']
 }
+/** What a turn's batches begin with. */
+export interface Fenced {
+  readonly fence?: readonly Statement[] | undefined
+}
 type Traces = { takeTraces(): readonly Trace[] }
 
 /** The statements for each thing that happens in a turn. The caller decides which of them go into one batch. */
@@ -48,6 +52,11 @@ export class TurnRecord {
   readonly #deps: TurnRecordDeps
   constructor(deps: TurnRecordDeps) {
     this.#deps = deps
+  }
+
+  /** Settles when durable. Every batch of a turn goes through here, so that none is written once its session is lost. */
+  commit({ fence = [] }: Fenced, statements: readonly Statement[]): Promise<unknown> {
+    return this.#deps.commit(fence.length === 0 ? statements : [...fence, ...statements])
   }
 
   /** Without an audit entry: a turn that is on disk ends, in this process or the next, and every end has one. */
@@ -205,7 +214,7 @@ export class TurnRecord {
   }
   /** Records what a summary cost, by itself or for the turn that waits for it. Settles when durable. */
   async commitSummary(
-    turn: { readonly agentId: string; readonly sessionId: string; readonly turnId: string },
+    { fence, ...turn }: { readonly agentId: string; readonly sessionId: string; readonly turnId: string } & Fenced,
     model: ResolvedModel,
     { usage, startedAt, durationMs, output, release }: SummaryCall,
   ): Promise<void> {
@@ -222,7 +231,7 @@ export class TurnRecord {
       input: '',
       output,
     }
-    await this.#deps.commit([
+    await this.commit({ fence }, [
       ...(release?.() ?? []),
       ...this.usage({ ...turn, id: turn.turnId }, model, usage),
       ...this.#deps.journal.trace([trace]),

@@ -10,7 +10,7 @@ import { LiveTurn, readOptions } from './live-turn.ts'
 import type { LoopInput } from './loop.ts'
 import type { AnsweredCall, Outcome } from './tool-step.ts'
 import { effectKey, ONE_CALL } from './record.ts'
-import type { TurnRecord } from './record.ts'
+import type { Fenced, TurnRecord } from './record.ts'
 
 export const INTERRUPTED = '[Interrupted: the service stopped before this was answered.]'
 const UNKNOWN =
@@ -29,16 +29,18 @@ export const Receipt = v.pipe(
 )
 
 export interface RecoveryDeps {
-  readonly db: Pick<PluginDatabase, 'batch'>
   readonly journal: Journal
   readonly sessions: Sessions
   readonly record: TurnRecord
 }
 
 /** Handles the turns of an earlier process: marks those whose caller is gone and returns the others, which resume. */
-export async function recoverTurns(deps: RecoveryDeps): Promise<readonly LiveTurn[]> {
+export async function recoverTurns(
+  deps: RecoveryDeps,
+  turns: readonly (Turn & Fenced)[],
+): Promise<readonly LiveTurn[]> {
   const resumed: LiveTurn[] = []
-  for (const turn of await deps.journal.orphans()) {
+  for (const turn of turns) {
     const waiting = turn.state === 'waiting'
     if (turn.options === ONE_CALL) await endCall(deps, turn)
     else if (turn.onCrash === 'interrupt' && !waiting) await markInterrupted(deps, turn)
@@ -51,18 +53,18 @@ export async function recoverTurns(deps: RecoveryDeps): Promise<readonly LiveTur
 }
 
 /** Whoever made the call finds in its effect that nobody knows how it ended. */
-async function endCall({ db, record }: RecoveryDeps, turn: Turn): Promise<void> {
-  await db.batch(record.ended(turn, 'interrupted', 'the service stopped during the call of a tool'))
+async function endCall({ record }: RecoveryDeps, turn: Turn & Fenced): Promise<void> {
+  await record.commit(turn, record.ended(turn, 'interrupted', 'the service stopped during the call of a tool'))
 }
 
-async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, turn: Turn): Promise<void> {
+async function markInterrupted({ journal, sessions, record }: RecoveryDeps, turn: Turn & Fenced): Promise<void> {
   const calls = openCalls(await sessions.turn(turn.sessionId, turn.id))
   const known = await recordedOutcomes(journal, turn.id, calls)
   const results = calls.map((call) => ({
     call,
     outcome: known.get(call.id) ?? { text: UNKNOWN, failed: true },
   }))
-  await db.batch([
+  await record.commit(turn, [
     ...(results.length === 0 ? [] : record.toolResults(turn, results)),
     ...record.answer(turn, { text: INTERRUPTED }, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
@@ -70,6 +72,7 @@ async function markInterrupted({ db, journal, sessions, record }: RecoveryDeps, 
 }
 
 export interface MarkFailedDeps extends RecoveryDeps {
+  readonly db: Pick<PluginDatabase, 'batch'>
   readonly upkeep: UpkeepStore
   /** Tools of a turn that ran, or may have, and that may have changed something. */
   readonly effectfulTools: (turnId: string) => Promise<readonly string[]>

@@ -152,7 +152,7 @@ export class TurnRunner {
   /** What the loop calls: the models, the tools, and the record of each step. */
   #ports(turn: Prepared, { pending }: LoopInput): LoopPorts {
     const { live, agent, progress } = turn
-    const { db, record, tools, agents } = this.#deps
+    const { record, tools, agents } = this.#deps
     const { format } = live
     const emit = this.#emitter(turn)
     const models = new ModelCaller(this.#deps, { ...turn, tools: offeredTools(agent, tools, agents) })
@@ -165,7 +165,7 @@ export class TurnRunner {
       recordCalls: async ({ usage, ...step }) => {
         progress.request = undefined
         progress.addUsage(usage)
-        await db.batch([
+        await record.commit(live, [
           ...record.toolCalls(live, { ...step, reasoning: progress.takeReasoning() }, progress.labels),
           ...this.#spent(turn, usage),
         ])
@@ -189,13 +189,13 @@ export class TurnRunner {
   }
 
   async #finish({ live, progress, startNext }: Run, end: LoopEnd): Promise<TurnResult> {
-    const { db, record } = this.#deps
+    const { record } = this.#deps
     progress.iterations = end.iterations
     progress.request = undefined
     if (end.usage) progress.addUsage(end.usage)
     const result = progress.result(end.stop)
     const details = `${result.usage.input} tokens in, ${result.usage.output} out`
-    await db.batch([
+    await record.commit(live, [
       ...record.answer(live, { text: end.text, reasoning: progress.takeReasoning() }, progress.labels),
       ...(end.usage && progress.model ? record.usage(live, progress.model, end.usage) : []),
       ...progress.releaseReservation(),
@@ -230,7 +230,7 @@ export class TurnRunner {
     if (!('fault' in checked)) return checked
     progress.request = undefined
     progress.addUsage(answer.usage)
-    await this.#deps.db.batch(this.#spent(turn, answer.usage))
+    await this.#deps.record.commit(turn.live, this.#spent(turn, answer.usage))
     if (!answer.again) return checked
     const provider = progress.model?.provider ?? 'the model'
     throw new UpstreamFailure(

@@ -161,7 +161,7 @@ export class ChatService implements Chat {
 
   /** Runs the next turn of a session when its agent may run one more. */
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
-    const { agents, runner, db, record } = this.#deps
+    const { agents, runner, record } = this.#deps
     const agent = await agents.find(turn.agentId)
     const limit = agent && maxConcurrentTurns(agent, turn.entryPoint)
     if (limit === undefined) return runner.run(turn, next)
@@ -170,7 +170,7 @@ export class ChatService implements Chat {
     try {
       await this.#semaphore.acquire(turn.agentId, limit, turn.signal)
       acquired = true
-      if (!turn.waiting) await db.batch([record.running(turn.id)])
+      if (!turn.waiting) await record.commit(turn, [record.running(turn.id)])
     } catch {
       // The turn was stopped while it waited, or the disk fails: the runner fails in the same way and records it.
     }

@@ -47,7 +47,7 @@ export class ToolCallService implements ToolCalls {
   }
 
   async #execute(request: ToolCallRequest, agent: Agent, earlier: Effect | undefined): Promise<ToolCallResult> {
-    const { db, record } = this.#deps
+    const { record } = this.#deps
     const { id, sessionId, entryPoint, tool: name, args } = request
     const live = new LiveTurn({
       id,
@@ -84,7 +84,7 @@ export class ToolCallService implements ToolCalls {
       begin: async () => {
         // What only reads is recorded with its end: after a crash it would be called again anyway.
         if (hasBegun || onlyReads) return
-        await db.batch(record.callBegins(live, call))
+        await record.commit(live, record.callBegins(live, call))
         hasBegun = true
       },
     })
@@ -96,7 +96,7 @@ export class ToolCallService implements ToolCalls {
       outcome = await executor.call(call, AbortSignal.any([request.signal, patience.signal]))
     } catch (error) {
       if (error === UNDECIDED) return { outcome: 'waiting', counted: true }
-      if (hasBegun) await db.batch(record.ended(live, 'interrupted', `${name} was stopped`, progress))
+      if (hasBegun) await record.commit(live, record.ended(live, 'interrupted', `${name} was stopped`, progress))
       throw error
     }
     await this.#record({ live, progress, call, outcome }, hasBegun)
@@ -125,11 +125,12 @@ export class ToolCallService implements ToolCalls {
     },
     hasBegun: boolean,
   ): Promise<void> {
-    const { db, record } = this.#deps
+    const { record } = this.#deps
     const how = outcome.failed ? 'failed' : 'done'
     const details = `${call.name} ${how}`
     const invoked = record.toolInvoked(live, { call, outcome })
-    await db.batch(
+    await record.commit(
+      live,
       hasBegun
         ? [record.receipt(live, call, outcome), invoked, ...record.ended(live, 'done', details, progress)]
         : [

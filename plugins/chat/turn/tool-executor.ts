@@ -1,7 +1,7 @@
 import { enforced, findNearest, suggest } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Hooks, Logger, PluginDatabase, ToolCallContext, ToolResult, Tools } from 'svc/sdk'
+import type { Hooks, Logger, ToolCallContext, ToolResult, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import { offeredTools } from '../context/request.ts'
@@ -24,7 +24,6 @@ import { riskOfCall } from './tool-step.ts'
 import type { Offer, Outcome, ToolOutcome, ToolPorts } from './tool-step.ts'
 
 export interface ToolExecutorDeps {
-  readonly db: Pick<PluginDatabase, 'batch'>
   readonly agents: Agents
   readonly tools: Tools
   readonly hooks: Hooks
@@ -134,13 +133,13 @@ export class ToolExecutor implements ToolPorts {
   }
 
   async recordReceipt(call: ToolCall, outcome: Outcome): Promise<void> {
-    await this.#deps.db.batch([this.#deps.record.receipt(this.#live, call, outcome)])
+    await this.#deps.record.commit(this.#live, [this.#deps.record.receipt(this.#live, call, outcome)])
   }
   async recordResults(results: readonly ToolOutcome[]): Promise<void> {
-    const { db, record } = this.#deps
+    const { record } = this.#deps
     // Outcomes of an earlier process have their receipt, or stay unknown.
     const fresh = results.filter(({ call }) => !this.#known?.has(call.id))
-    await db.batch([
+    await record.commit(this.#live, [
       ...record.toolResults(this.#live, results),
       ...fresh.map(({ call, outcome }) => record.receipt(this.#live, call, outcome)),
       ...record.traces(this.#progress),
@@ -165,7 +164,7 @@ export class ToolExecutor implements ToolPorts {
   }
 
   async #run(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
-    const { tools, hooks, db, record } = this.#deps
+    const { tools, hooks, record } = this.#deps
     const { id: turnId, sessionId } = this.#live
     const agent = this.#agent
     const progress = this.#progress
@@ -191,7 +190,7 @@ export class ToolExecutor implements ToolPorts {
     this.#addLabels(call.name, result)
     if (result.refused !== undefined) {
       this.#deps.onWithheld(agent, result.refused, call.name)
-      await db.batch([record.callWithheld(this.#live, result.text)])
+      await record.commit(this.#live, [record.callWithheld(this.#live, result.text)])
     }
     const text = await this.#screen(call.name, result.text)
     const { failed, durationMs, content, structured } = result
@@ -212,20 +211,20 @@ export class ToolExecutor implements ToolPorts {
 
   /** Answers from outside are screened. A suspicion stays with the turn. */
   async #screen(name: string, text: string): Promise<string> {
-    const { tools, screening, db, record } = this.#deps
+    const { tools, screening, record } = this.#deps
     const labels = tools.find(name)?.labels ?? []
     if (screening.policy === 'off' || !labels.some((label) => OUTSIDE_LABELS.has(label))) return text
     const screened = await screenOutside(`the answer of ${name}`, text, screening)
     if (screened.suspicion !== undefined) {
       this.#progress.suspicion ??= screened.suspicion
-      await db.batch([record.injectionSuspected(this.#live, screened.suspicion)])
+      await record.commit(this.#live, [record.injectionSuspected(this.#live, screened.suspicion)])
     }
     return screened.text
   }
 
   /** Why the call may not be made, in words for the model; `undefined` when it may. */
   async #admit(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
-    const { tools, db, record } = this.#deps
+    const { tools, record } = this.#deps
     const { name: toolName, args } = call
     const agent = this.#agent
     const { carried, labels, suspicion } = this.#progress
@@ -264,12 +263,15 @@ export class ToolExecutor implements ToolPorts {
     if (!decided.allowed) {
       enforced('taint_tracking')
       this.#deps.onWithheld(agent, decided.label, toolName)
-      await db.batch([record.callWithheld(this.#live, decided.text)])
+      await record.commit(this.#live, [record.callWithheld(this.#live, decided.text)])
       return decided.text
     }
     // The record is on disk before the labelled value is anywhere else.
     if (decided.declassified.length > 0)
-      await db.batch(decided.declassified.map((each) => record.declassified(this.#live, each)))
+      await record.commit(
+        this.#live,
+        decided.declassified.map((each) => record.declassified(this.#live, each)),
+      )
     return undefined
   }
 
@@ -313,7 +315,7 @@ export class ToolExecutor implements ToolPorts {
     this.#progress.waitingCalls++
     if (this.#live.waiting) return
     this.#live.waiting = true
-    this.#markedWaiting = this.#deps.db.batch([this.#deps.record.waiting(this.#live.id)])
+    this.#markedWaiting = this.#deps.record.commit(this.#live, [this.#deps.record.waiting(this.#live.id)])
     // The failure is thrown when the turn goes on.
     this.#markedWaiting.catch(() => undefined)
     this.#deps.onWaiting()
@@ -323,7 +325,7 @@ export class ToolExecutor implements ToolPorts {
     if (!this.#live.waiting || signal.aborted || this.#progress.waitingCalls > 0) return
     await this.#markedWaiting
     this.#live.waiting = false
-    await this.#deps.db.batch([this.#deps.record.running(this.#live.id)])
+    await this.#deps.record.commit(this.#live, [this.#deps.record.running(this.#live.id)])
   }
 }
 

@@ -1,5 +1,5 @@
 import { estimateUsage } from 'svc/providers'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import { failureOf } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
@@ -14,13 +14,12 @@ export interface UnfinishedTurn {
 }
 interface UnfinishedTurnDeps {
   readonly record: TurnRecord
-  readonly db: Pick<PluginDatabase, 'batch'>
 }
 const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted' } as const
 
 /** Records a turn that was stopped or failed: its text and its effects are kept and marked as incomplete. */
 export async function recordUnfinishedTurn(
-  { record, db }: UnfinishedTurnDeps,
+  { record }: UnfinishedTurnDeps,
   { live, progress, startNext }: UnfinishedTurn,
   error: unknown,
   reason: string,
@@ -34,13 +33,13 @@ export async function recordUnfinishedTurn(
       const outcome = progress.outcomes.get(call.id)
       return outcome ? [record.receipt(live, call, outcome)] : []
     })
-    await db.batch([...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
+    await record.commit(live, [...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
     return
   }
   const messages = forgotten
     ? []
     : [...openCallResults(record, live, progress), ...partialAnswer(record, live, progress, state)]
-  await db.batch([
+  await record.commit(live, [
     ...messages,
     ...(failure && !forgotten ? record.failed(live, failure, progress.effects) : []),
     ...paid,
