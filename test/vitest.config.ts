@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import type { ViteUserConfig as UserConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 import { secretive } from '../core/process/environment.ts'
+import { memoryFolder } from './support/memory-folder.ts'
 
 // No test sees a key of whoever runs them.
 for (const name of Object.keys(process.env)) if (secretive.test(name)) delete process.env[name]
@@ -17,8 +18,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/compiled')
 
 // Homes lie in memory where there is enough of it: a write on disk is waited for a thousand times longer. What must be
 // on disk when is proved by killing daemons and by `strace`, not by the file system below a test.
-const memory = '/dev/shm'
-if (existsSync(memory) && statfsSync(memory).bavail * statfsSync(memory).bsize > 4 * 2 ** 30) {
+const memory = memoryFolder()
+if (memory !== undefined) {
   const folder = mkdtempSync(join(memory, 'svc-tests-'))
   process.env['TMPDIR'] = folder
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -109,6 +110,7 @@ export default defineConfig({
   ...common,
   test: {
     ...options,
+    globalSetup: [join(root, 'test/support/serve-postgres.ts')],
     sequence: { sequencer: SlowFirst },
     projects: [
       { ...common, test: { ...options, name: 'alone', include: alone } },

@@ -36,7 +36,6 @@ const packages = [
   /^@smithy\//,
   'yauzl',
   'yazl',
-  '@electric-sql/pglite',
   'croner',
   'ws',
   'mqtt',

@@ -15,7 +15,7 @@ interface Answer {
   readonly rowCount?: number | null
   readonly affectedRows?: number
 }
-/** What `pg.Client` and PGlite have in common, as db0's connectors hand them out. */
+/** What is used of `pg.Client`, as db0's connector hands it out. */
 interface Client {
   query(text: string, values: readonly Value[]): Promise<Answer>
   on?(event: 'error', listener: (error: Error) => void): unknown

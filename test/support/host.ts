@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Connector } from 'db0'
 import type { Fetch } from 'svc/sdk'
 import { createApp } from '../../core/app.ts'
 import type { App } from '../../core/app.ts'
@@ -31,8 +30,6 @@ export interface HostOptions {
   readonly listen?: boolean
   /** Instead of the network. */
   readonly fetch?: Fetch
-  /** A db0 connector, such as one on PGlite. */
-  readonly connector?: Connector
   /** Keep the database in memory: faster, and gone at the end (default: a file in the home). */
   readonly memory?: boolean
   /** The clock of the jobs of a plugin. */
@@ -104,7 +101,6 @@ export async function startHost(options: HostOptions = {}): Promise<TestHost> {
       taken.push({ error, where })
     },
     ...(options.fetch ? { fetch: options.fetch } : {}),
-    ...(options.connector ? { connector: options.connector } : {}),
     ...(options.jobTimer ? { jobTimer: options.jobTimer } : {}),
   })
   const url = options.listen === false ? 'http://127.0.0.1:4545' : (await app.listen()).url.replace(/\/$/, '')

@@ -1,18 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PGlite } from '@electric-sql/pglite'
 import { createConsola } from 'consola'
 import type { ConsolaInstance } from 'consola'
-import type { Connector } from 'db0'
-import pgliteConnector from 'db0/connectors/pglite'
 import { openDatabase } from '../../../core/storage/open.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { cleanups } from '../../support/cleanups.ts'
-import { emptyCluster } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
 
-export type EngineName = 'sqlite' | 'pglite'
-export const engines: readonly EngineName[] = ['sqlite', 'pglite']
+export type EngineName = 'sqlite' | 'postgresql'
+export const engines: readonly EngineName[] = ['sqlite', 'postgresql']
 
 export interface Opened {
   readonly database: Database
@@ -24,8 +22,10 @@ export interface Opened {
 
 let folders: string[] = []
 let databases: Database[] = []
+let servers: TestDatabase[] = []
 cleanups.eachTest.push(async () => {
   for (const database of databases.splice(0)) await database[Symbol.asyncDispose]()
+  await Promise.all(servers.splice(0).map((database) => database[Symbol.asyncDispose]()))
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
 
@@ -53,35 +53,20 @@ export function recorder(): { readonly log: ConsolaInstance; readonly lines: str
   }
 }
 
-// Starting PGlite takes seconds and a lot of memory: one for all files of the process, with an empty schema for each
-// database.
-let server: Promise<Connector<PGlite>> | undefined
-cleanups.eachFile.push(async () => {
-  const client = await (await server)?.getInstance()
-  // What a file has set for its connection is not for the next one.
-  await client?.exec('ROLLBACK')
-  await client?.exec('DISCARD ALL')
-})
-export async function pglite(options: { readonly keep?: boolean } = {}): Promise<Connector<PGlite>> {
-  server ??= emptyCluster().then((loadDataDir) => pgliteConnector({ loadDataDir }))
-  const connector = await server
-  const client = await connector.getInstance()
-  if (!options.keep) await client.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
-  return {
-    ...connector,
-    async dispose() {
-      /* Shared by all tests of the process. */
-    },
-  }
+/** The address of an empty database on the PostgreSQL of this run, gone after the test. */
+export async function emptyPostgres(): Promise<string> {
+  const made = await createTestDatabase()
+  servers.push(made)
+  return made.url
 }
 
-/** An empty database on a file or on PGlite, closed after the test. */
+/** An empty database on a file or on a PostgreSQL server, closed after the test. */
 export async function open(engine: EngineName): Promise<Opened> {
   const dir = await folder()
   const file = join(dir, 'data', 'svc.db')
   const { log, lines } = recorder()
-  const url = `sqlite:${file}`
-  const database = await openDatabase({ url, log, ...(engine === 'pglite' ? { connector: await pglite() } : {}) })
+  const url = engine === 'sqlite' ? `sqlite:${file}` : await emptyPostgres()
+  const database = await openDatabase({ url, log })
   databases.push(database)
   return { database, dir, file, url, log: lines }
 }

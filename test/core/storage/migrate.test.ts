@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { splitStatements, toDialect, toNumbered } from '../../../core/storage/dialect.ts'
 import { openDatabase } from '../../../core/storage/open.ts'
-import { closing, engines, open, pglite, recorder } from './engines.ts'
+import { closing, engines, open, recorder } from './engines.ts'
 
 const first = {
   id: '001-cup',
@@ -74,13 +74,7 @@ describe.each(engines)('migrations on %s', (engine) => {
     const { database, url } = await open(engine)
     await database.migrate('bar', [first])
     await database[Symbol.asyncDispose]()
-    const again = closing(
-      await openDatabase({
-        url,
-        log: recorder().log,
-        ...(engine === 'pglite' ? { connector: await pglite({ keep: true }) } : {}),
-      }),
-    )
+    const again = closing(await openDatabase({ url, log: recorder().log }))
     expect(await again.migrate('bar', [first])).toBe(0)
   })
 })

@@ -1,12 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
-import type { AddressInfo, Socket } from 'node:net'
-import { PGlite } from '@electric-sql/pglite'
 import type { Connector } from 'db0'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
-import { closing, recorder } from './engines.ts'
-import { emptyCluster } from '../../support/postgres.ts'
+import { closing, open, recorder } from './engines.ts'
 
 interface Call {
   readonly text: string
@@ -106,59 +101,8 @@ describe('a database server that fails', () => {
 })
 
 describe('a server behind postgres://', () => {
-  let pglite: PGlite
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => {
-      /* The test cuts connections on purpose. */
-    })
-    let line: Promise<unknown> = Promise.resolve()
-    let greeted = false
-    socket.on('data', (chunk) => {
-      line = line.then(async () => {
-        if (!greeted) {
-          greeted = true
-          // AuthenticationOk, server_version, ReadyForQuery: PGlite itself knows no log-in.
-          const version = Buffer.from('server_version\x0017.0\0')
-          const status = Buffer.alloc(5)
-          status.write('S')
-          status.writeInt32BE(version.length + 4, 1)
-          socket.write(
-            Buffer.concat([
-              Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0]),
-              status,
-              version,
-              Buffer.from([0x5a, 0, 0, 0, 5, 0x49]),
-            ]),
-          )
-          return
-        }
-        // Terminate would end the one session that all connections share here.
-        if (chunk[0] === 0x58) {
-          socket.end()
-          return
-        }
-        socket.write(await pglite.execProtocolRaw(chunk))
-      })
-    })
-  })
-  let url: string
-  beforeAll(async () => {
-    pglite = await PGlite.create({ loadDataDir: await emptyCluster() })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    url = `postgres://svc:secret@127.0.0.1:${(server.address() as AddressInfo).port}/svc`
-  })
-  afterAll(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-    await pglite.close()
-  })
-
   it('works through the pg driver: migrations, batches, numbers, bytes', async () => {
-    const database = closing(await openDatabase({ url, log: recorder().log }))
+    const { database } = await open('postgresql')
     const { sql } = database
     expect(database.dialect).toBe('postgresql')
     await database.migrate('bar', [
@@ -184,10 +128,10 @@ describe('a server behind postgres://', () => {
   })
 
   it('a connection that breaks is reported, not fatal, and made anew', async () => {
-    const { log } = recorder()
-    const database = closing(await openDatabase({ url, log }))
-    for (const socket of sockets) socket.destroy()
-    await Promise.all([...sockets].map((socket) => once(socket, 'close')))
+    const { database } = await open('postgresql')
+    const ended = await database.sql.all<{ ended: boolean }>`SELECT pg_terminate_backend(pid) AS ended
+      FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
+    expect(ended).toEqual([{ ended: true }])
     const first = await database.check()
     expect([first, await database.check(), await database.check()].at(-1)).toBe(true)
   })

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { activityRoutes } from '../../../plugins/activity/routes.ts'
 import type { ActivityDeps } from '../../../plugins/activity/routes.ts'
 import type { NewTurn, Trace } from '../../../plugins/journal/contract.ts'
@@ -9,7 +9,7 @@ import { TurnOwners } from '../../../plugins/journal/turn-owners.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Json } from '../../support/json.ts'
 
@@ -71,10 +71,6 @@ async function start(engine: EngineName) {
 }
 
 describe.each(engines)('what is recorded on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('traces are shown newest first, those of a tool under the names of existing clients too', async () => {
     const { db, journal, get } = await start(engine)
     await db.batch([

@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pglite } from '../../core/storage/engines.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
 
 const plugins = [
   'audit',
@@ -19,12 +20,15 @@ const plugins = [
 const config = { plugins: { kv: { max_keys_per_agent: 5 }, memory: { max_notes_per_agent: 2 } } }
 
 describe('agents, keys and notes on PostgreSQL', () => {
+  let database: TestDatabase
   let host: TestHost
   beforeAll(async () => {
-    host = await startHost({ plugins, config, connector: await pglite() })
+    database = await createTestDatabase()
+    host = await startHost({ plugins, config: { ...config, database_url: database.url } })
   })
   afterAll(async () => {
     await host[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
   })
   const spawn = (name: string) => host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })
 
@@ -95,11 +99,12 @@ describe('agents, keys and notes on PostgreSQL', () => {
   })
 
   it('what another daemon writes is seen', async () => {
-    const db = await pglite({ keep: true })
     const { body } = await spawn('elsewhere')
-    await db.exec(`UPDATE agents_agent SET name = 'moved', manifest_toml = 'name = "moved"' WHERE id = '${body.id}'`)
+    await database.query(
+      `UPDATE agents_agent SET name = 'moved', manifest_toml = 'name = "moved"' WHERE id = '${body.id}'`,
+    )
     expect((await host.json('GET', `/api/agents/${body.id}`)).body.name).toBe('moved')
-    await db.exec(`DELETE FROM agents_agent WHERE id = '${body.id}'`)
+    await database.query(`DELETE FROM agents_agent WHERE id = '${body.id}'`)
     expect((await host.json('GET', `/api/agents/${body.id}`)).status).toBe(404)
     expect((await host.json('GET', '/api/agents?q=moved')).body).toEqual([])
   })

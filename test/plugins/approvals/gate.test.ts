@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { describe, expect, it } from 'vitest'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { Principal } from '../../../core/auth/principal.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
@@ -98,7 +98,12 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
     return {
       service,
       store,
-      gate: (call: ToolCallAttempt) => gate.check(call),
+      gate: (call: ToolCallAttempt) => {
+        const checked = gate.check(call)
+        // It may fail before the test asks how it went.
+        checked.catch(() => undefined)
+        return checked
+      },
       unload: () => {
         service.close()
         unloaded.abort(new Error('unloaded'))
@@ -135,10 +140,6 @@ const outcome = async (call: Promise<void>): Promise<string> =>
   )
 
 describe.each(engines)('the gate on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('lets harmless calls pass without asking', async () => {
     const { gate, service } = await start(engine)
     await gate(attempt({ tool: 'kv_set', risk: 'write' }))
@@ -229,12 +230,12 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(seconds.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await outcome(call)).toBe('passed')
 
-    const late = gate(attempt({ callId: 'late', args: { command: 'date' } }))
+    const late = outcome(gate(attempt({ callId: 'late', args: { command: 'date' } })))
     const [next] = await pending(service)
     await service.approve(next?.id ?? '', 'ann')
     clock.jump(30_000)
     await expect(service.approve(next?.id ?? '', 'bob')).rejects.toMatchObject({ code: 'conflict' })
-    expect(await outcome(late)).toContain('nobody approved it')
+    expect(await late).toContain('nobody approved it')
   })
 
   it('two people: a first approval counts no longer than the credential that it was given with', async () => {
@@ -578,7 +579,7 @@ describe.each(engines)('the gate on %s', (engine) => {
     it('answers what waits already and what is asked in the same moment, and nothing beside it', async () => {
       const { gate, service, lines, granted } = await start(engine)
       const calls = ['ls', 'ls src', 'ls docs', 'cat a'].map((command) => outcome(gate(ask(command))))
-      const elsewhere = outcome(gate(ask('ls', { sessionId: 'another' })))
+      const elsewhere = outcome(gate(ask('ls', { turnId: 'another turn', sessionId: 'another' })))
       const waiting = await pending(service, 5)
       const first = waiting.find(({ summary, sessionId }) => summary === 'run ls' && sessionId === 'session')
       await service.approve(first?.id ?? '', 'operator', 'session')

@@ -11,7 +11,7 @@ import { Signer } from '../../../plugins/audit/tree/signer.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
-/** A trail writes its anchor a second after an entry: by then PGlite may be that of another test. */
+/** A trail writes its anchor a second after an entry: by then the database may be gone. */
 const trails: AuditTrail[] = []
 async function closeTrails(): Promise<void> {
   for (const trail of trails.splice(0)) await trail.close()

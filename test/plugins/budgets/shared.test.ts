@@ -10,7 +10,7 @@ it('two processes on one database share what is left, and soon what one of them 
   const {
     database: { sql },
     database,
-  } = await open('pglite')
+  } = await open('postgresql')
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')

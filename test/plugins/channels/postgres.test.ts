@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { adapter, account, message, openTables, startInbox } from './inbox-stage.ts'
 
 it('messages are stored in PostgreSQL and answered, whatever their texts and ids hold', async () => {
-  const db = await openTables('pglite')
+  const db = await openTables('postgresql')
   const answered: string[] = []
   const one = startInbox(db, 'one', answered)
   const hostile = 'a\0b \uD800'

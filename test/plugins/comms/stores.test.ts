@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { describe, expect, it } from 'vitest'
+import { engines, open } from '../../core/storage/engines.ts'
 import { migrations as commsMigrations } from '../../../plugins/comms/migrations.ts'
 import type { CommsEvent } from '../../../plugins/comms/schema.ts'
 import { CommsStore, forgetTexts } from '../../../plugins/comms/store.ts'
@@ -7,8 +7,6 @@ import { migrations as goalMigrations } from '../../../plugins/goals/migrations.
 import { GoalStore, withoutAgent } from '../../../plugins/goals/store.ts'
 
 /** What several daemons on one database do at once, on each engine. */
-beforeAll(() => pglite())
-
 describe.each(engines)('on %s', (engine) => {
   it('goals keep their tree whatever another daemon does meanwhile', async () => {
     const { database } = await open(engine)

@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { describe, expect, it } from 'vitest'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { NewTurn, Trace } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
@@ -33,10 +33,6 @@ const turn = (id: string, more: Partial<NewTurn> = {}): NewTurn => ({
 })
 
 describe.each(engines)('the journal on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('a turn is queued, moves, and stays in its end state', async () => {
     const { db, boot } = await start(engine)
     const journal = boot('one')

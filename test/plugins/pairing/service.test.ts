@@ -1,7 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
 import type { Holder } from 'svc/sdk'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { engines, open } from '../../core/storage/engines.ts'
 import { Devices } from '../../../plugins/pairing/devices.ts'
 import { migrations } from '../../../plugins/pairing/migrations.ts'
 import { Pairing } from '../../../plugins/pairing/service.ts'
@@ -29,10 +29,6 @@ const trail = (store: PairingStore) => ({
 })
 
 describe.each(engines)('pairing on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('no guess is compared before those before it are counted, however many come at the same time', async () => {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)

@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { describe, expect, it } from 'vitest'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import { migrations } from '../../../plugins/pairing/migrations.ts'
 import { PairingStore } from '../../../plugins/pairing/store.ts'
@@ -21,10 +21,6 @@ const device = (id: string) => ({
 })
 
 describe.each(engines)('codes and devices on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('a code makes one device, and a second one not even while the code is still there', async () => {
     const store = await start(engine)
     await store.commit(store.insertCode(code('a'), 5))

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Statement } from 'svc/sdk'
 import { Refusal } from 'svc/sdk'
 import { Settings } from '../../../plugins/queue/config.ts'
@@ -8,7 +8,7 @@ import { DatabaseQueue } from '../../../plugins/queue/service.ts'
 import { JobStore } from '../../../plugins/queue/store.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { parse } from '../../../core/schema/parse.ts'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { engines, open } from '../../core/storage/engines.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -73,9 +73,6 @@ const rejectOnAbort = ({ signal }: Job): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 
 describe.each(engines)('the queue on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
   const start = async (options?: Options) => {
     const { database } = await open(engine)
     await database.migrate('queue', migrations)
@@ -187,9 +184,11 @@ describe.each(engines)('the queue on %s', (engine) => {
 
   it('does not record what an attempt did whose job was cancelled, and aborts it', async () => {
     const { add, queue, begin, state } = await start()
+    const running = Promise.withResolvers<void>()
     const aborted = Promise.withResolvers<void>()
     queue.work('work', {
       async run({ signal }) {
+        running.resolve()
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
         aborted.resolve()
         return { outcome: 'done', statements: [queue.add(job('result'))] }
@@ -197,7 +196,7 @@ describe.each(engines)('the queue on %s', (engine) => {
     })
     await add(job('a'))
     begin()
-    await eventually(async () => expect(await state('a')).toBe('running'))
+    await running.promise
     expect(await queue.cancel('work', 'a')).toBe(true)
     await aborted.promise
     await queue.close()

@@ -1,17 +1,17 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
 import type { Slot } from '../../../plugins/schedules/job.ts'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { engines, open } from '../../core/storage/engines.ts'
 import { startDaemon, WallClock, World } from './daemon.ts'
 import type { TestDaemon } from './daemon.ts'
 
 const MINUTE = 60_000
 const STEP = MINUTE / 4
 /** Moves on until something has happened, which takes the database a moment. */
-async function passUntil({ clock }: World, hasHappened: () => boolean | Promise<boolean>): Promise<void> {
+async function passUntil({ clock, database }: World, hasHappened: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await hasHappened())) {
     clock.advance(STEP)
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+    for (let turn = 0; turn < 5; turn++) await database.check()
   }
 }
 /** Time and outcome of slots, such as `09:10 done`. */
@@ -19,9 +19,6 @@ const told = (slots: readonly Slot[]): string[] =>
   slots.map(({ slotAt, state, reason }) => `${new Date(slotAt).toISOString().slice(11, 16)} ${reason ?? state}`)
 
 describe.each(engines)('the scheduler on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
   const start = async (iso = '2026-03-02T09:00:30Z') => {
     const { database } = await open(engine)
     const world = new World(database, new WallClock(iso))

@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { describe, expect, it } from 'vitest'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { Block, Message, Summary } from '../../../plugins/sessions/contract.ts'
@@ -71,10 +71,6 @@ const texts = (messages: readonly Message[]): string[] =>
   messages.map(({ blocks }) => blocks.map((block) => (block.type === 'text' ? block.text : block.type)).join())
 
 describe.each(engines)('sessions on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('making one twice is making it once', async () => {
     const { sessions, store } = await start(engine)
     await store.commit(sessions.ensure('s', 'agent'))
@@ -132,7 +128,7 @@ describe.each(engines)('sessions on %s', (engine) => {
     expect(texts(await sessions.tail('s', 't11', 3))).toEqual(['q10', 'a10', 'q11'])
     // Another process on the same database; the file of SQLite has one at a time.
     await db.batch(
-      (engine === 'pglite' ? fresh() : sessions).append('s', {
+      (engine === 'postgresql' ? fresh() : sessions).append('s', {
         id: 'other',
         turnId: 't11',
         role: 'assistant',

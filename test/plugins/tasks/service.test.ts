@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { Refusal } from 'svc/sdk'
-import { engines, open, pglite } from '../../core/storage/engines.ts'
+import { engines, open } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startDaemon, TWO, World } from './daemon.ts'
@@ -12,10 +12,6 @@ async function start(engine: EngineName, limits?: Record<string, unknown>) {
 }
 
 describe.each(engines)('the tasks on %s', (engine) => {
-  beforeAll(async () => {
-    if (engine === 'pglite') await pglite()
-  }, 120_000)
-
   it('go to one agent each, the oldest first, also with two daemons on one database', async () => {
     const { world, clock, tasks, events } = await start(engine)
     const other = startDaemon(world)

@@ -1,20 +1,14 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Workflow } from '../../../plugins/workflows/definition.ts'
 import { DefinitionStore } from '../../../plugins/workflows/definitions/store.ts'
 import { FileClaims } from '../../../plugins/workflows/files/store.ts'
 import type { StepType } from '../../../plugins/workflows/contract.ts'
-import { pglite } from '../../core/storage/engines.ts'
 import { newRun, OUTPUT, prepare, recorder, RUN, startEngine, step, steps, workflowOf } from './engine-stage.ts'
-
-// Starting it takes seconds.
-beforeAll(async () => {
-  await pglite()
-}, 60_000)
 
 describe('on PostgreSQL', () => {
   it('a run goes on where a killed process left it, and repeats no finished step', async () => {
     for (const at of [5, 14]) {
-      await using database = await prepare(steps, 'pglite')
+      await using database = await prepare(steps, 'postgresql')
       await startEngine(database, recorder().act, { at, isDone: at % 2 === 0 })
         .work()
         .catch(() => undefined)
@@ -32,7 +26,7 @@ describe('on PostgreSQL', () => {
   it('runs wait, are woken, paused, cancelled with their steps, listed and trimmed, and their limit holds', async () => {
     await using database = await prepare(
       [step('wait', { mode: 'fan_out' }), step('other', { mode: 'fan_out' })],
-      'pglite',
+      'postgresql',
     )
     const act: StepType['run'] = ({ step: name }) =>
       Promise.resolve({ outcome: 'waiting', state: { name }, event: `event of ${name}` })
@@ -63,7 +57,7 @@ describe('on PostgreSQL', () => {
   })
 
   it('definitions keep revisions and who may run them, and files the homes that have them', async () => {
-    await using database = await prepare(steps, 'pglite')
+    await using database = await prepare(steps, 'postgresql')
     const store = new DefinitionStore(database.sql)
     const first: Workflow = { ...workflowOf(steps), id: 'd', runBy: ['writer'], file: 'd.toml' }
     await store.commit(store.write(first, 2))
