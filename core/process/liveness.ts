@@ -23,16 +23,17 @@ export class HeartbeatWatch {
   /** The newest count of each, and for how many beats of this process it has stood still. */
   readonly #known = new Map<string, { readonly beats: number; readonly still: number }>()
 
-  /** The dead ones among all others that there are. */
-  check<T extends Heartbeat>(others: readonly T[]): readonly T[] {
-    for (const id of this.#known.keys()) if (!others.some((other) => other.id === id)) this.#known.delete(id)
-    return others.filter((other) => this.#standsStill(other))
+  /** The dead ones among all others that there are. `patience`: for how many beats of this process one may stand still. */
+  check<T extends Heartbeat>(others: readonly T[], patience: (other: T) => number = () => BEATS): readonly T[] {
+    const ids = new Set(others.map(({ id }) => id))
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id)
+    return others.filter((other) => this.#beatsStill(other) >= patience(other))
   }
 
-  #standsStill({ id, beats }: Heartbeat): boolean {
+  #beatsStill({ id, beats }: Heartbeat): number {
     const known = this.#known.get(id)
     const still = known?.beats === beats ? known.still + 1 : 0
     this.#known.set(id, { beats, still })
-    return still >= BEATS
+    return still
   }
 }

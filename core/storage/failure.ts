@@ -26,6 +26,12 @@ export const isLost = (code: string): boolean =>
 /** Two transactions met; the same one run again may pass (serialization failure, deadlock). */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
 
+/**
+ * What `SELECT svc_require(condition)` fails with on PostgreSQL, so that a batch is done only while the condition holds:
+ * for what this daemon owns, and another may take over.
+ */
+export const NOT_HELD = 'SVC01'
+
 export function unavailable(message: string, cause?: unknown, retryAfterSecs = 1): Refusal {
   return new Refusal('service_unavailable', message, { cause, retryAfterSecs })
 }
@@ -38,6 +44,7 @@ export function translate(error: unknown): unknown {
   if (error instanceof Refusal) return error
   const code = codeOf(error)
   if (isBusy(code)) return unavailable('The database is locked by another process', error)
+  if (code === NOT_HELD) return unavailable('Another daemon has taken over what this one worked on', error)
   if (isFull(code)) return unavailable('The disk of the database is full', error, 5)
   if (isPoison(code) || isRefusedWrite(code)) return unavailable('The database cannot be read or written', error, 5)
   if (

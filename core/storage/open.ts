@@ -5,7 +5,7 @@ import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { noBroadcast } from './broadcast.ts'
 import type { Database, Migration, PluginDatabase } from './database.ts'
-import { codeOf } from './failure.ts'
+import { codeOf, NOT_HELD } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
@@ -114,6 +114,14 @@ async function openPostgres({ url: address, password, log, connector }: Database
     {
       sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
         AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
+      values: [],
+    },
+    {
+      sql: `CREATE OR REPLACE FUNCTION svc_require(holds boolean) RETURNS boolean LANGUAGE plpgsql
+        AS $$ BEGIN
+          IF holds IS NOT TRUE THEN RAISE EXCEPTION 'required and not so' USING ERRCODE = '${NOT_HELD}'; END IF;
+          RETURN TRUE;
+        END $$`,
       values: [],
     },
   ])

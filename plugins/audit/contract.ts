@@ -58,6 +58,7 @@ export type AuditEvent =
   | 'workflow_completed'
   | 'workflow_failed'
   | 'a2a_agent_changed'
+  | 'cluster_changed'
 
 export interface AuditRecord {
   readonly event: AuditEvent

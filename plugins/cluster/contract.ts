@@ -7,35 +7,51 @@ export interface Member {
   readonly id: string
   /** Of its home: the same in every run. */
   readonly homeId: string
+  /** What its operator calls it: the name of its machine, unless it was given another. */
+  readonly name: string
   readonly hostName: string
   /** Where it listens; `undefined` until it does. */
   readonly address: string | undefined
   readonly version: string
   /** ISO 8601 UTC. */
   readonly startedAt: string
+  /** `draining`: it takes nothing more over and ends what it has. */
   readonly state: 'active' | 'draining'
 }
 
 /**
  * The daemons that share a database. What a daemon owns (a session, an account of a channel) names its id, and is lost
  * to the others once it is dead.
+ *
+ * A daemon that was declared dead, because it was paused or cut off for longer than a lease, finds that out with its
+ * next beat, message or fenced batch. It then restarts in its process: what it owned goes with its memory, and it joins
+ * again under a new id. Until then its fenced batches fail.
  */
 export interface Cluster {
   /** The id of this daemon. */
   readonly self: string
   /** Whether this daemon is to take nothing more over. */
   readonly isDraining: boolean
-  /** Those that are alive, this one included, the oldest first. */
+  /** Those that are alive, this one included, the oldest first. Reads the database. */
   members(): Promise<readonly Member[]>
-  /** As known here, which is at most a third of a lease old. A daemon that was never seen is dead. */
+  /**
+   * As known here, which is at most a third of a lease old. One that joined a moment ago may not be known yet: a batch
+   * that takes something over has `unlessAlive` too. `false` for this daemon once it was declared dead.
+   */
   isAlive(id: string): boolean
   /**
-   * For every batch that acts on what this daemon owns: makes it fail, whole, when this daemon was declared dead
-   * meanwhile. Empty where no other daemon can be.
+   * For every batch that acts on what this daemon owns: makes it fail with `service_unavailable`, whole, when this
+   * daemon was declared dead meanwhile; as long as the batch runs it is not. Goes first. Empty where no other daemon can
+   * be.
    */
   fence(): readonly Statement[]
+  /**
+   * For a batch that takes over what a daemon owned: makes it fail with `service_unavailable`, whole, while that one is
+   * alive. Empty where no other daemon can be.
+   */
+  unlessAlive(id: string): readonly Statement[]
 }
 export const Cluster = defineService<Cluster>()('cluster')
 
-/** A daemon left, or was declared dead: what it owned can be taken over. Told in each of the others. */
+/** A daemon left, or was declared dead: what it owned can be taken over. Told in each of the others, once. */
 export const MemberEnded = notify<{ readonly id: string; readonly homeId: string }>('cluster:member-ended')

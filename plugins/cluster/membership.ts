@@ -1,0 +1,174 @@
+import { BEATS, HeartbeatWatch } from 'svc/internal'
+import { Refusal, SerialQueue } from 'svc/sdk'
+import type { Logger, Statement } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import type { Cluster, Member } from './contract.ts'
+import type { MemberRow } from './schema.ts'
+import { toMember } from './store.ts'
+import type { MemberStore } from './store.ts'
+
+export interface MembershipDeps {
+  readonly store: MemberStore
+  readonly audit: Pick<Audit, 'entry'>
+  /** For the batch of a change of the members: the others hear of it. */
+  readonly tellChange: () => readonly Statement[]
+  /** As it joins. */
+  readonly self: Member
+  readonly leaseMs: number
+  readonly log: Logger
+  /** Another daemon is gone. */
+  onEnded(member: Member): void
+  /**
+   * This daemon was declared dead. `twin`: by a daemon whose machine and home have the same names, so that each takes the
+   * other for an earlier run of itself.
+   */
+  onDead(twin: Member | undefined): void
+}
+
+/** This daemon among those on a PostgreSQL database: it beats, and watches the others beat. */
+export class Membership implements Cluster {
+  readonly self: string
+  readonly #deps: MembershipDeps
+  readonly #watch = new HeartbeatWatch()
+  readonly #looks = new SerialQueue()
+  #known = new Map<string, Member>()
+  #state: Member['state'] = 'active'
+  #isDead = false
+  #isCutOff = false
+  #declared = 0
+
+  constructor(deps: MembershipDeps) {
+    this.#deps = deps
+    this.self = deps.self.id
+  }
+
+  get isDraining(): boolean {
+    return this.#state === 'draining'
+  }
+  /** As known here. */
+  get known(): readonly Member[] {
+    return [...this.#known.values()]
+  }
+  /** How many others this daemon has declared dead. */
+  get declaredDead(): number {
+    return this.#declared
+  }
+
+  async members(): Promise<readonly Member[]> {
+    return (await this.#deps.store.members()).map(toMember)
+  }
+  isAlive(id: string): boolean {
+    return this.#known.has(id) && !(this.#isDead && id === this.self)
+  }
+  fence(): readonly Statement[] {
+    return [this.#deps.store.requireAlive(this.self)]
+  }
+  unlessAlive(id: string): readonly Statement[] {
+    return [this.#deps.store.requireGone(id)]
+  }
+
+  /** A home admits one process, so an earlier run on it is gone, however it ended. */
+  async join(): Promise<void> {
+    const { store, self, leaseMs } = this.#deps
+    await store.commit([store.leaveEarlier(self.homeId), store.join(self, leaseMs), ...this.#record(self, 'joined')])
+    await this.refresh()
+  }
+
+  /** Counts up its own row, and declares those dead that stood still. Call it `BEATS` times in a lease. */
+  async beat(): Promise<void> {
+    if (this.#isDead) return
+    try {
+      await this.#beat()
+      this.#isCutOff = false
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (!this.#isCutOff) this.#deps.log.warn('this daemon cannot tell the others that it is alive', error)
+      this.#isCutOff = true
+    }
+  }
+  async #beat(): Promise<void> {
+    const { store, leaseMs } = this.#deps
+    if (!(await store.beat(this.self, leaseMs))) {
+      await this.refresh()
+      return
+    }
+    const others = (await this.refresh()).filter(({ id }) => id !== this.self)
+    for (const row of this.#watch.check(others, (other) => this.#patience(other))) await this.#declareDead(row)
+  }
+
+  /**
+   * How many beats of this daemon another's row may stand still. It was counted up a beat before the first of them at
+   * most: so the other is declared dead within its lease, and never before two thirds of it.
+   */
+  #patience({ lease_ms: theirs }: MemberRow): number {
+    return Math.max(1, Math.ceil((theirs * BEATS) / this.#deps.leaseMs) - 1)
+  }
+
+  /** Reads who is there, and tells who is no longer. */
+  refresh(): Promise<readonly MemberRow[]> {
+    return this.#looks.run(async () => {
+      const rows = await this.#deps.store.members()
+      const gone = new Map(this.#known)
+      for (const { id } of rows) gone.delete(id)
+      this.#known = new Map(rows.map((row) => [row.id, toMember(row)]))
+      if (gone.delete(this.self)) this.#end(rows)
+      if (!this.#isDead) for (const member of gone.values()) this.#deps.onEnded(member)
+      return rows
+    })
+  }
+
+  async setAddress(address: string): Promise<void> {
+    const { store, tellChange } = this.#deps
+    await store.commit([store.setAddress(this.self, address), ...tellChange()])
+  }
+  async setState(state: Member['state']): Promise<void> {
+    const { store, self } = this.#deps
+    if (state === this.#state) return
+    this.#state = state
+    await store.commit([
+      store.setState(this.self, state),
+      ...this.#record(self, state === 'draining' ? 'takes nothing more over' : 'takes work again'),
+    ])
+  }
+
+  /** The others may take over at once what it still owns. */
+  async leave(): Promise<void> {
+    const { store, self } = this.#deps
+    if (this.#isDead) return
+    await store.commit([store.requireAlive(this.self), store.leave(this.self), ...this.#record(self, 'left')])
+  }
+
+  async #declareDead(row: MemberRow): Promise<void> {
+    const { store, log } = this.#deps
+    const member = toMember(row)
+    try {
+      await store.commit([
+        store.requireAlive(this.self),
+        store.requireStill(row.id, row.beats),
+        store.leave(row.id),
+        ...this.#record(member, 'was declared dead: it did not count up its row for a lease'),
+      ])
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      log.debug(`daemon ${describe(member)} is not declared dead: it has beaten again, or another was first`, error)
+      return
+    }
+    this.#declared++
+    log.warn(`daemon ${describe(member)} is dead: it did not count up its row for a lease`)
+    await this.refresh()
+  }
+
+  #record(member: Member, what: string): readonly Statement[] {
+    const { audit, tellChange } = this.#deps
+    return [audit.entry({ event: 'cluster_changed', details: `daemon ${describe(member)} ${what}` }), ...tellChange()]
+  }
+  #end(rows: readonly MemberRow[]): void {
+    this.#isDead = true
+    const twin = rows.find((row) => row.home_id === this.#deps.self.homeId)
+    this.#deps.onDead(twin && toMember(twin))
+  }
+}
+
+function describe({ name, id, version }: Member): string {
+  return `"${name}" (${id}, svc ${version})`
+}

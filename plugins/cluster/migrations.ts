@@ -1,0 +1,19 @@
+import type { Migration } from 'svc/sdk'
+
+export const migrations: readonly Migration[] = [
+  {
+    id: '001-member',
+    sql: `CREATE TABLE cluster_member (
+      id TEXT PRIMARY KEY,
+      home_id TEXT NOT NULL,
+      name TEXT NOT NULL,
+      host_name TEXT NOT NULL,
+      address TEXT,
+      version TEXT NOT NULL,
+      started_at TEXT NOT NULL,
+      state TEXT NOT NULL,
+      lease_ms INTEGER NOT NULL,
+      beats INTEGER NOT NULL
+    )`,
+  },
+]

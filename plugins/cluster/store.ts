@@ -1,0 +1,74 @@
+import * as v from 'valibot'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Member } from './contract.ts'
+import { MemberRow } from './schema.ts'
+
+/** Every statement on `cluster_member`; but for `members` they are for PostgreSQL. */
+export class MemberStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  join(member: Member, leaseMs: number): Statement {
+    return this.#db.sql`INSERT INTO cluster_member
+      (id, home_id, name, host_name, address, version, started_at, state, lease_ms, beats)
+      VALUES (${member.id}, ${member.homeId}, ${member.name}, ${member.hostName}, ${member.address ?? null},
+      ${member.version}, ${member.startedAt}, ${member.state}, ${leaseMs}, 0)`
+  }
+  /** Whether the row is still there. */
+  async beat(id: string, leaseMs: number): Promise<boolean> {
+    const { changes } = await this.#db
+      .run`UPDATE cluster_member SET beats = beats + 1, lease_ms = ${leaseMs} WHERE id = ${id}`
+    return changes > 0
+  }
+  setAddress(id: string, address: string): Statement {
+    return this.#db.sql`UPDATE cluster_member SET address = ${address} WHERE id = ${id}`
+  }
+  setState(id: string, state: Member['state']): Statement {
+    return this.#db.sql`UPDATE cluster_member SET state = ${state} WHERE id = ${id}`
+  }
+  leave(id: string): Statement {
+    return this.#db.sql`DELETE FROM cluster_member WHERE id = ${id}`
+  }
+  /** Of an earlier run on a home. */
+  leaveEarlier(homeId: string): Statement {
+    return this.#db.sql`DELETE FROM cluster_member WHERE home_id = ${homeId}`
+  }
+  /**
+   * Fails its batch when the row has beaten again, is gone, or is held by a batch with `fence`: that one commits first,
+   * and whoever commits is alive.
+   */
+  requireStill(id: string, beats: number): Statement {
+    return this.#db.sql`SELECT svc_require(count(*) = 1) FROM
+      (SELECT 1 FROM cluster_member WHERE id = ${id} AND beats <= ${beats} FOR UPDATE SKIP LOCKED) AS still`
+  }
+  /** Fails its batch when the row is gone. The lock keeps it there until the batch ends; beats go on meanwhile. */
+  requireAlive(id: string): Statement {
+    return this.#db.sql`SELECT svc_require(count(*) = 1) FROM
+      (SELECT 1 FROM cluster_member WHERE id = ${id} FOR KEY SHARE) AS alive`
+  }
+  requireGone(id: string): Statement {
+    return this.#db.sql`SELECT svc_require(count(*) = 0) FROM cluster_member WHERE id = ${id}`
+  }
+  /** The oldest first. */
+  async members(): Promise<readonly MemberRow[]> {
+    return v.parse(v.array(MemberRow), await this.#db.all`SELECT * FROM cluster_member ORDER BY started_at, id`)
+  }
+  commit(statements: readonly Statement[]): Promise<unknown> {
+    return this.#db.batch(statements)
+  }
+}
+
+export function toMember(row: MemberRow): Member {
+  return {
+    id: row.id,
+    homeId: row.home_id,
+    name: row.name,
+    hostName: row.host_name,
+    address: row.address ?? undefined,
+    version: row.version,
+    startedAt: row.started_at,
+    state: row.state,
+  }
+}
