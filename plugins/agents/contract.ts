@@ -220,7 +220,11 @@ export interface Family {
 }
 export const Family = defineService<Family>()('agent-family')
 
-/** An agent was made. It is on disk. */
+/** Statements for the batch that makes an agent: what other plugins keep of it is on disk together with it. */
+export const AgentSpawning = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
+  'agents:spawning',
+)
+/** An agent was made. It is on disk and accepts messages, unless its manifest disables it. */
 export const AgentSpawned = notify<{ readonly agent: Agent }>('agents:spawned')
 /** An agent was removed, and its rows are deleted. */
 export const AgentKilled = notify<{ readonly agent: Agent }>('agents:killed')

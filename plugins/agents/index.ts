@@ -7,7 +7,16 @@ import { CollectProbes } from '../security/contract.ts'
 import type { Assignable } from './assignable.ts'
 import { bulkRoutes } from './bulk-routes.ts'
 import { AgentsConfig, SigningConfig } from './config.ts'
-import { AgentChanged, AgentKilled, AgentKilling, Agents, AgentSpawned, AssignablesListed, Family } from './contract.ts'
+import {
+  AgentChanged,
+  AgentKilled,
+  AgentKilling,
+  Agents,
+  AgentSpawned,
+  AgentSpawning,
+  AssignablesListed,
+  Family,
+} from './contract.ts'
 import { FamilyService } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
@@ -27,7 +36,7 @@ export default definePlugin({
   version: '1.0.0',
   config: AgentsConfig,
   sections: { manifest_signing: v.optional(SigningConfig, {}) },
-  hooks: [AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed],
+  hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },

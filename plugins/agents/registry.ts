@@ -78,10 +78,11 @@ export class AgentRegistry {
     return undefined
   }
 
-  #hold(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
+  /** The agent of a row, which need not be stored yet. */
+  read(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
     const held = this.#byId.get(row.id)
     const known = held?.manifestToml === row.manifest_toml && held.row.pin === row.pin && !parsed
-    const agent: LoadedAgent = {
+    return {
       row,
       id: row.id,
       name: row.name,
@@ -95,6 +96,10 @@ export class AgentRegistry {
       identity: row.identity === '{}' ? nobody : v.parse(StoredIdentity, readOwnJson(row.identity)),
       ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
     }
+  }
+
+  #hold(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
+    const agent = this.read(row, parsed)
     this.drop(row.id)
     this.#byId.set(agent.id, agent)
     this.#byName.set(agent.name, agent)

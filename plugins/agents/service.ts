@@ -4,8 +4,8 @@ import { enforced, findNearest, readOwnJson, suggest } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
-import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned } from './contract.ts'
-import type { Agent, Agents, AgentSummary, Manifest, ModelChoice } from './contract.ts'
+import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning } from './contract.ts'
+import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice } from './contract.ts'
 import type { CloneOptions } from './clone.ts'
 import { changeIdentity } from './identity.ts'
 import type { IdentityChange } from './identity.ts'
@@ -205,10 +205,12 @@ export class AgentService implements Agents {
     })
   }
 
-  /** Finishes agents that an earlier process left half created. Called once, before any request. */
+  /** Finishes agents that an earlier version left half created. Called once, before any request. */
   async recover(): Promise<void> {
-    for (const agent of await this.list())
-      if (agent.state === 'Created' || agent.state === 'Initializing') await this.#ready(agent)
+    for (const id of await this.#deps.store.unfinished())
+      await this.#change(id, ({ state, manifest }) =>
+        state === 'Created' || state === 'Initializing' ? { state: initialState(manifest) } : undefined,
+      )
   }
 
   async #register(toml: string, more: Partial<AgentRow> = {}): Promise<LoadedAgent> {
@@ -220,7 +222,7 @@ export class AgentService implements Agents {
       id: v7(),
       name: parsed.document.name,
       manifest_toml: toml,
-      state: 'Initializing',
+      state: initialState(parsed.document),
       mode: 'Normal',
       session_id: randomUUID(),
       created_at: now,
@@ -233,21 +235,12 @@ export class AgentService implements Agents {
       ...more,
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
-    await this.#commit(row, this.#deps.store.insert(row), { event: 'agent_spawned', agentId: row.id, details })
-    return this.#ready(this.#deps.registry.put(row, parsed))
-  }
-
-  /**
-   * Other plugins create their data for an agent while it is Initializing; it accepts messages afterwards. A disabled
-   * agent does not start.
-   */
-  async #ready(agent: LoadedAgent): Promise<LoadedAgent> {
-    await this.#deps.hooks.emit(AgentSpawned, { agent })
-    // Killed or stopped while the change ran: that counts.
-    if ((await this.find(agent.id)) === undefined) return agent
-    return this.#change(agent.id, ({ state, manifest }) =>
-      state === agent.state ? { state: manifest.enabled ? 'Running' : 'Stopped' } : undefined,
-    )
+    const { hooks, registry, store } = this.#deps
+    const { statements } = await hooks.apply(AgentSpawning, { agent: registry.read(row, parsed), statements: [] })
+    await this.#commit(row, [store.insert(row), ...statements], { event: 'agent_spawned', agentId: row.id, details })
+    const agent = registry.put(row, parsed)
+    await hooks.emit(AgentSpawned, { agent })
+    return agent
   }
 
   /**
@@ -407,7 +400,7 @@ export class AgentService implements Agents {
       }
       await this.#commit(
         row,
-        this.#deps.store.update(row),
+        [this.#deps.store.update(row)],
         what === undefined
           ? undefined
           : {
@@ -438,10 +431,10 @@ export class AgentService implements Agents {
     )
   }
 
-  async #commit(row: AgentRow, statement: Statement, record: AuditRecord | undefined): Promise<void> {
+  async #commit(row: AgentRow, statements: readonly Statement[], record: AuditRecord | undefined): Promise<void> {
     const { store, audit } = this.#deps
     try {
-      await store.commit(statement, ...(record ? [audit.entry(record)] : []))
+      await store.commit(...statements, ...(record ? [audit.entry(record)] : []))
     } catch (error) {
       // The unique index decides, not a lookup before the write: another spawn or another process may pick the same
       // name.
@@ -480,6 +473,9 @@ export class AgentService implements Agents {
     )
   }
 }
+
+/** A disabled agent does not start. */
+const initialState = ({ enabled }: Manifest): AgentState => (enabled ? 'Running' : 'Stopped')
 
 /** What an agent is, before and after. */
 function changeOf(before: AgentRow, after: AgentRow): AuditChange {

@@ -23,6 +23,13 @@ export class AgentStore {
     return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`)
   }
 
+  /** The ids of agents whose making was cut short. Agents are made in one batch now; earlier versions took two. */
+  async unfinished(): Promise<readonly string[]> {
+    const rows = await this.#db.all<{ id: string }>`SELECT id FROM agents_agent
+      WHERE state IN ('Created', 'Initializing')`
+    return rows.map(({ id }) => id)
+  }
+
   insert(row: AgentRow): Statement {
     return this.#db
       .sql`INSERT INTO agents_agent (id, name, manifest_toml, state, mode, session_id, created_at, updated_at,

@@ -51,7 +51,9 @@ export default definePlugin({
       (loading ??= import('./changes/change-log.ts').then((loaded) => new loaded.ChangeLog(store, workspaces)))
     jobs.every('changes', DAY_MS, () => store.prune(new Date(Date.now() - KEEP_DAYS * DAY_MS).toISOString()))
     await uploads.sweep()
+    // Other folders are made when they are first used. A clone has the files of the agent as it is now.
     hooks.on(AgentSpawned, async ({ agent }) => {
+      if (agent.clonedFrom === undefined) return
       try {
         await folders.open(agent)
       } catch (error) {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { definePlugin, fields, settable } from 'svc/sdk'
-import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
+import { AgentKilled, Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SessionCleared, SessionMeasured, SessionRemoving, SessionReset, Sessions } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -73,7 +73,10 @@ export default definePlugin({
     jobs.every('cleanup', config.cleanup_interval_hours * 3_600_000, async () => {
       await sessions.cleanup(cleanupRules)
     })
-    hooks.on(AgentSpawned, ({ agent }) => store.commit(sessions.ensure(agent.sessionId, agent.id)))
+    hooks.on(AgentSpawning, ({ agent, statements }) => ({
+      agent,
+      statements: [...statements, ...sessions.ensure(agent.sessionId, agent.id)],
+    }))
     hooks.on(AgentKilled, ({ agent }) => sessions.forget(agent.id))
     return { sessions }
   },

@@ -130,7 +130,7 @@ it('an agent whose making was cut short by a crash is ready after the restart, i
   db.prepare("UPDATE agents_agent SET state = 'Initializing'").run()
   db.prepare('UPDATE agents_agent SET cloned_from = ? WHERE id = ?').run(made, cloned)
   db.close()
-  await rm(join(first.home, 'data', 'workspaces', cloned), { recursive: true })
+  await rm(join(first.home, 'data', 'workspaces', cloned), { recursive: true, force: true })
   await using second = await startHost({ plugins, home: first.home })
   const states = await Promise.all(
     [made, cloned, disabled].map(async (id) => (await second.json('GET', `/api/agents/${id}`)).body.state),

@@ -15,7 +15,7 @@ import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
 import { realisticTurn } from './realistic-turn.ts'
 import { reload } from './reload.ts'
-import { agents } from './scale/agents.ts'
+import { agents, fewAgents } from './scale/agents.ts'
 import { soak } from './scale/soak.ts'
 import { streamsAtOnce } from './scale/streams.ts'
 
@@ -319,6 +319,7 @@ export const figures: readonly Figure[] = [
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },
+  { name: 'few-agents', measure: fewAgents },
   { name: 'streams', measure: streamsAtOnce },
   { name: 'soak', measure: soak },
 ]

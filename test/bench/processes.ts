@@ -1,7 +1,18 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -146,6 +157,22 @@ export async function startSvc(
 }
 export async function startFloor(script: string, env: NodeJS.ProcessEnv = {}): Promise<Server> {
   return startServer([join(root, 'test/bench/floor', script)], { port: await freePort(), path: '/', env })
+}
+
+/** How long so many writes of a page take that each reach the disk before the next, in milliseconds. */
+export function syncedWrites(folder: string, count: number): number {
+  const file = join(folder, 'synced')
+  const handle = openSync(file, 'w')
+  const page = Buffer.alloc(4096)
+  const begun = performance.now()
+  for (let index = 0; index < count; index++) {
+    writeSync(handle, page)
+    fdatasyncSync(handle)
+  }
+  const took = performance.now() - begun
+  closeSync(handle)
+  rmSync(file)
+  return took
 }
 
 export const median = (values: readonly number[]): number =>

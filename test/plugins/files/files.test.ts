@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -48,9 +49,11 @@ const details = async (id: string): Promise<string[]> =>
   )
 
 describe('a workspace', () => {
-  it('is made on spawn with the eight identity files', async () => {
-    expect((await readdir(workspace(agent))).sort()).toEqual([...identity].sort())
-    const files = await listed(await spawn('fresh'))
+  it('is made when it is first used, with the eight identity files', async () => {
+    const id = await spawn('fresh')
+    expect(existsSync(workspace(id))).toBe(false)
+    const files = await listed(id)
+    expect((await readdir(workspace(id))).sort()).toEqual([...identity].sort())
     expect(files.map(({ name }) => name)).toEqual(identity)
     expect(files.every(({ exists, size_bytes }) => exists && size_bytes > 0)).toBe(true)
   })
@@ -62,6 +65,8 @@ describe('a workspace', () => {
 
   it('is removed with its agent, and nothing else is', async () => {
     const id = await spawn('leaving')
+    await Promise.all([listed(id), listed(other)])
+    expect(await readdir(join(host.home, 'data', 'workspaces'))).toContain(id)
     await host.json('DELETE', `/api/agents/${id}`)
     expect(await readdir(join(host.home, 'data', 'workspaces'))).not.toContain(id)
     expect(await readdir(join(host.home, 'data', 'workspaces'))).toContain(other)
