@@ -1,0 +1,92 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { ManualTimer } from '../../../core/jobs/manual-timer.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
+
+interface Started {
+  readonly host: TestHost
+  readonly timer: ManualTimer
+}
+/** On a home of its own, with the key that opens the secrets of the others. */
+async function start(url: string, cluster: object = {}): Promise<Started> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-cluster-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  await writeFile(join(home, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
+  const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
+  const host = await startHost({
+    home,
+    plugins: ['audit', 'cluster', 'system'],
+    config: { database_url: url, plugins: { cluster } },
+    jobTimer: () => timer,
+  })
+  onTestFinished(() => host[Symbol.asyncDispose]())
+  await host.app.greeted()
+  return { host, timer }
+}
+async function database(): Promise<TestDatabase> {
+  const made = await createTestDatabase()
+  onTestFinished(() => made[Symbol.asyncDispose]())
+  return made
+}
+const audited = async ({ host }: Started): Promise<readonly string[]> =>
+  (await host.json('GET', '/api/audit/recent?limit=100')).body.entries
+    .map((entry: { details: string }) => entry.details)
+    .filter((details: string) => details.startsWith('daemon "'))
+const metric = async ({ host }: Started, name: string): Promise<readonly string[]> =>
+  (await (await host.fetch('/api/metrics')).text()).split('\n').filter((line) => line.startsWith(name))
+
+it('two daemons on a database know of each other and of the end of one', async () => {
+  const { url, query } = await database()
+  const one = await start(url, { name: 'first' })
+  const other = await start(url, { name: 'second', address: '10.0.0.5:4200' })
+  expect(await query('SELECT name, address, state FROM cluster_member ORDER BY name')).toBe(
+    `first|${new URL(one.host.url).host}|active\nsecond|10.0.0.5:4200|active`,
+  )
+  await one.timer.advance(5_000)
+  expect(await metric(one, 'svc_cluster_members')).toEqual([
+    'svc_cluster_members{state="active"} 2',
+    'svc_cluster_members{state="draining"} 0',
+  ])
+  await other.host.stop()
+  expect(await query('SELECT name FROM cluster_member')).toBe('first')
+  expect((await audited(one)).map((details) => details.replace(/\(.*?\) /, ''))).toEqual([
+    'daemon "first" joined',
+    'daemon "second" joined',
+    'daemon "second" left',
+  ])
+})
+
+it('a daemon that was declared dead restarts', async () => {
+  const { url, query } = await database()
+  const paused = await start(url)
+  const other = await start(url)
+  await other.timer.advance(25_000)
+  expect(await query('SELECT count(*) FROM cluster_member')).toBe('1')
+  await paused.timer.advance(5_000)
+  expect(await paused.host.app.closed).toEqual({
+    kind: 'restart',
+    reason: 'the other daemons on the database have declared this one dead',
+  })
+  expect(await metric(other, 'svc_cluster_declared_dead')).toEqual(['svc_cluster_declared_dead 1'])
+})
+
+it('two daemons that cannot be told apart do not fight for ever', async () => {
+  const { url, query } = await database()
+  const one = await start(url)
+  await query(`UPDATE cluster_member SET id = 'twin'`)
+  await one.timer.advance(5_000)
+  expect(await one.host.app.closed).toMatchObject({ kind: 'shutdown' })
+  expect(one.host.log.join('\n')).toContain('give one of them another host name')
+})
+
+it('a daemon on SQLite is alone, and nothing is written or timed for it', async () => {
+  const host = await startHost({ plugins: ['audit', 'cluster'], memory: true })
+  onTestFinished(() => host[Symbol.asyncDispose]())
+  const ledger = host.app.daemon.plugins().find(({ name }) => name === 'cluster')?.ledger ?? []
+  expect(ledger.filter(({ kind }) => kind === 'job')).toEqual([])
+})
