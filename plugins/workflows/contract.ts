@@ -30,6 +30,8 @@ export interface StepCall {
    * Labels of the texts that the placeholders brought in, such as `UntrustedAgent` for the output of an earlier step.
    */
   readonly labels: readonly string[]
+  /** Daemons that what began the run came through: a message that the step sends to another daemon counts one more. */
+  readonly hops: number
   /**
    * An earlier call of this attempt was cut off, such as by a crash: it may have had its effect, which must not be had
    * twice. Throw `OutcomeUnknown` where nobody can tell: the step is then not tried again.
@@ -133,6 +135,8 @@ export interface WorkflowRuns {
     readonly withinTurn?: string
     /** The conversation of that turn, where a person answers what the run asks. */
     readonly sessionId?: string
+    /** Daemons that the request came through; 0 when absent. */
+    readonly hops?: number
   }): Promise<void>
   find(id: string): Promise<RunSummary | undefined>
   /** Settles when the run has ended or is paused. Rejects when the signal aborts, which does not stop the run. */

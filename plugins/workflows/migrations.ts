@@ -45,4 +45,5 @@ export const migrations: readonly Migration[] = [
   },
   // JSON: the agent, turn and conversation that asked for it.
   { id: '105-asker', sql: 'ALTER TABLE workflows_run ADD COLUMN asker TEXT' },
+  { id: '106-hops', sql: 'ALTER TABLE workflows_run ADD COLUMN hops INTEGER NOT NULL DEFAULT 0' },
 ]

@@ -47,7 +47,7 @@ export class WorkflowCaller {
         call.progress?.({ progress: ++ended, message: `The step ${step} is ${state}` }),
       )
     try {
-      await runs.start({ id, workflowId: workflow.id, input, cause: 'mcp' })
+      await runs.start({ id, workflowId: workflow.id, input, cause: 'mcp', hops: call.hops })
       const run = await runs.settled(id, call.signal)
       const output = run.output ?? run.error ?? ''
       return {

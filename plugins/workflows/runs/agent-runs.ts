@@ -1,5 +1,5 @@
 import { stableId } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ToolCallContext } from 'svc/sdk'
 import type { OpenRuns } from './open.ts'
 
@@ -10,10 +10,11 @@ export async function start(
   call: ToolCallContext,
 ) {
   const { service, definitions } = runs
-  const { agentId, sessionId, turnId: withinTurn } = call
+  const { agentId, sessionId, turnId: withinTurn, hops } = call
   const { id: workflowId } = await definitions.resolveFor(agentId, workflow)
   const id = stableId('workflow-run', call.callId)
-  await service.start({ id, workflowId, input, cause: causeOf(agentId), agentId, withinTurn, sessionId })
+  const asker = { agentId, withinTurn, sessionId, ...omitUndefined({ hops }) }
+  await service.start({ id, workflowId, input, cause: causeOf(agentId), ...asker })
   return { id, service }
 }
 const causeOf = (agentId: string): string => `agent ${agentId}`

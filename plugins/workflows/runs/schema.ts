@@ -23,6 +23,7 @@ const summary = {
   steps_completed: v.number(),
   worked_ms: count,
   depth: v.number(),
+  hops: v.number(),
   parent_run_id: text,
   parent_key: text,
   rerun_of: text,

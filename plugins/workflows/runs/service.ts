@@ -38,6 +38,7 @@ interface Start {
   readonly agentId?: string
   readonly withinTurn?: string
   readonly sessionId?: string
+  readonly hops?: number
 }
 interface Parent {
   readonly runId: string
@@ -71,7 +72,8 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
         `${depth} workflows that run each other are more than plugins.workflows.max_depth allows`,
       )
     const asker = above?.asker ?? askerOf(run)
-    await this.#insert(workflow, { ...run, position: positionAfter(0, run.input), depth, parent, asker })
+    const hops = Math.max(run.hops ?? 0, above?.hops ?? 0)
+    await this.#insert(workflow, { ...run, hops, position: positionAfter(0, run.input), depth, parent, asker })
   }
 
   /** The run whose step the turn is. */
@@ -102,6 +104,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
       input: run.input,
       cause: run.cause,
       depth: run.depth,
+      hops: run.hops ?? 0,
       parent_run_id: run.parent?.runId ?? null,
       parent_key: run.parent?.key ?? null,
       rerun_of: run.rerunOf ?? null,
@@ -270,6 +273,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
       input: row.input,
       cause: row.cause,
       asker: row.asker,
+      hops: row.hops,
       position: positionAfter(index, begin?.input ?? row.input),
       depth: 0,
       rerunOf: id,

@@ -165,6 +165,7 @@ export class StepRunner {
       agentId: agent?.id,
       asker: askerOf(run),
       labels: labelsOf(run, step, index),
+      hops: run.row.hops,
       wasCutOff,
       state: attempt.wait_state === null ? undefined : readJson(attempt.wait_state),
       signal,

@@ -6,7 +6,16 @@ import { AttemptRow, Count, RunListRow, RunRow, VariableRow } from './schema.ts'
 
 export type NewRun = Pick<
   RunRow,
-  'id' | 'workflow_id' | 'workflow_name' | 'input' | 'cause' | 'depth' | 'parent_run_id' | 'parent_key' | 'rerun_of'
+  | 'id'
+  | 'workflow_id'
+  | 'workflow_name'
+  | 'input'
+  | 'cause'
+  | 'depth'
+  | 'hops'
+  | 'parent_run_id'
+  | 'parent_key'
+  | 'rerun_of'
 > & {
   readonly definition: string
   readonly position: Position
@@ -47,11 +56,11 @@ export class RunStore {
     const { position, stepsCompleted } = run
     return this.#db.sql`INSERT INTO workflows_run
         (id, workflow_id, workflow_name, definition, input, cause, state, step_index, iteration, step_input,
-         steps_completed, worked_ms, depth, parent_run_id, parent_key, rerun_of, asker, epoch, revision,
+         steps_completed, worked_ms, depth, hops, parent_run_id, parent_key, rerun_of, asker, epoch, revision,
          created_at)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM workflows_run WHERE state IN ('Pending', 'Running', 'Paused'))
           < ${maxActive} THEN ${run.id} END, ${run.workflow_id}, ${run.workflow_name}, ${run.definition}, ${run.input}, ${run.cause},
-        'Pending', ${position.index}, ${position.iteration}, ${position.input}, ${stepsCompleted}, 0, ${run.depth},
+        'Pending', ${position.index}, ${position.iteration}, ${position.input}, ${stepsCompleted}, 0, ${run.depth}, ${run.hops},
         ${run.parent_run_id}, ${run.parent_key}, ${run.rerun_of}, ${run.asker}, 0, 1, ${now})
       ON CONFLICT (id) DO NOTHING`
   }

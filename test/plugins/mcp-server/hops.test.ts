@@ -12,7 +12,16 @@ let asker: string
 const start = () =>
   startHost({
     memory: true,
-    plugins: [...turnPlugins, 'providers/builtin', 'approvals', 'delegation', 'mcp', 'mcp-server'],
+    plugins: [
+      ...turnPlugins,
+      'providers/builtin',
+      'approvals',
+      'delegation',
+      'mcp',
+      'mcp-server',
+      'queue',
+      'workflows',
+    ],
     config: {
       default_provider: 'builtin',
       default_model: 'offline',
@@ -77,6 +86,26 @@ it('also when another agent is asked in between, by a turn or by a client', asyn
   expect(JSON.stringify(sent.result.content)).toContain('plugins.mcp-server.max_hops allows 2')
   const passed = await call('mcp_neighbour_svc_agent_asker', { message: 'echo once more' }, 2)
   expect(JSON.stringify(passed.result.content)).toContain('plugins.mcp-server.max_hops allows 2')
+})
+const sayOn = { name: 'on', agent: { name: 'asker' }, prompt: ask('echo once more') }
+const callOn = {
+  ...sayOn,
+  type: 'tool',
+  with: { tool: 'mcp_neighbour_svc_agent_asker', args: { message: 'echo once more' } },
+}
+it.each([
+  ['a step of an agent', [sayOn]],
+  ['a step of a tool', [callOn]],
+  ['a workflow inside of a workflow', [{ name: 'inner', type: 'workflow', with: { workflow: 'inner' }, prompt: 'go' }]],
+])('a workflow counts on: %s', async (what, steps) => {
+  const create = async (name: string, of: unknown) =>
+    expect((await hosts[0].json('POST', '/api/workflows', { name, steps: of })).status).toBe(201)
+  if (what.startsWith('a workflow')) await create('inner', [callOn])
+  const name = what.replaceAll(' ', '_')
+  await create(name, steps)
+  const run = async (hops: number) => JSON.stringify(await call(`svc_workflow_${name}`, { input: 'go' }, hops))
+  expect(await run(2)).toContain('plugins.mcp-server.max_hops allows 2')
+  expect(await run(1)).toContain('once more')
 })
 it.each([
   [3, -32_000, 'plugins.mcp-server.max_hops allows 2'],

@@ -120,6 +120,7 @@ export function newRun(id: string, workflowSteps: readonly Step[]): NewRun {
     input: 'x',
     cause: 'api',
     depth: 0,
+    hops: 0,
     parent_run_id: null,
     parent_key: null,
     rerun_of: null,

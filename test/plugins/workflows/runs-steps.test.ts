@@ -21,6 +21,7 @@ const cutOff = (given: Record<string, unknown>): StepCall => ({
   agentId: 'agent',
   asker: undefined,
   labels: [],
+  hops: 0,
   wasCutOff: true,
   state: undefined,
   signal: new AbortController().signal,

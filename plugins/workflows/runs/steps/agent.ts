@@ -61,5 +61,6 @@ function requestOf(call: StepCall, agentId: string): Omit<TurnRequest, 'id'> {
     text: String(call.with['prompt']),
     entryPoint: 'workflow',
     labels: call.labels.filter(isLabel),
+    hops: call.hops,
   }
 }

@@ -36,6 +36,7 @@ async function callTool({ toolCalls }: ToolStepDeps, call: StepCall): Promise<St
     tool,
     args: call.with['args'] ?? {},
     labels: call.labels.filter(isLabel),
+    hops: call.hops,
     counted: isObject(state) && state['counted'] === true,
     signal,
   })
