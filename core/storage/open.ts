@@ -4,9 +4,11 @@ import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Connector } from 'db0'
 import { noBroadcast } from './broadcast.ts'
+import type { Broadcast } from './broadcast.ts'
 import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf, NOT_HELD } from './failure.ts'
 import { Migrations } from './migrate.ts'
+import type { PostgresBroadcast } from './postgres-broadcast.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
@@ -67,6 +69,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const sql = new SqliteDatabase(connection, log, options.onFull)
   return ready(sql, log, {
     forget: () => connection.forget(),
+    broadcast: () => Promise.resolve(noBroadcast(randomUUID())),
     async snapshot(file) {
       await mkdir(dirname(file), { recursive: true, mode: 0o700 })
       const draft = `${file}.part`
@@ -110,6 +113,7 @@ async function openPostgres({ url: address, password, log, connector }: Database
   }
   const { PostgresDatabase } = await import('./postgres.ts')
   const sql = new PostgresDatabase(writer, reader, log)
+  let broadcast: PostgresBroadcast | undefined
   await sql.batch([
     {
       sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
@@ -135,7 +139,23 @@ async function openPostgres({ url: address, password, log, connector }: Database
     async scrub() {
       /* The server's own log is out of reach. */
     },
-    close: () => sql.close(),
+    async broadcast(migrate) {
+      if (connector) return noBroadcast(randomUUID())
+      const { broadcastMigrations, PostgresBroadcast } = await import('./postgres-broadcast.ts')
+      const { connectPostgres } = await import('./postgres-client.ts')
+      await migrate('core-broadcast', broadcastMigrations)
+      broadcast = await PostgresBroadcast.open({
+        daemonId: randomUUID(),
+        connect: () => connectPostgres(withPassword(address, password)),
+        sql,
+        log,
+      })
+      return broadcast
+    },
+    async close() {
+      await broadcast?.[Symbol.asyncDispose]()
+      await sql.close()
+    },
   })
 }
 
@@ -147,6 +167,8 @@ function withPassword(address: string, password: string | undefined): string {
 }
 
 interface Engine {
+  /** Told how to make its tables. */
+  broadcast(migrate: (name: string, migrations: readonly Migration[]) => Promise<unknown>): Promise<Broadcast>
   forget(): void
   snapshot(file: string): Promise<void>
   scrub(): Promise<void>
@@ -156,15 +178,25 @@ interface Engine {
 async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine): Promise<Database> {
   const migrations = new Migrations(sql, log)
   let checks = 0
-  const database: Database = {
+  const migrate: Database['migrate'] = async (plugin, list, { strict = false } = {}) => {
+    const applied = await migrations.apply(plugin, list, strict)
+    if (applied > 0) engine.forget()
+    return applied
+  }
+  let broadcast: Broadcast
+  try {
+    await migrations.prepare()
+    await migrate('core-storage', CORE, { strict: true })
+    broadcast = await engine.broadcast((name, list) => migrate(name, list, { strict: true }))
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+  return {
     dialect: sql.dialect,
     sql,
-    broadcast: noBroadcast(randomUUID()),
-    async migrate(plugin, list, { strict = false } = {}) {
-      const applied = await migrations.apply(plugin, list, strict)
-      if (applied > 0) engine.forget()
-      return applied
-    },
+    broadcast,
+    migrate,
     pending: (plugins) => migrations.pending(plugins),
     snapshot: (file) => engine.snapshot(file),
     scrub: () => engine.scrub(),
@@ -184,12 +216,4 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
     },
     [Symbol.asyncDispose]: () => engine.close(),
   }
-  try {
-    await migrations.prepare()
-    await database.migrate('core-storage', CORE, { strict: true })
-  } catch (error) {
-    await engine.close()
-    throw error
-  }
-  return database
 }
