@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { defineRoute, rawBody } from 'svc/sdk'
+import { defineRoute, isObject, rawBody } from 'svc/sdk'
 import type { AnyRoute, Problem, Reply, RequestFacts } from 'svc/sdk'
 import type { McpHttpRequest } from './http/endpoint.ts'
 import { costOfBody } from './http/message.ts'
@@ -70,9 +70,8 @@ function routesOf(
   }
   type Input = RequestFacts & { readonly params: unknown; readonly signal: AbortSignal }
   const request = (method: McpHttpRequest['method'], input: Input, body?: Uint8Array): Promise<Reply> => {
-    const { server } = v.parse(v.object({ server: v.optional(v.string()) }), input.params ?? {})
-    const { principal, signal } = input
-    return handle({ method, headers: input.headers(), body, principal, signal }, server)
+    const server = isObject(input.params) ? input.params['server'] : undefined
+    return handle({ method, body, facts: input }, typeof server === 'string' ? server : undefined)
   }
   return [
     defineRoute({

@@ -1,6 +1,8 @@
 import {
   createMcpHandler,
   isInitializeRequest,
+  isJsonContentType,
+  isJSONRPCRequest,
   isLegacyRequest,
   parseJSONRPCMessage,
 } from '@modelcontextprotocol/server'
@@ -13,23 +15,21 @@ import type {
 } from '@modelcontextprotocol/server'
 import { randomUUID } from 'node:crypto'
 import { isObject, reply } from 'svc/sdk'
-import type { Logger, Principal, Reply } from 'svc/sdk'
+import type { Logger, Reply, RequestFacts } from 'svc/sdk'
 import type { McpBackend, McpCaller } from '../backend/backend.ts'
 import type { Settings } from '../config.ts'
-import { serveClient } from '../server.ts'
+import { REVISIONS, serveClient } from '../server.ts'
 import { readMessage } from './message.ts'
 import { answerOnce } from './one-shot.ts'
 import type { Session, SessionRegistry } from './session.ts'
 import { SessionTransport } from './transport.ts'
-import { wholeOrStream } from './whole-answer.ts'
 
 /** A request as the route got it. */
 export interface McpHttpRequest {
   readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array | undefined
-  readonly principal: Principal
-  readonly signal: AbortSignal
+  /** `signal` is made when it is asked for. */
+  readonly facts: Pick<RequestFacts, 'principal' | 'header' | 'headers'> & { readonly signal: AbortSignal }
 }
 export interface EndpointDeps {
   readonly config: Settings
@@ -65,7 +65,7 @@ export class Endpoint {
   }
 
   async handle(request: McpHttpRequest): Promise<Reply> {
-    const { method, headers, principal } = request
+    const { method, facts } = request
     let body: unknown
     if (method === 'POST') {
       try {
@@ -75,14 +75,12 @@ export class Endpoint {
       }
     }
     const caller: McpCaller = {
-      principal,
-      agent: headers['x-svc-agent-id']?.trim() || undefined,
-      sessionId: headers['mcp-session-id'],
+      principal: facts.principal,
+      agent: facts.header('x-svc-agent-id')?.trim() || undefined,
+      sessionId: facts.header('mcp-session-id'),
     }
-    const init = { method, headers: forwarded(headers) }
-    // What runs in a session outlives its request; following a signal that nobody listens to costs as much as the rest.
-    if (caller.sessionId !== undefined) return this.#inSession(request, new Request(ADDRESS, init), body, caller)
-    const web = new Request(ADDRESS, { ...init, signal: request.signal })
+    if (caller.sessionId !== undefined) return this.#inSession(request, body, caller)
+    const web = toWeb(request, facts.signal)
     if (method !== 'POST') return failure(400, SERVER_ERROR, 'The header Mcp-Session-Id is missing')
     if (!(await isLegacyRequest(web, body)))
       return toReply(await this.#modern.fetch(web, { parsedBody: body, authInfo: authOf(caller) }), undefined)
@@ -141,7 +139,7 @@ export class Endpoint {
     return toReply(answer, session, ids)
   }
 
-  async #inSession(request: McpHttpRequest, web: Request, body: unknown, caller: McpCaller): Promise<Reply> {
+  async #inSession(request: McpHttpRequest, body: unknown, caller: McpCaller): Promise<Reply> {
     const { sessions, backend, config } = this.#deps
     const session = sessions.find(caller.sessionId ?? '', caller.principal, backend)
     if (!session) return failure(404, SESSION_NOT_FOUND, 'Session not found: send initialize again', idOf(body))
@@ -168,14 +166,19 @@ export class Endpoint {
         idOf(body),
       )
     const authInfo = authOf({ ...caller, agent: caller.agent ?? session.caller.agent })
+    if (isUsual(request, body)) {
+      const answer = await transport.answer(body, authInfo)
+      if (answer) return json(200, answer, { 'mcp-session-id': session.id })
+      return toReply(await transport.stream(toWeb(request), body, authInfo), session, ids)
+    }
     transport.begin(ids)
-    const answer = await transport.handleRequest(web, { parsedBody: body, authInfo })
+    const answer = await transport.handleRequest(toWeb(request), { parsedBody: body, authInfo })
     for (const id of cancelledIds(body)) transport.forget(id)
     return toReply(answer, session, ids)
   }
 
   /** A request without a handshake, such as the bare `tools/list` of scripts. */
-  async #once({ signal }: McpHttpRequest, body: unknown, caller: McpCaller): Promise<Reply> {
+  async #once({ facts }: McpHttpRequest, body: unknown, caller: McpCaller): Promise<Reply> {
     if (Array.isArray(body)) return failure(400, INVALID_REQUEST, 'A batch needs a session: send initialize first')
     let message: JSONRPCMessage
     try {
@@ -186,7 +189,7 @@ export class Endpoint {
     if (!('method' in message) || !('id' in message)) return reply(null, {}, 202)
     const client = this.#serve(caller, false)
     try {
-      return json(200, await answerOnce(client.server, message as JSONRPCRequest, signal))
+      return json(200, await answerOnce(client.server, message as JSONRPCRequest, facts.signal))
     } finally {
       client.close()
     }
@@ -197,6 +200,25 @@ export class Endpoint {
 function withVersion(body: unknown): unknown {
   return isObject(body) && !('jsonrpc' in body) ? { jsonrpc: '2.0', ...body } : body
 }
+/** Without a signal for a session: what runs in one outlives its request. */
+function toWeb({ method, facts }: McpHttpRequest, signal?: AbortSignal): Request {
+  return new Request(ADDRESS, { method, headers: forwarded(facts.headers()), ...(signal && { signal }) })
+}
+/** One request that the SDK would accept. It says itself what is wrong with another. */
+function isUsual({ method, facts }: McpHttpRequest, body: unknown): body is JSONRPCRequest {
+  const accept = facts.header('accept') ?? ''
+  const revision = facts.header('mcp-protocol-version')
+  return (
+    method === 'POST' &&
+    accept.includes('application/json') &&
+    accept.includes('text/event-stream') &&
+    isJsonContentType(facts.header('content-type')) &&
+    (revision === undefined || isKnown(revision)) &&
+    isJSONRPCRequest(body) &&
+    body.method !== 'initialize'
+  )
+}
+const isKnown = (revision: string): boolean => REVISIONS.some((known) => known === revision)
 function forwarded(headers: Readonly<Record<string, string>>): Record<string, string> {
   const { authorization: _a, cookie: _c, 'x-api-key': _k, 'content-length': _l, connection: _n, ...rest } = headers
   return rest
@@ -230,8 +252,8 @@ function idOf(body: unknown): RequestId | null {
   return isObject(body) && isId(body['id']) ? body['id'] : null
 }
 
-function json(status: number, body: unknown): Reply {
-  return reply(JSON.stringify(body), { 'content-type': 'application/json' }, status)
+function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Reply {
+  return reply(JSON.stringify(body), { 'content-type': 'application/json', ...headers }, status)
 }
 export function failure(status: number, code: number, message: string, id: RequestId | null = null): Reply {
   return json(status, { jsonrpc: '2.0', error: { code, message }, id })
@@ -251,6 +273,5 @@ async function toReply(answer: Response, session: Session | undefined, ids: read
   if (!isStream) return reply(await answer.text(), headers, answer.status)
   const body = answer.body as ReadableStream<Uint8Array>
   if (!session) return reply(body as unknown as AsyncIterable<Uint8Array>, headers, answer.status)
-  const stream = session.transport.metered(body, ids)
-  return reply(ids.length === 0 ? stream : await wholeOrStream(stream), headers, answer.status)
+  return reply(session.transport.metered(body, ids), headers, answer.status)
 }

@@ -1,8 +1,9 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
-import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server'
+import type { AuthInfo, JSONRPCMessage, JSONRPCRequest, RequestId, Transport } from '@modelcontextprotocol/server'
 import type { ByteStream } from 'svc/sdk'
 import { BoundedEventStore } from './event-store.ts'
 import type { EventLimits } from './event-store.ts'
+import { FirstAnswer } from './first-answer.ts'
 
 export interface SessionTransportOptions extends EventLimits {
   readonly max_unread_bytes: number
@@ -19,7 +20,8 @@ interface StreamMeter {
 }
 
 /**
- * The transport of one session. A stream whose client does not read is cut at a limit: the client connects again and
+ * The transport of one session. Most requests have an answer and nothing else: it goes out as plain JSON, which costs one
+ * write and keeps nothing. A stream whose client does not read is cut at a limit: the client connects again and
  * gets what it missed, as far as that is kept.
  */
 export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
@@ -27,6 +29,8 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   readonly #sizes: WeakMap<object, number>
   readonly #meters = new Map<RequestId | undefined, StreamMeter>()
   readonly #running = new Set<RequestId>()
+  readonly #unanswered = new Map<RequestId, FirstAnswer>()
+  #deliver: Transport['onmessage']
   #open = 0
 
   constructor(id: string, options: SessionTransportOptions, now: () => number) {
@@ -52,13 +56,45 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   isRunning(id: RequestId): boolean {
     return this.#running.has(id)
   }
+
+  /** The server listens by now. A request that runs already is not given to it again when its stream is opened. */
+  override async start(): Promise<void> {
+    this.#deliver = this.onmessage
+    const onmessage: Transport['onmessage'] = (message, extra) => {
+      if (!('id' in message && 'method' in message && this.#unanswered.has(message.id))) this.#deliver?.(message, extra)
+    }
+    Object.assign(this, { onmessage })
+    await super.start()
+  }
+  /** Runs a request that the SDK would accept. Its answer, or `undefined` when `stream` has to open a stream for it. */
+  answer(request: JSONRPCRequest, authInfo: AuthInfo): Promise<JSONRPCMessage | undefined> {
+    const first = new FirstAnswer()
+    this.#running.add(request.id)
+    this.#unanswered.set(request.id, first)
+    this.#deliver?.(request, { authInfo })
+    return first.answer
+  }
+  async stream(web: Request, request: JSONRPCRequest, authInfo: AuthInfo): Promise<Response> {
+    this.#measure([request.id])
+    try {
+      return await this.handleRequest(web, { parsedBody: request, authInfo })
+    } finally {
+      this.#unanswered.get(request.id)?.streamed()
+    }
+  }
+  override async close(): Promise<void> {
+    for (const first of this.#unanswered.values()) first.needStream()
+    await super.close()
+  }
+
   /** Before their handlers run: one may answer before anything else happens. */
   begin(ids: readonly RequestId[]): void {
+    for (const id of ids) this.#running.add(id)
+    this.#measure(ids)
+  }
+  #measure(ids: readonly RequestId[]): void {
     const meter: StreamMeter = { ids, written: 0, read: 0, cut: undefined }
-    for (const id of ids) {
-      this.#running.add(id)
-      this.#meters.set(id, meter)
-    }
+    for (const id of ids) this.#meters.set(id, meter)
   }
   /** They were not handled. */
   refused(ids: readonly RequestId[]): void {
@@ -69,7 +105,14 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   }
   /** The client does not wait for this answer any more, so none will be sent. */
   forget(id: RequestId): void {
-    if (this.#running.delete(id)) this.#closeIfDone(id)
+    if (!this.#running.delete(id)) return
+    const first = this.#unanswered.get(id)
+    if (first)
+      void first.onStream(() => {
+        this.#unanswered.delete(id)
+        this.#closeIfDone(id)
+      })
+    else this.#closeIfDone(id)
   }
   /** The SDK waits for the answers of a whole batch, also for those to requests that were cancelled. */
   #closeIfDone(id: RequestId): void {
@@ -116,6 +159,13 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
     const answered = 'id' in message && !('method' in message) ? message.id : undefined
     if (answered !== undefined) this.#running.delete(answered)
     const key = answered ?? options?.relatedRequestId
+    const first = key === undefined ? undefined : this.#unanswered.get(key)
+    if (!first) return this.#write(message, answered, key)
+    if (answered === undefined) return first.onStream(() => this.#write(message, answered, key))
+    if (!first.isAll(message)) await first.onStream(() => this.#write(message, answered, key))
+    this.#unanswered.delete(answered)
+  }
+  async #write(message: JSONRPCMessage, answered: RequestId | undefined, key: RequestId | undefined): Promise<void> {
     const meter = this.#meters.get(key)
     if (meter) {
       meter.written += sizeOf(this.#sizes, message)
@@ -124,7 +174,7 @@ export class SessionTransport extends WebStandardStreamableHTTPServerTransport {
         this.#meters.delete(key)
       }
     }
-    await super.send(message, options)
+    await super.send(message, key === undefined ? undefined : { relatedRequestId: key })
     if (answered !== undefined && (meter?.ids.length ?? 0) > 1) this.#closeIfDone(answered)
   }
 }

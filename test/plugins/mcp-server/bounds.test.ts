@@ -4,7 +4,6 @@ import { BoundedEventStore } from '../../../plugins/mcp-server/http/event-store.
 import { SessionRegistry } from '../../../plugins/mcp-server/http/session.ts'
 import type { Session } from '../../../plugins/mcp-server/http/session.ts'
 import { SessionTransport } from '../../../plugins/mcp-server/http/transport.ts'
-import { wholeOrStream } from '../../../plugins/mcp-server/http/whole-answer.ts'
 
 const limits = { max_events: 3, max_event_bytes: 1_000, event_secs: 10 }
 const message = (method: string) => ({ jsonrpc: '2.0' as const, method })
@@ -64,40 +63,48 @@ test('the registry ends sessions that are idle, and none that works', async () =
   expect([idle.mock.calls.length, busy.mock.calls.length, registry.size]).toEqual([1, 0, 1])
 })
 
-test('a stream that nobody reads is cut at max_unread_bytes, and goes on where it was', async () => {
+/** A transport after its handshake; `received` has what it gives to the server. */
+async function openTransport(max_unread_bytes: number) {
   const options = {
     ...limits,
     max_events: 100,
     max_event_bytes: 100_000,
-    max_unread_bytes: 500,
+    max_unread_bytes,
     retry_ms: 1,
     max_body_bytes: 1_000,
   }
   const transport = new SessionTransport('session', options, () => 0)
-  Object.assign(transport, { onmessage: () => undefined })
-  const post = (body: object, headers: Record<string, string> = {}) =>
-    transport.handleRequest(
-      new Request('http://localhost/mcp', {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2025-11-25',
-          ...headers,
-        },
-      }),
-      { parsedBody: body },
-    )
+  const received: unknown[] = []
+  Object.assign(transport, { onmessage: (each: unknown) => void received.push(each) })
+  await transport.start()
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
-  await post({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-  const answer = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call' }, { 'mcp-session-id': 'session' })
+  await transport.handleRequest(web(), { parsedBody: { jsonrpc: '2.0', id: 0, method: 'initialize', params } })
+  received.length = 0
+  return { transport, received }
+}
+const web = (): Request =>
+  new Request('http://localhost/mcp', {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': '2025-11-25',
+      'mcp-session-id': 'session',
+    },
+  })
+const progress = (n: number) => ({
+  jsonrpc: '2.0' as const,
+  method: 'notifications/progress',
+  params: { progressToken: 1, progress: n, message: 'x'.repeat(100) },
+})
+const request = { jsonrpc: '2.0' as const, id: 1, method: 'tools/call' }
+const authInfo = { token: '', clientId: '', scopes: [] }
+
+test('a stream that nobody reads is cut at max_unread_bytes, and goes on where it was', async () => {
+  const { transport } = await openTransport(500)
+  const answer = await transport.handleRequest(web(), { parsedBody: request })
   const reader = transport.metered(answer.body as ReadableStream<Uint8Array>, [1])[Symbol.asyncIterator]()
   await reader.next()
-  const progress = (n: number) => ({
-    jsonrpc: '2.0' as const,
-    method: 'notifications/progress',
-    params: { progressToken: 1, progress: n, message: 'x'.repeat(100) },
-  })
   for (let n = 0; n < 9; n++) await transport.send(progress(n), { relatedRequestId: 1 })
   let step = await reader.next()
   while (step.done !== true) step = await reader.next()
@@ -111,26 +118,33 @@ test('a stream that nobody reads is cut at max_unread_bytes, and goes on where i
   expect((await again.text()).match(/event: message/g)).toHaveLength(10)
 })
 
-test('what ends at once is one piece, and anything else a stream that begins with what was there', async () => {
-  const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
-  const end = Promise.withResolvers<void>()
-  async function* stream(...before: string[]): AsyncGenerator<Uint8Array> {
-    for (const text of before) yield encode(text)
-    await end.promise
-    yield encode('last')
-  }
-  async function* whole(): AsyncGenerator<Uint8Array> {
-    yield encode('a')
-    yield encode('b')
-  }
-  expect(await wholeOrStream(whole())).toEqual(Buffer.from('ab'))
-  const streams = [await wholeOrStream(stream('a', 'b')), await wholeOrStream(stream('x'.repeat(70_000)))]
-  end.resolve()
-  for (const each of streams) {
-    expect(each).not.toBeInstanceOf(Uint8Array)
-    const read = await Array.fromAsync(each as AsyncIterable<Uint8Array>, (bytes) => Buffer.from(bytes).toString())
-    expect(read.join('')).toMatch(/^(ab|x{70000})last$/)
-  }
+test('what a request is told before its stream is open comes in order, and the request is given out once', async () => {
+  const { transport, received } = await openTransport(10_000)
+  const answer = transport.answer(request, authInfo)
+  const sent = [
+    transport.send(progress(0), { relatedRequestId: 1 }),
+    transport.send(progress(1), { relatedRequestId: 1 }),
+    transport.send({ jsonrpc: '2.0', id: 1, result: {} }),
+  ]
+  expect(await answer).toBeUndefined()
+  const stream = await transport.stream(web(), request, authInfo)
+  await Promise.all(sent)
+  expect((await stream.text()).match(/(?<="progress":)\d|"result"/g)).toEqual(['0', '1', '"result"'])
+  expect([received, transport.running]).toEqual([[request], 0])
+})
+
+test('a request that takes longer than a moment gets a stream, also one whose session ends meanwhile', async () => {
+  const { transport } = await openTransport(10_000)
+  const late = transport.answer(request, authInfo)
+  expect(await late).toBeUndefined()
+  const stream = await transport.stream(web(), request, authInfo)
+  await transport.send({ jsonrpc: '2.0', id: 1, result: {} })
+  expect(await stream.text()).toContain('"result"')
+  const other = { ...request, id: 2 }
+  const ended = transport.answer(other, authInfo)
+  await transport.close()
+  expect(await ended).toBeUndefined()
+  expect((await transport.stream(web(), other, authInfo)).status).toBe(404)
 })
 
 test('whoever has most sessions makes room for the others, and is kept out itself', async () => {

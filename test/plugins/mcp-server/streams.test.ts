@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { toConfig } from '../../support/chat-stage.ts'
@@ -38,15 +38,55 @@ const follow = (headers: Record<string, string>, lastId?: string) =>
 const messages = (text: string): { id?: unknown; result?: object; error?: { message: string } }[] =>
   text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []))
 
-test('an answer that is there at once has the id that it can be asked for again by', async () => {
+test('an answer that is there at once is plain JSON, of which nothing is kept', async () => {
   const headers = await open()
-  const answer = await post(rpc('tools/call', { name: 'test_simple_text' }, 'a'), {
-    ...headers,
-    'mcp-protocol-version': '2025-11-25',
-  })
+  const answered = async (body: object) => {
+    const answer = await post(body, headers)
+    expect([answer.status, answer.headers.get('content-type'), answer.headers.get('mcp-session-id')]).toEqual([
+      200,
+      'application/json',
+      headers['mcp-session-id'],
+    ])
+    return answer.json()
+  }
+  expect(await answered(rpc('ping', {}, 'a'))).toEqual({ jsonrpc: '2.0', id: 'a', result: {} })
+  expect(await answered(rpc('tools/destroy', {}, 'b'))).toMatchObject({ id: 'b', error: { code: -32_601 } })
+  // The handshake has the events 1 and 2.
+  expect((await follow(headers, '3')).status).toBe(400)
+  // On a busy machine a call may take longer than a moment.
+  await vi.waitFor(async () => {
+    const call = rpc('tools/call', { name: 'test_simple_text' }, 'c')
+    expect(await answered(call)).toMatchObject({ id: 'c', result: { content: [{ type: 'text' }] } })
+  }, 30_000)
+})
+
+test('an answer with progress before it is a stream that can be asked for again, and the call is made once', async () => {
+  const headers = await open()
+  const params = { name: 'test_tool_with_progress', _meta: { progressToken: 'p' } }
+  const answer = await post(rpc('tools/call', params, 'a'), { ...headers, 'mcp-protocol-version': '2025-11-25' })
+  expect(answer.headers.get('content-type')).toBe('text/event-stream')
   const text = await answer.text()
+  expect(messages(text)).toMatchObject([
+    { params: { progress: 0 } },
+    { params: { progress: 50 } },
+    { params: { progress: 100 } },
+    { id: 'a', result: { content: [{ text: 'done' }] } },
+  ])
   const [first = ''] = text.match(/(?<=id: )\d+/) ?? []
   expect(messages(await (await follow(headers, first)).text())).toEqual(messages(text))
+})
+
+test('a call that is cancelled at once ends without an answer, and its id is free again', async () => {
+  const headers = await open()
+  const hanging = post(hang('x'), headers)
+  let text = ''
+  const ended = hanging.then(async (answer) => (text = await answer.text()))
+  await vi.waitFor(async () => {
+    await send({ host }, cancel('x'), { headers })
+    expect((await send({ host }, rpc('ping', {}, 'x'), { headers })).body.result).toEqual({})
+  })
+  await ended
+  expect(messages(text)).toEqual([])
 })
 
 test('an id that runs already is refused, also within a batch, and is free again at its end', async () => {
