@@ -101,7 +101,6 @@ describe('the daemons on a database', () => {
     expect(one.ended).toEqual([])
     // ...and a lease at most.
     await beat(1, one, other)
-    await beat(1, one, other)
     expect([one.ended, other.ended]).toEqual([['ccc'], ['ccc']])
     expect(one.membership.isAlive('ccc')).toBe(false)
     expect(one.membership.declaredDead + other.membership.declaredDead).toBe(1)
