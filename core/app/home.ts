@@ -17,8 +17,9 @@ import { refuseLost } from '../storage/sqlite-file.ts'
 import { openStorage } from '../storage/storage.ts'
 import type { PluginStorage } from '../storage/storage.ts'
 import { completeSwap } from '../storage/swap.ts'
-import { openVault } from '../storage/vault-file.ts'
+import { checkSharedKey, openVault } from '../storage/vault-file.ts'
 import type { VaultFile } from '../storage/vault-file.ts'
+import { vaultKeySource } from '../storage/vault-key-source.ts'
 import type { PartStack } from './part-stack.ts'
 
 /** What the daemon keeps on disk, open and locked for this process. */
@@ -70,8 +71,10 @@ export async function openHome(
     }),
   )
   const storage = parts.own('storage', openStorage(database, join(config.data_dir, 'files')))
+  const key = vaultKeySource(config)
+  if (database.dialect === 'postgresql') await checkSharedKey(database, key, log.withTag('vault'))
   const [vault, restarts] = await Promise.all([
-    openVault(database, join(home, 'vault.key'), log.withTag('vault')),
+    openVault(database, key, log.withTag('vault')),
     RestartCount.open(storage),
     accepted.open(storage.forPlugin('core')),
   ])

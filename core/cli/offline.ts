@@ -9,6 +9,7 @@ import { createLog } from '../log/log.ts'
 import { openReadOnly } from '../storage/read-only.ts'
 import type { ReadOnlyDatabase } from '../storage/read-only.ts'
 import { openVault } from '../storage/vault-file.ts'
+import { vaultKeySource } from '../storage/vault-key-source.ts'
 import { databasePath } from './database-path.ts'
 import { exits, Failure } from './failure.ts'
 import { note } from './output.ts'
@@ -44,9 +45,11 @@ export async function workOffline(
   if (!run) throw new Failure(exits.notFound, `the plugin "${plugin}" cannot ${work} without a daemon`)
   const log = createLog({ level: 'warn' })
   using database = openFile(file ?? databasePath(config), databaseIsOptional === true)
-  const keyFile = join(config.home_dir, 'vault.key')
   const vault =
-    database && (await openVault({ sql: database.sql, scrub: async () => undefined }, keyFile, log)).forPlugin(plugin)
+    database &&
+    (await openVault({ sql: database.sql, scrub: async () => undefined }, vaultKeySource(config), log)).forPlugin(
+      plugin,
+    )
   const redacted = redact(config)
   return await run(
     {

@@ -4,6 +4,7 @@ import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
+import { VaultKeyRefused } from '../storage/vault-file.ts'
 import { codeOf, isLost } from '../storage/failure.ts'
 import { exits, Failure } from './failure.ts'
 import { commandLine, commandName } from '../process/command-name.ts'
@@ -12,6 +13,7 @@ import { commandLine, commandName } from '../process/command-name.ts'
 export function explainStart(error: unknown, config: Config): unknown {
   if (error instanceof HomeInUse) return explainInUse(error, config)
   if (error instanceof DatabaseRefused) return explainDatabase(error, config)
+  if (error instanceof VaultKeyRefused) return explainVaultKey(error)
   return (
     explainServer(error, config.database_url) ??
     explainCertificate(error, config) ??
@@ -28,6 +30,15 @@ function explainInUse(error: HomeInUse, { home_dir: home }: Config): Failure {
     exits.inUse,
     `another svc (process ${error.pid}${address}) already uses the home ${home}`,
     `stop it with ${commandLine('stop')}, or choose another home with --home`,
+    { cause: error },
+  )
+}
+
+function explainVaultKey(error: VaultKeyRefused): Failure {
+  return new Failure(
+    exits.config,
+    error.message,
+    'give this daemon the key of the others: copy vault.key of a home, or set SVC_VAULT_KEY or vault_key_file',
     { cause: error },
   )
 }

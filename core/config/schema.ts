@@ -287,6 +287,21 @@ const coreEntries = {
       v.metadata({ ...atStart, ...inFile(whereItLies) }),
     ),
   ),
+  vault_key: v.optional(
+    secret(
+      v.pipe(
+        v.string(),
+        v.regex(/^\s*[0-9a-f]{64}\s*$/i, '64 hex digits, as `openssl rand -hex 32` prints'),
+        v.description('The key that secrets in the database are encrypted with, instead of `vault.key` in the home.'),
+        v.metadata({ ...atStart, ...inFile('opens every secret') }),
+      ),
+    ),
+  ),
+  vault_key_file: text('A file with that key, such as a mounted secret.', {
+    ...atStart,
+    ...inFile('opens every secret'),
+    secret: false,
+  }),
   log_level: v.optional(
     v.pipe(
       v.picklist(logLevels),

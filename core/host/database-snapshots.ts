@@ -1,10 +1,11 @@
-import { join, relative, resolve, sep } from 'node:path'
+import { relative, resolve, sep } from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { Refusal } from '../errors/error.ts'
 import { checkFile } from '../storage/check-file.ts'
 import { completedSwap, forgetSwap, planSwap } from '../storage/swap.ts'
 import type { SwapPlan } from '../storage/swap.ts'
 import { deriveKey, sealKey, unsealKey } from '../storage/vault-key.ts'
+import { vaultKeySource } from '../storage/vault-key-source.ts'
 import { defineService } from './define.ts'
 
 export type { SwapPlan }
@@ -42,15 +43,15 @@ export const DatabaseSnapshots = defineService<DatabaseSnapshots>()('database-sn
 
 export function createDatabaseSnapshots(config: Config, snapshot: (file: string) => Promise<void>): DatabaseSnapshots {
   const { home_dir: home, data_dir: data } = config
-  const keyFile = join(home, 'vault.key')
+  const key = vaultKeySource(config)
   return {
     homeDir: home,
     dataDir: data,
     databaseName: () => databaseName(config),
     snapshot,
     checkFile,
-    deriveKey: (purpose) => deriveKey(keyFile, purpose),
-    sealKey: (passphrase) => sealKey(keyFile, passphrase),
+    deriveKey: (purpose) => deriveKey(key, purpose),
+    sealKey: (passphrase) => sealKey(key, passphrase),
     unsealKey,
     planSwap: (swap) => planSwap(home, swap),
     completedSwap: () => completedSwap(home),

@@ -1,16 +1,12 @@
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
-import { chmodSync, lstatSync, readFileSync } from 'node:fs'
-import { link, mkdir, open, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import type { Database } from './database.ts'
-import { codeOf } from './failure.ts'
-import { syncFolder } from './sqlite-file.ts'
 import { SecretBytes } from './secret-bytes.ts'
+import { describeKey, makeKey, readKey } from './vault-key-source.ts'
+import type { VaultKeySource } from './vault-key-source.ts'
 import type { Vault } from './vault.ts'
 
-const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 interface Sealed {
@@ -23,40 +19,36 @@ export interface VaultFile {
   forPlugin(name: string): Vault
 }
 
-/**
- * Secrets in the database, encrypted with a key outside it: `keyFile` holds 32 random bytes as hex, has mode 0600, and
- * is created by the first write. If others may read it, its mode is corrected with a warning; if it is missing or
- * damaged while secrets exist, that is an error.
- */
+/** Secrets in the database, encrypted with a key outside it. A key that is missing while secrets exist is an error. */
 export async function openVault(
   database: Pick<Database, 'sql' | 'scrub'>,
-  keyFile: string,
+  source: VaultKeySource,
   log?: ConsolaInstance,
 ): Promise<VaultFile> {
   const { sql } = database
   let key: KeyObject | undefined
   let making: Promise<KeyObject> | undefined
   async function loadKey(make: boolean): Promise<KeyObject> {
-    key ??= readKey(keyFile, log)
+    key ??= readKey(source, log)
     if (key) return key
     const kept = await sql.one<{ count: number }>`SELECT count(*) AS count FROM core_vault`
     // Another first write may have made the key, and stored its secret, before the secrets were counted.
-    key ??= readKey(keyFile, log)
+    key ??= readKey(source, log)
     if (key) return key
     if (!make || (kept && kept.count > 0))
       throw new Error(
-        `the vault holds ${kept?.count ?? 0} secrets, but its key file ${keyFile} is gone: ` +
+        `the vault holds ${kept?.count ?? 0} secrets, but its key file ${source.file} is gone: ` +
           'put it back, or remove the secrets and enter them again',
       )
     // Two concurrent first writes must not encrypt with two keys.
-    making ??= makeKey(keyFile, log).finally(() => {
+    making ??= makeKey(source, log).finally(() => {
       making = undefined
     })
     key = await making
     return key
   }
   // Reports a wrong mode at the start, not with the first secret.
-  key = readKey(keyFile, log)
+  key = readKey(source, log)
 
   return {
     forPlugin: (plugin) => ({
@@ -92,6 +84,55 @@ export async function openVault(
   }
 }
 
+/** The secrets of a database were encrypted with another key than that of this daemon, or it has none. */
+export class VaultKeyRefused extends Error {
+  override readonly name = 'VaultKeyRefused'
+}
+
+/**
+ * Makes sure that every daemon on a PostgreSQL server has the same key: the first one leaves a record that only its key
+ * opens, and makes the key if none was given. Throws `VaultKeyRefused`.
+ */
+export async function checkSharedKey(
+  { sql }: Pick<Database, 'sql'>,
+  source: VaultKeySource,
+  log?: ConsolaInstance,
+): Promise<void> {
+  const find = (): Promise<(Sealed & { readonly plugin: string; readonly name: string }) | undefined> =>
+    sql.one`SELECT plugin, name, nonce, sealed FROM core_vault ORDER BY plugin, name LIMIT 1`
+  let key = readKey(source, log)
+  let record = await find()
+  if (!key && record)
+    throw new VaultKeyRefused(`the database holds secrets of other daemons, and ${describeKey(source)} does not exist`)
+  key ??= await makeKey(source, log)
+  if (record?.plugin !== CHECK.plugin) {
+    if (record) tryKey(key, record, source)
+    const { nonce, sealed } = seal(key, label(CHECK.plugin, CHECK.name), CHECK.text)
+    // Two daemons may start at the same moment: one of their records stays, and both are compared with it.
+    await sql.run`INSERT INTO core_vault (plugin, name, nonce, sealed)
+      VALUES (${CHECK.plugin}, ${CHECK.name}, ${nonce}, ${sealed}) ON CONFLICT (plugin, name) DO NOTHING`
+    record = await find()
+  }
+  if (record) tryKey(key, record, source)
+}
+/** No plugin is called so. */
+const CHECK = { plugin: '', name: 'check', text: 'svc' }
+
+function tryKey(
+  key: KeyObject,
+  record: Sealed & { readonly plugin: string; readonly name: string },
+  source: VaultKeySource,
+): void {
+  try {
+    unseal(key, label(record.plugin, record.name), record, `${record.plugin}/${record.name}`)[Symbol.dispose]()
+  } catch (error) {
+    throw new VaultKeyRefused(
+      `the secrets on this database were encrypted with another key than ${describeKey(source)}`,
+      { cause: error },
+    )
+  }
+}
+
 // Additional authenticated data: a value that was moved to another name does not decrypt.
 const label = (plugin: string, name: string): Buffer => Buffer.from(JSON.stringify(['svc-vault-1', plugin, name]))
 
@@ -121,63 +162,4 @@ function unseal(key: KeyObject, aad: Buffer, { nonce, sealed }: Sealed, name: st
   } finally {
     plain?.fill(0)
   }
-}
-
-/** Synchronous: it reads a few bytes at every start. */
-export function readKey(file: string, log: ConsolaInstance | undefined): KeyObject | undefined {
-  const stat = lstatSync(file, { throwIfNoEntry: false })
-  if (!stat) return undefined
-  if (!stat.isFile()) throw new Error(`the vault's key file ${file} is not a plain file`)
-  if (process.getuid && stat.uid !== process.getuid())
-    throw new Error(`the vault's key file ${file} belongs to another user (${stat.uid})`)
-  if ((stat.mode & 0o077) !== 0) {
-    chmodSync(file, 0o600)
-    log?.warn(
-      'the key file of the vault could be read by others; its mode is 0600 now. ' +
-        'If anyone else uses this machine, enter the secrets again with a new key',
-      { file, mode: (stat.mode & 0o777).toString(8) },
-    )
-  }
-  const text = readFileSync(file)
-  const bytes = Buffer.from(text.toString('latin1').trim(), 'hex')
-  text.fill(0)
-  try {
-    if (bytes.length !== KEY_BYTES)
-      throw new Error(
-        `the vault's key file ${file} is damaged: it must hold ${KEY_BYTES * 2} hex digits. Put it back from a copy`,
-      )
-    return createSecretKey(bytes)
-  } finally {
-    bytes.fill(0)
-  }
-}
-
-async function makeKey(file: string, log: ConsolaInstance | undefined): Promise<KeyObject> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const bytes = randomBytes(KEY_BYTES)
-  const text = Buffer.from(`${bytes.toString('hex')}\n`, 'latin1')
-  const draft = `${file}.${randomUUID()}.new`
-  try {
-    const handle = await open(draft, 'wx', 0o600)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    // Unlike a rename, a link never replaces a key that another write has just made.
-    try {
-      await link(draft, file)
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-    }
-    syncFolder(dirname(file))
-  } finally {
-    await rm(draft, { force: true })
-    bytes.fill(0)
-    text.fill(0)
-  }
-  const key = readKey(file, log)
-  if (!key) throw new Error(`the vault's key file ${file} could not be made`)
-  return key
 }

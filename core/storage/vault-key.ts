@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scrypt } from 
 import { promisify } from 'node:util'
 import * as v from 'valibot'
 import { Refusal } from '../errors/error.ts'
-import { readKey } from './vault-file.ts'
+import { readKey } from './vault-key-source.ts'
+import type { VaultKeySource } from './vault-key-source.ts'
 
 const derive = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(scrypt)
 /** 64 MiB and about a fifth of a second for each guess. */
@@ -17,20 +18,19 @@ const Sealed = v.object({
 })
 
 /**
- * A key for one purpose, made from that of the vault, which cannot be found from it. `undefined` when there is no key
- * file.
+ * A key for one purpose, made from that of the vault, which cannot be found from it. `undefined` when there is none.
  */
-export async function deriveKey(keyFile: string, purpose: string): Promise<Buffer | undefined> {
-  const key = readKey(keyFile, undefined)
+export async function deriveKey(source: VaultKeySource, purpose: string): Promise<Buffer | undefined> {
+  const key = readKey(source, undefined)
   return key && deriveFrom(key.export(), purpose)
 }
 function deriveFrom(key: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, '', purpose, 32))
 }
 
-/** The vault's key under a passphrase, as text. Throws when there is no key file. */
-export async function sealKey(keyFile: string, passphrase: string): Promise<string> {
-  const key = readKey(keyFile, undefined)
+/** The vault's key under a passphrase, as text. Throws when there is none. */
+export async function sealKey(source: VaultKeySource, passphrase: string): Promise<string> {
+  const key = readKey(source, undefined)
   if (!key) throw new Refusal('conflict', 'There is no vault key yet, so there is nothing to put under a passphrase')
   const [salt, nonce] = [randomBytes(16), randomBytes(12)]
   const cipher = createCipheriv('aes-256-gcm', await derive(passphrase, salt, 32, COST), nonce)

@@ -23,7 +23,7 @@ export async function auditVerify(): Promise<readonly Result[]> {
   const log = createConsola({ level: -999 })
   await using database = await openDatabase({ url: `sqlite:${file}`, log })
   await database.migrate('audit', migrations)
-  const vault = (await openVault(database, join(home.path, 'vault.key'), log)).forPlugin('audit')
+  const vault = (await openVault(database, { file: join(home.path, 'vault.key') }, log)).forPlugin('audit')
   const anchor = new AnchorFile(join(home.path, 'audit.anchor'), vault)
   const trail = new AuditTrail(database.sql, anchor, new Signer(vault), log)
   for (let first = 1; first <= ENTRIES; first += BATCH)

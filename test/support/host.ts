@@ -14,6 +14,8 @@ import { createLog } from '../../core/log/log.ts'
 import type { Json } from './json.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
+/** Of every daemon of a test on a PostgreSQL server. */
+export const SHARED_VAULT_KEY = 'ab'.repeat(32)
 const transpiled = join(tmpdir(), 'svc-transpiled')
 
 export interface HostOptions {
@@ -187,6 +189,8 @@ function toConfig({ config = {}, memory, plugins }: HostOptions): Record<string,
     listen_addr: '127.0.0.1:0',
     development: true,
     ...(memory ? { database_url: 'sqlite::memory:' } : {}),
+    // Daemons that share a server have one key.
+    ...(config.database_url?.startsWith('postgres') ? { vault_key: SHARED_VAULT_KEY } : {}),
     ...config,
     rate_limit: { tokens_per_minute: 10_000_000, failed_auth_per_minute: 100_000, ...config.rate_limit },
     // The security probes run when they are asked for: sixteen tries beside every test would be in its way.

@@ -10,8 +10,8 @@ async function start(engine: EngineName) {
   const opened = await open(engine)
   const keyFile = join(opened.dir, 'home', 'vault.key')
   const { log, lines } = recorder()
-  const vault = await openVault(opened.database, keyFile, log)
-  return { ...opened, keyFile, vault, lines, again: () => openVault(opened.database, keyFile, log) }
+  const vault = await openVault(opened.database, { file: keyFile }, log)
+  return { ...opened, keyFile, vault, lines, again: () => openVault(opened.database, { file: keyFile }, log) }
 }
 
 describe.each(engines)('the vault on %s', (engine) => {
@@ -43,7 +43,7 @@ describe.each(engines)('the vault on %s', (engine) => {
         }
       },
     })
-    const slow = await openVault({ sql: counting, scrub: () => database.scrub() }, keyFile)
+    const slow = await openVault({ sql: counting, scrub: () => database.scrub() }, { file: keyFile })
     await slow.forPlugin('mail').write('second', 'two')
     expect(await vault.forPlugin('mail').read('second')).toBe('two')
     expect(await slow.forPlugin('mail').read('first')).toBe('one')

@@ -14,7 +14,7 @@ async function start(engine: EngineName, rows = 0) {
   const opened = await open(engine)
   await opened.database.migrate('audit', migrations)
   const { log, lines } = recorder()
-  const vault = (await openVault(opened.database, join(opened.dir, 'vault.key'), log)).forPlugin('audit')
+  const vault = (await openVault(opened.database, { file: join(opened.dir, 'vault.key') }, log)).forPlugin('audit')
   const file = join(opened.dir, 'audit.anchor')
   const next = async () => {
     const trail = new AuditTrail(opened.database.sql, new AnchorFile(file, vault), new Signer(vault), log)

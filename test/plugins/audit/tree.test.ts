@@ -23,7 +23,7 @@ async function start(engine: EngineName, rows: number, timestamp?: (n: number) =
   const opened = await open(engine)
   await opened.database.migrate('audit', migrations)
   const { log, lines } = recorder()
-  const vault = (await openVault(opened.database, join(opened.dir, 'vault.key'), log)).forPlugin('audit')
+  const vault = (await openVault(opened.database, { file: join(opened.dir, 'vault.key') }, log)).forPlugin('audit')
   const anchor = new AnchorFile(join(opened.dir, 'audit.anchor'), vault)
   const next = (): AuditTrail => {
     const trail = new AuditTrail(opened.database.sql, anchor, new Signer(vault), log)

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { ManualTimer } from '../../../core/jobs/manual-timer.ts'
 import { startHost } from '../../support/host.ts'
@@ -12,14 +9,9 @@ interface Started {
   readonly host: TestHost
   readonly timer: ManualTimer
 }
-/** On a home of its own, with the key that opens the secrets of the others. */
 async function start(url: string, cluster: object = {}): Promise<Started> {
-  const home = await mkdtemp(join(tmpdir(), 'svc-cluster-'))
-  onTestFinished(() => rm(home, { recursive: true, force: true }))
-  await writeFile(join(home, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
   const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
   const host = await startHost({
-    home,
     plugins: ['audit', 'cluster', 'system'],
     config: { database_url: url, plugins: { cluster } },
     jobTimer: () => timer,
