@@ -32,6 +32,9 @@ export const isConflict = (code: string): boolean => code === '40001' || code ==
  */
 export const NOT_HELD = 'SVC01'
 
+/** Whether a statement failed for that. */
+export const isNotHeld = (error: unknown): boolean => codeOf(error) === NOT_HELD
+
 export function unavailable(message: string, cause?: unknown, retryAfterSecs = 1): Refusal {
   return new Refusal('service_unavailable', message, { cause, retryAfterSecs })
 }

@@ -1,23 +1,27 @@
 import { pluginsLoaded } from 'svc/internal'
-import type { Daemon } from 'svc/internal'
+import type { Broadcast, Daemon } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginContext, PluginDatabase, Recovery, Statement, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Budgets } from '../budgets/contract.ts'
 import type { Catalog } from '../catalog/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
 import type { UsageLedger } from '../usage/contract.ts'
 import type { ChatConfig } from './config.ts'
-import type { ToolCalls } from './contract.ts'
+import type { ToolCalls, TurnResult } from './contract.ts'
 import type { Compactor, CompactorDeps } from './context/compactor.ts'
 import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
+import type { FollowedTurn } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
+import type { SharedTurns } from './owners/open.ts'
 import { UpkeepStore } from './store.ts'
+import type { LiveTurn } from './turn/live-turn.ts'
 import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
 import { markFailedTurns, recoverTurns } from './turn/resume.ts'
@@ -37,6 +41,7 @@ export interface ChatDeps {
   readonly leaving: AbortSignal
   readonly run: Context['run']
   readonly own: Context['own']
+  readonly jobs: Context['jobs']
   readonly usage: () => UsageLedger | undefined
   readonly budgets: () => Budgets | undefined
   readonly catalog: () => Catalog | undefined
@@ -46,6 +51,8 @@ export interface ChatDeps {
     readonly journal: Journal
     readonly audit: Audit
     readonly inference: Inference
+    readonly broadcast: Broadcast
+    readonly cluster: Cluster
     readonly daemon: Daemon
     readonly screening: Screening
   }
@@ -57,6 +64,7 @@ const MAX_LABELLED_AGENTS = 1000
 export function composeChat(deps: ChatDeps) {
   const { config, tools, log, services } = deps
   const { agents, sessions, journal } = services
+  let shared: SharedTurns | undefined
   const onDefect = (error: unknown, turnId?: string): void => {
     log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error)
   }
@@ -66,25 +74,17 @@ export function composeChat(deps: ChatDeps) {
   const effectfulTools: EffectfulTools = (turnId) => findEffectfulTools(turnId, journal, tools)
   const { record, budgetGate, compactor, history } = createRecorders(deps)
   const toolCallRate = new ToolCallRate(() => Date.now())
-  const callDeps = {
-    ...deps,
-    ...services,
-    record,
-    toolCallRate,
-    onWithheld: withheldCounter(deps.metrics),
-    onCutCall: cutCallCounter(deps.metrics),
-    pluginsLoaded: untilLoaded(deps),
-    onWaiting: () => {
-      if (deps.leaving.aborted) chat.releaseWaiting()
-    },
-    screening: { policy: config.screening, service: services.screening },
-    ...runnerLimits(config),
+  const onWaiting = (): void => {
+    if (deps.leaving.aborted) chat.releaseWaiting()
   }
+  const onLost = (turn: LiveTurn): void => shared?.owners.lost(turn)
+  const callDeps = { ...deps, ...services, record, toolCallRate, onWaiting, onLost, ...runnerDeps(deps) }
   const models = { history, budgetGate, modelsWithoutVision: new Set<string>() }
   const runner = new TurnRunner({ ...callDeps, ...models, background, onDefect })
   const sessionStream = new SessionStream({
-    turns: (sessionId) => chat.turnsOf(sessionId),
+    turns: (sessionId) => (shared ? turnsEverywhere(chat, shared, sessionId) : chat.turnsOf(sessionId)),
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
+    followedChanged: () => shared?.tellWatched(true),
     max: config.session_followers,
   })
   const chat = new ChatService({
@@ -96,6 +96,7 @@ export function composeChat(deps: ChatDeps) {
     background,
     effectfulTools,
     sessionStream,
+    shared: () => shared,
   })
   const agentListFeed = new AgentListFeed({ agents, firstMs: config.agents_updated_first_ms, onFailure: onDefect })
   deps.own('agent list', () => agentListFeed.end())
@@ -109,8 +110,24 @@ export function composeChat(deps: ChatDeps) {
     onDefect,
     toolCallRate,
     toolCalls: lazyToolCalls(deps, callDeps),
-    resumeTurns: () => resumeTurns(deps, chat, record, effectfulTools),
+    shared: () => shared,
+    /** Other daemons are on the database: a session has one owner among them. */
+    share: async (recorded: (turnId: string) => Promise<TurnResult>) => {
+      const { openSharedTurns } = await import('./owners/open.ts')
+      shared = openSharedTurns({ ...deps, ...services, config, record, background, recorded, chat, sessionStream })
+    },
+    resumeTurns: () => resumeTurns(deps, { chat, record, effectfulTools, shared }),
   }
+}
+
+/** The turns of a session that wait or run, those at other daemons too. */
+async function turnsEverywhere(
+  chat: ChatService,
+  shared: SharedTurns,
+  sessionId: string,
+): Promise<readonly FollowedTurn[]> {
+  const open = await shared.owners.inOrder(sessionId)
+  return open.flatMap((turn) => (shared.owners.isElsewhere(turn) ? shared.follow(turn) : (chat.attach(turn.id) ?? [])))
 }
 
 type EffectfulTools = (turnId: string) => Promise<readonly string[]>
@@ -118,13 +135,22 @@ type EffectfulTools = (turnId: string) => Promise<readonly string[]>
 /** Marks the turns of an earlier process that cannot resume, and resumes the others. */
 async function resumeTurns(
   deps: ChatDeps,
-  chat: ChatService,
-  record: TurnRecord,
-  effectfulTools: EffectfulTools,
+  {
+    chat,
+    record,
+    effectfulTools,
+    shared,
+  }: {
+    readonly chat: ChatService
+    readonly record: TurnRecord
+    readonly effectfulTools: EffectfulTools
+    readonly shared: SharedTurns | undefined
+  },
 ): Promise<void> {
   const { db, services, signal } = deps
   const { journal, sessions, daemon } = services
   await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effectfulTools })
+  if (shared) return shared.recoverAll()
   const turns = await recoverTurns({ journal, sessions, record }, await journal.orphans())
   if (turns.length === 0) return
   // The turns are queued already, so that new messages come after them.
@@ -139,8 +165,13 @@ async function findEffectfulTools(turnId: string, journal: Journal, tools: Tools
   )
 }
 
-function runnerLimits(config: ChatConfig) {
+function runnerDeps(deps: ChatDeps) {
+  const { config, metrics, services } = deps
   return {
+    onWithheld: withheldCounter(metrics),
+    onCutCall: cutCallCounter(metrics),
+    pluginsLoaded: untilLoaded(deps),
+    screening: { policy: config.screening, service: services.screening },
     personalData: config.personal_data,
     waitingAfterMs: config.waiting_after_ms,
     progressMs: config.progress_ms,

@@ -142,8 +142,13 @@ export interface Chat {
   retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn>
   /** Takes the message of such a turn out of view. Throws as `retry` does. */
   drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }>
-  /** Cancels the running turn of an agent, or of one of its sessions. Whether there was one. */
-  stop(agentId: string, sessionId?: string): boolean
+  /**
+   * Cancels the running turn of an agent, or of one of its sessions, whichever daemon on the database it runs at. Whether
+   * there was one.
+   */
+  stop(agentId: string, sessionId?: string): Promise<boolean>
+  /** Cancels a turn, wherever it waits or runs; nothing happens when it has ended. */
+  cancel(turnId: string): void
   /** A turn that waits or runs in this process, to listen to it again. */
   attach(turnId: string): AcceptedTurn | undefined
   /**

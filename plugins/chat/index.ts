@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { Daemon } from 'svc/internal'
-import { definePlugin } from 'svc/sdk'
+import { Broadcast, Daemon } from 'svc/internal'
+import { definePlugin, Refusal } from 'svc/sdk'
 import type { Hooks, Metrics } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Budgets } from '../budgets/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
+import { Cluster, MemberEnded } from '../cluster/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal, TurnsAbandoned } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -29,6 +30,7 @@ import {
   Turns,
   TurnStarting,
 } from './contract.ts'
+import type { TurnResult } from './contract.ts'
 import { CommandRegistry } from './entry/command-registry.ts'
 import { commandRoutes, slashCommands } from './entry/command-routes.ts'
 import { compactRoutes } from './entry/compact-routes.ts'
@@ -39,6 +41,7 @@ import { chatSocket } from './entry/socket.ts'
 import { turnRoutes } from './entry/turn-routes.ts'
 import { migrations } from './migrations.ts'
 import { chatProbes } from './probes.ts'
+import type { CancelledTurns } from './owners/open.ts'
 import { TurnLookup } from './turn/lookup.ts'
 
 export default definePlugin({
@@ -53,6 +56,8 @@ export default definePlugin({
     journal: Journal,
     audit: Audit,
     inference: Inference,
+    broadcast: Broadcast,
+    cluster: Cluster,
     daemon: Daemon,
     screening: Screening,
   },
@@ -70,7 +75,8 @@ export default definePlugin({
     }
     const composed = composeChat({ ...ctx, ...optional })
     const { chat, sessionStream, agentListFeed } = composed
-    const turns = new TurnLookup({ ...services, ...optional, chat })
+    const turns = new TurnLookup({ ...services, ...optional, ...composed })
+    if (services.broadcast.isShared) await composed.share(async (id) => resultOf(turns, id))
     const approvalFeed = new ApprovalFeed()
     const entryDeps = {
       ...services,
@@ -106,6 +112,7 @@ export default definePlugin({
     const plantedSecret = `planted-${randomBytes(24).toString('base64url')}`
     hooks.on(CollectProbes, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     measureTurns(metrics, composed)
+    hooks.on(MemberEnded, ({ id }) => composed.shared()?.ended(id))
     hooks.on(TurnsAbandoned, async () => {
       // What this process released is not for itself to take up again.
       if (!ctx.leaving.aborted) await composed.resumeTurns()
@@ -117,20 +124,35 @@ export default definePlugin({
 
 type Composed = ReturnType<typeof composeChat>
 
+/** How a turn on record ended. Throws why it did not end well. */
+async function resultOf(turns: TurnLookup, id: string): Promise<TurnResult> {
+  const turn = await turns.replay(id)
+  if (!turn) throw new Refusal('turn_not_found', `No turn ${id}`)
+  return turn.result()
+}
+
 /** Cancels the turns of sessions and agents that are gone, and tells the readers of a session. */
-function followSessions(hooks: Hooks, { chat, sessionStream, toolCallRate }: Composed): void {
-  hooks.on(SessionRemoving, (session) => ({ ...session, busy: session.busy || chat.busy(session.sessionId) }))
-  hooks.on(SessionReset, ({ agentId, previousId }) => chat.cancelAll({ agentId, sessionId: previousId }))
+function followSessions(hooks: Hooks, { chat, sessionStream, toolCallRate, shared }: Composed): void {
+  const cancelAll = (where: CancelledTurns): void => {
+    chat.cancelAll(where)
+    shared()?.cancelAll(where)
+  }
+  hooks.on(SessionRemoving, async (session) => ({
+    ...session,
+    busy: session.busy || (await chat.busy(session.sessionId)),
+  }))
+  hooks.on(SessionReset, ({ agentId, previousId }) => cancelAll({ agentId, sessionId: previousId }))
   hooks.on(SessionCleared, (session) => {
-    chat.cancelAll({ ...session, forget: true })
+    cancelAll({ ...session, forget: true })
     sessionStream.cleared(session.sessionId)
+    shared()?.show(session.sessionId, 'cleared', {})
   })
   hooks.on(AgentKilled, ({ agent }) => {
-    chat.cancelAll({ agentId: agent.id })
+    cancelAll({ agentId: agent.id })
     toolCallRate.forget(agent.id)
   })
   hooks.on(AgentChanged, ({ agent }) => {
-    if (agent.state === 'Stopped') chat.cancelAll({ agentId: agent.id })
+    if (agent.state === 'Stopped') cancelAll({ agentId: agent.id })
     sessionStream.activeChanged(agent.id, agent.sessionId)
   })
 }

@@ -39,6 +39,8 @@ export interface Turn {
   readonly onCrash: 'resume' | 'interrupt'
   /** Parameters the turn runs with, as JSON. */
   readonly options: string
+  /** The daemon that works on it, or did; empty while nobody does. */
+  readonly owner: string
   readonly createdAt: string
   /** Agents, by id, that asked for it, the first one first: it may do no more than each of them. */
   readonly onBehalf: readonly string[]
@@ -46,7 +48,7 @@ export interface Turn {
   /** Of one that failed. */
   readonly failure: TurnFailure | undefined
 }
-export type NewTurn = Omit<Turn, 'state' | 'error' | 'failure' | 'onBehalf'> & Partial<Pick<Turn, 'onBehalf'>>
+export type NewTurn = Omit<Turn, 'state' | 'error' | 'failure' | 'onBehalf' | 'owner'> & Partial<Pick<Turn, 'onBehalf'>>
 /**
  * An act with an effect. `intent` is durable before the act and `done` or `failed` after it. What is still `intent`
  * when the process died is `unknown`: it is never repeated blindly.
@@ -105,8 +107,8 @@ export interface Send extends Effect {
 }
 
 export interface Journal {
-  /** A new turn; `running` when nothing is in its way. */
-  accept(turn: NewTurn, state?: 'queued' | 'running'): Statement
+  /** A new turn; `running` when nothing is in its way. `owner`: another daemon is to work on it. */
+  accept(turn: NewTurn, state?: 'queued' | 'running', owner?: string): Statement
   /** A turn that is done, with its only effect: one that needed no record before it ended. */
   done(
     turn: NewTurn,
@@ -129,6 +131,8 @@ export interface Journal {
   find(turnId: string): Promise<Turn | undefined>
   /** Turns of an agent, newest first. */
   turns(agentId: string, limit: number): Promise<readonly Turn[]>
+  /** Turns that have not ended: all, or those of a session or of an agent. The oldest first. */
+  open(where?: { readonly sessionId?: string; readonly agentId?: string }): Promise<readonly Turn[]>
   /** Turns of all agents that failed, by their ids, those after one. */
   failed(after: string, limit: number): Promise<readonly Turn[]>
   intend(effect: Pick<Effect, 'key' | 'turnId' | 'kind' | 'name' | 'input'>): Statement
@@ -149,9 +153,15 @@ export interface Journal {
   release(turnId: string): Statement
   /**
    * Turns that never ended and that no live process works on: those of an earlier process on this home, of a daemon on
-   * the same database that is dead, and released ones, oldest first. Claims them for this process; their effects that are still `intent` become `unknown`.
+   * the same database that is dead, and released ones, oldest first. Claims them for this process; their effects that
+   * are still `intent` become `unknown`. `only`: those with these options.
    */
-  orphans(): Promise<readonly Turn[]>
+  orphans(only?: string): Promise<readonly Turn[]>
+  /**
+   * Makes the open turns of a session this daemon's, but for those with these options; what they had begun becomes
+   * `unknown`. For the batch in which this daemon takes the session over.
+   */
+  adopt(sessionId: string, except: string): readonly Statement[]
 }
 export const Journal = defineService<Journal>()('journal')
 

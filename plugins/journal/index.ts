@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { BEATS, Daemon, homeId } from 'svc/internal'
+import { BEATS, Broadcast, Daemon, homeId } from 'svc/internal'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
+import { Cluster } from '../cluster/contract.ts'
 import { Journal, TurnsAbandoned } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { Retention } from './retention.ts'
 import { JournalService } from './service.ts'
 import { JournalStore } from './store.ts'
-import { TurnOwners } from './turn-owners.ts'
+import { memberOwners, TurnOwners } from './turn-owners.ts'
 
 const TRIM_MS = 60_000
 const count = v.pipe(v.number(), v.integer(), v.minValue(0))
@@ -41,7 +42,7 @@ export default definePlugin({
       cleanup_interval_hours: fields.integer('Hours between two searches for turns that are too old.', 24, 1, 500),
     }),
   ),
-  requires: { daemon: Daemon },
+  requires: { broadcast: Broadcast, cluster: Cluster, daemon: Daemon },
   optional: { agents: Agents },
   provides: { journal: Journal },
   hooks: [TurnsAbandoned],
@@ -53,16 +54,20 @@ export default definePlugin({
     )
     jobs.every('retention', config.cleanup_interval_hours * 3_600_000, (signal) => retention.dropOld(signal))
     jobs.every('traces', TRIM_MS, (signal) => retention.trim(signal))
-    const home = homeId(services.daemon.config())
-    const owners = new TurnOwners({ store, id: `${home}/${randomUUID()}` })
-    jobs.every('owners', (config.lease_secs * 1000) / BEATS, async () => {
-      const abandoned = await owners.beat()
-      if (abandoned > 0) await hooks.emit(TurnsAbandoned, { owners: abandoned })
-    })
+    const owners = services.broadcast.isShared ? memberOwners(services.cluster) : onFile()
     hooks.on(AgentKilled, ({ agent }) => {
       retention.forget(agent.id)
       return store.forget(agent.id)
     })
+    /** Two daemons of one machine may share a file. */
+    function onFile(): TurnOwners {
+      const beating = new TurnOwners({ store, id: `${homeId(services.daemon.config())}/${randomUUID()}` })
+      jobs.every('owners', (config.lease_secs * 1000) / BEATS, async () => {
+        const abandoned = await beating.beat()
+        if (abandoned > 0) await hooks.emit(TurnsAbandoned, { owners: abandoned })
+      })
+      return beating
+    }
     return { journal: new JournalService(store, owners, () => new Date().toISOString(), retention) }
   },
 })

@@ -3,23 +3,23 @@ import type { Counts, Effect, Journal, NewTurn, Send, Trace, Turn, TurnState } f
 import type { EffectRow, TraceRow, TurnRow } from './schema.ts'
 import type { Retention } from './retention.ts'
 import type { JournalStore } from './store.ts'
-import type { TurnOwners } from './turn-owners.ts'
+import type { Owners } from './turn-owners.ts'
 
 /** The journal of one process. `owners` marks whose turns are whose. */
 export class JournalService implements Journal {
   readonly #store: JournalStore
   readonly #retention: Pick<Retention, 'wrote'> | undefined
-  readonly #owners: TurnOwners
+  readonly #owners: Owners
   readonly #now: () => string
-  constructor(store: JournalStore, owners: TurnOwners, now: () => string, retention?: Pick<Retention, 'wrote'>) {
+  constructor(store: JournalStore, owners: Owners, now: () => string, retention?: Pick<Retention, 'wrote'>) {
     this.#store = store
     this.#retention = retention
     this.#owners = owners
     this.#now = now
   }
 
-  accept(turn: NewTurn, state: 'queued' | 'running' = 'queued'): Statement {
-    return this.#store.insertTurn(turn, state, this.#owners.id, null, turn.createdAt)
+  accept(turn: NewTurn, state: 'queued' | 'running' = 'queued', owner = this.#owners.id): Statement {
+    return this.#store.insertTurn(turn, state, owner, null, turn.createdAt)
   }
   done(turn: NewTurn, effect: Parameters<Journal['done']>[1], traces: readonly Trace[]): readonly Statement[] {
     const at = this.#now()
@@ -59,6 +59,9 @@ export class JournalService implements Journal {
   }
   async turns(agentId: string, limit: number): Promise<readonly Turn[]> {
     return (await this.#store.turnsOf(agentId, limit)).map(toTurn)
+  }
+  async open({ sessionId, agentId }: Parameters<Journal['open']>[0] = {}): Promise<readonly Turn[]> {
+    return (await this.#store.open(sessionId ?? null, agentId ?? null)).map(toTurn)
   }
   async failed(after: string, limit: number): Promise<readonly Turn[]> {
     return (await this.#store.failed(after, limit)).map(toTurn)
@@ -101,22 +104,30 @@ export class JournalService implements Journal {
     }))
   }
 
-  // Decision: what a living process works on is left to it. One that stands still for a whole lease and wakes up goes on
-  // with turns that another took over meanwhile: the lease is therefore longer than any pause of a healthy process.
-  async orphans(): Promise<readonly Turn[]> {
+  // Decision: what a living process works on is left to it. On a file that two daemons share, one that stands still for a
+  // whole lease and wakes up goes on with turns that another took over meanwhile: the lease is therefore longer than any
+  // pause of a healthy process. On PostgreSQL its batches fail.
+  async orphans(only?: string): Promise<readonly Turn[]> {
     const { id, abandoned } = this.#owners
     const claimed: TurnRow[] = []
     const ended = new Map<string, Statement>()
     const statements: Statement[] = []
     for (const row of await this.#store.foreign(id)) {
-      const verdict = abandoned(row.owner)
+      const verdict = only === undefined || row.options === only ? abandoned(row.owner) : undefined
       if (!verdict) continue
       const written = (changes: number): void => void (changes > 0 && claimed.push(row))
-      statements.push({ ...this.#store.claim(row, id, verdict.unlessBeyond), written }, this.#store.doubt(row.id, id))
+      statements.push(
+        ...(verdict.unlessAlive ?? []),
+        { ...this.#store.claim(row, id, verdict.unlessBeyond), written },
+        this.#store.doubt(row.id, id),
+      )
       ended.set(row.owner, this.#store.endOwner(row.owner, verdict.unlessBeyond))
     }
     await this.#store.commit([...statements, ...ended.values()])
     return claimed.map(toTurn)
+  }
+  adopt(sessionId: string, except: string): readonly Statement[] {
+    return this.#store.adopt(sessionId, except, this.#owners.id)
   }
 }
 
@@ -132,6 +143,7 @@ function toTurn(row: TurnRow): Turn {
     state: row.state,
     onCrash: row.on_crash,
     options: row.options,
+    owner: row.owner,
     createdAt: row.created_at,
     onBehalf: row.on_behalf ?? (row.entry_point === 'agent' ? UNKNOWN_AGENTS : []),
     error: row.error ?? undefined,

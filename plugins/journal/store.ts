@@ -51,6 +51,25 @@ export class JournalStore {
         .all`SELECT * FROM journal_turn WHERE state = 'failed' AND id > ${after} ORDER BY id LIMIT ${limit}`,
     )
   }
+  /** Oldest first; of every session and agent that is not given. */
+  async open(sessionId: string | null, agentId: string | null): Promise<readonly TurnRow[]> {
+    return v.parse(
+      v.array(TurnRow),
+      await this.#db.all`SELECT * FROM journal_turn WHERE state IN ('queued', 'running', 'waiting')
+        AND session_id = coalesce(${sessionId}, session_id) AND agent_id = coalesce(${agentId}, agent_id)
+        ORDER BY created_at, id`,
+    )
+  }
+  /** All but those with these options. */
+  adopt(sessionId: string, except: string, owner: string): readonly Statement[] {
+    return [
+      this.#db.sql`UPDATE journal_effect SET state = 'unknown' WHERE state = 'intent' AND turn_id IN (
+        SELECT id FROM journal_turn WHERE session_id = ${sessionId} AND options <> ${except}
+        AND state IN ('queued', 'running', 'waiting'))`,
+      this.#db.sql`UPDATE journal_turn SET owner = ${owner} WHERE session_id = ${sessionId} AND options <> ${except}
+        AND state IN ('queued', 'running', 'waiting')`,
+    ]
+  }
   /** Open turns of other owners, oldest first. */
   async foreign(owner: string): Promise<readonly TurnRow[]> {
     return v.parse(

@@ -1,9 +1,33 @@
 import { HeartbeatWatch } from 'svc/internal'
 import type { Heartbeat } from 'svc/internal'
+import type { Statement } from 'svc/sdk'
+import type { Cluster } from '../cluster/contract.ts'
 import type { JournalStore } from './store.ts'
 
 /** Beats of an owner without a row: it has not counted yet, or is dead. */
 const NO_ROW = -1
+
+/** Whose turns are whose. */
+export interface Owners {
+  /** Of this process. */
+  readonly id: string
+  /**
+   * Whether nobody works on the turns of an owner: for a dead one, unless it has beaten since this count, and with the
+   * statements that make a batch fail when it is not dead after all.
+   */
+  readonly abandoned: (
+    owner: string,
+  ) => { readonly unlessBeyond: number | undefined; readonly unlessAlive?: readonly Statement[] } | undefined
+}
+
+/** On PostgreSQL the membership says who is alive. */
+export function memberOwners(cluster: Pick<Cluster, 'self' | 'isAlive'>): Owners {
+  const { self } = cluster
+  return {
+    id: self,
+    abandoned: (owner) => (owner === self || cluster.isAlive(owner) ? undefined : { unlessBeyond: undefined }),
+  }
+}
 
 export interface TurnOwnersDeps {
   readonly store: JournalStore
@@ -15,7 +39,7 @@ export interface TurnOwnersDeps {
  * Tells turns of a living process from abandoned ones. An instance with open turns counts up its row; one whose row
  * stands still for a whole lease is dead, and so is every other instance of this home.
  */
-export class TurnOwners {
+export class TurnOwners implements Owners {
   readonly id: string
   readonly #store: JournalStore
   readonly #watch = new HeartbeatWatch()
@@ -42,7 +66,6 @@ export class TurnOwners {
     return this.#dead.length + others.length - foreign.length
   }
 
-  /** Whether nobody works on the turns of an owner; for a dead one, unless it has beaten since this count. */
   readonly abandoned = (owner: string): { readonly unlessBeyond: number | undefined } | undefined => {
     if (owner === this.id) return undefined
     if (this.#isAbandoned(owner)) return { unlessBeyond: undefined }

@@ -118,6 +118,8 @@ export interface Sessions {
   window(sessionId: string, limit: number): Promise<readonly Message[]>
   /** A page of the whole session, oldest first. `before` is a message id; the newest page without it. */
   page(sessionId: string, options: { readonly limit: number; readonly before?: string }): Promise<readonly Message[]>
+  /** Numbers of turns of a session: those with a smaller one come first in it. */
+  order(sessionId: string, turnIds: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** The messages of one turn, oldest first. */
   turn(sessionId: string, turnId: string): Promise<readonly Message[]>
   /** The summary that holds. */

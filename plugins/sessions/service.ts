@@ -159,6 +159,10 @@ export class SessionService implements Sessions {
     return page.toReversed().map(toMessage)
   }
 
+  async order(sessionId: string, turnIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const found = await Promise.all(turnIds.map((turnId) => this.#store.ofTurn(sessionId, turnId)))
+    return new Map(found.flatMap(([first]) => (first ? [[first.turn_id, first.turn_seq] as const] : [])))
+  }
   async turn(sessionId: string, turnId: string): Promise<readonly Message[]> {
     return (await this.#store.ofTurn(sessionId, turnId)).map(toMessage)
   }

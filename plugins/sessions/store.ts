@@ -123,36 +123,40 @@ export class SessionStore {
     const { id, turnId, role, createdAt, mark = null } = message
     const blocks = JSON.stringify(message.blocks)
     const chars = message.blocks.reduce((sum, block) => sum + blockChars(block), CHARS_PER_MESSAGE)
+    // Elsewhere than on SQLite others write at the same time: counting first locks the session, so that the messages of
+    // all of them get their numbers one after the other.
+    const countsFirst = this.#db.dialect !== 'sqlite'
+    const next = countsFirst ? 0 : 1
     // A known position is inserted as a value: a selection from the table being written would need a temporary one.
     const place = opens ? undefined : this.#recent.placeOf(sessionId, turnId)
     const insert = opens
       ? this.#db.sql`INSERT INTO sessions_message
           (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
-        SELECT s.id, s.appended + 1, s.appended + 1,
+        SELECT s.id, s.appended + ${next}, s.appended + ${next},
           ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
       : place !== undefined
         ? this.#db.sql`INSERT INTO sessions_message
           (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
-        SELECT s.id, ${place}, s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+        SELECT s.id, ${place}, s.appended + ${next}, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
         : this.#db.sql`INSERT INTO sessions_message
           (session_id, turn_seq, seq, id, turn_id, role, blocks, mark, chars, created_at)
         SELECT s.id,
-          coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1), s.appended + 1),
-          s.appended + 1, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
+          coalesce((SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1),
+            s.appended + ${next}),
+          s.appended + ${next}, ${id}, ${turnId}, ${role}, ${blocks}, ${mark}, ${chars}, ${createdAt}
         FROM sessions_session s WHERE s.id = ${sessionId}`
     const row = { id, turn_id: turnId, role, blocks: message.blocks, mark, created_at: createdAt }
-    return [
-      {
-        ...insert,
-        written: (changes) => {
-          if (changes > 0) this.#recent.add(sessionId, row, blocks.length, opens)
-        },
+    const inserted: Statement = {
+      ...insert,
+      written: (changes) => {
+        if (changes > 0) this.#recent.add(sessionId, row, blocks.length, opens)
       },
-      this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
-        fingerprint = (fingerprint * 31 + ${numberOf(id)}) % ${MODULUS} WHERE id = ${sessionId}`,
-    ]
+    }
+    const counted = this.#db.sql`UPDATE sessions_session SET message_count = message_count + 1, appended = appended + 1,
+        fingerprint = (fingerprint * 31 + ${numberOf(id)}) % ${MODULUS} WHERE id = ${sessionId}`
+    return countsFirst ? [counted, inserted] : [inserted, counted]
   }
 
   /** From now on no model gets the turn, and its message shows the reason. */

@@ -18,7 +18,7 @@ export interface RuntimeDeps {
   readonly limits: Limits
   readonly agents: Agents
   readonly audit: Audit
-  readonly chat: Pick<Chat, 'attach'>
+  readonly chat: Pick<Chat, 'cancel'>
   readonly queue: Queue
   readonly turns: Turns
   readonly log: Logger
@@ -39,7 +39,7 @@ export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): 
     ...deps,
     store,
     clock,
-    stopTurn: (turnId) => deps.chat.attach(turnId)?.cancel(),
+    stopTurn: (turnId) => deps.chat.cancel(turnId),
   })
   const expiry = new Expiry({ ...deps, store, changes })
   const tasks = new TaskService({

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { pluginText, temporaryFolder, writePlugin } from '../support/plugin-folder.ts'
 
 /** What a turn of an agent needs. */
-const builtIns = ['audit', 'agents', 'sessions', 'journal', 'usage', 'providers', 'screening', 'chat']
+const builtIns = ['audit', 'agents', 'sessions', 'cluster', 'journal', 'usage', 'providers', 'screening', 'chat']
 const kv = new URL('../../plugins/kv/', import.meta.url)
 
 describe('a test of a plugin', () => {

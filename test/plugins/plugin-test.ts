@@ -2,7 +2,17 @@ import type { PluginTest } from 'svc/testing'
 import type { Json } from '../support/json.ts'
 
 /** The built-in plugins that a turn of an agent needs. */
-export const turnPlugins = ['audit', 'usage', 'agents', 'sessions', 'journal', 'providers', 'chat', 'screening']
+export const turnPlugins = [
+  'audit',
+  'usage',
+  'agents',
+  'sessions',
+  'cluster',
+  'journal',
+  'providers',
+  'chat',
+  'screening',
+]
 
 /** Calls a tool for an agent. */
 export async function callTool(

@@ -26,6 +26,7 @@ const base = [
   'usage',
   'agents',
   'sessions',
+  'cluster',
   'journal',
   'providers',
   'providers/builtin',

@@ -235,9 +235,9 @@ export class ChatCommands {
     await conversations.setThinking(conversation, isOn)
     return `Extended thinking is ${isOn ? 'on' : 'off'} for models that can.`
   }
-  stop(agent: Agent | undefined, sessionId: string | undefined): string {
+  async stop(agent: Agent | undefined, sessionId: string | undefined): Promise<string> {
     if (!agent) return 'No agent answers here.'
-    return this.#deps.chat.stop(agent.id, sessionId) ? 'Stopped.' : 'Nothing is being answered.'
+    return (await this.#deps.chat.stop(agent.id, sessionId)) ? 'Stopped.' : 'Nothing is being answered.'
   }
   status({ received, agent }: Invocation): string {
     const { row } = received

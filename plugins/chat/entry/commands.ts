@@ -53,7 +53,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     async run({ agents, chat }, { agentId, sessionId }) {
       const agent = await agents.require(agentId)
       const session = sessionId ?? agent.sessionId
-      return `Agent: ${agent.name} (${agent.state})\nSession: ${session}${chat.busy(session) ? ', answering now' : ''}`
+      return `Agent: ${agent.name} (${agent.state})\nSession: ${session}${(await chat.busy(session)) ? ', answering now' : ''}`
     },
   },
   agents: {
@@ -105,7 +105,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
     does: 'cancel the running answer of this session',
     async run({ chat, agents }, { agentId, sessionId }) {
       const session = sessionId ?? (await agents.require(agentId)).sessionId
-      return chat.stop(agentId, session) ? 'Agent run cancelled.' : 'No active run.'
+      return (await chat.stop(agentId, session)) ? 'Agent run cancelled.' : 'No active run.'
     },
   },
   retry: {

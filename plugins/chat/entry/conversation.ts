@@ -36,7 +36,7 @@ export class Conversation {
 export interface CommandDeps {
   readonly chat: Chat & {
     /** Whether a turn of the session waits or runs. */
-    busy(sessionId: string): boolean
+    busy(sessionId: string): Promise<boolean>
   }
   readonly agents: Agents
   readonly sessions: Sessions

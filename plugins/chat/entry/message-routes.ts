@@ -192,7 +192,7 @@ function stopRoute({ chat, agents, sessions }: MessageRouteDeps): AnyRoute {
     errors: ['agent_not_found', 'session_not_found'],
     async handle({ params, body }) {
       const agent = await agents.require(params.id)
-      const found = chat.stop(agent.id, body?.session_id)
+      const found = await chat.stop(agent.id, body?.session_id)
       if (!found && body?.session_id !== undefined) await checkSession(sessions, agent, body.session_id)
       return { status: 'stopped' as const, message: found ? 'Agent run cancelled' : 'No active run' }
     },

@@ -11,10 +11,15 @@ import type { SettledBy } from '../turn/record.ts'
 const MAX_TURNS_BEHIND = 16
 const MAX_EVENTS_BEHIND = 64
 
+/** A turn of this daemon, or of another one. */
+export type FollowedTurn = Pick<LiveTurn, 'id' | 'sessionId' | 'entryPoint' | 'events' | 'snapshot'>
+
 export interface SessionStreamDeps {
   /** The turns of a session that wait or run, the running one first. */
-  readonly turns: (sessionId: string) => readonly LiveTurn[]
-  readonly message: (turn: LiveTurn) => Promise<Message | undefined>
+  readonly turns: (sessionId: string) => readonly FollowedTurn[] | Promise<readonly FollowedTurn[]>
+  readonly message: (turn: FollowedTurn) => Promise<Message | undefined>
+  /** Somebody follows a session that nobody followed, or nobody does any more. */
+  readonly followedChanged: () => void
   /** Followers of all sessions together. */
   readonly max: number
 }
@@ -32,8 +37,13 @@ export class SessionStream {
     return this.#count
   }
 
+  /** Sessions that somebody follows. */
+  get sessionIds(): readonly string[] {
+    return [...this.#followers.keys()]
+  }
+
   /** A turn is in its session's queue; followers see it once it is on disk. */
-  accepted(turn: LiveTurn, onDisk: Promise<unknown>): void {
+  accepted(turn: FollowedTurn, onDisk: Promise<unknown>): void {
     if (!this.#followers.has(turn.sessionId)) return
     onDisk.then(
       () => {
@@ -49,11 +59,18 @@ export class SessionStream {
   }
   /** A failed message of a session was retried or dropped: it is shown no more. */
   settled(sessionId: string, turnId: string, how: SettledBy): void {
-    for (const follower of this.#followers.get(sessionId) ?? []) follower.send(how, { turn_id: turnId })
+    this.show(sessionId, how, { turn_id: turnId })
   }
   /** The messages of a session are gone. */
   cleared(sessionId: string): void {
-    for (const follower of this.#followers.get(sessionId) ?? []) follower.send('cleared', {})
+    this.show(sessionId, 'cleared', {})
+  }
+  show(sessionId: string, event: string, data: object): void {
+    for (const follower of this.#followers.get(sessionId) ?? []) follower.send(event, data)
+  }
+  /** Events may be missing: those who follow connect again, for a snapshot. */
+  missed(): void {
+    for (const followers of this.#followers.values()) for (const follower of followers) follower.fallBehind()
   }
 
   /** Throws `rate_limit` when too many follow. `activeId` is the agent's active session. */
@@ -77,12 +94,17 @@ export class SessionStream {
       const known = this.#followers.get(sessionId)
       if (!known?.delete(follower)) return
       this.#count--
-      if (known.size === 0) this.#followers.delete(sessionId)
+      if (known.size > 0) return
+      this.#followers.delete(sessionId)
+      this.#deps.followedChanged()
     })
     this.#count++
     const others = this.#followers.get(sessionId)
     if (others) others.add(follower)
-    else this.#followers.set(sessionId, new Set([follower]))
+    else {
+      this.#followers.set(sessionId, new Set([follower]))
+      this.#deps.followedChanged()
+    }
     return follower
   }
 }
@@ -96,7 +118,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
   readonly #leave: () => void
   readonly #known = new Set<string>()
   readonly #waiting: ServerSentEvent[] = []
-  #turns: { readonly turn: LiveTurn; readonly reader: AsyncIterator<TurnEvent> }[] = []
+  #turns: { readonly turn: FollowedTurn; readonly reader: AsyncIterator<TurnEvent> }[] = []
   #step: Promise<IteratorResult<TurnEvent>> | undefined
   #wake: (() => void) | undefined
   #activeId: string
@@ -135,18 +157,19 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
     else this.#waiting.push(encode(event, data))
     this.#wake?.()
   }
-  add(turn: LiveTurn): void {
+  fallBehind(): void {
+    this.#behind = true
+    this.#wake?.()
+  }
+  add(turn: FollowedTurn): void {
     if (this.#known.has(turn.id) || this.#left) return
     this.#known.add(turn.id)
     if (this.#turns.length >= MAX_TURNS_BEHIND) this.#behind = true
     else this.#turns.push({ turn, reader: turn.events()[Symbol.asyncIterator]() })
     this.#deps.message(turn).then(
       (message) => this.send('message', describe(turn, message)),
-      () => {
-        // The follower comes back for a snapshot.
-        this.#behind = true
-        this.#wake?.()
-      },
+      // The follower comes back for a snapshot.
+      () => this.fallBehind(),
     )
   }
 
@@ -198,7 +221,9 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
 
   /** The present state, with the text of the running turn so far, so that a reader that joins sees the whole answer. */
   async #snapshot(): Promise<ServerSentEvent> {
-    const live = this.#deps.turns(this.#deps.sessionId).slice(0, MAX_TURNS_BEHIND)
+    const found = this.#deps.turns(this.#deps.sessionId)
+    const all = found instanceof Promise ? await found : found
+    const live = all.filter(({ id }) => !this.#known.has(id)).slice(0, MAX_TURNS_BEHIND)
     for (const { id } of live) this.#known.add(id)
     const messages = await Promise.all(live.map((turn) => this.#deps.message(turn)))
     const sent: ServerSentEvent[] = []
@@ -220,7 +245,7 @@ class Follower implements AsyncIterable<ServerSentEvent>, AsyncIterator<ServerSe
   }
 }
 
-function describe(turn: LiveTurn, message: Message | undefined): object {
+function describe(turn: FollowedTurn, message: Message | undefined): object {
   return {
     turn_id: turn.id,
     entry_point: turn.entryPoint,

@@ -35,6 +35,15 @@ function checkSize(text: string, images: number, config: ChatConfig): void {
     )
 }
 
+/** More messages wait in a session than may. */
+export function queueFull(max: number): Refusal {
+  return new Refusal(
+    'rate_limit',
+    `This session has ${max} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
+    { retryAfterSecs: 5 },
+  )
+}
+
 /** Entry points through which nobody speaks: the turn was started by a clock or an event. */
 const automated: ReadonlySet<EntryPoint> = new Set<EntryPoint>(['schedule', 'trigger', 'task', 'hook'])
 export const isAutomated = (entryPoint: EntryPoint): boolean => automated.has(entryPoint)

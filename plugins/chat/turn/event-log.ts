@@ -38,7 +38,11 @@ export class EventLog implements AsyncIterable<TurnEvent> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnEvent> {
-    return new Reader(this)
+    return this.reader()
+  }
+  /** Begins with the event that has this number. */
+  reader(from = 0): Reader {
+    return new Reader(this, from)
   }
 
   /** What is there now, texts joined, and a reader that goes on behind it. */
@@ -71,12 +75,22 @@ export class EventLog implements AsyncIterable<TurnEvent> {
   }
 }
 
-class Reader implements AsyncIterator<TurnEvent> {
+export class Reader implements AsyncIterator<TurnEvent> {
   readonly #log: EventLog
-  #at = 0
+  #at: number
   #left = false
-  constructor(log: EventLog) {
+  constructor(log: EventLog, from = 0) {
     this.#log = log
+    this.#at = from
+  }
+
+  /** Whether nothing comes any more. */
+  get isAtEnd(): boolean {
+    return this.#log.ended && this.#log.error === undefined && this.#at >= this.#log.events.length
+  }
+  /** The number of the event that comes next. */
+  get position(): number {
+    return this.#at
   }
 
   next(): Promise<IteratorResult<TurnEvent>> {

@@ -1,3 +1,4 @@
+import { isNotHeld } from 'svc/internal'
 import { Refusal, UpstreamFailure, omitUndefined } from 'svc/sdk'
 import type { TurnFailure } from '../../journal/contract.ts'
 
@@ -18,6 +19,19 @@ export function failureOf(error: unknown): TurnFailure {
     return { code, message: error.message, retryable, retryAfterSecs: error.retryAfterSecs }
   }
   return { code: 'internal_error', message: 'internal error', retryable: true }
+}
+/** Whether a batch was not written, because another daemon has taken over what it was about. */
+export function isTakenOver(error: unknown): boolean {
+  return error instanceof Refusal && isNotHeld(error.cause)
+}
+/** For who waits at a daemon that lost the session. */
+export function takenOver(turnId: string): Refusal {
+  return new Refusal(
+    'service_unavailable',
+    'This daemon was cut off from the database for longer than its lease, and another one has taken the session over: ' +
+      `GET /api/turns/${turnId} tells what becomes of the message`,
+    { details: { turn_id: turnId }, retryAfterSecs: 5 },
+  )
 }
 /** The failure thrown again, for whoever asks a second time. */
 export function refusalOf({ code, message, retryAfterSecs }: TurnFailure, turnId: string): Refusal {

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
 import { currentActor } from 'svc/internal'
+import type { Actor } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { AcceptedTurn, TurnEvent, TurnPhase, TurnRequest, TurnResult } from '../contract.ts'
@@ -8,12 +9,17 @@ import type { ToolCallCounter } from '../safety/loop-guard.ts'
 import { EventLog } from './event-log.ts'
 import { FormatInput } from './response-format.ts'
 
-/** Why a turn was ended from outside. */
+const WHY = {
+  cancel: 'the turn was cancelled',
+  unload: 'the service is being replaced',
+  lost: 'another daemon has taken the session over',
+} as const
+/** Why a turn was ended from outside. `lost`: nothing more is written of it here. */
 export class TurnStopped extends Error {
   override readonly name = 'TurnStopped'
-  readonly by: 'cancel' | 'unload'
-  constructor(by: 'cancel' | 'unload') {
-    super(by === 'cancel' ? 'the turn was cancelled' : 'the service is being replaced')
+  readonly by: 'cancel' | 'unload' | 'lost'
+  constructor(by: 'cancel' | 'unload' | 'lost') {
+    super(WHY[by])
     this.by = by
   }
 }
@@ -62,6 +68,7 @@ type LiveTurnFacts = Pick<
   readonly waiting?: boolean
   readonly toolCalls?: ToolCallCounter | undefined
   readonly onBehalf?: readonly string[] | undefined
+  readonly sender?: Actor | undefined
 }
 
 /** A turn that waits, runs or has just ended, in this process. */
@@ -73,8 +80,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly options: TurnOptions
   /** Agents, by id, that asked for it, the first one first. */
   readonly onBehalf: readonly string[]
-  /** Who sent the message, when it was in this process. */
-  readonly sender = currentActor()
+  /** Who sent the message, where that is known. */
+  readonly sender: Actor | undefined
   /** An earlier process began it, so what is recorded of it counts. */
   readonly resumed: boolean
   /** No caller waits for its answer, so it may resume later. */
@@ -102,6 +109,7 @@ export class LiveTurn implements AcceptedTurn {
     this.entryPoint = facts.entryPoint
     this.options = facts.options
     this.onBehalf = facts.onBehalf ?? []
+    this.sender = facts.sender ?? currentActor()
     this.resumed = facts.resumed
     this.resumable = facts.resumable
     this.waiting = facts.waiting ?? false
@@ -119,6 +127,10 @@ export class LiveTurn implements AcceptedTurn {
 
   events(): AsyncIterable<TurnEvent> {
     return this.#log
+  }
+  /** The events from this number on. */
+  reader(from: number): ReturnType<EventLog['reader']> {
+    return this.#log.reader(from)
   }
   snapshot(): ReturnType<EventLog['snapshot']> {
     return this.#log.snapshot()

@@ -4,6 +4,7 @@ import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
 import { refusalOf, unknownFailure } from './failure.ts'
+import type { SharedTurns } from '../owners/open.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 export interface TurnLookupDeps {
@@ -14,6 +15,8 @@ export interface TurnLookupDeps {
   readonly journal: Pick<Journal, 'find' | 'turns'>
   readonly sessions: Pick<Sessions, 'turn'>
   readonly usage: () => UsageLedger | undefined
+  /** Where other daemons are on the database. */
+  readonly shared: () => SharedTurns | undefined
 }
 
 /** A turn without its text. */
@@ -34,7 +37,7 @@ export class TurnLookup implements Turns {
   /** The turns of an agent, newest first. */
   async list(agentId: string, limit: number): Promise<readonly ListedTurn[]> {
     const turns = await this.#deps.journal.turns(agentId, limit)
-    return turns.map((turn) => ({ ...turn, ahead: this.#deps.chat.ahead(turn.id) }))
+    return Promise.all(turns.map(async (turn) => ({ ...turn, ahead: await this.#ahead(turn) })))
   }
 
   async replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined> {
@@ -43,7 +46,9 @@ export class TurnLookup implements Turns {
     if (live) return live
     const found = await this.#read(turnId)
     if (!found) return undefined
-    const { view, model } = found
+    const { turn, view, model } = found
+    const shared = this.#deps.shared()
+    if (shared?.owners.isElsewhere(turn)) return shared.follow(turn)
     if (view.failure) throw refusalOf(view.failure, view.id)
     if (view.state === 'interrupted') {
       throw new Refusal(
@@ -76,6 +81,14 @@ export class TurnLookup implements Turns {
     return (await this.replay(request.id)) ?? this.#deps.chat.accept(request)
   }
 
+  /** The turns that are answered before this one. */
+  async #ahead(turn: Turn): Promise<readonly string[]> {
+    const owners = this.#deps.shared()?.owners
+    if (!owners?.isElsewhere(turn)) return this.#deps.chat.ahead(turn.id)
+    const ids = (await owners.inOrder(turn.sessionId)).map(({ id }) => id)
+    return ids.slice(0, Math.max(0, ids.indexOf(turn.id)))
+  }
+
   async #read(turnId: string) {
     const { chat, journal, sessions, usage } = this.#deps
     const live = chat.attach(turnId)
@@ -93,7 +106,7 @@ export class TurnLookup implements Turns {
       error: turn.error ?? null,
       failure: turn.state === 'failed' ? (turn.failure ?? unknownFailure(turn.error)) : null,
       phase: live?.phase ?? null,
-      ahead: chat.ahead(turn.id),
+      ahead: await this.#ahead(turn),
       text: live
         ? await textSoFar(live)
         : answers
@@ -106,7 +119,7 @@ export class TurnLookup implements Turns {
       provider: use?.provider ?? null,
       model: use?.model ?? null,
     }
-    return { view, model: use }
+    return { turn, view, model: use }
   }
 }
 

@@ -59,11 +59,15 @@ export class TurnRecord {
     return this.#deps.commit(fence.length === 0 ? statements : [...fence, ...statements])
   }
 
-  /** Without an audit entry: a turn that is on disk ends, in this process or the next, and every end has one. */
+  /**
+   * Without an audit entry: a turn that is on disk ends, in this process or the next, and every end has one. `owner`:
+   * the daemon that is to work on it, if not this one.
+   */
   accepted(
     turn: TurnFacts & Pick<LiveTurn, 'options' | 'resumable' | 'onBehalf'>,
     blocks: readonly Block[],
     state: 'running' | 'queued',
+    owner?: string,
   ): Statement[] {
     const { sessions, journal } = this.#deps
     const { id, agentId, sessionId, entryPoint, resumable, onBehalf } = turn
@@ -73,7 +77,7 @@ export class TurnRecord {
     return [
       ...sessions.ensure(sessionId, agentId),
       ...sessions.append(sessionId, this.#message(turn, 'user', blocks), { opens: true }),
-      journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt, onBehalf }, state),
+      journal.accept({ id, agentId, sessionId, entryPoint, onCrash, options, createdAt, onBehalf }, state, owner),
     ]
   }
   /** A turn that is a single call, which nobody asked for in words; it is on disk before the call is made. */

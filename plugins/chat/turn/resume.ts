@@ -44,16 +44,23 @@ export async function recoverTurns(
     const waiting = turn.state === 'waiting'
     if (turn.options === ONE_CALL) await endCall(deps, turn)
     else if (turn.onCrash === 'interrupt' && !waiting) await markInterrupted(deps, turn)
-    else
-      resumed.push(
-        new LiveTurn({ ...turn, options: readOptions(turn.options), resumed: true, resumable: true, waiting }),
-      )
+    else {
+      const live = new LiveTurn({
+        ...turn,
+        options: readOptions(turn.options),
+        resumed: true,
+        resumable: true,
+        waiting,
+      })
+      live.fence = turn.fence ?? []
+      resumed.push(live)
+    }
   }
   return resumed
 }
 
 /** Whoever made the call finds in its effect that nobody knows how it ended. */
-async function endCall({ record }: RecoveryDeps, turn: Turn & Fenced): Promise<void> {
+export async function endCall({ record }: Pick<RecoveryDeps, 'record'>, turn: Turn & Fenced): Promise<void> {
   await record.commit(turn, record.ended(turn, 'interrupted', 'the service stopped during the call of a tool'))
 }
 

@@ -13,7 +13,7 @@ import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
 import { recordUnfinishedTurn } from './unfinished-turn.ts'
-import { explain, failureOf, naming } from './failure.ts'
+import { explain, failureOf, isTakenOver, naming, takenOver } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
 import type { LoopEnd, LoopEvent, LoopInput, LoopPorts } from './loop.ts'
@@ -36,6 +36,8 @@ export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   /** Runs work that nobody waits for and that must end before the plugin unloads. */
   readonly background: (work: () => Promise<void>) => void
   readonly onDefect: (error: unknown, turnId: string) => void
+  /** Another daemon has taken the session of a turn over. */
+  readonly onLost: (turn: LiveTurn) => void
   /** Counts calls that an earlier process did not finish. */
   readonly onCutCall: (outcome: Recovery['outcome']) => void
 }
@@ -240,12 +242,27 @@ export class TurnRunner {
     )
   }
 
+  /** Another daemon works on the session: nothing is recorded here, and only what was reserved for the turn is freed. */
+  async #leaveToOther({ live, progress }: Run): Promise<void> {
+    const { onDefect, onLost, record } = this.#deps
+    onLost(live)
+    live.fail(takenOver(live.id))
+    const reserved = progress.releaseReservation()
+    try {
+      if (reserved.length > 0) await record.commit({}, reserved)
+    } catch (error) {
+      onDefect(error, live.id)
+    }
+  }
+
   /** The turn was stopped or failed. */
   async #recordUnfinished(run: Run, error: unknown): Promise<void> {
     const { live, progress } = run
     const { hooks, onDefect, background, leaving } = this.#deps
     // Providers and tools unload one by one: what fails for want of one is no answer, and goes on after the start.
-    if (leaving.aborted && live.resumable && failureOf(error).retryable) live.stop('unload')
+    if (isTakenOver(error)) live.stop('lost')
+    else if (leaving.aborted && live.resumable && failureOf(error).retryable) live.stop('unload')
+    if (live.stopped?.by === 'lost') return this.#leaveToOther(run)
     const { stopped, entryPoint } = live
     const message = stopped ? stopped.message : explain(error)
     if (message === undefined) onDefect(error, live.id)
@@ -253,6 +270,7 @@ export class TurnRunner {
     try {
       await recordUnfinishedTurn(this.#deps, run, error, reason)
     } catch (unrecorded) {
+      if (isTakenOver(unrecorded)) return this.#leaveToOther(run)
       // The turn stays open in the journal, and the next start marks it: nothing is lost, only reported later.
       onDefect(unrecorded, live.id)
     }

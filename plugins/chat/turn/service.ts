@@ -9,8 +9,10 @@ import type { Inference } from '../../providers/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
 import type { Compactor } from '../context/compactor.ts'
+import type { SharedTurns } from '../owners/open.ts'
+import type { Incoming } from '../owners/session-owners.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
-import { isAutomated, quietFor, toUserMessage } from './acceptance.ts'
+import { isAutomated, queueFull, quietFor, toUserMessage } from './acceptance.ts'
 import { FailedTurns } from './failed-turns.ts'
 import type { FailedTurnsDeps } from './failed-turns.ts'
 import { explain } from './failure.ts'
@@ -39,6 +41,8 @@ export interface ChatServiceDeps {
   /** Runs work that unloading waits for. It never rejects. */
   readonly background: (work: () => Promise<void>) => void
   /** Tells the readers of a session. */
+  /** Where other daemons are on the database. */
+  readonly shared: () => SharedTurns | undefined
   readonly sessionStream: FailedTurnsDeps['sessionStream'] & {
     /** A turn entered its session's queue. */
     accepted(turn: LiveTurn, onDisk: Promise<unknown>): void
@@ -89,7 +93,8 @@ export class ChatService implements Chat {
     const fresh = isAutomated(entryPoint) && agent.manifest.session_mode === 'new'
     const sessionId = request.sessionId ?? (fresh ? randomUUID() : agent.sessionId)
     if (sessionId !== agent.sessionId) await this.#checkOwner(sessionId, agent.id)
-    this.#checkQueueLength(sessionId)
+    const shared = this.#deps.shared()
+    if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
     const turn = new LiveTurn({
       id: request.id ?? v7(),
@@ -102,13 +107,27 @@ export class ChatService implements Chat {
       onBehalf: request.onBehalf,
       toolCalls: parent?.toolCalls,
     })
+    const startsAlone = maxConcurrentTurns(agent, entryPoint) === undefined
+    if (shared) return this.#acceptShared(shared, { turn, blocks, also, startsAlone })
     // Nothing is awaited between entering the queue and starting the batch, so the order on disk is the order of the
     // queue.
-    const starts = this.#queue.length(sessionId) === 0 && maxConcurrentTurns(agent, entryPoint) === undefined
+    const starts = this.#queue.length(sessionId) === 0 && startsAlone
     const onDisk = db.batch([...record.accepted(turn, blocks, starts ? 'running' : 'queued'), ...also])
     this.enqueue(turn, onDisk)
     await onDisk
     return turn
+  }
+
+  /** The same message may have been accepted by another daemon under the same id: then its turn is followed. */
+  async #acceptShared(shared: SharedTurns, incoming: Incoming): Promise<AcceptedTurn> {
+    try {
+      return await shared.owners.accept(incoming)
+    } catch (error) {
+      const { id, agentId } = incoming.turn
+      const known = await this.#deps.journal.find(id)
+      if (known?.agentId !== agentId) throw error
+      return this.attach(id) ?? shared.follow(known)
+    }
   }
 
   /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */
@@ -145,18 +164,14 @@ export class ChatService implements Chat {
   }
   #checkQueueLength(sessionId: string): void {
     const { queue_length: max } = this.#deps.config
-    if (this.#queue.length(sessionId) < max) return
-    throw new Refusal(
-      'rate_limit',
-      `This session has ${max} messages waiting already (plugins.chat.queue_length); send more when some are answered`,
-      { retryAfterSecs: 5 },
-    )
+    if (this.#queue.length(sessionId) >= max) throw queueFull(max)
   }
 
   /** Puts a turn that is on disk, or about to be, into its session's queue. */
   enqueue(turn: LiveTurn, onDisk: Promise<unknown>): void {
     this.#deps.background(() => this.#queue.add(turn.sessionId, turn, onDisk))
     this.#deps.sessionStream.accepted(turn, onDisk)
+    this.#deps.shared()?.accepted(turn, onDisk)
   }
 
   /** Runs the next turn of a session when its agent may run one more. */
@@ -192,17 +207,32 @@ export class ChatService implements Chat {
     return this.#queue.size
   }
 
-  busy(sessionId: string): boolean {
-    return this.#queue.length(sessionId) > 0
+  /** Whether a turn of the session waits or runs. */
+  async busy(sessionId: string): Promise<boolean> {
+    return this.#queue.length(sessionId) > 0 || (await this.#deps.shared()?.owners.isBusy(sessionId)) === true
   }
-  stop(agentId: string, sessionId?: string): boolean {
+  async stop(agentId: string, sessionId?: string): Promise<boolean> {
     let found = false
     for (const turn of this.#queue.heads()) {
       if (!belongsTo(turn, agentId, sessionId)) continue
       turn.cancel()
       found = true
     }
+    const shared = this.#deps.shared()
+    for (const turn of (await shared?.owners.runningElsewhere(agentId, sessionId)) ?? []) {
+      shared?.follow(turn).cancel()
+      found = true
+    }
     return found
+  }
+  cancel(turnId: string): void {
+    const here = this.attach(turnId)
+    const shared = this.#deps.shared()
+    if (here || !shared) return here?.cancel()
+    this.#deps.background(async () => {
+      const turn = await this.#deps.journal.find(turnId)
+      if (turn && shared.owners.isElsewhere(turn)) shared.follow(turn).cancel()
+    })
   }
   /** Turns of a session that wait or run, the running one first. */
   turnsOf(sessionId: string): readonly LiveTurn[] {
@@ -259,7 +289,8 @@ export class ChatService implements Chat {
     const agent = await agents.require(agentId)
     const target = sessionId ?? agent.sessionId
     const { model } = await chooseModel(inference, agent)
-    const before = this.#queue.running(target)?.id
+    const [elsewhere] = (await this.#deps.shared()?.owners.inOrder(target)) ?? []
+    const before = this.#queue.running(target)?.id ?? elsewhere?.id
     try {
       return await compactor.compact({ agent, sessionId: target, model, before, signal, reason: 'request' })
     } catch (error) {

@@ -49,7 +49,13 @@ export class TurnQueue<T> {
   async add(key: string, item: T, ready: Promise<unknown>): Promise<void> {
     const existing = this.#queues.get(key)
     if (existing) {
-      existing.push({ item, ready })
+      const entry = { item, ready }
+      existing.push(entry)
+      // What waits behind others and cannot run is not shown as waiting.
+      ready.catch(() => {
+        const at = existing.indexOf(entry)
+        if (at > 0) existing.splice(at, 1)
+      })
       return
     }
     const queue: Entry<T>[] = [{ item, ready }]

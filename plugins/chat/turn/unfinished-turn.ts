@@ -15,7 +15,8 @@ export interface UnfinishedTurn {
 interface UnfinishedTurnDeps {
   readonly record: TurnRecord
 }
-const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted' } as const
+/** A turn that is lost is not recorded here. */
+const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted', lost: 'interrupted' } as const
 
 /** Records a turn that was stopped or failed: its text and its effects are kept and marked as incomplete. */
 export async function recordUnfinishedTurn(

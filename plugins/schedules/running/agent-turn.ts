@@ -14,7 +14,7 @@ import { later } from './later.ts'
 export interface AgentTurnDeps {
   readonly queue: Pick<Queue, 'find'>
   readonly turns: Pick<Turns, 'ensure' | 'find'>
-  readonly chat: Pick<Chat, 'attach'>
+  readonly chat: Pick<Chat, 'cancel'>
   readonly inference: () => Pick<Inference, 'choose'> | undefined
   readonly clock: Clock
   readonly ends: SlotEnds
@@ -56,7 +56,7 @@ export class AgentTurnAction {
       if (secs !== undefined)
         stopTimer = clock.after(secs * 1000, () => {
           isLate = true
-          chat.attach(turnId)?.cancel()
+          chat.cancel(turnId)
         })
       const { text, stop } = await orAborted(turn.result(), signal)
       if (isLate) return ends.fail(job, slot, { turnId, error: `it took longer than ${secs} seconds` })
@@ -73,7 +73,7 @@ export class AgentTurnAction {
     const { queue, turns, chat, ends } = this.#deps
     if (signal.aborted) {
       // Somebody cancelled it, or removed the schedule. Otherwise the daemon leaves, and the turn goes on by itself.
-      if ((await queue.find(LANE, slot.runId))?.state === 'cancelled') chat.attach(turnId)?.cancel()
+      if ((await queue.find(LANE, slot.runId))?.state === 'cancelled') chat.cancel(turnId)
       throw error
     }
     const state = (await turns.find(turnId))?.state

@@ -23,7 +23,7 @@ export interface RunServiceDeps {
   readonly definitions: Pick<Definitions, 'find' | 'mayRun'>
   readonly queue: Pick<Queue, 'add' | 'admit' | 'cancel' | 'hurry'>
   readonly audit: Pick<Audit, 'entry'>
-  readonly chat: Pick<Chat, 'attach'>
+  readonly chat: Pick<Chat, 'cancel'>
   readonly approvals: () => Pick<Approvals, 'find' | 'list' | 'reject'> | undefined
   readonly hooks: Pick<Hooks, 'emit'>
   readonly clock: Clock
@@ -190,7 +190,7 @@ export class RunService implements Omit<WorkflowRuns, 'resolve' | 'workflows'> {
     const { store, chat, approvals } = this.#deps
     for (const { key, type, state, agent_id: agentId } of await store.attempts(id)) {
       if (state !== 'cancelled') continue
-      if (type === 'agent') chat.attach(key)?.cancel()
+      if (type === 'agent') chat.cancel(key)
       if (type !== 'approval' && type !== 'tool') continue
       const asked = type === 'approval' ? [await approvals()?.find(key)] : await approvals()?.list(agentId ?? '')
       for (const approval of asked ?? [])

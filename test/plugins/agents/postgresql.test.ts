@@ -11,6 +11,7 @@ const plugins = [
   'kv',
   'memory',
   'files',
+  'cluster',
   'journal',
   'usage',
   'activity',

@@ -37,7 +37,7 @@ describe.each(engines)('the journal on %s', (engine) => {
     const { db, boot } = await start(engine)
     const journal = boot('one')
     await db.batch([journal.accept(turn('1'))])
-    expect(await journal.find('1')).toEqual({ ...turn('1'), state: 'queued', error: undefined })
+    expect(await journal.find('1')).toEqual({ ...turn('1'), owner: 'one', state: 'queued', error: undefined })
     await db.batch([journal.move('1', 'running')])
     await db.batch([journal.move('1', 'failed', { error: 'the provider is gone' })])
     await db.batch([journal.move('1', 'done')])

@@ -18,7 +18,7 @@ const file = (): string => join(home, 'config.toml')
 const start = (options: HostOptions = {}): Promise<TestHost> =>
   startHost({
     home,
-    plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'journal', 'sessions', 'usage', 'providers'],
+    plugins: ['audit', 'settings', 'system', 'kv', 'agents', 'cluster', 'journal', 'sessions', 'usage', 'providers'],
     ...options,
   })
 const events = async (host: TestHost): Promise<string[]> => {

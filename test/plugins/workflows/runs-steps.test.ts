@@ -41,7 +41,7 @@ describe('after a crash', () => {
           return Promise.resolve({ events: unused, result: () => Promise.resolve(result as never) })
         },
       },
-      chat: { attach: unused },
+      chat: { cancel: unused },
       sessions: { ensure: () => [] },
       db: { batch: () => Promise.resolve([]) },
     })

@@ -10,7 +10,7 @@ import { sessionOf } from './session.ts'
 
 export interface AgentStepDeps {
   readonly turns: Pick<Turns, 'ensure'>
-  readonly chat: Pick<Chat, 'attach'>
+  readonly chat: Pick<Chat, 'cancel'>
   readonly sessions: Pick<Sessions, 'ensure'>
   readonly db: Pick<PluginDatabase, 'batch'>
 }
@@ -43,7 +43,7 @@ async function ask(deps: AgentStepDeps, call: StepCall): Promise<StepResult> {
   }
   const cancel = (): void => {
     // A turn goes on by itself when the daemon stops.
-    if (signal.reason instanceof StepTimeout) chat.attach(key)?.cancel()
+    if (signal.reason instanceof StepTimeout) chat.cancel(key)
   }
   signal.addEventListener('abort', cancel, { once: true })
   try {

@@ -1,0 +1,59 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ManualTimer } from '../../core/jobs/manual-timer.ts'
+import { openChat } from './chat-stage.ts'
+import type { ChatStage } from './chat-stage.ts'
+import { startFakeProvider } from './fake-provider.ts'
+import type { FakeProvider } from './fake-provider.ts'
+import { createTestDatabase } from './postgres-server.ts'
+import type { TestDatabase } from './postgres-server.ts'
+
+/** A daemon among several on one PostgreSQL database. */
+export interface SharedStage extends ChatStage {
+  readonly name: string
+  /** Of its membership: moved by hand, so that no daemon is declared dead unless a test lets it stand still. */
+  readonly timer: ManualTimer
+}
+export interface SharedChat extends AsyncDisposable {
+  readonly fake: FakeProvider
+  readonly database: TestDatabase
+  /** One more daemon, on a home of its own. */
+  start(name: string, config?: Record<string, unknown>): Promise<SharedStage>
+}
+
+/** Daemons on one PostgreSQL database whose agents talk to one fake provider. */
+export async function openSharedChat(): Promise<SharedChat> {
+  const database = await createTestDatabase()
+  const fake = await startFakeProvider()
+  const folder = await mkdtemp(join(tmpdir(), 'svc-shared-'))
+  const stages: SharedStage[] = []
+  return {
+    fake,
+    database,
+    async start(name, config = {}) {
+      const home = join(folder, name)
+      await mkdir(home, { mode: 0o700 })
+      await writeFile(join(home, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
+      const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
+      const stage = await openChat({
+        fake,
+        home,
+        config: { ...config, database_url: database.url },
+        jobTimer: () => timer,
+      })
+      const shared = { ...stage, name, timer, [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose]() }
+      stages.push(shared)
+      return shared
+    },
+    async [Symbol.asyncDispose]() {
+      try {
+        for (const stage of stages.toReversed()) await stage[Symbol.asyncDispose]()
+      } finally {
+        await fake[Symbol.asyncDispose]()
+        await database[Symbol.asyncDispose]()
+        await rm(folder, { recursive: true, force: true })
+      }
+    },
+  }
+}
