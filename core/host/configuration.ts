@@ -33,10 +33,17 @@ export function createConfiguration(deps: ConfigurationDeps): Configuration {
   return new RunningConfiguration(deps)
 }
 
+/** Keys whose shown value is kept. */
+const MAX_SHOWN = 500
+
 class RunningConfiguration implements Configuration {
   readonly #deps: ConfigurationDeps
   /** One change at a time: each is compared with the result of the one before. */
   readonly #changes = new SerialQueue()
+  /** What keys showed since the configuration changed last: plugins read some of them with every turn. */
+  #shown: { readonly config?: Config; readonly schema?: Schema; readonly values: Map<string, unknown> } = {
+    values: new Map(),
+  }
 
   constructor(deps: ConfigurationDeps) {
     this.#deps = deps
@@ -47,11 +54,16 @@ class RunningConfiguration implements Configuration {
     return redact(live.current, live.schema) as Readonly<Record<string, unknown>>
   }
   shown(key: string, ...value: [unknown?]): unknown {
-    const { live } = this.#deps
+    const { current, schema } = this.#deps.live
+    if (value.length > 0) return redactKey(splitKey(key), value[0], schema)
+    if (this.#shown.config !== current || this.#shown.schema !== schema)
+      this.#shown = { config: current, schema, values: new Map() }
+    const { values } = this.#shown
+    if (values.has(key)) return values.get(key)
     const path = splitKey(key)
-    const found = value.length === 0 ? valueAt(live.current, path) : value[0]
-    // Only the branch of the key is copied, because plugins read single keys often.
-    return valueAt(redact(nest(path, found), live.schema), path)
+    const shown = redactKey(path, valueAt(current, path), schema)
+    if (typeof shown !== 'object' && values.size < MAX_SHOWN) values.set(key, shown)
+    return shown
   }
   sources(): ReadonlyMap<string, string> {
     return this.#deps.live.sources
@@ -223,6 +235,11 @@ class RunningConfiguration implements Configuration {
 
 function valueAt(tree: unknown, path: readonly string[]): unknown {
   return path.reduce((inner, name) => (isTree(inner) ? inner[name] : undefined), tree)
+}
+
+/** The value of a key with `***` for secrets. Only the branch of the key is copied. */
+function redactKey(path: readonly string[], value: unknown, schema: Schema): unknown {
+  return valueAt(redact(nest(path, value), schema), path)
 }
 
 function fileOnlyRefusal(path: readonly string[], reason: string): Refusal {

@@ -17,13 +17,15 @@ const textOf = (value: number): string => (value === Infinity ? '+Inf' : value =
 /** `{a="b"}`, or nothing. The text is the identity of a series. */
 function seriesOf(labels: Labels | undefined): string {
   if (labels === undefined) return ''
-  const pairs = Object.keys(labels)
-    .sort()
-    .map((name) => {
-      if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) throw new Error(`"${name}" is not a label name`)
-      return `${name}="${escapeLabel(labels[name] ?? '')}"`
-    })
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+  const names = Object.keys(labels)
+  if (names.length > 1) names.sort()
+  let pairs = ''
+  for (const name of names) pairs += `${pairs === '' ? '' : ','}${name}="${escapeLabel(labels[name] ?? '')}"`
+  return pairs === '' ? '' : `{${pairs}}`
+}
+function checkNames(labels: Labels): void {
+  for (const name of Object.keys(labels))
+    if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) throw new Error(`"${name}" is not a label name`)
 }
 
 /** Series of one metric. Further ones are counted together, so that labels somebody else chooses fill no memory. */
@@ -32,7 +34,9 @@ const OVERFLOW: Labels = { otel_metric_overflow: 'true' }
 /** The series of the labels, unless it would be one too many. */
 function limitedSeries(labels: Labels | undefined, known: ReadonlyMap<string, unknown>): string {
   const series = seriesOf(labels)
-  return known.size < MAX_SERIES || known.has(series) ? series : seriesOf(OVERFLOW)
+  if (labels === undefined || known.has(series)) return series
+  checkNames(labels)
+  return known.size < MAX_SERIES ? series : seriesOf(OVERFLOW)
 }
 
 class Values implements Family, Counter, Gauge {

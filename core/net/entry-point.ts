@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { callbackify } from 'node:util'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { OutboundRequest } from './fetch.ts'
+import type * as OutboundExchange from './outbound-exchange.ts'
 import type { Resolve, OutboundSettings } from './outbound.ts'
 import type { SharedExchanges } from './shared-exchanges.ts'
 import { Policy, portOf } from './policy.ts'
@@ -21,6 +22,8 @@ const IDLE_SOCKET_MS = 4000
 const MAX_FREE_SOCKETS = 64
 /** How long a name may take when nobody connects to it yet. */
 const RESOLVE_MS = 2_000
+/** Loaded with the first request. */
+let loadedExchange: Promise<typeof OutboundExchange> | undefined
 
 export interface EntryPointDeps {
   readonly settings: () => OutboundSettings
@@ -120,7 +123,7 @@ export class EntryPoint {
 
   async #exchange(hop: Hop, request: OutboundRequest, settings: OutboundSettings, totalMs: number) {
     // Before the checks: nothing may end between them and the request.
-    const { nextHop, sendRequest } = await import('./outbound-exchange.ts')
+    const { nextHop, sendRequest } = await (loadedExchange ??= import('./outbound-exchange.ts'))
     if (this.#deps.isClosed()) throw stopping(hop.url.hostname)
     request.signal?.throwIfAborted()
     request.owner?.throwIfAborted()

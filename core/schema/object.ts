@@ -10,7 +10,9 @@ export type Defined<T extends object> = {
 
 /** The same object without the keys whose value is `undefined`. */
 export function omitUndefined<T extends object>(object: T): Defined<T> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
+  const defined: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(object)) if (value !== undefined) defined[key] = value
+  return defined as Defined<T>
 }
 
 /** JSON with sorted keys: the same text for equal values, in whatever order their keys were written. */

@@ -25,18 +25,15 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     model,
     stream: true,
     ...(!quirks.noStreamOptions && { stream_options: { include_usage: true } }),
-    ...(tools.length > 0 &&
-      !quirks.noTools && {
-        tools: functionTools(tools),
-      }),
     ...(maxTokens !== undefined && { [quirks.maxTokensField ?? 'max_tokens']: maxTokens }),
     ...(temperature !== undefined &&
       !quirks.noTemperature?.some((start) => model.startsWith(start)) && { temperature }),
     ...(responseFormat && { response_format: format(responseFormat) }),
     ...thinkingFields(request, quirks),
   }
-  // Messages are added below, as text: those of earlier turns were encoded for an earlier request.
-  const rest = JSON.stringify({ ...body, messages: undefined })
+  // Tools and messages are added below, as text: most were encoded for an earlier request.
+  const hasTools = tools.length > 0 && !quirks.noTools
+  const rest = JSON.stringify({ ...body, ...(hasTools && { tools: undefined }), messages: undefined })
   let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
   // Only answers of the current turn have to carry their thinking.
   const currentTurn =
@@ -52,7 +49,15 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     )
     messages += messages === '' ? text : `,${text}`
   }
-  return `${rest.slice(0, -1)},"messages":[${messages}]}`
+  return `${rest.slice(0, -1)}${hasTools ? `,"tools":${encodeTools(tools)}` : ''},"messages":[${messages}]}`
+}
+
+/** An agent's list of tools stays the same from turn to turn. */
+const encodedTools = new WeakMap<CompletionRequest['tools'], string>()
+function encodeTools(tools: CompletionRequest['tools']): string {
+  let encoded = encodedTools.get(tools)
+  if (encoded === undefined) encodedTools.set(tools, (encoded = JSON.stringify(functionTools(tools))))
+  return encoded
 }
 
 const turnCache = new TurnCache()

@@ -144,13 +144,17 @@ const converted = new WeakMap<Message, readonly Turn[]>()
  * their provider wants back.
  */
 export function toTurns(messages: readonly Message[], resumed?: string): readonly Turn[] {
-  return messages.flatMap((message) => {
-    if (resumed !== undefined && message.turnId === resumed)
-      return convert(message).map((turn) => withReplay(turn, message))
+  const all: Turn[] = []
+  for (const message of messages) {
+    if (resumed !== undefined && message.turnId === resumed) {
+      for (const turn of convert(message)) all.push(withReplay(turn, message))
+      continue
+    }
     let turns = converted.get(message)
     if (!turns) converted.set(message, (turns = convert(message)))
-    return turns
-  })
+    for (const turn of turns) all.push(turn)
+  }
+  return all
 }
 
 function convert(message: Message): readonly Turn[] {

@@ -1,4 +1,4 @@
-import type { CompletionRequest, Turn } from 'svc/providers'
+import type { CompletionRequest, ToolCall, Turn } from 'svc/providers'
 import type { ContextPressure } from '../contract.ts'
 
 /** What of the window goes where, in tokens. */
@@ -254,7 +254,14 @@ function maxTurnTokens(turn: Turn): number {
   let chars = turn.text.length
   if (turn.role === 'assistant') {
     chars += turn.replay?.length ?? 0
-    for (const call of turn.calls) chars += call.name.length + JSON.stringify(call.args ?? null).length
+    for (const call of turn.calls) chars += call.name.length + argumentChars(call)
   }
   return chars * MAX_PER_CHAR
+}
+/** Calls stay the same from turn to turn. */
+const argumentLengths = new WeakMap<ToolCall, number>()
+function argumentChars(call: ToolCall): number {
+  let chars = argumentLengths.get(call)
+  if (chars === undefined) argumentLengths.set(call, (chars = JSON.stringify(call.args ?? null).length))
+  return chars
 }

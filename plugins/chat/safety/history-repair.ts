@@ -25,22 +25,25 @@ const MAX_RESULT_CHARS = 50_000
 const SAMPLE_CHARS = 1000
 const RESULT_NOTE = '\n[cut: the result was longer]'
 
+const NOTHING_REPAIRED = {
+  orphanResults: 0,
+  empty: 0,
+  moved: 0,
+  duplicateResults: 0,
+  synthetic: 0,
+  merged: 0,
+  leading: 0,
+  oversize: 0,
+}
+
 /**
  * Makes a history that every provider accepts: one result directly after each call, no empty messages, no two
  * neighbours of the same role, a user's message first. The stored messages stay unchanged. A second repair changes
  * nothing.
  */
 export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[]; readonly report: RepairReport } {
-  const report = {
-    orphanResults: 0,
-    empty: 0,
-    moved: 0,
-    duplicateResults: 0,
-    synthetic: 0,
-    merged: 0,
-    leading: 0,
-    oversize: 0,
-  }
+  if (isSound(turns)) return { turns: turns.slice(), report: NOTHING_REPAIRED }
+  const report = { ...NOTHING_REPAIRED }
   // Most histories have no calls.
   const slots = turns.some((turn) => turn.role === 'tool' || (turn.role === 'assistant' && turn.calls.length > 0))
     ? matchResults(turns, report)
@@ -78,6 +81,36 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   )
     enforced('session_repair')
   return { turns: first === 0 ? kept : kept.slice(first), report }
+}
+
+/** Whether nothing has to be repaired. That is so of nearly every history, and every call of a model asks. */
+function isSound(turns: readonly Turn[]): boolean {
+  if (turns[0]?.role !== 'user') return false
+  let last: Turn['role'] | undefined
+  let calls: readonly ToolCall[] = NO_CALLS_LEFT
+  let answered = 0
+  for (const turn of turns) {
+    if (turn.role === 'tool') {
+      if (turn.callId !== calls[answered]?.id || !isWholeText(turn)) return false
+      answered++
+    } else {
+      if (turn.role === last || answered < calls.length || isEmpty(turn)) return false
+      calls = turn.role === 'assistant' ? turn.calls : NO_CALLS_LEFT
+      answered = 0
+    }
+    last = turn.role
+  }
+  return answered === calls.length
+}
+const NO_CALLS_LEFT: readonly ToolCall[] = []
+
+/** Results that need not be shortened. */
+const wholeTexts = new WeakSet<Result>()
+function isWholeText(result: Result): boolean {
+  if (wholeTexts.has(result)) return true
+  if (result.text.length > MAX_RESULT_CHARS || isBinary(result.text)) return false
+  wholeTexts.add(result)
+  return true
 }
 
 /** Before the first message that is no result. */
