@@ -1,5 +1,5 @@
 import { parse, UpstreamFailure } from 'svc/sdk'
-import type { OutboundResponse } from 'svc/sdk'
+import type { OutboundRequest, OutboundResponse } from 'svc/sdk'
 import type * as v from 'valibot'
 import { toUpstreamFailure } from './api-failure.ts'
 import type { FailureClassifier } from './api-failure.ts'
@@ -54,18 +54,25 @@ export class ApiClient {
 
   /** The response, when its status is one of success. */
   async send(url: string, request: ApiRequest): Promise<OutboundResponse> {
+    request.signal.throwIfAborted()
+    // Nothing here keeps the text of the body while the vendor answers: there are as many as there are calls.
+    return this.#exchange(url, await this.#encode(url, request))
+  }
+
+  async #encode(url: string, request: ApiRequest): Promise<OutboundRequest> {
     const { signal, body, accept = 'application/json', headers } = request
-    signal.throwIfAborted()
-    const response = await this.#link.fetch(url, {
+    const authentication = await this.#options.authenticate(url, request)
+    if (body === undefined) return { signal, headers: { ...headers, accept, ...authentication } }
+    return {
       signal,
-      headers: {
-        ...headers,
-        accept,
-        ...(await this.#options.authenticate(url, request)),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { method: 'POST', body }),
-    })
+      headers: { ...headers, accept, ...authentication, 'content-type': 'application/json' },
+      method: 'POST',
+      body: Buffer.from(body),
+    }
+  }
+
+  async #exchange(url: string, request: OutboundRequest): Promise<OutboundResponse> {
+    const response = await this.#link.fetch(url, request)
     if (response.ok) return response
     if (response.status === 401) this.#options.onUnauthorized?.()
     throw await toUpstreamFailure(this.#link.name, response, this.#options.classifyFailure)
