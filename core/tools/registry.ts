@@ -232,8 +232,12 @@ export class ToolRegistry {
     const byUnload = stopBy(scope.signal)
     call.signal.addEventListener('abort', byCall, { once: true })
     scope.signal.addEventListener('abort', byUnload, { once: true })
-    const timeUp = new Error(`tool "${tool.name}" took longer than ${timeoutSecs} s`)
-    const timer = setTimeout(() => stop.abort(timeUp), timeoutSecs * 1000)
+    // Made when the time is up: the stack of an error costs more than all else here.
+    let timeUp: Error | undefined
+    const timer = setTimeout(() => {
+      timeUp = new Error(`tool "${tool.name}" took longer than ${timeoutSecs} s`)
+      stop.abort(timeUp)
+    }, timeoutSecs * 1000)
     timer.unref()
     const leave = scope.enter()
     const running = invoke(() => tool.run(input, { ...call, signal: stop.signal }))

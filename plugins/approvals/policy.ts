@@ -1,11 +1,11 @@
-import * as v from 'valibot'
 import type { ToolDescription } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
-import { Policy } from './config.ts'
+import type { Policy } from './config.ts'
 import type { ApprovalsConfig } from './config.ts'
 import { isRisky } from './risk.ts'
 
 const strictness: Readonly<Record<Policy, number>> = { never: 0, risky: 1, always: 2 }
+const isPolicy = (value: unknown): value is Policy => typeof value === 'string' && Object.hasOwn(strictness, value)
 const stricter = (a: Policy, b: Policy): Policy => (strictness[a] > strictness[b] ? a : b)
 
 /**
@@ -19,8 +19,7 @@ export function policyOf(
 ): Policy {
   const { metadata } = agent.manifest
   const made = metadata['parent_agent_id'] !== undefined
-  const parsed = v.safeParse(Policy, metadata['approval'])
-  const ownRisk = parsed.success ? parsed.output : undefined
+  const ownRisk = isPolicy(metadata['approval']) ? metadata['approval'] : undefined
   const named = own(config.agents, agent.name)
   const configured = own(config.agents, agent.id) ?? (made && named ? stricter(named, config.policy) : named)
   if (configured === undefined && ownRisk !== undefined && !made) return ownRisk

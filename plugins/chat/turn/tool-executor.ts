@@ -20,6 +20,7 @@ import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
+import type * as ToolProgressModule from './tool-progress.ts'
 import { riskOfCall } from './tool-step.ts'
 import type { Offer, Outcome, ToolOutcome, ToolPorts } from './tool-step.ts'
 
@@ -62,6 +63,8 @@ interface CallingTurn {
   /** Who waits for the call. */
   readonly caller?: Pick<ToolCallContext, 'progress' | 'client'>
 }
+/** Kept: an `import()` of what is loaded already resolves its name again. */
+let toolProgress: Promise<typeof ToolProgressModule> | undefined
 /** The gate's plugin is being replaced, so the call has to be checked again. */
 const CHECK_AGAIN = Symbol('check again')
 const OUTSIDE_LABELS: ReadonlySet<string> = new Set<Label>(['ExternalNetwork', 'UntrustedAgent'])
@@ -170,7 +173,7 @@ export class ToolExecutor implements ToolPorts {
     const progress = this.#progress
     await this.#calling.begin?.(call)
     progress.startedCalls.add(call.id)
-    const { reportProgress } = await import('./tool-progress.ts')
+    const { reportProgress } = await (toolProgress ??= import('./tool-progress.ts'))
     const { end, ...reports } = reportProgress(this.#live, call.name, this.#deps.progressMs)
     const calling = tools.call(call.name, call.args, {
       agentId: agent.id,
