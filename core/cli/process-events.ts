@@ -1,8 +1,11 @@
 import type { App } from '../app.ts'
-import type { Log } from '../log/log.ts'
+import type { ConsolaInstance, Log } from '../log/log.ts'
 import { exits } from './failure.ts'
 
-/** Forwards signals and failures of the process to the app that serves. Dispose it to remove the listeners. */
+/**
+ * Forwards signals and failures of the process to the app that serves, and what packages print to the log. Dispose it to
+ * remove the listeners.
+ */
 export interface ProcessEvents extends Disposable {
   /** From now on events go to this app. */
   serves(app: App): void
@@ -28,6 +31,8 @@ class ProcessListener implements ProcessEvents {
   /** Closing a terminal ends what runs in it. Read at the start: afterwards a closed terminal is no terminal. */
   readonly #inTerminal: boolean
   readonly #removeListeners: () => void
+  /** What packages print would miss the log, and may hold a secret. */
+  readonly #printed: ConsolaInstance
   #app: App | undefined
   /** A request to stop from before there was an app. */
   #early: { readonly kind: StopKind; readonly reason: string } | undefined
@@ -51,6 +56,8 @@ class ProcessListener implements ProcessEvents {
       (reason) => this.#report(reason, 'a promise was rejected and nothing handled it'),
       (error) => this.#onException(error),
     )
+    this.#printed = log.withTag('console')
+    this.#printed.wrapConsole()
   }
 
   get failed(): boolean {
@@ -66,6 +73,7 @@ class ProcessListener implements ProcessEvents {
   }
   [Symbol.dispose](): void {
     this.#removeListeners()
+    this.#printed.restoreConsole()
   }
 
   #onStop(signal: NodeJS.Signals): void {
