@@ -59,14 +59,14 @@ interface SpecArgs {
 }
 
 /** The body for the API. Values of secrets are typed without echo, or are the next lines of standard input. */
-export async function readSpec(args: SpecArgs, words: readonly string[]): Promise<object> {
+export async function readSpec(
+  args: SpecArgs,
+  words: readonly string[],
+  advice = 'write --command PROGRAM or --address URL',
+): Promise<object> {
   const { name, command, address, transport } = args
   if ((command === undefined) === (address === undefined))
-    throw new Failure(
-      exits.usage,
-      'a server has either a program or an address',
-      'write --command PROGRAM or --address URL',
-    )
+    throw new Failure(exits.usage, 'a server has either a program or an address', advice)
   const ask = openPrompt()
   const [secrets, headers] = [await askFor('secret', words, ask), await askFor('header', words, ask)]
   const network = repeatedFlag(words, 'network')

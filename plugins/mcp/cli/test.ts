@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import {
   callDaemon,
+  commandLine,
   connect,
   defineCommand,
   escapeControls,
@@ -24,7 +25,11 @@ export default defineCommand({
   examples: [['svc mcp test docs --address https://example.com/mcp', 'what it offers']],
   async run(args, words) {
     const connection = await connect(args)
-    const body = await readSpec(args, words)
+    const body = await readSpec(
+      args,
+      words,
+      `write --command PROGRAM or --address URL; \`${commandLine(`mcp restart ${args.name}`)}\` tries a server that was added`,
+    )
     const answer = await callDaemon(connection, (client) =>
       client.call('POST', `${path}/test`, Tested, { body, timeoutMs: START_MS }),
     )

@@ -140,10 +140,20 @@ export class OAuthLogins {
   ): Promise<'AUTHORIZED' | 'REDIRECT'> {
     const { auth } = await import('@modelcontextprotocol/client')
     const { authorizationCode, iss, metadata, scope } = more
+    const fetch = this.#deps.fetchOf(server)
+    let refused: Refusal | undefined
+    const fetchFn: PlatformFetch = async (...request) => {
+      try {
+        return await fetch(...request)
+      } catch (error) {
+        if (error instanceof Refusal) refused ??= error
+        throw error
+      }
+    }
     try {
       return await auth(provider, {
         serverUrl: server.url ?? '',
-        fetchFn: this.#deps.fetchOf(server),
+        fetchFn,
         forceReauthorization: true,
         ...(authorizationCode !== undefined && { authorizationCode }),
         ...(iss !== undefined && { iss }),
@@ -152,6 +162,8 @@ export class OAuthLogins {
       })
     } catch (error) {
       if (error instanceof Refusal) throw error
+      // The SDK goes on without a document that may not be fetched, and its failure says nothing of the reason.
+      if (refused) throw refused
       throw failed(server.name, describeFailure(error).slice(0, 300), error)
     }
   }

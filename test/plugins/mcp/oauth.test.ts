@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Refusal } from '../../../core/errors/error.ts'
 import type { Vault } from '../../../core/storage/vault.ts'
 import { OAuthLogins } from '../../../plugins/mcp/oauth/logins.ts'
 import { CALLBACK_PATH } from '../../../plugins/mcp/oauth/paths.ts'
@@ -37,12 +38,12 @@ beforeEach(async () => {
 })
 afterEach(() => remote[Symbol.asyncDispose]())
 
-function start(oauth?: ServerConfig['oauth']) {
+function start(oauth?: ServerConfig['oauth'], fetchOf: typeof fetch = fetch) {
   const server = { name: 'files', url: remote.url, transport: 'http', oauth } as unknown as ServerConfig
   const logins = new OAuthLogins({
     records: new OAuthRecords(vault),
     find: (name) => (name === 'files' ? server : undefined),
-    fetchOf: () => fetch,
+    fetchOf: () => fetchOf,
     origin: () => ORIGIN,
     isPublic: () => false,
     now: () => Date.now() + ahead,
@@ -156,6 +157,15 @@ describe('a server with a login', () => {
     said.mockRestore()
     expect(JSON.stringify([...vault.held])).not.toContain('the-secret-of-the-robot')
     expect(await logins.begin('files')).toBeUndefined()
+  })
+
+  it('whose metadata may not be fetched fails with the reason, whatever fails after it', async () => {
+    const refusal = new Refusal('forbidden', 'The address 10.0.0.1 is private')
+    const { logins } = start(undefined, async (input, init) => {
+      if (String(input).includes('oauth-protected-resource')) throw refusal
+      return String(input).includes('/.well-known/') ? new Response(null, { status: 404 }) : fetch(input, init)
+    })
+    await expect(logins.begin('files')).rejects.toBe(refusal)
   })
 
   it('is unknown, or a program', async () => {

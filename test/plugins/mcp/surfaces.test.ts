@@ -84,6 +84,7 @@ it.each([
   [['restart', 'broken'], 1, 'exit code 3. `svc mcp logs broken` says more\n'],
   [['test', 'x', '--command', 'perl', '--arg', '/usr/none.pl'], 1, '"/usr/none.pl": No such file or directory\n'],
   [['add', 'x'], 2, 'either a program or an address'],
+  [['test', 'x'], 2, 'svc mcp restart x'],
   [['add', 'x', '--address', 'http://127.0.0.1:1/', '--command', 'true'], 2, 'either a program or an address'],
   [['add', 'x', '--command', 'sh', '--arg=-c', '--arg', 'exit 9'], 1, 'exit code 9'],
   [['add', 'Wrong Name', '--command', 'true'], 1, 'name'],
