@@ -28,6 +28,8 @@ export class Bridge {
   /** What the client opened the session with. */
   #handshake: unknown
   #renewal: Promise<boolean> | undefined
+  /** What the client asked of its session and a new one has to know: what it follows, and its log level. */
+  readonly #asked = new Map<string, object>()
   constructor(options: BridgeOptions) {
     this.#options = options
   }
@@ -94,9 +96,17 @@ export class Bridge {
   async #relay(message: unknown, answers: AsyncIterable<unknown> | Iterable<unknown>): Promise<void> {
     const id = idOf(message)
     for await (const each of answers) {
+      if (isObject(each) && 'result' in each) this.#keep(message)
       // What the daemon says about a request without an id has one only in HTTP.
       if (id !== null || (isObject(each) && 'method' in each)) this.#options.write(withId(each, id))
     }
+  }
+  #keep(message: unknown): void {
+    if (!isObject(message) || !isObject(message['params'])) return
+    const { method, params } = message
+    if (method === 'logging/setLevel') this.#asked.set(method, message)
+    else if (method === 'resources/subscribe') this.#asked.set(String(params['uri']), message)
+    else if (method === 'resources/unsubscribe') this.#asked.delete(String(params['uri']))
   }
   /** The answers to a handshake, whose session is that of what follows. */
   async *#opened(answer: Exchanged): AsyncGenerator {
@@ -121,8 +131,14 @@ export class Bridge {
     if (answer.headers.get('mcp-session-id') === null) return false
     await Array.fromAsync((await this.#post({ jsonrpc: '2.0', method: 'notifications/initialized' })).messages())
     void this.#follow()
+    for (const message of this.#asked.values()) await Array.fromAsync((await this.#post(message)).messages())
     // Nobody told the client of what changed in between.
     this.#options.write({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+    for (const message of this.#asked.values()) {
+      const { method, params } = message as { readonly method: string; readonly params: { readonly uri?: unknown } }
+      if (method === 'resources/subscribe')
+        this.#options.write({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: params.uri } })
+    }
     return true
   }
 

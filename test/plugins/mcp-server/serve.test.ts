@@ -1,4 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,4 +61,24 @@ test('without a daemon it says what to do, and answers none that has gone', asyn
     id: 'a',
     error: { code: -32_000, message: expect.stringMatching(/does not run any more/) },
   })
+})
+
+test('a client whose session ended with the plugin is told again of what it follows', async () => {
+  const client = new Client({ name: 'test', version: '1' })
+  const args = [main, 'mcp', 'serve', '--home', home, '--url', stage.host.url]
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, cwd: '/' }) as never)
+  const told = vi.fn<(uri: string) => void>()
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => told(params.uri))
+  for (const uri of ['svc://agents', 'test://watched-resource']) await client.subscribeResource({ uri })
+  await client.unsubscribeResource({ uri: 'test://watched-resource' })
+  expect((await stage.host.json('POST', '/api/plugins/mcp-server/reload')).status).toBe(200)
+  await client.listTools()
+  // Once for what may have changed without a session, and then of every change.
+  await vi.waitFor(() => expect(told.mock.calls).toEqual([['svc://agents']]))
+  let count = 0
+  await vi.waitFor(async () => {
+    await stage.spawn(`followed-${++count}`)
+    expect(told.mock.calls.length).toBeGreaterThan(1)
+  })
+  await client.close()
 })
