@@ -141,13 +141,13 @@ test('a bridge opens a session anew that the daemon has ended, and says that too
   const say = (message: object): boolean => input.write(`${JSON.stringify(message)}\n`)
   say(rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: info }, 'a'))
   say({ jsonrpc: '2.0', method: 'notifications/initialized' })
-  await vi.waitFor(() => expect(lines.map(({ id }) => id)).toContain('a'))
+  await vi.waitFor(() => expect(lines.map(({ id }) => id)).toContain('a'), 30_000)
   await daemon.exchange('DELETE', '/mcp', { headers: { 'mcp-session-id': sessions[0] ?? '' } })
   for (const id of ['b', 'c']) say(rpc('tools/call', { name: 'test_simple_text' }, id))
   const answered = { content: [{ type: 'text', text: 'This is a simple text response for testing.' }] }
   await vi.waitFor(() => {
     for (const id of ['b', 'c']) expect(lines.find((line) => line.id === id)?.result).toMatchObject(answered)
-  })
+  }, 30_000)
   expect(lines.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
   expect(sessions).toHaveLength(2)
   input.end()

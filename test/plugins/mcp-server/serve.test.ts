@@ -74,11 +74,11 @@ test('a client whose session ended with the plugin is told again of what it foll
   expect((await stage.host.json('POST', '/api/plugins/mcp-server/reload')).status).toBe(200)
   await client.listTools()
   // Once for what may have changed without a session, and then of every change.
-  await vi.waitFor(() => expect(told.mock.calls).toEqual([['svc://agents']]))
+  await vi.waitFor(() => expect(told.mock.calls).toEqual([['svc://agents']]), 30_000)
   let count = 0
   await vi.waitFor(async () => {
     await stage.spawn(`followed-${++count}`)
     expect(told.mock.calls.length).toBeGreaterThan(1)
-  })
+  }, 30_000)
   await client.close()
 })

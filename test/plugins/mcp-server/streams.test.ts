@@ -84,7 +84,7 @@ test('a call that is cancelled at once ends without an answer, and its id is fre
   await vi.waitFor(async () => {
     await send({ host }, cancel('x'), { headers })
     expect((await send({ host }, rpc('ping', {}, 'x'), { headers })).body.result).toEqual({})
-  })
+  }, 30_000)
   await ended
   expect(messages(text)).toEqual([])
 })
