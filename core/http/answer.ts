@@ -1,9 +1,9 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import * as v from 'valibot'
 import { errorBody } from '../errors/render.ts'
 import type { Outcome } from '../errors/render.ts'
 import type { AnyRoute, ByteStream, EventStream, OtherAnswer, Reply } from './route.ts'
 import type { StreamedBody } from './streamed-body.ts'
+import { http } from '../net/node-http.ts'
 
 /** What is sent: a flat header list (name, value, name, value) and a body that is whole, a stream, or none. */
 export class Answer {
@@ -94,8 +94,8 @@ export function streamedReply({ status, headers }: Reply, body: StreamedBody | u
 
 export function flatten(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, text]) => {
-    validateHeaderName(name)
-    validateHeaderValue(name, text)
+    http.validateHeaderName(name)
+    http.validateHeaderValue(name, text)
     return name.toLowerCase() === 'content-length' ? [] : [name.toLowerCase(), text]
   })
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES, ServerResponse } from 'node:http'
-import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { http } from '../net/node-http.ts'
 
 const contentSecurityPolicy =
   "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
@@ -72,7 +72,7 @@ export function toHeaders(flat: readonly string[]): Headers {
 }
 
 /** The response class of the server: every answer has the fixed headers, also those of Node itself. */
-export class GuardedResponse extends ServerResponse {
+export class GuardedResponse extends http.ServerResponse {
   /** Set by the pipeline to the id that the body contains. */
   requestId: string | undefined
   cors: readonly string[] | undefined
@@ -115,7 +115,7 @@ export function rawAnswer(
 ): string {
   const headers = answerHeaders(requestId, own, cors)
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`,
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}\r\n`,
     `Date: ${new Date().toUTCString()}\r\n`,
     lines(headers),
     'Content-Type: application/json\r\n',

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
@@ -10,6 +9,7 @@ import { Refusal } from '../errors/error.ts'
 import { errorBody, outcomeOf } from '../errors/render.ts'
 import { GuardedResponse, guardResponse, rawAnswer } from './headers.ts'
 import type { HttpSettings } from './settings.ts'
+import { http } from '../net/node-http.ts'
 
 export interface Address {
   readonly url: string
@@ -42,7 +42,7 @@ export async function openListener(options: ListenOptions): Promise<Listener> {
     )
   }
   if (settings.tls !== undefined || settings.open === true || settings.public === true) return openWithListhen(options)
-  const server = createServer(
+  const server = http.createServer(
     {
       ServerResponse: GuardedResponse,
       // Answered by the pipeline, with a body that says so.

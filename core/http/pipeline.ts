@@ -47,12 +47,11 @@ export interface PipelineDeps {
   /** Called when a request with a lasting effect left no record of who made it. */
   onUnrecorded?(request: { readonly method: string; readonly path: string }): Promise<void>
 }
-/** The event that h3 routes, and what the pipeline knows of it. A request that was held continues with it. */
+/** A request, and what is known of it by now. One that was held continues with it. */
 export interface RoutedRequest {
-  readonly req: { readonly method: string }
-  readonly url: { readonly pathname: string }
-  readonly context: { params?: Record<string, string> }
   readonly exchange: Exchange
+  /** Of its path, as far as a route matched. */
+  params?: Readonly<Record<string, string>> | undefined
   address?: string
   principal?: Principal
   startedAt?: number
@@ -113,7 +112,7 @@ export class Pipeline {
     this.keepAlive = new KeepAlive(() => deps.settings().sseKeepAliveMs)
   }
 
-  /** The handler of every h3 route; `entry` is `undefined` if none matched. Never throws. */
+  /** The handler of every route; `entry` is `undefined` if none matched. Never throws. */
   handle(routed: RoutedRequest, entry: Entry | undefined): Answer | Promise<Answer> {
     const { exchange } = routed
     const admitted = routed.principal !== undefined
@@ -145,7 +144,7 @@ export class Pipeline {
       ))
       checkAuthority(principal, entry.route.effect)
       if (holdQueue.isHeld(entry.scope.name)) return this.#held(routed, entry)
-      return this.#serve(exchange, entry, { address, principal }, routed.context.params)
+      return this.#serve(exchange, entry, { address, principal }, routed.params)
     } catch (error) {
       return this.#failed(exchange, entry, error)
     }

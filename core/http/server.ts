@@ -16,7 +16,6 @@ import { Scope } from '../scope/scope.ts'
 import { Admission } from './admission.ts'
 import type { Answer } from './answer.ts'
 import { NodeExchange, WebExchange } from './exchange.ts'
-import type { Exchange } from './exchange.ts'
 import { answerHeaders, toHeaders } from './headers.ts'
 import type { GuardedResponse } from './headers.ts'
 import { HoldQueue } from './hold-queue.ts'
@@ -24,9 +23,8 @@ import { openListener } from './listen.ts'
 import type { Address, Listener } from './listen.ts'
 import type { OwnPort } from './own-port.ts'
 import { Pipeline } from './pipeline.ts'
-import type { RoutedRequest } from './pipeline.ts'
 import { RequestCount } from './request-count.ts'
-import { RouteTable, canonicalPath } from './router.ts'
+import { RouteTable } from './router.ts'
 import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { HttpSettings } from './settings.ts'
@@ -205,7 +203,7 @@ class HttpLayer implements HttpServer {
 
   async fetch(request: Request): Promise<Response> {
     const exchange = new WebExchange(request)
-    const answer = await this.#table.dispatch(toRoutedRequest(exchange))
+    const answer = await this.#table.dispatch({ exchange })
     exchange.status = answer.status
     const headers = toHeaders(answerHeaders(exchange.requestId, answer.headers, exchange.cors))
     if (answer.body instanceof StreamedBody) {
@@ -244,7 +242,7 @@ class HttpLayer implements HttpServer {
       response.destroy()
     }
     try {
-      const answer = this.#table.dispatch(toRoutedRequest(exchange))
+      const answer = this.#table.dispatch({ exchange })
       if (answer instanceof Promise) answer.then((settled) => send(response, settled)).catch(onBug)
       else send(response, answer)
     } catch (error) {
@@ -311,10 +309,6 @@ class HttpLayer implements HttpServer {
 
 function monotonicNow(): number {
   return performance.now()
-}
-
-function toRoutedRequest(exchange: Exchange): RoutedRequest {
-  return { req: exchange, url: { pathname: canonicalPath(exchange.path) }, context: {}, exchange }
 }
 
 function send(response: GuardedResponse, { status, headers, body }: Answer): void {

@@ -1,8 +1,8 @@
-import { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { EventStream, ServerSentEvent } from './route.ts'
 import { StreamedBody } from './streamed-body.ts'
 import type { StreamedBodyOptions } from './streamed-body.ts'
+import { http } from '../net/node-http.ts'
 
 export function encodeEvent(event: ServerSentEvent): string {
   let head = ''
@@ -135,7 +135,7 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
  * `response.write`, which handles backpressure.
  */
 function writeChunk(out: Writable, text: string): void {
-  const socket = out instanceof ServerResponse && out.chunkedEncoding && out.headersSent ? out.socket : null
+  const socket = out instanceof http.ServerResponse && out.chunkedEncoding && out.headersSent ? out.socket : null
   if (!socket || socket.writableLength > 0 || socket.writableCorked > 0 || socket.destroyed) out.write(text)
   else socket.write(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
 }

@@ -1,12 +1,11 @@
-import { Agent as HttpPool } from 'node:http'
-import type { AgentOptions as PoolOptions } from 'node:http'
-import { Agent as HttpsPool } from 'node:https'
+import type { Agent as HttpPool, AgentOptions as PoolOptions } from 'node:http'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { callbackify } from 'node:util'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { OutboundRequest } from './fetch.ts'
+import { http, https } from './node-http.ts'
 import type * as OutboundExchange from './outbound-exchange.ts'
 import type { Resolve, OutboundSettings } from './outbound.ts'
 import type { SharedExchanges } from './shared-exchanges.ts'
@@ -44,7 +43,7 @@ export class EntryPoint {
   readonly #poolOptions: PoolOptions & { readonly lookup: LookupFunction }
   readonly #plain: HttpPool
   /** Made with the first request that needs it: otherwise TLS is a part of every start. */
-  #secure: HttpsPool | undefined
+  #secure: HttpPool | undefined
   #policy: Policy | undefined
   #allow: readonly string[] | undefined
 
@@ -59,7 +58,7 @@ export class EntryPoint {
       timeout: IDLE_SOCKET_MS,
       lookup: this.#lookupFor(0),
     }
-    this.#plain = new HttpPool(this.#poolOptions)
+    this.#plain = newPool(false, this.#poolOptions)
   }
 
   /**
@@ -175,14 +174,15 @@ export class EntryPoint {
       })
   }
 
-  #poolFor(url: URL): HttpPool | HttpsPool {
+  #poolFor(url: URL): HttpPool {
     const port = portOf(url)
     const isSecure = url.protocol === 'https:'
-    if (this.#currentPolicy().isOwnPort(port))
-      return new (isSecure ? HttpsPool : HttpPool)({ lookup: this.#lookupFor(port) })
-    return isSecure ? (this.#secure ??= new HttpsPool(this.#poolOptions)) : this.#plain
+    if (this.#currentPolicy().isOwnPort(port)) return newPool(isSecure, { lookup: this.#lookupFor(port) })
+    return isSecure ? (this.#secure ??= newPool(true, this.#poolOptions)) : this.#plain
   }
 }
+
+const newPool = (isSecure: boolean, options: PoolOptions): HttpPool => new (isSecure ? https() : http).Agent(options)
 
 interface Address {
   readonly address: string

@@ -1,12 +1,11 @@
-import { request as requestHttp, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Agent as HttpPool, ClientRequest, IncomingMessage } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import type { Agent as HttpsPool } from 'node:https'
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { OutboundRequest } from './fetch.ts'
 import type { Policy } from './policy.ts'
+import { http, https } from './node-http.ts'
 import { follow } from './redirect.ts'
 import type { Hop, Redirects } from './redirect.ts'
 import { Answer } from './response.ts'
@@ -126,7 +125,7 @@ class OutboundExchange {
 
 function openRequest({ hop, host, agent }: ExchangeOptions): ClientRequest {
   const { url } = hop
-  const open = url.protocol === 'https:' ? requestHttps : requestHttp
+  const open = url.protocol === 'https:' ? https().request : http.request
   return open({
     agent,
     host,
@@ -147,8 +146,8 @@ function wireHeaders(hop: Hop): string[] {
     const value = hop.headers[name]
     // The host is the one that was checked, the length is counted here, and the connection belongs to the pool.
     if (value === undefined || RESERVED_HEADERS.has(lower) || given.has(lower)) continue
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
+    http.validateHeaderName(name)
+    http.validateHeaderValue(name, value)
     given.add(lower)
     headers.push(lower, value)
   }

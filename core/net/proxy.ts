@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises'
-import { createServer, request as requestHttp } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -7,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import type { Outbound } from './outbound.ts'
 import { createFolder } from './proxy-folders.ts'
+import { http } from './node-http.ts'
 
 export interface ProxySettings {
   /** Connections one program may have open, and that may be open for it. */
@@ -101,7 +101,7 @@ class ProgramProxy implements Proxy {
 
   #createServer(): Server {
     const { maxConnections, idleTimeoutMs } = this.#deps.settings
-    const server = createServer({
+    const server = http.createServer({
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: HEADERS_MS,
       requestTimeout: 0,
@@ -244,7 +244,7 @@ class ProgramProxy implements Proxy {
       const url = URL.parse(request.url ?? '')
       if (url?.protocol !== 'http:') throw new Refusal('invalid_request', 'The proxy takes absolute http addresses')
       const upstream = await this.#connect(url, response)
-      const outgoing = requestHttp({
+      const outgoing = http.request({
         createConnection: () => upstream,
         method: request.method,
         path: url.pathname + url.search,

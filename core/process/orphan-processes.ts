@@ -1,10 +1,12 @@
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { open, readdir, readFile, readlink } from 'node:fs/promises'
 
 /** The variable that marks the processes of one start. */
 export const MARK = 'SVC_PROCESS'
 
 /** Bounds the search for a process that forks faster than it is found. */
 const MAX_PASSES = 20
+/** An environment is read in pieces of this size. */
+const PIECE_BYTES = 16_384
 
 /**
  * Kills processes that carry this mark in their environment: those that left their process group. Settles when a pass
@@ -13,27 +15,47 @@ const MAX_PASSES = 20
  */
 export async function killOrphanProcesses(mark: string): Promise<void> {
   if (process.platform !== 'linux') return
+  const variable = Buffer.from(`${MARK}=${mark}`)
+  // One for all: `readFile` takes a fresh one of 64 KiB for each of the processes, which sets off one collection after
+  // the other.
+  const buffer = Buffer.allocUnsafeSlow(variable.length + PIECE_BYTES)
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
     let complete = true
-    // One at a time: each read allocates for the largest possible environment.
+    // One at a time: they share the buffer.
     for (const pid of pids) {
-      if (pid !== process.pid && !(await isUnmarked(pid, `${MARK}=${mark}`))) complete = false
+      if (pid !== process.pid && !(await isUnmarked(pid, variable, buffer))) complete = false
     }
     if (complete) return
   }
 }
 
 /** Whether this process is none of those that are searched; one that is is killed. */
-async function isUnmarked(pid: number, variable: string): Promise<boolean> {
+async function isUnmarked(pid: number, variable: Buffer, buffer: Buffer): Promise<boolean> {
   try {
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1')
-    if (!environment.includes(variable)) return environment !== '' || !(await isStarting(pid))
+    const found = await search(`/proc/${pid}/environ`, variable, buffer)
+    if (found !== 'present') return found === 'absent' || !(await isStarting(pid))
     process.kill(pid, 'SIGKILL')
     return false
   } catch (error) {
     // A process of another user carries no mark of ours.
     return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM')
+  }
+}
+
+/** Whether a file has these bytes, read into a buffer that is longer than they are. */
+async function search(path: string, bytes: Buffer, buffer: Buffer): Promise<'present' | 'absent' | 'empty'> {
+  await using file = await open(path)
+  let isEmpty = true
+  // What could be the beginning of them stays in the buffer for the next piece.
+  for (let kept = 0; ;) {
+    const { bytesRead } = await file.read(buffer, kept, buffer.length - kept, null)
+    if (bytesRead === 0) return isEmpty ? 'empty' : 'absent'
+    isEmpty = false
+    const filled = kept + bytesRead
+    if (buffer.subarray(0, filled).includes(bytes)) return 'present'
+    kept = Math.min(filled, bytes.length - 1)
+    buffer.copyWithin(0, filled - kept, filled)
   }
 }
 

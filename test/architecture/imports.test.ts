@@ -43,7 +43,7 @@ const layerOf = (path: string): number => layers.indexOf(path.split('/')[1] ?? '
 
 /** Packages that only these modules import. */
 const importers: readonly (readonly [package_: RegExp, places: readonly string[]])[] = [
-  [/^h3($|\/)/, ['core/http/']],
+  [/^rou3($|\/)/, ['core/http/']],
   [/^crossws($|\/)/, ['core/http/']],
   [/^listhen$/, ['core/http/']],
   [/^hookable$/, ['core/hooks/']],
