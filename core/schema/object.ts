@@ -10,8 +10,9 @@ export type Defined<T extends object> = {
 
 /** The same object without the keys whose value is `undefined`. */
 export function omitUndefined<T extends object>(object: T): Defined<T> {
+  const given = object as Record<string, unknown>
   const defined: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(object)) if (value !== undefined) defined[key] = value
+  for (const key of Object.keys(given)) if (given[key] !== undefined) defined[key] = given[key]
   return defined as Defined<T>
 }
 

@@ -132,17 +132,10 @@ export class Connections {
    */
   async open(choice: Choice, choose?: ChooseKey): Promise<Connection> {
     const { provider, apiKeyEnv } = choice
-    const entry = await this.#requireEntry(choice)
+    const { entry, baseUrl, home, keys } = await this.#locate(choice)
     const { driver } = entry
-    const baseUrl = this.#requireAddress(choice, driver)
-    const lacking = driver.missingRequirement?.(this.#config(provider, driver))
-    if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
-    const home = this.#home(provider)
-    const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
     // All of them come from one place, so the check of the first covers all.
     const [firstKey] = keys
-    if (driver.envVar !== undefined && firstKey === undefined && this.#sameOrigin(baseUrl, home))
-      throw missingKey(provider, apiKeyEnv ?? driver.envVar)
     const maySend = this.#mayReceive(firstKey, provider, home, baseUrl)
     const isChoice = maySend && keys.length > 1 && choose !== undefined
     const names = isChoice ? keys.map(({ value }) => circuitName(provider, baseUrl, value)) : []
@@ -171,6 +164,25 @@ export class Connections {
       circuits: isChoice ? names : [circuit],
       waitMs,
     }
+  }
+
+  /** The driver of a provider that can be called. Throws what `open` would throw. */
+  async requireDriver(choice: Choice): Promise<DriverEntry> {
+    return (await this.#locate(choice)).entry
+  }
+
+  async #locate(choice: Choice) {
+    const { provider, apiKeyEnv } = choice
+    const entry = await this.#requireEntry(choice)
+    const { driver } = entry
+    const baseUrl = this.#requireAddress(choice, driver)
+    const lacking = driver.missingRequirement?.(this.#config(provider, driver))
+    if (lacking !== undefined) throw new Refusal('service_unavailable', lacking)
+    const home = this.#home(provider)
+    const keys = await this.#keys.find(provider, variablesOf(driver), apiKeyEnv)
+    if (driver.envVar !== undefined && keys.length === 0 && this.#sameOrigin(baseUrl, home))
+      throw missingKey(provider, apiKeyEnv ?? driver.envVar)
+    return { entry, baseUrl, home, keys }
   }
 
   /** The driver of a provider. One that is being reloaded is waited for. */

@@ -71,7 +71,7 @@ export class ModelNaming {
     if (isDefault(provider) && baseUrl !== undefined) provider = GENERIC
     if (isDefault(provider)) ({ provider, model } = await this.place(model))
     if (isDefault(model)) model = await this.#defaults.modelOf(provider)
-    const { entry } = await this.#connections.open({ provider, baseUrl, apiKeyEnv })
+    const entry = await this.#connections.requireDriver({ provider, baseUrl, apiKeyEnv })
     const section = this.#connections.section(provider)
     const known = provider === BUILTIN ? undefined : await this.#readCatalog()
     const vendor = this.#connections.catalogName(provider)
@@ -124,7 +124,7 @@ export class ModelNaming {
     if (provider === BUILTIN && configured !== undefined && !isDefault(configured) && model !== configured)
       return `default_model is "${configured}": ${this.#unplaced(configured, await this.#readCatalog())}`
     try {
-      await this.#connections.open({ provider })
+      await this.#connections.requireDriver({ provider })
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return error.message

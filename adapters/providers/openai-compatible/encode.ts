@@ -34,22 +34,17 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
   // Tools and messages are added below, as text: most were encoded for an earlier request.
   const hasTools = tools.length > 0 && !quirks.noTools
   const rest = JSON.stringify({ ...body, ...(hasTools && { tools: undefined }), messages: undefined })
-  let messages = system === '' ? '' : JSON.stringify({ role: 'system', content: system })
+  const messages = system === '' ? [] : [JSON.stringify({ role: 'system', content: system })]
   // Only answers of the current turn have to carry their thinking.
   const currentTurn =
     quirks.replay === 'reasoning_content' && request.thinking !== false
       ? turns.findLastIndex(({ role }) => role === 'user')
       : Infinity
-  for (const [at, turn] of turns.entries()) {
-    const text = encodeTurn(
-      turn.role === 'assistant' && at > currentTurn && turn.calls.length > 0
-        ? { ...turn, replay: turn.replay ?? '' }
-        : turn,
-      quirks,
-    )
-    messages += messages === '' ? text : `,${text}`
-  }
-  return `${rest.slice(0, -1)}${hasTools ? `,"tools":${encodeTools(tools)}` : ''},"messages":[${messages}]}`
+  turns.forEach((turn, at) => {
+    const replays = turn.role === 'assistant' && at > currentTurn && turn.calls.length > 0
+    messages.push(encodeTurn(replays ? { ...turn, replay: turn.replay ?? '' } : turn, quirks))
+  })
+  return `${rest.slice(0, -1)}${hasTools ? `,"tools":${encodeTools(tools)}` : ''},"messages":[${messages.join(',')}]}`
 }
 
 /** An agent's list of tools stays the same from turn to turn. */
