@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import * as v from 'valibot'
 import { SerialQueue } from 'svc/sdk'
 import type { Vault } from 'svc/sdk'
+import type { Writers } from './writers/writers.ts'
 
 const Anchor = v.object({
   count: v.pipe(v.number(), v.integer(), v.minValue(0)),
@@ -38,10 +39,13 @@ export class AnchorFile {
   /** The key and the file change one after the other: who reads between them would take the anchor for damaged. */
   readonly #queue = new SerialQueue()
   readonly #draft: string
-  constructor(file: string, vault: Pick<Vault, 'read' | 'write'>) {
+  readonly #writers: Pick<Writers, 'makeKey' | 'hasWritten'> | undefined
+  /** `writers`: the other daemons on the database, which have the same key and an anchor each. */
+  constructor(file: string, vault: Pick<Vault, 'read' | 'write'>, writers?: Pick<Writers, 'makeKey' | 'hasWritten'>) {
     this.#file = file
     this.#draft = `${file}.new`
     this.#vault = vault
+    this.#writers = writers
   }
 
   read(): Promise<AnchorState> {
@@ -52,7 +56,11 @@ export class AnchorFile {
     const key = await this.#vault.read(KEY_NAME)
     // The very first anchor whose write was cut off after its key: the draft was complete before.
     const text = this.#text(this.#file) ?? (key === undefined ? undefined : this.#text(this.#draft))
-    if (text === undefined) return { kind: key === undefined ? 'unset' : 'missing' }
+    if (text === undefined) {
+      // A daemon that joins others finds their key, and has no anchor yet.
+      const isNew = key === undefined || (this.#writers !== undefined && !(await this.#writers.hasWritten()))
+      return { kind: isNew ? 'unset' : 'missing' }
+    }
     // The key is a row of the same database: somebody who can change entries can remove it too.
     if (key === undefined) return { kind: 'keyless' }
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Anchor), text)
@@ -80,8 +88,20 @@ export class AnchorFile {
   async #write(tip: Tip): Promise<void> {
     const known = await this.#vault.read(KEY_NAME)
     const key = known ?? randomBytes(32).toString('hex')
-    const text = `${JSON.stringify({ count: tip.count, tip_hash: tip.hash, hmac: sign(key, tip).toString('hex') })}\n`
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    await this.#writeDraft(tip, key)
+    // A new key comes after the draft that it signed and before the file, so that a crash leaves no file or key alone.
+    if (known === undefined) {
+      await this.#syncFolder()
+      if (this.#writers) await this.#writeDraft(tip, await this.#writers.makeKey(this.#vault, KEY_NAME, key))
+      else await this.#vault.write(KEY_NAME, key)
+    }
+    await rename(this.#draft, this.#file)
+    await this.#syncFolder()
+  }
+
+  async #writeDraft(tip: Tip, key: string): Promise<void> {
+    const text = `${JSON.stringify({ count: tip.count, tip_hash: tip.hash, hmac: sign(key, tip).toString('hex') })}\n`
     const handle = await open(this.#draft, 'w', 0o600)
     try {
       await handle.writeFile(text)
@@ -89,13 +109,6 @@ export class AnchorFile {
     } finally {
       await handle.close()
     }
-    // A new key comes after the draft that it signed and before the file, so that a crash leaves no file or key alone.
-    if (known === undefined) {
-      await this.#syncFolder()
-      await this.#vault.write(KEY_NAME, key)
-    }
-    await rename(this.#draft, this.#file)
-    await this.#syncFolder()
   }
 
   async #syncFolder(): Promise<void> {

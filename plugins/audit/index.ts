@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { AuthenticationFailed, Daemon, PluginChanged, UnrecordedChange } from 'svc/internal'
+import { AuthenticationFailed, Daemon, homeId, PluginChanged, UnrecordedChange } from 'svc/internal'
 import { definePlugin, fields, fileOnly, omitUndefined } from 'svc/sdk'
 import { CollectProbes } from '../security/contract.ts'
 import { ANCHOR_FILE, AnchorFile } from './anchor.ts'
@@ -42,8 +42,11 @@ export default definePlugin({
   databaseSidecars: [ANCHOR_FILE],
   offline: { verify: async (parts, options) => (await import('./offline.ts')).verifyOffline(parts, options) },
   async setup({ config, db, hooks, jobs, vault, routes, services, own, log }) {
-    const anchor = new AnchorFile(join(services.daemon.config().homeDir, ANCHOR_FILE), vault)
-    const trail = new AuditTrail(db, anchor, new Signer(vault), log)
+    const { homeDir } = services.daemon.config()
+    const writers =
+      db.dialect === 'postgresql' ? (await import('./writers/open.ts')).openWriters(db, homeId({ homeDir })) : undefined
+    const anchor = new AnchorFile(join(homeDir, ANCHOR_FILE), vault, writers)
+    const trail = new AuditTrail({ db, anchor, signer: new Signer(vault, writers), log, writers })
     hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'merkle_audit_trail', run: async () => (await import('./probe.ts')).probe(trail, anchor) },
@@ -68,7 +71,7 @@ export default definePlugin({
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.
     await trail.anchor()
     routes.add(...auditRoutes(trail))
-    jobs.every('checkpoint', config.checkpoint_secs * 1000, () => trail.checkpoint())
+    jobs.every('checkpoint', config.checkpoint_secs * 1000, () => trail.checkpointInTurn())
     jobs.every('retention', config.trim_interval_secs * 1000, (signal) => trail.retire(config.retention_days, signal))
     return { audit: trail, feed: trail }
   },

@@ -54,11 +54,13 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
     passed: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)),
   })
   const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
+  const origin = await trail.checkpoints.store.origin()
   cases.push({
     name: `the trail reaches its anchor (${state.kind})`,
     // Without an anchor there is nothing to compare with; entries dropped for their age precede the oldest one.
     passed:
-      state.kind === 'unset' || (state.kind === 'known' && (state.tip.count === 0 || reached?.hash === state.tip.hash)),
+      state.kind === 'unset' ||
+      (state.kind === 'known' && (state.tip.count <= (origin?.entry_id ?? 0) || reached?.hash === state.tip.hash)),
   })
   return { cases, evidence: `${newest?.id ?? 0} entries; anchor ${state.kind}` }
 }

@@ -5,6 +5,8 @@ import { BLOCK } from './tree/merkle.ts'
 import type { Checkpoints } from './tree/checkpoints.ts'
 import { originText } from './tree/store.ts'
 import type { Audit } from './contract.ts'
+import { WriterWalk } from './writers/walk.ts'
+import type { Writers } from './writers/writers.ts'
 
 const pause = (): Promise<void> =>
   new Promise((resolve) => {
@@ -17,6 +19,8 @@ export interface TrimDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly log: AuditLog
   readonly signal: AbortSignal
+  /** Where other daemons may write, and drop, too. */
+  readonly writers?: Pick<Writers, 'forget'>
 }
 
 /**
@@ -24,7 +28,8 @@ export interface TrimDeps {
  * Each step moves the origin, records that in the trail itself, and drops nothing that does not verify. Returns the
  * number of dropped entries.
  */
-export async function trim({ trail, checkpoints, audit, log, signal }: TrimDeps, before: string): Promise<number> {
+export async function trim(deps: TrimDeps, before: string): Promise<number> {
+  const { trail, checkpoints, audit, log, signal, writers } = deps
   let dropped = 0
   for (;;) {
     if (signal.aborted) return dropped
@@ -33,24 +38,42 @@ export async function trim({ trail, checkpoints, audit, log, signal }: TrimDeps,
     const [last, newest] = await Promise.all([trail.find(end), checkpoints.store.newest()])
     if (!last || last.timestamp >= before || !newest || newest.size < end) return dropped
     const walk = new ChainWalk().from(origin.entry_id, origin.hash)
-    for (const link of await trail.after(origin.entry_id, BLOCK)) walk.add(link)
-    if (walk.firstInvalid !== undefined || walk.last.id !== end) {
+    const chains = new WriterWalk([], origin.entry_id === 0)
+    const block = await trail.after(origin.entry_id, BLOCK)
+    // Clocks of several daemons differ.
+    if (block.some(({ timestamp }) => timestamp >= before)) return dropped
+    for (const link of block) {
+      walk.add(link)
+      chains.add(link)
+    }
+    const invalid = walk.firstInvalid ?? chains.problem()?.id
+    if (invalid !== undefined || walk.last.id !== end) {
       log.error('old audit entries are kept: they do not verify, and dropping them would hide it', {
-        id: walk.firstInvalid ?? end,
+        id: invalid ?? end,
       })
       return dropped
     }
     const moved = { entry_id: end, hash: last.hash }
-    await checkpoints.store.commit([
-      trail.drop(end),
-      checkpoints.store.moveOrigin({ ...moved, ...(await checkpoints.signer.sign(originText(moved))) }),
-      audit.entry({
-        event: 'retention_trimmed',
-        details:
-          `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain ` +
-          `begins behind ${last.hash}`,
-      }),
-    ])
+    try {
+      await checkpoints.store.commit([
+        checkpoints.store.moveOrigin(
+          { ...moved, ...(await checkpoints.signer.sign(originText(moved))) },
+          origin.entry_id,
+        ),
+        trail.drop(end),
+        ...(writers ? [...chains.chains].map(([writer, { seq }]) => writers.forget(writer, seq)) : []),
+        audit.entry({
+          event: 'retention_trimmed',
+          details:
+            `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain ` +
+            `begins behind ${last.hash}`,
+        }),
+      ])
+    } catch (error) {
+      // Another daemon was faster.
+      if (((await checkpoints.store.origin())?.entry_id ?? 0) > origin.entry_id) continue
+      throw error
+    }
     dropped += BLOCK
     await pause()
   }

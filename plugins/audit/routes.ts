@@ -48,6 +48,7 @@ function proofRoute(trail: AuditTrail): AnyRoute {
     returns: Proof,
     errors: ['entry_not_found'],
     async handle({ params }) {
+      await trail.number()
       const [entry, found] = await Promise.all([trail.store.find(params.id), trail.checkpoints.prove(params.id)])
       if (!entry || !found)
         throw new Refusal(
@@ -84,6 +85,7 @@ function recentRoute(trail: AuditTrail, path: `/${string}`, summary: string): An
       const limit = query.limit ?? query.n ?? 50
       const period = { since: query.since, until: query.until, before: query.before }
       const anytime = Object.values(period).every((bound) => bound === undefined)
+      await trail.number()
       const [entries, total, tip] = await Promise.all([
         anytime ? trail.store.recent(limit, filter) : trail.store.within(limit, filter, period),
         anytime ? trail.store.count(filter) : trail.store.countWithin(filter, period),
@@ -94,4 +96,11 @@ function recentRoute(trail: AuditTrail, path: `/${string}`, summary: string): An
   })
 }
 
-const toEntry = (link: Link): v.InferOutput<typeof AuditEntry> => ({ ...link, actor: link.actor ?? '' })
+function toEntry(link: Link): v.InferOutput<typeof AuditEntry> {
+  const { writer, seq, writer_hash: writerHash, ...entry } = link
+  return {
+    ...entry,
+    actor: link.actor ?? '',
+    ...(writer ? { writer, seq: Number(seq), writer_hash: writerHash ?? '' } : {}),
+  }
+}

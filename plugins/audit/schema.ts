@@ -12,6 +12,11 @@ export const AuditEntry = v.object({
   ),
   hash: v.string(),
   prev_hash: v.string(),
+  writer: v.optional(
+    v.pipe(v.string(), v.description('Where daemons share a database: the home that wrote it and its chain.')),
+  ),
+  seq: v.optional(v.pipe(v.number(), v.integer(), v.description("Its number in the writer's chain, from 1."))),
+  writer_hash: v.optional(v.pipe(v.string(), v.description("Its hash in the writer's chain."))),
 })
 const limit = v.pipe(
   v.string(),
@@ -66,7 +71,20 @@ export const Verdict = v.object({
   last_entry: EntryId,
   tip_hash: v.string(),
   first_invalid_id: v.optional(v.pipe(v.number(), v.integer())),
+  /** Who wrote that entry, and its number in the chain of the writer, where daemons share a database. */
+  first_invalid_writer: v.optional(v.string()),
+  first_invalid_seq: v.optional(v.pipe(v.number(), v.integer())),
   reason: v.optional(v.string()),
+  /** The chains of the daemons that share the database; the first thousand. */
+  writers: v.optional(
+    v.array(
+      v.object({
+        writer: v.string(),
+        entries: v.pipe(v.number(), v.integer()),
+        last_seq: v.pipe(v.number(), v.integer()),
+      }),
+    ),
+  ),
   /** Whether the record of the chain's end outside the database could be used. */
   anchor: v.picklist(['known', 'unset', 'missing', 'keyless', 'forged']),
   /** The newest signed root of the tree over all entries. */

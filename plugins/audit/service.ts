@@ -1,6 +1,7 @@
 import { currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
+import { omitUndefined } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
-import type { AnchorFile } from './anchor.ts'
+import type { AnchorFile, Tip } from './anchor.ts'
 import { ChainWalk, ORIGIN } from './chain.ts'
 import type { Link } from './chain.ts'
 import { describeChange } from './changes.ts'
@@ -10,7 +11,8 @@ import type { Verdict } from './schema.ts'
 import { AuditStore } from './store.ts'
 import { Checkpoints } from './tree/checkpoints.ts'
 import type { Signer } from './tree/signer.ts'
-import { TreeStore } from './tree/store.ts'
+import { checkpointText, originText, TreeStore } from './tree/store.ts'
+import type { Writers } from './writers/writers.ts'
 
 const PAGE = 1_000
 const ANCHOR_MS = 1_000
@@ -27,12 +29,24 @@ export interface AuditLog {
   error(message: string, facts?: object): void
 }
 
+export interface AuditTrailDeps {
+  readonly db: PluginDatabase
+  readonly anchor: AnchorFile
+  readonly signer: Signer
+  readonly log: AuditLog
+  /** Where other daemons may write to the same database. */
+  readonly writers?: Writers | undefined
+}
+
 /** Appends to the chain, keeps the anchor near its end, and checks both. */
 export class AuditTrail implements Audit, AuditFeed {
   readonly store: AuditStore
   readonly checkpoints: Checkpoints
   readonly #anchor: AnchorFile
   readonly #log: AuditLog
+  readonly #writers: Writers | undefined
+  /** The newest checkpoint when this daemon last looked. */
+  #seenCheckpoint = 0
   #timer: NodeJS.Timeout | undefined
   #anchoring: Promise<void> = Promise.resolve()
   #verifying: Promise<Verdict> | undefined
@@ -43,8 +57,9 @@ export class AuditTrail implements Audit, AuditFeed {
     for (const listener of this.#listeners) listener()
   }
 
-  constructor(db: PluginDatabase, anchor: AnchorFile, signer: Signer, log: AuditLog) {
-    this.store = new AuditStore(db)
+  constructor({ db, anchor, signer, log, writers }: AuditTrailDeps) {
+    this.store = new AuditStore(db, writers)
+    this.#writers = writers
     this.checkpoints = new Checkpoints({
       store: new TreeStore(db),
       trail: this.store,
@@ -72,6 +87,11 @@ export class AuditTrail implements Audit, AuditFeed {
     return { ...statement, written: this.#announce }
   }
 
+  /** Entries that were on disk before the call can be read from the store after it. */
+  async number(): Promise<void> {
+    await this.#writers?.number()
+  }
+
   async write(record: AuditRecord): Promise<void> {
     await this.store.write(this.entry(record))
   }
@@ -80,6 +100,7 @@ export class AuditTrail implements Audit, AuditFeed {
     agentId: string,
     { limit, before }: { readonly limit: number; readonly before?: number },
   ): Promise<readonly AuditEntry[]> {
+    await this.number()
     const links =
       before === undefined
         ? (await this.store.recent(limit, { agentId, eventType: undefined })).toReversed()
@@ -87,9 +108,11 @@ export class AuditTrail implements Audit, AuditFeed {
     return links.map(toEntry)
   }
   async following(after: number, limit: number): Promise<readonly AuditEntry[]> {
+    await this.number()
     return (await this.store.after(after, limit)).map(toEntry)
   }
   async newest(): Promise<number> {
+    await this.number()
     return (await this.store.tip())?.id ?? 0
   }
   onAppended(listener: () => void): () => void {
@@ -115,6 +138,7 @@ export class AuditTrail implements Audit, AuditFeed {
       tree: this.checkpoints.store,
       anchor: this.#anchor,
       signer: this.checkpoints.signer,
+      ...omitUndefined({ writers: this.#writers }),
     })
   }
 
@@ -140,15 +164,35 @@ export class AuditTrail implements Audit, AuditFeed {
   /** Signs a checkpoint over all entries, if there are new ones. */
   async checkpoint(): Promise<void> {
     this.#uncovered = 0
+    await this.number()
     await this.checkpoints.take()
+  }
+  /** The same from time to time. One of the daemons on a database is enough: who is late leaves it to the other. */
+  async checkpointInTurn(): Promise<void> {
+    if (this.#writers) {
+      const size = (await this.checkpoints.store.newest())?.size ?? 0
+      const isOthers = size !== this.#seenCheckpoint
+      this.#seenCheckpoint = size
+      if (isOthers) return
+    }
+    await this.checkpoint()
+    if (this.#writers) this.#seenCheckpoint = (await this.checkpoints.store.newest())?.size ?? 0
   }
 
   /** Drops what is older than this many days; 0 keeps everything. */
   async retire(days: number, signal: AbortSignal): Promise<void> {
     if (days === 0) return
     const { trim } = await import('./retention.ts')
+    await this.number()
     await trim(
-      { trail: this.store, checkpoints: this.checkpoints, audit: this, log: this.#log, signal },
+      {
+        trail: this.store,
+        checkpoints: this.checkpoints,
+        audit: this,
+        log: this.#log,
+        signal,
+        ...omitUndefined({ writers: this.#writers }),
+      },
       new Date(Date.now() - days * 86_400_000).toISOString(),
     )
   }
@@ -169,9 +213,8 @@ export class AuditTrail implements Audit, AuditFeed {
   }
 
   async #moveAnchor(): Promise<void> {
+    await this.number()
     const state = await this.#anchor.read()
-    const origin = state.kind === 'known' ? undefined : await this.checkpoints.store.origin()
-    const start = state.kind === 'known' ? state.tip : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
     // Without a sound anchor the end of the chain proves nothing, so it must not become the new anchor. Only a chain
     // that is empty, or never had an anchor, gets a first one.
     if (
@@ -185,9 +228,10 @@ export class AuditTrail implements Audit, AuditFeed {
       )
       return
     }
-    if (start.count > 0 && (await this.store.find(start.count))?.hash !== start.hash) {
+    const start = state.kind === 'known' ? await this.#goOn(state.tip) : await this.#beginning()
+    if (!start) {
       this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', {
-        anchored: start.count,
+        ...(state.kind === 'known' ? { anchored: state.tip.count } : {}),
       })
       return
     }
@@ -203,15 +247,37 @@ export class AuditTrail implements Audit, AuditFeed {
       if (page.length < PAGE) break
       await pause()
     }
-    if (state.kind === 'known' && walk.last.id === start.count) return
+    if (state.kind === 'known' && walk.last.id === state.tip.count) return
     await this.#anchor.write({ count: walk.last.id, hash: walk.last.hash })
+  }
+
+  /** `undefined` when the anchored entry is not there. */
+  async #goOn(tip: Tip): Promise<Tip | undefined> {
+    if (tip.count === 0 || (await this.store.find(tip.count))?.hash === tip.hash) return tip
+    // Another daemon may have dropped it meanwhile, and signed that.
+    const [origin, verifier] = await Promise.all([this.checkpoints.store.origin(), this.checkpoints.signer.verifier()])
+    if (!origin || origin.entry_id < tip.count || !verifier?.holds(originText(origin), origin)) return undefined
+    return { count: origin.entry_id, hash: origin.hash }
+  }
+  /** Where a first anchor begins. A daemon that joins others trusts what they have signed last. */
+  async #beginning(): Promise<Tip> {
+    const [origin, checkpoint, verifier] = await Promise.all([
+      this.checkpoints.store.origin(),
+      this.#writers && this.checkpoints.store.newest(),
+      this.#writers && this.checkpoints.signer.verifier(),
+    ])
+    const entry =
+      checkpoint && verifier?.holds(checkpointText(checkpoint), checkpoint)
+        ? await this.store.find(checkpoint.size)
+        : undefined
+    return entry
+      ? { count: entry.id, hash: entry.hash }
+      : { count: origin?.entry_id ?? 0, hash: origin?.hash ?? ORIGIN }
   }
 }
 
 const UNSOUND = {
-  missing:
-    'audit.anchor is missing; put it back. A daemon that joins others on their database needs a copy of theirs, as ' +
-    'it does of vault.key',
+  missing: 'audit.anchor is missing; put it back',
   keyless: 'its key is missing in the vault. If this is another database on purpose, remove audit.anchor',
   forged: 'audit.anchor was not written by this installation, or not whole',
 } as const

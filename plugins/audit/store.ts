@@ -1,6 +1,7 @@
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import { bodyOf, ORIGIN, TAG } from './chain.ts'
 import type { Fields, Link } from './chain.ts'
+import type { Writers } from './writers/writers.ts'
 
 export interface Filter {
   readonly agentId: string | undefined
@@ -13,10 +14,14 @@ export interface Period {
   readonly before: number | undefined
 }
 
+/** Entries with their numbers: those of other daemons, and the newest of this one, may still wait for theirs. */
 export class AuditStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #writers: Pick<Writers, 'append'> | undefined
+  /** `writers`: where other daemons may write to the same database. */
+  constructor(db: PluginDatabase, writers?: Pick<Writers, 'append'>) {
     this.#db = db
+    this.#writers = writers
   }
 
   /**
@@ -24,6 +29,7 @@ export class AuditStore {
    * itself would be put into a temporary one first, which costs more than looking for the tip twice.
    */
   append(fields: Fields): Statement {
+    if (this.#writers) return this.#writers.append(fields)
     return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, actor, prev_hash, hash)
       VALUES (
         COALESCE((SELECT max(id) FROM audit_entry), 0) + 1,

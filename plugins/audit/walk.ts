@@ -8,6 +8,9 @@ import { BLOCK, Frontier, leafOf } from './tree/merkle.ts'
 import type { Signer, Verifier } from './tree/signer.ts'
 import { checkpointText, originText } from './tree/store.ts'
 import type { Checkpoint, Origin, TreeStore } from './tree/store.ts'
+import type { ChainTip } from './writers/store.ts'
+import { WriterWalk } from './writers/walk.ts'
+import type { Writers } from './writers/writers.ts'
 
 const PAGE = 1_000
 /**
@@ -16,6 +19,8 @@ const PAGE = 1_000
  */
 const MAX_SIGNATURES = 64
 const MAX_CHECKPOINTS = 10_000
+/** Writers that a verdict lists. */
+const MAX_WRITERS = 1_000
 const pause = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)
@@ -27,6 +32,8 @@ export interface Evidence {
   /** Absent where only the database is at hand. */
   readonly anchor?: Pick<AnchorFile, 'read'>
   readonly signer?: Pick<Signer, 'verifier'>
+  /** Where several daemons write. */
+  readonly writers?: Pick<Writers, 'tips' | 'number'>
 }
 type Summary = Omit<Verdict, 'status' | 'valid'>
 
@@ -49,17 +56,21 @@ interface Vouchers {
   /** Newest first. */
   readonly checkpoints: readonly Checkpoint[]
   readonly verifier: Verifier | undefined
+  readonly tips: readonly ChainTip[]
 }
 
 async function walkOnce(evidence: Evidence): Promise<Verdict> {
-  const { tree, anchor, signer } = evidence
-  const [anchored, origin, checkpoints, verifier] = await Promise.all([
+  const { tree, anchor, signer, writers } = evidence
+  const [anchored, origin, checkpoints, verifier, tips = []] = await Promise.all([
     anchor?.read(),
     tree.origin(),
     tree.checkpoints(MAX_CHECKPOINTS),
     signer?.verifier(),
+    writers?.tips(),
   ])
-  const vouchers: Vouchers = { anchor: anchored, origin, checkpoints, verifier }
+  const vouchers: Vouchers = { anchor: anchored, origin, checkpoints, verifier, tips }
+  // What the writers have added by now is part of the walk.
+  await writers?.number()
   const comparison = new ChainComparison(vouchers, await resumed(tree, origin?.entry_id ?? 0))
   for (;;) {
     const page = await evidence.trail.after(comparison.lastId, PAGE)
@@ -75,7 +86,11 @@ async function walkOnce(evidence: Evidence): Promise<Verdict> {
     status: 'invalid',
     valid: false,
     ...summary,
-    ...omitUndefined({ first_invalid_id: problem.id }),
+    ...omitUndefined({
+      first_invalid_id: problem.id,
+      first_invalid_writer: problem.writer,
+      first_invalid_seq: problem.seq,
+    }),
     reason: problem.reason,
   }
 }
@@ -84,6 +99,9 @@ interface Problem {
   readonly reason: string
   /** The first invalid entry, if there is one. */
   readonly id?: number
+  /** Who wrote it, and its number there, where several daemons write. */
+  readonly writer?: string
+  readonly seq?: number
 }
 
 /** Compares the chain, entry by entry, with the records that vouch for it. */
@@ -92,6 +110,9 @@ class ChainComparison {
   readonly #walk: ChainWalk
   readonly #frontier: Frontier | undefined
   readonly #checkpoints: ReadonlyMap<number, Checkpoint>
+  readonly #writers: WriterWalk
+  /** Who wrote the first entry that does not fit. */
+  #culprit: Pick<Problem, 'writer' | 'seq'> | undefined
   #entries = 0
   #firstId = 0
   #reachedAnchor: boolean
@@ -100,7 +121,8 @@ class ChainComparison {
   #badCheckpoint: Checkpoint | undefined
 
   constructor(vouchers: Vouchers, frontier: Frontier | undefined) {
-    const { anchor, origin, checkpoints } = vouchers
+    const { anchor, origin, checkpoints, tips } = vouchers
+    this.#writers = new WriterWalk(tips, !origin)
     const start = origin ?? { entry_id: 0, hash: ORIGIN }
     this.#vouchers = vouchers
     this.#walk = new ChainWalk().from(start.entry_id, start.hash)
@@ -115,6 +137,9 @@ class ChainComparison {
 
   add(link: Link): void {
     const fits = this.#walk.add(link)
+    this.#writers.add(link)
+    if (!fits && link.id === this.#walk.firstInvalid && link.writer)
+      this.#culprit ??= { writer: link.writer, seq: Number(link.seq) }
     if (this.#entries++ === 0) this.#firstId = link.id
     const { anchor } = this.#vouchers
     if (anchor?.kind === 'known' && link.id === anchor.tip.count && link.hash === anchor.tip.hash)
@@ -132,6 +157,14 @@ class ChainComparison {
   }
 
   problem(): Problem | undefined {
+    const problem = this.#commonProblem()
+    const own = this.#writers.problem()
+    if (!problem || this.#culprit) return problem ? { ...problem, ...this.#culprit } : own
+    // What is missing in the common chain is missing in that of its writer.
+    return { ...problem, ...omitUndefined({ writer: own?.writer, seq: own?.seq }) }
+  }
+
+  #commonProblem(): Problem | undefined {
     const { anchor, checkpoints } = this.#vouchers
     const [newest] = checkpoints
     if (this.#walk.firstInvalid !== undefined)
@@ -176,7 +209,14 @@ class ChainComparison {
         : null,
       ...(verifier ? { public_key: verifier.pem } : {}),
       ...(origin ? { origin: { entry_id: origin.entry_id, hash: origin.hash } } : {}),
+      ...(this.#writers.chains.size === 0 ? {} : { writers: this.#listWriters() }),
     }
+  }
+
+  #listWriters(): NonNullable<Verdict['writers']> {
+    return [...this.#writers.chains]
+      .slice(0, MAX_WRITERS)
+      .map(([writer, { entries, seq }]) => ({ writer, entries, last_seq: seq }))
   }
 }
 

@@ -25,7 +25,7 @@ export async function auditVerify(): Promise<readonly Result[]> {
   await database.migrate('audit', migrations)
   const vault = (await openVault(database, { file: join(home.path, 'vault.key') }, log)).forPlugin('audit')
   const anchor = new AnchorFile(join(home.path, 'audit.anchor'), vault)
-  const trail = new AuditTrail(database.sql, anchor, new Signer(vault), log)
+  const trail = new AuditTrail({ db: database.sql, anchor, signer: new Signer(vault), log })
   for (let first = 1; first <= ENTRIES; first += BATCH)
     await database.sql.batch(
       Array.from({ length: BATCH }, (_, n) =>

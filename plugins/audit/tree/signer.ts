@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import type { Vault } from 'svc/sdk'
+import type { Writers } from '../writers/writers.ts'
 
 const NAME = 'checkpoint-key'
 
@@ -13,8 +14,11 @@ export interface Signed {
 /** Signs with an Ed25519 key that lies in the vault, made when it is first needed. */
 export class Signer {
   readonly #vault: Pick<Vault, 'read' | 'write'>
-  constructor(vault: Pick<Vault, 'read' | 'write'>) {
+  readonly #writers: Pick<Writers, 'makeKey'> | undefined
+  /** `writers`: the other daemons on the database, which have the same key. */
+  constructor(vault: Pick<Vault, 'read' | 'write'>, writers?: Pick<Writers, 'makeKey'>) {
     this.#vault = vault
+    this.#writers = writers
   }
 
   async sign(text: string): Promise<Signed> {
@@ -30,16 +34,19 @@ export class Signer {
 
   async #find(): Promise<KeyObject | undefined> {
     const text = await this.#vault.read(NAME)
-    return text === undefined
-      ? undefined
-      : createPrivateKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' })
+    return text === undefined ? undefined : parseKey(text)
   }
   async #make(): Promise<KeyObject> {
     const { privateKey } = generateKeyPairSync('ed25519')
-    await this.#vault.write(NAME, privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'))
+    const text = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+    if (this.#writers) return parseKey(await this.#writers.makeKey(this.#vault, NAME, text))
+    await this.#vault.write(NAME, text)
     return privateKey
   }
 }
+
+const parseKey = (text: string): KeyObject =>
+  createPrivateKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' })
 
 export class Verifier {
   readonly #key: KeyObject

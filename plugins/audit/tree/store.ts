@@ -71,11 +71,12 @@ export class TreeStore {
       .sql`DELETE FROM audit_checkpoint WHERE size < (SELECT c.size FROM audit_checkpoint c ORDER BY c.size DESC
         LIMIT 1 OFFSET ${keep - 1})`
   }
-  moveOrigin(row: Origin): Statement {
+  /** `from`: where it was. Makes its batch fail when another daemon has moved it since. */
+  moveOrigin(row: Origin, from: number): Statement {
     return this.#db.sql`INSERT INTO audit_origin (id, entry_id, hash, key_id, signature)
         VALUES (1, ${row.entry_id}, ${row.hash}, ${row.key_id}, ${row.signature})
       ON CONFLICT (id) DO UPDATE
-      SET entry_id = excluded.entry_id, hash = excluded.hash, key_id = excluded.key_id, signature = excluded.signature`
+      SET entry_id = CASE WHEN audit_origin.entry_id = ${from} THEN excluded.entry_id END, hash = excluded.hash, key_id = excluded.key_id, signature = excluded.signature`
   }
   commit(statements: readonly Statement[]): Promise<unknown> {
     return this.#db.batch(statements)

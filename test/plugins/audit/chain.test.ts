@@ -7,6 +7,7 @@ import { AnchorFile } from '../../../plugins/audit/anchor.ts'
 import { migrations } from '../../../plugins/audit/migrations.ts'
 import { AuditTrail } from '../../../plugins/audit/service.ts'
 import { Signer } from '../../../plugins/audit/tree/signer.ts'
+import { openWriters } from '../../../plugins/audit/writers/open.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
@@ -16,8 +17,15 @@ async function start(engine: EngineName, rows = 0) {
   const { log, lines } = recorder()
   const vault = (await openVault(opened.database, { file: join(opened.dir, 'vault.key') }, log)).forPlugin('audit')
   const file = join(opened.dir, 'audit.anchor')
+  const writers = engine === 'sqlite' ? undefined : openWriters(opened.database.sql, 'home')
   const next = async () => {
-    const trail = new AuditTrail(opened.database.sql, new AnchorFile(file, vault), new Signer(vault), log)
+    const trail = new AuditTrail({
+      db: opened.database.sql,
+      anchor: new AnchorFile(file, vault, writers),
+      signer: new Signer(vault, writers),
+      log,
+      writers,
+    })
     await trail.anchor()
     return trail
   }
@@ -31,6 +39,8 @@ async function start(engine: EngineName, rows = 0) {
   await trail.anchor()
   return { ...opened, db, trail, next, anchorFile: file, lines }
 }
+
+const withLength = (field: unknown): string => `${Buffer.byteLength(String(field))}:${String(field)}`
 
 describe.each(engines)('the audit chain on %s', (engine) => {
   it('an empty one is valid', async () => {
@@ -53,13 +63,15 @@ describe.each(engines)('the audit chain on %s', (engine) => {
     await Promise.all(
       Array.from({ length: 30 }, (_, n) => trail.write({ event: 'config_change', details: `change ${n}` })),
     )
+    await trail.number()
     const rows = await trail.store.recent(100, { agentId: undefined, eventType: undefined })
     expect(rows.map((row) => row.id)).toEqual(Array.from({ length: 32 }, (_, n) => n + 1))
     expect(rows[0]?.prev_hash).toBe('0'.repeat(64))
     for (const [n, row] of rows.entries()) {
       if (n > 0) expect(row.prev_hash).toBe(rows[n - 1]?.hash)
       const body = [row.timestamp, row.event_type, row.agent_id, row.details]
-        .map((field) => `${Buffer.byteLength(field)}:${field}`)
+        .map(withLength)
+        .concat(row.writer ? [row.actor, row.writer, row.seq, row.writer_hash].map(withLength) : [])
         .join('')
       expect(row.hash).toBe(hash('sha256', `svc-audit-1:${row.id}:${row.prev_hash}:${body}`))
     }
@@ -88,6 +100,7 @@ describe.each(engines)('the audit chain on %s', (engine) => {
       agentId: 'grün\n👋',
       details: `key sk-abcdefghijklmnop0000 \u0000 ${'ü'.repeat(9_000)} \ud800`,
     })
+    await trail.number()
     const [row] = await trail.store.recent(1, { agentId: undefined, eventType: undefined })
     expect(row?.agent_id).toBe('grün\\n👋')
     expect(row?.details).not.toMatch(/sk-abc/)

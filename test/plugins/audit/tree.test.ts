@@ -8,6 +8,7 @@ import { migrations } from '../../../plugins/audit/migrations.ts'
 import { AuditTrail } from '../../../plugins/audit/service.ts'
 import { BLOCK, Frontier, leafOf, rootFrom } from '../../../plugins/audit/tree/merkle.ts'
 import { Signer } from '../../../plugins/audit/tree/signer.ts'
+import { openWriters } from '../../../plugins/audit/writers/open.ts'
 import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
@@ -24,9 +25,10 @@ async function start(engine: EngineName, rows: number, timestamp?: (n: number) =
   await opened.database.migrate('audit', migrations)
   const { log, lines } = recorder()
   const vault = (await openVault(opened.database, { file: join(opened.dir, 'vault.key') }, log)).forPlugin('audit')
-  const anchor = new AnchorFile(join(opened.dir, 'audit.anchor'), vault)
+  const writers = engine === 'sqlite' ? undefined : openWriters(opened.database.sql, 'home')
+  const anchor = new AnchorFile(join(opened.dir, 'audit.anchor'), vault, writers)
   const next = (): AuditTrail => {
-    const trail = new AuditTrail(opened.database.sql, anchor, new Signer(vault), log)
+    const trail = new AuditTrail({ db: opened.database.sql, anchor, signer: new Signer(vault, writers), log, writers })
     trails.push(trail)
     return trail
   }
