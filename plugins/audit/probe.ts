@@ -53,16 +53,16 @@ export async function probe(trail: AuditTrail, anchor: Pick<AnchorFile, 'read'>)
     name: `the newest ${links.length} entries link up`,
     passed: (first === undefined ? [] : [first, ...rest]).every((link) => walk.add(link)),
   })
-  const reached = state.kind !== 'known' || state.tip.count === 0 ? undefined : await trail.store.find(state.tip.count)
-  const origin = await trail.checkpoints.store.origin()
-  cases.push({
-    name: `the trail reaches its anchor (${state.kind})`,
-    // Without an anchor there is nothing to compare with; entries dropped for their age precede the oldest one.
-    passed:
-      state.kind === 'unset' ||
-      (state.kind === 'known' && (state.tip.count <= (origin?.entry_id ?? 0) || reached?.hash === state.tip.hash)),
-  })
+  cases.push({ name: `the trail reaches its anchor (${state.kind})`, passed: await reaches(trail, state) })
   return { cases, evidence: `${newest?.id ?? 0} entries; anchor ${state.kind}` }
+}
+
+/** Without an anchor there is nothing to compare with; entries dropped for their age precede the oldest one. */
+async function reaches({ store, checkpoints }: AuditTrail, state: AnchorState): Promise<boolean> {
+  if (state.kind !== 'known') return state.kind === 'unset'
+  const { count, hash } = state.tip
+  if (count === 0 || (await store.find(count))?.hash === hash) return true
+  return count <= ((await checkpoints.store.origin())?.entry_id ?? 0)
 }
 
 function isValid(links: readonly Link[], state: AnchorState): Promise<boolean> {

@@ -60,7 +60,6 @@ export async function trim(deps: TrimDeps, before: string): Promise<number> {
           { ...moved, ...(await checkpoints.signer.sign(originText(moved))) },
           origin.entry_id,
         ),
-        trail.drop(end),
         ...(writers ? [...chains.chains].map(([writer, { seq }]) => writers.forget(writer, seq)) : []),
         audit.entry({
           event: 'retention_trimmed',
@@ -68,6 +67,8 @@ export async function trim(deps: TrimDeps, before: string): Promise<number> {
             `entries ${origin.entry_id + 1} to ${end} are older than they are kept and were dropped; the chain ` +
             `begins behind ${last.hash}`,
         }),
+        // After the entry, which follows the newest one.
+        trail.drop(end),
       ])
     } catch (error) {
       // Another daemon was faster.

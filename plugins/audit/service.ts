@@ -231,7 +231,7 @@ export class AuditTrail implements Audit, AuditFeed {
     const start = state.kind === 'known' ? await this.#goOn(state.tip) : await this.#beginning()
     if (!start) {
       this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', {
-        ...(state.kind === 'known' ? { anchored: state.tip.count } : {}),
+        anchored: state.kind === 'known' ? state.tip.count : 0,
       })
       return
     }

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as v from 'valibot'
 import {
+  callDaemon,
+  connect,
   defineCommand,
   databasePath,
   exits,
@@ -22,17 +24,22 @@ const Report = v.looseObject({
   first_entry: v.nullable(v.number()),
   last_entry: v.nullable(v.number()),
   first_invalid_id: v.optional(v.number()),
+  first_invalid_writer: v.optional(v.string()),
+  first_invalid_seq: v.optional(v.number()),
   reason: v.optional(v.string()),
   anchor: v.string(),
   checkpoint: v.nullable(v.looseObject({ size: v.number(), timestamp: v.string(), key_id: v.string() })),
   origin: v.optional(v.looseObject({ entry_id: v.number() })),
-  signatures: v.boolean(),
+  writers: v.optional(v.array(v.looseObject({ writer: v.string(), entries: v.number(), last_seq: v.number() }))),
+  // The daemon checks them always.
+  signatures: v.optional(v.boolean(), true),
 })
+type Report = v.InferOutput<typeof Report>
 
 export default defineCommand({
   description:
     'Check the audit trail in the database itself, whether or not a daemon runs. Nothing is changed. ' +
-    'The exit code is 1 when it was tampered with.',
+    'A database on a server is verified by the daemon of the home. The exit code is 1 when it was tampered with.',
   args: {
     file: {
       type: 'positional',
@@ -46,25 +53,28 @@ export default defineCommand({
     ['svc audit verify ~/copy.db', 'a copy: the chain and its checkpoints, without the keys that only the home has'],
   ],
   async run(args) {
-    const { config } = await loadSettings(locateHome(args))
-    const file = args.file === undefined ? databasePath(config) : resolve(args.file)
-    if (!existsSync(file))
-      throw new Failure(
-        exits.notFound,
-        `there is no database ${file}`,
-        args.file === undefined ? 'name the home with --home, or the file' : undefined,
-      )
-    const report = v.parse(
-      Report,
-      await workOffline('audit', 'verify', { config, file }, { bare: args.file !== undefined }),
-    )
+    const report = await verify(args)
     if (args.json) printJson(report)
     else printReport(report, args.file === undefined)
     return report.status === 'valid' ? exits.ok : exits.failed
   },
 })
 
-function printReport(report: v.InferOutput<typeof Report>, isHome: boolean): void {
+async function verify(args: { readonly file?: string | undefined } & Parameters<typeof locateHome>[0]) {
+  const { config } = await loadSettings(locateHome(args))
+  if (args.file === undefined && !config.database_url.startsWith('sqlite:'))
+    return await callDaemon(await connect(args), (client) => client.call('GET', '/api/audit/verify', Report))
+  const file = args.file === undefined ? databasePath(config) : resolve(args.file)
+  if (!existsSync(file))
+    throw new Failure(
+      exits.notFound,
+      `there is no database ${file}`,
+      args.file === undefined ? 'name the home with --home, or the file' : undefined,
+    )
+  return v.parse(Report, await workOffline('audit', 'verify', { config, file }, { bare: args.file !== undefined }))
+}
+
+function printReport(report: Report, isHome: boolean): void {
   const { status, checkpoint, origin, first_entry: first, last_entry: last } = report
   const signature = report.signatures
     ? 'signature checked'
@@ -80,10 +90,16 @@ function printReport(report: v.InferOutput<typeof Report>, isHome: boolean): voi
           ? 'none'
           : `${checkpoint.size} entries, ${checkpoint.timestamp}, key ${checkpoint.key_id}, ${signature}`,
       ],
+      ...(report.writers ?? []).map(
+        ({ writer, entries, last_seq: seq }) =>
+          ['writer', `${writer}: ${entries} entries, the newest is its ${seq}.`] as const,
+      ),
       ['anchor', isHome ? report.anchor : 'not checked: it belongs to the home'],
     ]),
   )
   if (status === 'valid') return
-  const place = report.first_invalid_id === undefined ? '' : `; the first bad entry is ${report.first_invalid_id}`
-  note(`svc: ${report.reason ?? 'the trail does not verify'}${place}`)
+  const { first_invalid_id: id, first_invalid_writer: writer, first_invalid_seq: seq } = report
+  const place = id === undefined ? '' : `; the first bad entry is ${id}`
+  const whose = writer === undefined ? '' : `; it shows at entry ${seq} of writer ${writer}`
+  note(`svc: ${report.reason ?? 'the trail does not verify'}${place}${whose}`)
 }

@@ -3,8 +3,6 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 import { digestOf, ORIGIN, TAG, writerPrefix } from '../chain.ts'
 import type { Fields } from '../chain.ts'
 
-/** Of one daemon. It makes as many as it has batches open at a time; beyond this its batches wait for each other. */
-const MAX_CHAINS = 64
 /** Entries that get their numbers in one transaction. What one costs grows with it, as each is found among all. */
 export const NUMBERED_AT_ONCE = 200
 
@@ -27,7 +25,8 @@ export class WriterStore {
 
   /**
    * Takes a chain of this daemon that no other batch holds, or begins one, and adds to it. The chain is held until the
-   * batch is committed, so its entries are on disk in the order of their numbers.
+   * batch is committed, so its entries are on disk in the order of their numbers. A batch never waits for another here:
+   * a daemon has as many chains as it had batches open at a time. A ticket is a number that no other chain has.
    */
   append(fields: Fields): Statement {
     const home = this.#home
@@ -38,7 +37,7 @@ export class WriterStore {
       ), chosen AS (
         SELECT COALESCE(
           (SELECT number FROM free),
-          (SELECT LEAST(count(*) + 1, CAST(${MAX_CHAINS} AS BIGINT)) FROM audit_chain WHERE home = ${home})
+          (SELECT nextval(pg_get_serial_sequence('audit_staged', 'ticket')))
         ) AS number
       ), link AS (
         INSERT INTO audit_chain AS chain (home, number, seq, hash)
@@ -91,8 +90,10 @@ export class WriterStore {
             || octet_length(CAST(seq AS TEXT)) || ':' || seq || octet_length(hash) || ':' || hash AS body
           FROM taken
         ), link (place, id, prev_hash, hash) AS (
-          SELECT CAST(0 AS BIGINT), COALESCE((SELECT max(id) FROM audit_entry), 0), '',
-            COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT))
+          SELECT CAST(0 AS BIGINT),
+            COALESCE((SELECT max(id) FROM audit_entry), (SELECT entry_id FROM audit_origin WHERE id = 1), 0), '',
+            COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1),
+              (SELECT hash FROM audit_origin WHERE id = 1), CAST(${ORIGIN} AS TEXT))
           UNION ALL
           SELECT placed.place, link.id + 1, link.hash,
             svc_sha256(CAST(${`${TAG}:`} AS TEXT) || (link.id + 1) || ':' || link.hash || ':' || placed.body)
