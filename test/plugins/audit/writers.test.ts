@@ -24,7 +24,7 @@ async function enter(url: string, home: string, dir?: string) {
   const { log, lines } = recorder()
   const database = closing(await openDatabase({ url, log }))
   await database.migrate('audit', migrations)
-  const vault = (await openVault(database, join(folderOf, 'vault.key'), log)).forPlugin('audit')
+  const vault = (await openVault(database, { file: join(folderOf, 'vault.key') }, log)).forPlugin('audit')
   const writers = openWriters(database.sql, home)
   const anchorFile = join(folderOf, 'audit.anchor')
   const trail = new AuditTrail({
