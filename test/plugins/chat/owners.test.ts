@@ -1,5 +1,9 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { expect, it } from 'vitest'
+import type { Json } from '../../support/json.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
+import type { SharedStage } from '../../support/shared-chat.ts'
 
 it('a message at another daemon is answered by the owner of its session, and its client gets the stream', async () => {
   await using shared = await openSharedChat()
@@ -30,3 +34,125 @@ it('a message at another daemon is answered by the owner of its session, and its
   expect(await database.query('SELECT count(*) FROM chat_session_owner')).toBe('0')
   expect(await database.query('SELECT count(*) FROM chat_relayed_turn')).toBe('0')
 })
+
+it('messages at two daemons are answered in one order, each once', async () => {
+  await using shared = await openSharedChat()
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  const count = 12
+  const answers = await Promise.all(
+    Array.from({ length: count }, async (_, at) => {
+      const { status, body } = await (at % 2 ? one : two).host.json('POST', `/api/agents/${one.agent}/message`, {
+        message: `message ${at}`,
+      })
+      return { status, text: body.response as string }
+    }),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => 200))
+  expect(fake.requests).toHaveLength(count)
+  // Each request holds all questions up to its own, answered, and none that comes later.
+  const asked = fake.requests.map(({ body }) =>
+    (body.messages ?? []).filter(({ role }) => role === 'user').map(({ content }) => String(content)),
+  )
+  const order = asked.at(-1) ?? []
+  expect(order.toSorted()).toEqual(Array.from({ length: count }, (_, at) => `message ${at}`).toSorted())
+  asked.forEach((questions, at) => expect(questions).toEqual(order.slice(0, at + 1)))
+  const shown = (await two.session()).messages
+  expect(shown.map(({ role }) => role)).toEqual(
+    Array.from({ length: 2 * count }, (_, at) => (at % 2 ? 'Assistant' : 'User')),
+  )
+  expect(shown.filter((_, at) => at % 2 === 0).map(({ content }) => content)).toEqual(order)
+  expect(await database.query(`SELECT DISTINCT state FROM journal_turn`)).toBe('done')
+})
+
+it('a message with one key at two daemons is one turn', async () => {
+  await using shared = await openSharedChat()
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  for (let round = 0; round < 3; round++) {
+    const answers = await Promise.all(
+      [one, two, one, two].map(({ host }) =>
+        host.json(
+          'POST',
+          `/api/agents/${one.agent}/message`,
+          { message: `round ${round}` },
+          { 'idempotency-key': `key-${round}` },
+        ),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(new Set(answers.map(({ body }) => body.turn_id)).size).toBe(1)
+  }
+  expect(fake.requests).toHaveLength(3)
+  expect(await database.query('SELECT count(*) FROM journal_turn')).toBe('3')
+})
+
+/** The first daemon stands still until the others declare it dead. */
+async function declareDead(alive: SharedStage, database: TestDatabase): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await alive.timer.advance(5_000)
+        return database.query('SELECT count(*) FROM cluster_member')
+      },
+      { timeout: 30_000 },
+    )
+    .toBe('1')
+}
+
+it('a turn of a dead daemon is interrupted, whoever follows it is told, and the daemon writes nothing when it wakes up', async () => {
+  await using shared = await openSharedChat()
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  const wakeUp = Promise.withResolvers<void>()
+  fake.script({ text: lateWords(wakeUp.promise) })
+  const first = one.post(`/api/agents/${one.agent}/message/stream`, { message: 'one' })
+  await fake.request(0)
+  const session = await database.query('SELECT session_id FROM chat_session_owner')
+  const feed = readFeed(await two.host.fetch(`/api/sessions/${session}/stream`))
+  expect((await feed.next('snapshot')).turns).toHaveLength(1)
+  expect(await feed.next('chunk')).toMatchObject({ content: 'It began' })
+
+  await declareDead(two, database)
+  const error = await feed.next('error')
+  expect(error.error.message).toContain('The service stopped before this was answered')
+  const second = await two.host.json('POST', `/api/agents/${one.agent}/message`, { message: 'two' })
+  expect(second.body.response).toBe('Hello from the fake.')
+
+  wakeUp.resolve()
+  expect(await (await first).text()).toContain('another one has taken the session over')
+  expect((await two.session()).messages.map(({ content }) => content)).toEqual([
+    'one',
+    '[Interrupted: the service stopped before this was answered.]',
+    'two',
+    'Hello from the fake.',
+  ])
+  expect(await database.query('SELECT state FROM journal_turn ORDER BY created_at')).toBe('interrupted\ndone')
+  await feed.close()
+})
+
+async function* lateWords(moment: Promise<void>): AsyncGenerator<string> {
+  yield 'It began'
+  await moment
+  yield ' and ended.'
+}
+
+function readFeed(response: Response) {
+  const events = (response.body ?? new ReadableStream())
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream())
+  const reader = events.getReader()
+  return {
+    async next(wanted: string): Promise<Json> {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) throw new Error(`the stream ended before ${wanted}`)
+        if (value.event === wanted) return JSON.parse(value.data)
+      }
+    },
+    close: () => reader.cancel(),
+  }
+}
