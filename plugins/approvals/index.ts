@@ -1,8 +1,9 @@
+import * as v from 'valibot'
 import { commandLine, definePlugin } from 'svc/sdk'
 import type { Metrics } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { wallClock } from 'svc/internal'
+import { Broadcast, wallClock } from 'svc/internal'
 import { ApprovalsConfig } from './config.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { ApprovalEscalated, ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
@@ -18,13 +19,16 @@ import type { ApprovalServiceDeps } from './service.ts'
 import { ApprovalStore } from './store.ts'
 
 const PRUNE_MS = 6 * 3_600_000
+/** Told to the other daemons on the database with the decision. */
+const DECIDED = 'approvals.decided'
+const Decided = v.object({ id: v.string() })
 
 export default definePlugin({
   name: 'approvals',
   version: '1.0.0',
   config: ApprovalsConfig,
   hooks: [ApprovalRequested, ApprovalEscalated, ApprovalResolved],
-  requires: { agents: Agents, audit: Audit },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
   optional: { delivery: ResultDelivery },
   provides: { approvals: Approvals },
   migrations,
@@ -44,7 +48,8 @@ export default definePlugin({
     leaving,
     tools,
   }) {
-    const store = new ApprovalStore(db)
+    const { broadcast } = services
+    const store = new ApprovalStore(db, (id) => broadcast.tell(DECIDED, { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
@@ -79,6 +84,7 @@ export default definePlugin({
       },
     })
     own('timers of approvals', () => service.close())
+    hear(broadcast, { service, own, run: (work) => void run(work).catch(failed) })
     await service.open()
     const gate = lazyGate({ config, service, store, clock: wallClock, tools, leaving })
     listen(hooks, service, gate)
@@ -88,6 +94,29 @@ export default definePlugin({
     return { approvals: service }
   },
 })
+
+/** A decision at another daemon ends the wait of a call here. */
+function hear(
+  broadcast: Broadcast,
+  {
+    service,
+    own,
+    run,
+  }: {
+    readonly service: ApprovalService
+    readonly own: (label: string, dispose: () => void) => void
+    readonly run: (work: () => Promise<void>) => void
+  },
+): void {
+  const subscription = broadcast.on(DECIDED, {
+    heard(data) {
+      const told = v.safeParse(Decided, data)
+      if (told.success) run(() => service.decidedElsewhere(told.output.id))
+    },
+    missed: () => run(() => service.lookAgain()),
+  })
+  own('decisions of other daemons', () => subscription[Symbol.dispose]())
+}
 
 /** Most daemons escalate nothing: the code is loaded where the configuration has a rule. */
 async function openEscalator(

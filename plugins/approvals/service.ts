@@ -236,7 +236,7 @@ export class ApprovalService implements Approvals {
     const at = toIso(clock.now())
     try {
       await store.commit(
-        store.answer(id, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined }),
+        ...store.answer(id, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined }),
         store.useGrant(grant.id, at),
         audit.entry({
           event: 'capability_check',
@@ -321,12 +321,23 @@ export class ApprovalService implements Approvals {
       // Answered before the wait began.
       const known = await this.find(id)
       if (known && known.state !== 'pending') return known
+      // Asked by a daemon that is gone: the request ends in time here too.
+      if (known && !this.#timers.has(id)) this.#arm(id, known.expiresAt)
       return await promise
     } finally {
       signal.removeEventListener('abort', stop)
       waiters.delete(resolve)
       if (waiters.size === 0) this.#waiters.delete(id)
     }
+  }
+  /** A request was decided by another daemon on the database: who waits for the answer here gets it. */
+  async decidedElsewhere(id: string): Promise<void> {
+    const row = await this.#deps.store.find(id)
+    if (row && row.state !== 'pending') this.#settle(row)
+  }
+  /** The same for all that wait here, when what others said may have been lost. */
+  async lookAgain(): Promise<void> {
+    for (const id of new Set([...this.#waiters.keys(), ...this.#timers.keys()])) await this.decidedElsewhere(id)
   }
   /** How many wait for an answer. */
   get waiting(): number {
@@ -374,7 +385,7 @@ export class ApprovalService implements Approvals {
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
-        store.answer(id, state, { by, at, scope: scope ?? null, content }),
+        ...store.answer(id, state, { by, at, scope: scope ?? null, content }),
         ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
@@ -439,7 +450,7 @@ export class ApprovalService implements Approvals {
     const at = toIso(clock.now())
     try {
       await store.commit(
-        store.expire(row.id, by, at),
+        ...store.expire(row.id, by, at),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,

@@ -5,8 +5,11 @@ import { EscalationRow, GrantRow, RequestRow } from './schema.ts'
 
 export class ApprovalStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #tellDecided: (id: string) => readonly Statement[]
+  /** `tellDecided` is for the batch that decides a request: the other daemons on the database hear of it. */
+  constructor(db: PluginDatabase, tellDecided: (id: string) => readonly Statement[] = () => []) {
     this.#db = db
+    this.#tellDecided = tellDecided
   }
 
   /**
@@ -35,11 +38,13 @@ export class ApprovalStore {
     id: string,
     state: 'approved' | 'rejected',
     { by, at, scope, content }: Pick<Approval, 'content'> & { by: string; at: string; scope: Scope | null },
-  ): Statement {
-    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
+  ): readonly Statement[] {
+    const statement = this.#db
+      .sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
       content = ${content === undefined ? null : JSON.stringify(content)},
       state = CASE WHEN state = 'pending' AND expires_at > ${at}
       AND (needed = 1 OR ${state} = 'rejected') THEN ${state} END WHERE id = ${id}`
+    return [statement, ...this.#tellDecided(id)]
   }
   /** The first of two people. `replaces`: whose approval does not count any more. */
   approveFirst(id: string, by: Person, at: string, replaces: string | null): Statement {
@@ -49,10 +54,11 @@ export class ApprovalStore {
       AND coalesce(first_person, '') = ${replaces ?? ''} THEN state END WHERE id = ${id}`
   }
   /** Another person than the first one, whose approval has to be the one that was looked at. */
-  approveSecond(id: string, first: string, by: string, at: string): Statement {
-    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = 'once',
+  approveSecond(id: string, first: string, by: string, at: string): readonly Statement[] {
+    const statement = this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = 'once',
       state = CASE WHEN state = 'pending' AND expires_at > ${at} AND first_person = ${first} THEN 'approved' END
       WHERE id = ${id}`
+    return [statement, ...this.#tellDecided(id)]
   }
   /** Fails with its batch when this chat was asked before or the request is answered: the column refuses NULL. */
   escalate(id: string, approvalId: string, chat: { readonly channel: string; readonly to: string }, at: string) {
@@ -71,9 +77,10 @@ export class ApprovalStore {
   async isEscalated(id: string): Promise<boolean> {
     return (await this.#db.one`SELECT id FROM approvals_escalation WHERE id = ${id}`) !== undefined
   }
-  expire(id: string, by: string, at: string): Statement {
-    return this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by},
+  expire(id: string, by: string, at: string): readonly Statement[] {
+    const statement = this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by},
       state = CASE WHEN state = 'pending' THEN 'expired' END WHERE id = ${id}`
+    return [statement, ...this.#tellDecided(id)]
   }
   async commit(...statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

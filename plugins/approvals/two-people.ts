@@ -27,13 +27,13 @@ export async function approveAsOneOfTwo(
   const at = toIso(clock.now())
   const isFirst = row.first_person === null || !firstHolds(deps, row)
   if (!isFirst) refuseSamePerson(row, person)
-  const statement = isFirst
-    ? store.approveFirst(row.id, person, at, row.first_person)
+  const statements = isFirst
+    ? [store.approveFirst(row.id, person, at, row.first_person)]
     : store.approveSecond(row.id, row.first_person ?? '', person.name, at)
   const what = isFirst ? 'first, a second person has to as well' : `second, after ${row.first_by}`
   const details = `approval ${row.id} approved by ${person.name} (${what}), action ${row.action_hash}: ${row.summary}`
   try {
-    await store.commit(statement, audit.entry({ event: 'capability_check', agentId: row.agent_id, details }))
+    await store.commit(...statements, audit.entry({ event: 'capability_check', agentId: row.agent_id, details }))
   } catch (error) {
     const now = await store.find(row.id)
     if (now === undefined || (now.state === 'pending' && now.first_at === row.first_at)) throw error
