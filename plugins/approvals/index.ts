@@ -48,8 +48,7 @@ export default definePlugin({
     leaving,
     tools,
   }) {
-    const { broadcast } = services
-    const store = new ApprovalStore(db, (id) => broadcast.tell(DECIDED, { id }))
+    const store = new ApprovalStore(db, (id) => services.broadcast.tell(DECIDED, { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
@@ -84,7 +83,7 @@ export default definePlugin({
       },
     })
     own('timers of approvals', () => service.close())
-    hear(broadcast, { service, own, run: (work) => void run(work).catch(failed) })
+    hear(services.broadcast, { service, own, run: (work) => void run(work).catch(failed) })
     await service.open()
     const gate = lazyGate({ config, service, store, clock: wallClock, tools, leaving })
     listen(hooks, service, gate)

@@ -1,6 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { ManualTimer } from '../../core/jobs/manual-timer.ts'
 import { openChat } from './chat-stage.ts'
 import type { ChatStage } from './chat-stage.ts'
@@ -8,6 +9,8 @@ import { startFakeProvider } from './fake-provider.ts'
 import type { FakeProvider } from './fake-provider.ts'
 import { createTestDatabase } from './postgres-server.ts'
 import type { TestDatabase } from './postgres-server.ts'
+
+const launcher = fileURLToPath(new URL('../fixtures/plugins/launcher', import.meta.url))
 
 /** A daemon among several on one PostgreSQL database. */
 export interface SharedStage extends ChatStage {
@@ -18,6 +21,8 @@ export interface SharedStage extends ChatStage {
 export interface SharedChat extends AsyncDisposable {
   readonly fake: FakeProvider
   readonly database: TestDatabase
+  /** Where the tool `launch` of every daemon writes what it launched, a line each. */
+  readonly launches: string
   /** One more daemon, on a home of its own. */
   start(name: string, config?: Record<string, unknown>): Promise<SharedStage>
 }
@@ -27,19 +32,26 @@ export async function openSharedChat(): Promise<SharedChat> {
   const database = await createTestDatabase()
   const fake = await startFakeProvider()
   const folder = await mkdtemp(join(tmpdir(), 'svc-shared-'))
+  const launches = join(folder, 'launches.log')
   const stages: SharedStage[] = []
   return {
     fake,
     database,
+    launches,
     async start(name, config = {}) {
       const home = join(folder, name)
       await mkdir(home, { mode: 0o700 })
       await writeFile(join(home, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
+      await cp(launcher, join(home, 'plugins', 'launcher'), { recursive: true })
       const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
       const stage = await openChat({
         fake,
         home,
-        config: { ...config, database_url: database.url },
+        config: {
+          ...config,
+          database_url: database.url,
+          plugins: { launcher: { file: launches }, ...Object(config['plugins']) },
+        },
         jobTimer: () => timer,
       })
       const shared = { ...stage, name, timer, [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose]() }

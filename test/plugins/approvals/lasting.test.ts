@@ -12,7 +12,7 @@ function start(lasting: 0 | 1) {
   const service = new ApprovalService({
     store: {
       find: async () => ({ ...row, lasting, standing_key: null, covers: null, content: null }),
-      answer: (_id: string, state: string) => state,
+      answer: (_id: string, state: string) => [state],
       commit: async (...statements: unknown[]) => void committed.push(statements[0]),
     },
     audit: { entry: () => ({}) },

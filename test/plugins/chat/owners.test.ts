@@ -1,9 +1,10 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { expect, it } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
 import type { Json } from '../../support/json.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
-import type { SharedStage } from '../../support/shared-chat.ts'
+import type { SharedChat, SharedStage } from '../../support/shared-chat.ts'
 
 it('a message at another daemon is answered by the owner of its session, and its client gets the stream', async () => {
   await using shared = await openSharedChat()
@@ -132,6 +133,73 @@ it('a turn of a dead daemon is interrupted, whoever follows it is told, and the 
   ])
   expect(await database.query('SELECT state FROM journal_turn ORDER BY created_at')).toBe('interrupted\ndone')
   await feed.close()
+})
+
+it('a turn that may resume goes on at another daemon, once, as does a message that was relayed to the dead one', async () => {
+  await using shared = await openSharedChat()
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  fake.script({ text: 'It began', fault: 'stall' }, { text: 'I went on.' }, { text: 'The relayed one.' })
+  const first = one.post(`/api/agents/${one.agent}/message/stream`, { message: 'one' })
+  await fake.request(0)
+  const second = two.post(`/api/agents/${one.agent}/message`, { message: 'two' })
+  const states = () => database.query('SELECT state FROM journal_turn ORDER BY created_at')
+  await expect.poll(states).toBe('running\nqueued')
+  // As a turn of a channel, which no client waits for.
+  await database.query(`UPDATE journal_turn SET on_crash = 'resume' WHERE state = 'running'`)
+  const session = await database.query('SELECT session_id FROM chat_session_owner')
+  const feed = readFeed(await two.host.fetch(`/api/sessions/${session}/stream`))
+  expect((await feed.next('snapshot')).turns).toHaveLength(2)
+
+  await declareDead(two, database)
+  expect((await feed.next('done')).stop).toBe('done')
+  expect(await (await second).json()).toMatchObject({ response: 'The relayed one.' })
+  expect(await states()).toBe('done\ndone')
+  expect(fake.requests).toHaveLength(3)
+  expect((await two.session()).messages.map(({ content }) => content)).toEqual([
+    'one',
+    'I went on.',
+    'two',
+    'The relayed one.',
+  ])
+  await feed.close()
+  await (await first).body?.cancel()
+})
+
+describe('a turn that waits for a person', () => {
+  async function waitingTurn(shared: SharedChat) {
+    const { fake, database } = shared
+    const one = await shared.start('one')
+    const agent = await one.spawn('digger')
+    const two = await shared.start('two')
+    fake.script({ calls: [{ name: 'launch', args: { label: 'once' } }] }, { text: 'It is launched.' })
+    const asked = two.post(`/api/agents/${agent}/message`, { message: 'launch it' })
+    const state = () => database.query('SELECT state FROM journal_turn')
+    await expect.poll(state).toBe('waiting')
+    const approval = await database.query('SELECT id FROM approvals_request')
+    return { one, two, agent, asked, approval, state }
+  }
+
+  it('goes on where it runs when the answer comes at another daemon', async () => {
+    await using shared = await openSharedChat()
+    const { one, asked, approval } = await waitingTurn(shared)
+    expect((await one.host.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
+    expect(await (await asked).json()).toMatchObject({ response: 'It is launched.' })
+    expect(await readFile(shared.launches, 'utf8')).toBe('once\n')
+  })
+
+  it('waits on at another daemon when its own one stops', async () => {
+    await using shared = await openSharedChat()
+    const { one, two, asked, approval, state } = await waitingTurn(shared)
+    await two.host.stop()
+    expect((await asked).status).toBe(503)
+    const owner = await shared.database.query('SELECT id FROM cluster_member')
+    await expect.poll(() => shared.database.query('SELECT owner FROM journal_turn')).toBe(owner)
+    expect((await one.host.json('POST', `/api/approvals/${approval}/approve`)).status).toBe(200)
+    await expect.poll(state).toBe('done')
+    expect(await readFile(shared.launches, 'utf8')).toBe('once\n')
+  })
 })
 
 async function* lateWords(moment: Promise<void>): AsyncGenerator<string> {
