@@ -5,6 +5,7 @@ import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
 import { Daemon } from '../host/daemon.ts'
 import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-snapshots.ts'
+import { DatabaseServer } from '../host/database-server.ts'
 import { HealthMonitor } from '../host/health.ts'
 import type { Host } from '../host/host.ts'
 import { Logs } from '../host/logs.ts'
@@ -33,6 +34,7 @@ export function provideServices(deps: ServiceDeps): Daemon {
   const daemon = createDaemon(deps)
   host.provide(Daemon, daemon)
   host.provide(Broadcast, home.database.broadcast)
+  host.provide(DatabaseServer, home.database.server)
   host.provide(AcceptedPermissions, home.accepted)
   host.provide(
     PluginDataService,

@@ -1,4 +1,5 @@
 import type { Broadcast } from './broadcast.ts'
+import type { DatabaseServer } from './server-pool.ts'
 
 /** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null
@@ -67,6 +68,7 @@ export interface Database extends AsyncDisposable {
   readonly sql: PluginDatabase
   /** Messages to and from the other daemons on it. */
   readonly broadcast: Broadcast
+  readonly server: DatabaseServer
   /**
    * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws
    * when a recorded checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin

@@ -9,6 +9,8 @@ import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf, NOT_HELD } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import type { PostgresBroadcast } from './postgres-broadcast.ts'
+import { openServerPool } from './server-pool.ts'
+import type { DatabaseServer } from './server-pool.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
@@ -68,6 +70,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const connection = path === ':memory:' ? await SqliteConnection.open(undefined) : await openFile(path)
   const sql = new SqliteDatabase(connection, log, options.onFull)
   return ready(sql, log, {
+    server: { openPool: undefined },
     forget: () => connection.forget(),
     broadcast: () => Promise.resolve(noBroadcast(randomUUID())),
     async snapshot(file) {
@@ -130,6 +133,9 @@ async function openPostgres({ url: address, password, log, connector }: Database
     },
   ])
   return ready(sql, log, {
+    server: {
+      openPool: connector ? undefined : (pool) => openServerPool(withPassword(address, password), pool, log),
+    },
     forget() {
       /* The server updates its plans itself. */
     },
@@ -169,6 +175,7 @@ function withPassword(address: string, password: string | undefined): string {
 interface Engine {
   /** Told how to make its tables. */
   broadcast(migrate: (name: string, migrations: readonly Migration[]) => Promise<unknown>): Promise<Broadcast>
+  readonly server: DatabaseServer
   forget(): void
   snapshot(file: string): Promise<void>
   scrub(): Promise<void>
@@ -197,6 +204,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
     sql,
     broadcast,
     migrate,
+    server: engine.server,
     pending: (plugins) => migrations.pending(plugins),
     snapshot: (file) => engine.snapshot(file),
     scrub: () => engine.scrub(),

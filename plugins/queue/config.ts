@@ -8,6 +8,16 @@ const jobs = (description: string, fallback: number) => integer(description, fal
 export const Settings = fileOnly(
   'bounds what the daemon does at the same time',
   v.object({
+    driver: v.optional(
+      v.pipe(
+        v.picklist(['auto', 'embedded', 'pg-boss']),
+        v.description(
+          'What keeps the jobs: a table of the queue, or pg-boss on PostgreSQL; auto is pg-boss there. The same in every daemon on a database.',
+        ),
+      ),
+      'auto',
+    ),
+    connections: integer('Connections to PostgreSQL that pg-boss opens at most.', 2, 1, 100),
     concurrency: v.optional(
       v.pipe(
         v.record(
@@ -25,7 +35,12 @@ export const Settings = fileOnly(
     max_losses: integer('Times a job may be lost by a daemon that died before it is dead.', 100, 1, 10_000),
     retry_min_ms: integer('Longest first pause before a failed job runs again, in milliseconds.', 1_000, 1, 600_000),
     retry_max_ms: integer('Longest pause between two attempts, in milliseconds.', 300_000, 1, 86_400_000),
-    lease_secs: integer('Seconds after which another daemon takes over a job whose daemon died.', 60, 5, 3_600),
+    lease_secs: integer(
+      'Seconds after which another daemon takes over a job whose daemon died; pg-boss takes no less than 10.',
+      15,
+      5,
+      3_600,
+    ),
     poll_interval_ms: integer(
       'Milliseconds between two searches for jobs that another daemon on the same database added.',
       5_000,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { Daemon, pluginsLoaded, wallClock } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseServer, pluginsLoaded, wallClock } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
@@ -15,19 +15,30 @@ export default definePlugin({
   name: 'queue',
   version: '1.0.0',
   config: Settings,
-  requires: { audit: Audit, daemon: Daemon },
+  requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon, server: DatabaseServer },
   provides: { queue: Queue },
   migrations,
-  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services: { audit, daemon }, tools }) {
-    const [{ DatabaseQueue }, { JobStore }] = await Promise.all([import('./service.ts'), import('./store.ts')])
+  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services, tools }) {
+    const { audit, broadcast, daemon, server } = services
+    const [{ DatabaseQueue }, { openDriver }] = await Promise.all([import('./service.ts'), import('./open-driver.ts')])
     const ended = metrics.counter('svc_queue_jobs_total', 'Jobs of the queue that were run, by lane and outcome.')
     const background = (work: () => Promise<void>): void => {
       run(work).catch((error: unknown) => log.error('work of the queue failed', error))
     }
-    const queue = new DatabaseQueue({
-      store: new JobStore(db),
+    const driver = await openDriver({
+      db,
+      server,
       settings: config,
       owner: hash('sha256', `${hostname()}\n${daemon.config().homeDir}`).slice(0, 32),
+      clock: wallClock,
+      log,
+      lost: (lane) => ended.add(1, { lane, outcome: 'lost' }),
+    })
+    own('driver', () => driver.close())
+    const queue = new DatabaseQueue({
+      driver,
+      settings: config,
+      broadcast,
       clock: wallClock,
       random: Math.random,
       log,

@@ -1,33 +1,31 @@
-import { randomUUID } from 'node:crypto'
 import { messageOf, runAs } from 'svc/internal'
 import type { Actor, Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Settings } from './config.ts'
 import type { Job, JobOutcome, Worker } from './contract.ts'
+import type { QueueDriver, Release } from './driver.ts'
 import type { StoredJob } from './schema.ts'
-import type { JobStore, Release } from './store.ts'
 
 export interface LaneDeps {
   readonly lane: string
   readonly worker: Worker
-  readonly store: JobStore
+  readonly driver: QueueDriver
   readonly settings: Settings
   readonly capacity: number
-  /** The same in every process on one home. */
-  readonly owner: string
   readonly clock: Clock
   readonly random: () => number
   readonly log: Logger
   /** Runs work that unloading waits for. */
   readonly background: (work: () => Promise<void>) => void
   /** A job ended, or will be tried again. */
-  readonly counted: (outcome: 'done' | 'postponed' | 'failed' | 'dead' | 'lost') => void
+  readonly counted: (outcome: 'done' | 'postponed' | 'failed' | 'dead') => void
+  /** It runs as many jobs as it may, and others may wait that another daemon could run. */
+  readonly full: () => void
 }
 
 interface RunningJob {
   readonly job: StoredJob
-  readonly claimId: string
   readonly controller: AbortController
   readonly ended: Promise<void>
 }
@@ -38,7 +36,6 @@ export class Lane {
   readonly #running = new Map<string, RunningJob>()
   #pass: Promise<void> | undefined
   #isPassRequested = false
-  /** What an earlier process had must be taken over before anything is claimed, or this would take it over too. */
   #hasBegun = false
   #isStopped = false
   #cancelTimer: (() => void) | undefined
@@ -51,15 +48,21 @@ export class Lane {
     return this.#running.size
   }
 
-  /** `isFirst`: no earlier worker of this process can have a job; what an earlier process had is taken over at once. */
-  begin(isFirst: boolean): void {
-    const { background, owner } = this.#deps
+  get isFull(): boolean {
+    return this.#running.size >= this.#deps.capacity
+  }
+
+  begin(): void {
+    const { background, driver, lane, log, settings } = this.#deps
+    if (this.#isStopped) return
     background(async () => {
       try {
-        await this.#takeOver(isFirst ? owner : undefined)
-      } finally {
+        await driver.openLane(lane)
         this.#hasBegun = true
         this.wake()
+      } catch (error) {
+        log.warn(`lane ${lane} could not be begun and is tried again: ${messageOf(error)}`)
+        this.#after(settings.retry_min_ms, () => this.begin())
       }
     })
   }
@@ -101,44 +104,44 @@ export class Lane {
   }
 
   async #claimAll(): Promise<void> {
-    const { lane, store, settings, clock, owner, capacity, log } = this.#deps
+    const { lane, driver, settings, clock, log, full } = this.#deps
     this.#cancelTimer?.()
     try {
-      let now = clock.now()
-      while (!this.#isStopped && this.#running.size < capacity) {
-        now = clock.now()
-        const claimId = randomUUID()
-        const job = await store.claim(lane, { claimId, owner, leaseUntil: now + settings.lease_secs * 1000 }, now)
-        if (!job) break
-        this.#start(job, claimId)
+      while (!this.#isStopped) {
+        if (this.isFull) return full()
+        const searchedAt = clock.now()
+        const job = await driver.claim(lane)
+        if (!job) return await this.#wait(searchedAt)
+        this.#start(job)
       }
-      if (this.#running.size < capacity) await this.#wait(now)
     } catch (error) {
       // The database is busy, or another daemon took a job of the same group at the same time.
       log.debug(`lane ${lane}: jobs could not be claimed`, { error: messageOf(error) })
       this.#wakeAfter(settings.retry_min_ms)
     }
   }
+  /** A job that was due waits for one of its group, whose end wakes this lane. */
   async #wait(searchedAt: number): Promise<void> {
-    const { lane, store, settings, clock } = this.#deps
-    const dueAt = await store.nextDue(lane)
-    if (dueAt === undefined) return
-    // A job that was due waits for one of its group, whose end wakes this lane.
-    if (dueAt > searchedAt) this.#wakeAfter(Math.min(Math.max(dueAt - clock.now(), 0), settings.poll_interval_ms))
+    const { lane, driver, settings, clock } = this.#deps
+    const dueIn = await driver.nextDue(lane, clock.now() - searchedAt)
+    if (dueIn !== undefined) this.#wakeAfter(Math.min(Math.max(dueIn, 0), settings.poll_interval_ms))
   }
   #wakeAfter(ms: number): void {
+    this.#after(ms, () => this.wake())
+  }
+  #after(ms: number, run: () => void): void {
     if (this.#isStopped) return
     this.#cancelTimer?.()
-    this.#cancelTimer = this.#deps.clock.after(ms, () => this.wake())
+    this.#cancelTimer = this.#deps.clock.after(ms, run)
   }
 
-  #start(job: StoredJob, claimId: string): void {
+  #start(job: StoredJob): void {
     const controller = new AbortController()
     const ended = Promise.withResolvers<void>()
-    this.#running.set(job.id, { job, claimId, controller, ended: ended.promise })
+    this.#running.set(job.id, { job, controller, ended: ended.promise })
     this.#deps.background(async () => {
       try {
-        await this.#run(job, claimId, controller.signal)
+        await this.#run(job, controller.signal)
       } catch (error) {
         // Its lease ends, and it runs again.
         this.#deps.log.error(`job ${job.id} of lane ${job.lane} could not be ended`, error)
@@ -150,48 +153,46 @@ export class Lane {
     })
   }
 
-  async #run(stored: StoredJob, claimId: string, signal: AbortSignal): Promise<void> {
-    const { worker, counted } = this.#deps
+  async #run(stored: StoredJob, signal: AbortSignal): Promise<void> {
+    const { worker, counted, settings } = this.#deps
+    if (stored.losses >= settings.max_losses)
+      return this.#bury(stored, stored.failures, `the daemon that worked on it stopped (${stored.losses} times)`)
     let result: JobOutcome
     try {
       result = await runAs(actorOf(stored), () => worker.run({ ...this.#toJob(stored), signal }))
     } catch (error) {
       if (this.#isStopped && signal.aborted)
-        return this.#settle(stored, claimId, { state: 'pending', failures: stored.failures })
-      return this.#fail(stored, claimId, error)
+        return this.#settle(stored, { state: 'pending', failures: stored.failures })
+      return this.#fail(stored, error)
     }
     const { statements = [] } = result
     if (result.outcome === 'done') {
-      await this.#settle(stored, claimId, { state: 'done', failures: stored.failures }, statements)
+      await this.#settle(stored, { state: 'done', failures: stored.failures }, statements)
     } else if (result.outcome === 'dead') {
-      await this.#settle(
-        stored,
-        claimId,
-        { state: 'dead', failures: stored.failures, error: result.reason },
-        statements,
-      )
+      await this.#settle(stored, { state: 'dead', failures: stored.failures, error: result.reason }, statements)
     } else {
-      const dueAt = this.#deps.clock.now() + result.afterMs
-      await this.#settle(stored, claimId, { state: 'pending', failures: 0, dueAt }, statements)
+      await this.#settle(stored, { state: 'pending', failures: 0, afterMs: result.afterMs }, statements)
     }
     counted(result.outcome)
   }
 
-  async #fail(stored: StoredJob, claimId: string, cause: unknown): Promise<void> {
-    const { settings, clock, log, worker, counted } = this.#deps
+  async #fail(stored: StoredJob, cause: unknown): Promise<void> {
+    const { settings, log, counted } = this.#deps
     const failures = stored.failures + 1
     const error = messageOf(cause)
     if (failures >= settings.max_failures) {
       log.error(`job ${stored.id} of lane ${stored.lane} is dead after ${failures} failures`, cause)
-      const statements = (await worker.dead?.({ ...this.#toJob(stored), failures }, error)) ?? []
-      await this.#settle(stored, claimId, { state: 'dead', failures, error }, statements)
-      counted('dead')
-      return
+      return this.#bury(stored, failures, error)
     }
     log.warn(`job ${stored.id} of lane ${stored.lane} failed and runs again: ${error}`)
-    const dueAt = clock.now() + this.#pause(failures, cause)
-    await this.#settle(stored, claimId, { state: 'pending', failures, dueAt, error })
+    await this.#settle(stored, { state: 'pending', failures, afterMs: this.#pause(failures, cause), error })
     counted('failed')
+  }
+  async #bury(stored: StoredJob, failures: number, error: string): Promise<void> {
+    const { worker, counted } = this.#deps
+    const statements = (await worker.dead?.({ ...this.#toJob(stored), failures }, error)) ?? []
+    await this.#settle(stored, { state: 'dead', failures, error }, statements)
+    counted('dead')
   }
 
   /** Full jitter, doubled with each failure. */
@@ -202,56 +203,30 @@ export class Lane {
     return Math.max(Math.ceil(random() * longest), asked)
   }
 
-  async #settle(
-    { lane, id }: StoredJob,
-    claimId: string,
-    release: Release,
-    statements: readonly Statement[] = [],
-  ): Promise<void> {
-    const { store, clock, log } = this.#deps
+  async #settle(stored: StoredJob, release: Release, statements: readonly Statement[] = []): Promise<void> {
+    const { driver, log } = this.#deps
+    const { lane, id, claim_id: claimId } = stored
     try {
-      await store.commit([...statements, store.settle(lane, id, claimId, release, clock.now())])
+      await driver.commit([...statements, driver.settle(stored, release)])
     } catch (error) {
-      const row = await store.find(lane, id)
+      const row = await driver.find(lane, id)
       if (row?.state === 'running' && row.claim_id === claimId) throw error
       log.info(`job ${id} of lane ${lane} is ${row?.state ?? 'gone'} meanwhile; what this attempt did is not recorded`)
     }
   }
 
-  /** Jobs that another daemon, or an earlier process on this home, left behind. */
-  async #takeOver(owner: string | undefined): Promise<void> {
-    const { lane, store, settings, clock, worker, log, counted } = this.#deps
-    const now = clock.now()
-    for (const stored of await store.lost(lane, now, owner)) {
-      if (this.#running.has(stored.id)) continue
-      const isDead = stored.losses + 1 >= settings.max_losses
-      const error = `the daemon that worked on it stopped (${stored.losses + 1} times)`
-      const last = { ...this.#toJob(stored), losses: stored.losses + 1 }
-      try {
-        const statements = isDead ? ((await worker.dead?.(last, error)) ?? []) : []
-        await store.commit([...statements, store.lose(stored, isDead ? 'dead' : 'pending', error, now)])
-        counted(isDead ? 'dead' : 'lost')
-      } catch (failure) {
-        log.debug(`job ${stored.id} of lane ${lane} was not taken over`, { error: messageOf(failure) })
-      }
-    }
-  }
-
-  /** Keeps the leases of what runs here, and takes over what daemons that died have left. */
+  /** Keeps the leases of what runs here. */
   async renew(): Promise<void> {
-    if (this.#isStopped || !this.#hasBegun) return
-    const { lane, store, settings, clock, log } = this.#deps
-    try {
-      for (const { job, claimId, controller } of this.#running.values()) {
-        const holds = await store.renew(lane, job.id, claimId, clock.now() + settings.lease_secs * 1000)
-        if (!holds && this.#running.get(job.id)?.claimId === claimId)
-          controller.abort(new Error('the job was cancelled, or another daemon has it'))
-      }
-      await this.#takeOver(undefined)
-      this.wake()
-    } catch (error) {
-      log.warn(`the leases of lane ${lane} could not be renewed: ${messageOf(error)}`)
-    }
+    const running = [...this.#running.values()]
+    if (running.length === 0) return
+    const { lane, driver } = this.#deps
+    const held = await driver.renew(
+      lane,
+      running.map(({ job }) => job),
+    )
+    for (const { job, controller } of running)
+      if (!held.has(job.id) && this.#running.get(job.id)?.job.claim_id === job.claim_id)
+        controller.abort(new Error('the job was cancelled, or another daemon has it'))
   }
 
   #toJob({ lane, id, payload, failures, losses, created_at: createdAt }: StoredJob): Omit<Job, 'signal'> {

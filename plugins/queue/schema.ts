@@ -14,8 +14,8 @@ export const StoredJob = v.object({
   losses: v.number(),
   created_at: count,
   due_at: count,
+  /** Of one that runs: another one when somebody else has it. */
   claim_id: text,
-  lease_until: v.nullable(count),
   settled_at: v.nullable(count),
   error: text,
   origin: text,
@@ -36,5 +36,13 @@ export const Throughput = v.object({
 })
 export type Throughput = v.InferOutput<typeof Throughput>
 export const NextDue = v.object({ due_at: v.nullable(count) })
-export const LaneCount = v.object({ lane: v.string(), state: v.picklist(STATES), count, oldest: v.nullable(count) })
+/** `oldest_ms`: since when the job that is due first is due, in milliseconds; negative when it is due later. */
+export const LaneCount = v.object({
+  lane: v.string(),
+  state: v.picklist(STATES),
+  count,
+  oldest_ms: v.nullable(count),
+})
 export type LaneCount = v.InferOutput<typeof LaneCount>
+export const LaneName = v.object({ lane: v.string() })
+export const JobId = v.object({ id: v.string() })

@@ -1,22 +1,20 @@
-import type { Clock } from 'svc/internal'
+import { messageOf } from 'svc/internal'
+import type { Broadcast, Clock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Dispose, Logger, Statement } from 'svc/sdk'
 import type { Settings } from './config.ts'
 import type { JobRow, JobState, NewJob, Queue, Worker } from './contract.ts'
+import type { QueueDriver } from './driver.ts'
 import { Lane } from './lane.ts'
+import { LaneSignals } from './signals.ts'
 import type { StoredJob, Throughput } from './schema.ts'
-import type { JobStore } from './store.ts'
 
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
 const FULL_RETRY_SECS = 30
-/** Dead jobs are kept longer than others: a person may want to run them again. */
-const DEAD_RETENTION = 30
 
 export interface QueueDeps {
-  readonly store: JobStore
+  readonly driver: QueueDriver
   readonly settings: Settings
-  readonly owner: string
+  readonly broadcast: Broadcast
   readonly clock: Clock
   readonly random: () => number
   readonly log: Logger
@@ -42,21 +40,33 @@ export interface LaneStatus {
 export class DatabaseQueue implements Queue {
   readonly #deps: QueueDeps
   readonly #lanes = new Map<string, Lane>()
+  readonly #signals: LaneSignals
   #hasBegun = false
+  #isCarriedOver = false
 
   constructor(deps: QueueDeps) {
     this.#deps = deps
+    this.#signals = new LaneSignals(deps, {
+      waiting: (lane) => this.#lanes.get(lane)?.wake(),
+      cancelled: (lane, id) => this.#lanes.get(lane)?.abort(id, 'the job was cancelled'),
+      missed: () => this.poll(),
+    })
   }
 
   add(job: NewJob): Statement {
-    const { store, clock } = this.#deps
-    return store.insert(job, clock.now(), () => this.#lanes.get(job.lane)?.wake())
+    return this.#deps.driver.insert(job, () => this.#wake(job.lane))
+  }
+  /** Another daemon is told of what this one cannot do at once. */
+  #wake(name: string): void {
+    const lane = this.#lanes.get(name)
+    lane?.wake()
+    if (lane === undefined || lane.isFull) this.#signals.waiting(name)
   }
 
   async admit(agentId?: string, { all, ofAgent } = { all: 0, ofAgent: 0 }): Promise<void> {
-    const { store, settings } = this.#deps
-    if ((await store.pending()) + all >= settings.max_depth) throw full('plugins.queue.max_depth', settings.max_depth)
-    if (agentId !== undefined && (await store.pending(agentId)) + ofAgent >= settings.max_depth_per_agent)
+    const { driver, settings } = this.#deps
+    if ((await driver.pending()) + all >= settings.max_depth) throw full('plugins.queue.max_depth', settings.max_depth)
+    if (agentId !== undefined && (await driver.pending(agentId)) + ofAgent >= settings.max_depth_per_agent)
       throw full('plugins.queue.max_depth_per_agent', settings.max_depth_per_agent)
   }
 
@@ -69,9 +79,10 @@ export class DatabaseQueue implements Queue {
       worker,
       capacity: this.capacity(lane),
       counted: (outcome) => counted(lane, outcome),
+      full: () => this.#signals.waiting(lane),
     })
     this.#lanes.set(lane, created)
-    if (this.#hasBegun) created.begin(false)
+    if (this.#hasBegun) created.begin()
     return async () => {
       this.#lanes.delete(lane)
       await created.stop()
@@ -80,52 +91,72 @@ export class DatabaseQueue implements Queue {
 
   /** `isReloaded`: an earlier worker of this process may still have jobs; they are taken over when their leases end. */
   begin(isReloaded: boolean): void {
-    this.#hasBegun = true
-    for (const lane of this.#lanes.values()) lane.begin(!isReloaded)
+    const { background, driver, log } = this.#deps
+    background(async () => {
+      try {
+        this.#isCarriedOver = await driver.carryOver()
+        // What an earlier process had is taken over before anything is claimed, or this would be taken over too.
+        await driver.takeOver(!isReloaded)
+      } catch (error) {
+        log.warn(`what earlier daemons left could not be taken over yet: ${messageOf(error)}`)
+      }
+      this.#hasBegun = true
+      for (const lane of this.#lanes.values()) lane.begin()
+    })
   }
   /** Looks for jobs that another daemon added. */
   poll(): void {
     for (const lane of this.#lanes.values()) lane.wake()
   }
-  /** To be called three times in each lease. */
+  /** To be called three times in each lease: keeps what is claimed, and takes over what daemons that died have left. */
   async renew(): Promise<void> {
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.renew()))
+    if (!this.#hasBegun) return
+    const { driver, log } = this.#deps
+    try {
+      await Promise.all([...this.#lanes.values()].map((lane) => lane.renew()))
+      await driver.takeOver(false)
+      if (!this.#isCarriedOver) this.#isCarriedOver = await driver.carryOver()
+    } catch (error) {
+      log.warn(`the leases of jobs could not be renewed: ${messageOf(error)}`)
+    }
+    this.poll()
   }
   async close(): Promise<void> {
+    this.#signals[Symbol.dispose]()
     await Promise.all([...this.#lanes.values()].map((lane) => lane.stop()))
     this.#lanes.clear()
   }
 
   async cancel(lane: string, id: string): Promise<boolean> {
-    const { store, clock } = this.#deps
-    const isCancelled = await store.cancel(lane, id, clock.now())
-    if (isCancelled) this.#lanes.get(lane)?.abort(id, 'the job was cancelled')
+    const isCancelled = await this.#deps.driver.cancel(lane, id)
+    if (isCancelled) {
+      this.#lanes.get(lane)?.abort(id, 'the job was cancelled')
+      this.#signals.cancelled(lane, id)
+    }
     return isCancelled
   }
   async hurry(lane: string, id: string): Promise<boolean> {
-    const { store, clock } = this.#deps
-    const isThere = await store.hurry(lane, id, clock.now())
-    if (isThere) this.#lanes.get(lane)?.wake()
+    const isThere = await this.#deps.driver.hurry(lane, id)
+    if (isThere) this.#wake(lane)
     return isThere
   }
   async find(lane: string, id: string): Promise<JobRow | undefined> {
-    const row = await this.#deps.store.find(lane, id)
+    const row = await this.#deps.driver.find(lane, id)
     return row && toRow(row)
   }
   async list(lane: string, state: JobState, limit: number, offset: number): Promise<readonly JobRow[]> {
-    return (await this.#deps.store.list(lane, state, limit, offset)).map(toRow)
+    return (await this.#deps.driver.list(lane, state, limit, offset)).map(toRow)
   }
   /** For a job that is dead or cancelled. The statements of the caller are committed with it. */
   async retry(lane: string, id: string, statements: readonly Statement[]): Promise<void> {
-    const { store, clock } = this.#deps
-    await store.commit([store.retry(lane, id, clock.now()), ...statements])
-    this.#lanes.get(lane)?.wake()
+    const { driver } = this.#deps
+    await driver.commit([driver.retry(lane, id), ...statements])
+    this.#wake(lane)
   }
 
   async status(): Promise<readonly LaneStatus[]> {
-    const { store, clock } = this.#deps
-    const now = clock.now()
-    const counts = await store.counts()
+    const { driver } = this.#deps
+    const counts = await driver.counts()
     const names = [...new Set([...this.#lanes.keys(), ...counts.map(({ lane }) => lane)])].toSorted()
     return Promise.all(
       names.map(async (lane) => {
@@ -138,8 +169,8 @@ export class DatabaseQueue implements Queue {
           capacity: this.capacity(lane),
           waiting: pending?.count ?? 0,
           dead: find('dead')?.count ?? 0,
-          oldestMs: Math.max(now - (pending?.oldest ?? now), 0),
-          throughput: await store.throughput(lane, now - MINUTE_MS, now - HOUR_MS),
+          oldestMs: Math.max(pending?.oldest_ms ?? 0, 0),
+          throughput: await driver.throughput(lane),
         }
       }),
     )
@@ -153,9 +184,7 @@ export class DatabaseQueue implements Queue {
   }
 
   async deleteOld(): Promise<void> {
-    const { store, settings, clock } = this.#deps
-    const keptMs = settings.retention_hours * HOUR_MS
-    await store.commit(store.deleteSettled(clock.now() - keptMs, clock.now() - keptMs * DEAD_RETENTION))
+    await this.#deps.driver.deleteOld()
   }
 }
 

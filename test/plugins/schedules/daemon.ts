@@ -1,12 +1,10 @@
 import { Refusal } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
-import { Settings as QueueSettings } from '../../../plugins/queue/config.ts'
 import { migrations as queueMigrations } from '../../../plugins/queue/migrations.ts'
-import { DatabaseQueue } from '../../../plugins/queue/service.ts'
-import { JobStore as QueueStore } from '../../../plugins/queue/store.ts'
 import { Settings } from '../../../plugins/schedules/config.ts'
 import { migrations } from '../../../plugins/schedules/migrations.ts'
 import { createRuntime } from '../../../plugins/schedules/runtime.ts'
+import { embeddedQueue } from '../../support/embedded-queue.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { parse } from '../../../core/schema/parse.ts'
 import type { Json } from '../../support/json.ts'
@@ -85,16 +83,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     pending.add(running)
     void running.finally(() => pending.delete(running))
   }
-  const queue = new DatabaseQueue({
-    store: new QueueStore(world.database.sql),
-    settings: parse(QueueSettings, { lease_secs: 5, ...queueSettings }),
-    owner: 'home',
-    clock,
-    random: () => 0,
-    log,
-    background,
-    counted: () => {},
-  })
+  const queue = embeddedQueue({ db: world.database.sql, settings: queueSettings, clock, background })
   const services: Json = {
     agents: {
       find: (id: string) => Promise.resolve(id === world.agent.id ? world.agent : undefined),

@@ -1,12 +1,10 @@
 import type { Statement } from 'svc/sdk'
-import { Settings as QueueSettings } from '../../../plugins/queue/config.ts'
 import { migrations as queueMigrations } from '../../../plugins/queue/migrations.ts'
-import { DatabaseQueue } from '../../../plugins/queue/service.ts'
-import { JobStore } from '../../../plugins/queue/store.ts'
 import { Limits } from '../../../plugins/tasks/config.ts'
 import type { TaskEvent } from '../../../plugins/tasks/contract.ts'
 import { migrations } from '../../../plugins/tasks/migrations.ts'
 import { createRuntime } from '../../../plugins/tasks/runtime.ts'
+import { embeddedQueue } from '../../support/embedded-queue.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { parse } from '../../../core/schema/parse.ts'
 import type { Json } from '../../support/json.ts'
@@ -80,16 +78,7 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
     pending.add(running)
     void running.finally(() => pending.delete(running))
   }
-  const queue = new DatabaseQueue({
-    store: new JobStore(world.database.sql),
-    settings: parse(QueueSettings, { lease_secs: 5, max_losses: 2 }),
-    owner: 'home',
-    clock,
-    random: () => 0,
-    log,
-    background,
-    counted: () => {},
-  })
+  const queue = embeddedQueue({ db: world.database.sql, settings: { max_losses: 2 }, clock, background })
   const entry = ({ details }: { details: string }): Statement =>
     world.database.sql.sql`INSERT INTO tasks_trail (details) VALUES (${details})`
   const services: Json = {

@@ -2,10 +2,8 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 import { createRuntime } from '../../../plugins/triggers/runtime.ts'
 import { Settings } from '../../../plugins/triggers/config.ts'
 import { migrations } from '../../../plugins/triggers/migrations.ts'
-import { Settings as QueueSettings } from '../../../plugins/queue/config.ts'
 import { migrations as queueMigrations } from '../../../plugins/queue/migrations.ts'
-import { DatabaseQueue } from '../../../plugins/queue/service.ts'
-import { JobStore as QueueStore } from '../../../plugins/queue/store.ts'
+import { embeddedQueue } from '../../support/embedded-queue.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { parse } from '../../../core/schema/parse.ts'
 import type { Json } from '../../support/json.ts'
@@ -60,16 +58,7 @@ export function startDaemon(world: World, settings: Json) {
       return isDead ? Promise.reject(new Error('killed')) : world.database.sql.batch(statements)
     },
   }
-  const queue = new DatabaseQueue({
-    store: new QueueStore(db),
-    settings: parse(QueueSettings, { lease_secs: 5 }),
-    owner: 'home',
-    clock: world.clock,
-    random: () => 0,
-    log,
-    background,
-    counted: () => {},
-  })
+  const queue = embeddedQueue({ db, clock: world.clock, background })
   const runtime = createRuntime({
     ...servicesOf(world),
     db,

@@ -1,0 +1,6 @@
+import type { DatabaseServer as Contract } from '../storage/server-pool.ts'
+import { defineService } from './define.ts'
+
+export type DatabaseServer = Contract
+/** Connections to the database server for a package with SQL of its own. Provided by the core. */
+export const DatabaseServer = defineService<DatabaseServer>()('database-server')

@@ -1,0 +1,153 @@
+import { PgBoss } from 'pg-boss'
+import type { Clock, ServerPool } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import type { Settings } from '../config.ts'
+import type { JobState, NewJob } from '../contract.ts'
+import type { Lost, QueueDriver, Release } from '../driver.ts'
+import type { LaneCount, StoredJob, Throughput } from '../schema.ts'
+import { toClaimed } from './row.ts'
+import { AGENT_INDEX, PgBossStore } from './store.ts'
+
+const HOUR_SECS = 3_600
+/** What pg-boss rebuilds of its own accord stays within what takes seconds. */
+const MAX_REINDEX_BYTES = 256 * 2 ** 20
+
+export interface PgBossDeps {
+  readonly db: PluginDatabase
+  /** Of its own: what pg-boss does waits for nobody's batch. It is closed with the driver. */
+  readonly pool: ServerPool
+  readonly settings: Settings
+  readonly clock: Clock
+  readonly log: Logger
+  readonly lost: Lost
+}
+
+/**
+ * Jobs in the tables of pg-boss. It makes and changes its schema, claims jobs, puts back those whose heartbeats are
+ * missing and deletes old ones; what is to be committed with the work of others are statements of `PgBossStore`.
+ */
+export class PgBossDriver implements QueueDriver {
+  readonly #deps: PgBossDeps
+  readonly #boss: PgBoss
+  readonly #store: PgBossStore
+  readonly #lanes = new Set<string>()
+
+  private constructor(deps: PgBossDeps) {
+    const { pool, settings, db, log } = deps
+    this.#deps = deps
+    this.#store = new PgBossStore({
+      db,
+      leaseSecs: settings.lease_secs,
+      retentionSecs: settings.retention_hours * HOUR_SECS,
+    })
+    this.#boss = new PgBoss({
+      schema: 'queue_pgboss',
+      db: { executeSql: (text, values) => pool.query(text, values) },
+      // `takeOver` calls it, three times in each lease; a little less, or every second call would come too early.
+      supervise: false,
+      monitorIntervalSeconds: Math.max(Math.floor(settings.lease_secs / 3) - 1, 1),
+      maintenanceIntervalSeconds: HOUR_SECS,
+      queueCacheIntervalSeconds: HOUR_SECS,
+      reindex: { maxIndexBytes: MAX_REINDEX_BYTES },
+      schedule: false,
+      registerInstance: false,
+      openTelemetry: { enabled: false },
+      warningQueueSize: settings.max_depth,
+    })
+    this.#boss.on('error', (error) => log.error('pg-boss failed', error))
+    this.#boss.on('warning', ({ message, data }) => log.warn(`pg-boss: ${message}`, { data }))
+  }
+
+  /** Makes or changes the schema of pg-boss if it has to; other daemons wait meanwhile. */
+  static async open(deps: PgBossDeps): Promise<PgBossDriver> {
+    const driver = new PgBossDriver(deps)
+    try {
+      await driver.#boss.start()
+      await deps.pool.query(AGENT_INDEX)
+    } catch (error) {
+      await driver.close()
+      throw error
+    }
+    return driver
+  }
+
+  async openLane(lane: string): Promise<void> {
+    if (this.#lanes.has(lane)) return
+    await this.#boss.createQueue(lane, { policy: 'singleton' })
+    this.#lanes.add(lane)
+  }
+
+  insert(job: NewJob, added: () => void): Statement {
+    return this.#store.insert(job, !this.#lanes.has(job.lane), () => {
+      this.#lanes.add(job.lane)
+      added()
+    })
+  }
+  find(lane: string, id: string): Promise<StoredJob | undefined> {
+    return this.#store.find(lane, id)
+  }
+  list(lane: string, state: JobState, limit: number, offset: number): Promise<readonly StoredJob[]> {
+    return this.#store.list(lane, state, limit, offset)
+  }
+
+  /** Another daemon that takes a job of the same group at the same moment makes pg-boss give none. */
+  async claim(lane: string): Promise<StoredJob | undefined> {
+    const [fetched] = await this.#boss.fetch(lane)
+    if (fetched === undefined) return undefined
+    const { job, wasLost } = toClaimed(fetched)
+    if (wasLost) this.#deps.lost(lane)
+    return job
+  }
+  renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
+    return this.#store.renew(lane, held)
+  }
+  settle(job: StoredJob, release: Release): Statement {
+    return this.#store.settle(job, release)
+  }
+  /** Which home had a job is not known: an earlier process on this one loses it by its heartbeat, as any other. */
+  async takeOver(): Promise<void> {
+    await this.#boss.supervise()
+  }
+
+  cancel(lane: string, id: string): Promise<boolean> {
+    return this.#store.cancel(lane, id)
+  }
+  hurry(lane: string, id: string): Promise<boolean> {
+    return this.#store.hurry(lane, id)
+  }
+  retry(lane: string, id: string): Statement {
+    return this.#store.retry(lane, id)
+  }
+
+  nextDue(lane: string, searchedMsAgo: number): Promise<number | undefined> {
+    return this.#store.nextDue(lane, searchedMsAgo)
+  }
+  pending(agentId?: string): Promise<number> {
+    return this.#store.pending(agentId)
+  }
+  counts(): Promise<readonly LaneCount[]> {
+    return this.#store.counts()
+  }
+  throughput(lane: string): Promise<Throughput> {
+    return this.#store.throughput(lane)
+  }
+  /** A part of `supervise`. */
+  async deleteOld(): Promise<void> {
+    await this.#boss.supervise()
+  }
+
+  async carryOver(): Promise<boolean> {
+    const lanes = await this.#store.lanesLeft()
+    if (lanes.length === 0) return true
+    for (const lane of lanes) await this.openLane(lane)
+    await this.#store.takeOverEmbedded(this.#deps.clock.now())
+    return false
+  }
+  commit(statements: readonly Statement[]): Promise<unknown> {
+    return this.#deps.db.batch(statements)
+  }
+  async close(): Promise<void> {
+    await this.#boss.stop({ graceful: false, close: false })
+    await this.#deps.pool[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,232 @@
+import * as v from 'valibot'
+import { currentActor } from 'svc/internal'
+import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { JobState, NewJob } from '../contract.ts'
+import type { Release } from '../driver.ts'
+import { Count, JobId, LaneCount, LaneName, NextDue, Throughput } from '../schema.ts'
+import type { StoredJob } from '../schema.ts'
+import { attemptOf, clean, Row, rowId, rowStates, toStored } from './row.ts'
+import type { Data } from './row.ts'
+
+/** Seconds. pg-boss ends jobs that are active for longer; those of svc may run as long as their leases are renewed. */
+const NEVER = 2_147_483_647
+/** Dead jobs are kept longer than others: a person may want to run them again. */
+const DEAD_RETENTION = 30
+/** Seconds. pg-boss takes no shorter one. */
+const MIN_HEARTBEAT_SECS = 10
+
+/** For the bound of jobs per agent, which is asked with every new job. Made once, under a lock. */
+export const AGENT_INDEX = `BEGIN;
+  SELECT pg_advisory_xact_lock(hashtext('queue_pgboss_job_agent'));
+  CREATE INDEX IF NOT EXISTS queue_pgboss_job_agent ON queue_pgboss.job ((data->>'agent')) WHERE state < 'active';
+  COMMIT`
+
+export interface PgBossStoreDeps {
+  readonly db: PluginDatabase
+  readonly leaseSecs: number
+  readonly retentionSecs: number
+}
+
+/**
+ * The statements of the queue on the table of pg-boss, which its documentation opens to SQL: those that are committed
+ * with the work of others, and what its functions do not offer. Time is that of the server, but for `dueAt`.
+ *
+ * `created_on` is when a job is due, because jobs are fetched in its order. `singleton_key` is the group: of the jobs
+ * with one key and the policy `singleton` only one is active. A job that was given back is in `retry`, a dead one in
+ * `failed`.
+ */
+export class PgBossStore {
+  readonly #deps: PgBossStoreDeps
+  readonly #db: PluginDatabase
+  /** Of the jobs that are due at the same time the first to be added is the first to run. */
+  #sequence = 0
+
+  constructor(deps: PgBossStoreDeps) {
+    this.#deps = deps
+    this.#db = deps.db
+  }
+
+  /** `createLane`: also makes the queue of its lane if it is missing. */
+  insert(job: NewJob, createLane: boolean, added: () => void): Statement {
+    const { lane, id, group, agentId, dueAt } = job
+    const origin = currentActor()?.origin
+    const data: Data = {
+      id: clean(id),
+      payload: JSON.stringify(job.payload ?? null),
+      ...(group !== undefined && { group: clean(group) }),
+      ...(agentId !== undefined && { agent: clean(agentId) }),
+      ...(origin !== undefined && { origin: clean(origin) }),
+      created: Date.now(),
+      failures: 0,
+      settled: 0,
+      losses: 0,
+    }
+    const { retentionSecs, leaseSecs } = this.#deps
+    this.#sequence = (this.#sequence + 1) % 1_000
+    const statement = this.#db.sql`INSERT INTO queue_pgboss.job (name, id, data, policy, singleton_key, start_after,
+        created_on, keep_until, retry_limit, expire_seconds, deletion_seconds, heartbeat_seconds)
+      SELECT CAST(${lane} AS text), CAST(${rowId(id)} AS uuid), CAST(${JSON.stringify(data)} AS jsonb),
+        CAST(${group === undefined ? null : 'singleton'} AS text), CAST(${group ?? null} AS text),
+        COALESCE(due.at, now()),
+        COALESCE(due.at + CAST(${this.#sequence} AS int) * interval '1 microsecond', clock_timestamp()),
+        'infinity', CAST(${NEVER} AS int), CAST(${NEVER} AS int), CAST(${retentionSecs} AS int),
+        CAST(${Math.max(leaseSecs, MIN_HEARTBEAT_SECS)} AS int)
+      FROM (SELECT to_timestamp(CAST(${dueAt ?? null} AS double precision) / 1000) AS at,
+        CASE WHEN CAST(${createLane ? 1 : 0} AS int) = 1
+          THEN queue_pgboss.create_queue(${lane}, '{"policy": "singleton"}') END AS lane) AS due
+      ON CONFLICT DO NOTHING`
+    return { ...statement, written: (changes) => void (changes > 0 && added()) }
+  }
+
+  async find(lane: string, id: string): Promise<StoredJob | undefined> {
+    const row = await this.#db.one`SELECT name, data, state, retry_count, start_after, started_on, completed_on, output
+      FROM queue_pgboss.job WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid)`
+    return row === undefined ? undefined : toStored(v.parse(Row, row))
+  }
+  async list(lane: string, state: JobState, limit: number, offset: number): Promise<readonly StoredJob[]> {
+    const rows = await this.#db.all`SELECT name, data, state, retry_count, start_after, started_on, completed_on, output
+      FROM queue_pgboss.job WHERE name = ${lane} AND state = ANY (CAST(${`{${rowStates(state).join()}}`} AS
+        queue_pgboss.job_state[]))
+      ORDER BY start_after DESC, created_on DESC LIMIT ${limit} OFFSET ${offset}`
+    return v.parse(v.array(Row), rows).map(toStored)
+  }
+
+  async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
+    const claims = held.map((job) => `${rowId(job.id)} ${attemptOf(job)}`)
+    const ids = held.map(({ id }) => rowId(id))
+    const rows = await this.#db.all`UPDATE queue_pgboss.job SET heartbeat_on = now()
+      WHERE name = ${lane} AND state = 'active' AND id = ANY (CAST(${`{${ids.join()}}`} AS uuid[]))
+        AND replace(CAST(id AS text), '-', '') || ' ' || retry_count = ANY (CAST(${`{${claims.join()}}`} AS text[]))
+      RETURNING data->>'id' AS id`
+    return new Set(v.parse(v.array(JobId), rows).map(({ id }) => id))
+  }
+  /** The batch fails on a division by zero when the claim does not hold. */
+  settle(job: StoredJob, { state, failures, afterMs = 0, error }: Release): Statement {
+    const attempt = attemptOf(job)
+    const data = JSON.stringify({ failures, settled: attempt + 1, losses: job.losses })
+    const output = error === undefined ? null : JSON.stringify({ error: clean(error) })
+    if (state === 'pending')
+      return this.#db.sql`WITH settled AS (UPDATE queue_pgboss.job SET
+          state = 'retry', data = (data || CAST(${data} AS jsonb)) - 'hurried', output = CAST(${output} AS jsonb),
+          start_after = now() + CASE WHEN data->>'hurried' IS NULL THEN CAST(${afterMs} AS bigint) ELSE 0 END
+            * interval '1 millisecond',
+          created_on = now() + CASE WHEN data->>'hurried' IS NULL THEN CAST(${afterMs} AS bigint) ELSE 0 END
+            * interval '1 millisecond'
+        WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
+          AND retry_count = ${attempt} RETURNING 1)
+      SELECT 1 / COUNT(*) FROM settled`
+    return this.#db.sql`WITH settled AS (UPDATE queue_pgboss.job SET
+        state = CAST(${rowStates(state)[0] ?? null} AS queue_pgboss.job_state), completed_on = now(),
+        data = data || CAST(${data} AS jsonb), output = CAST(${output} AS jsonb),
+        deletion_seconds = deletion_seconds * CAST(${state === 'dead' ? DEAD_RETENTION : 1} AS int)
+      WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
+        AND retry_count = ${attempt} RETURNING 1)
+    SELECT 1 / COUNT(*) FROM settled`
+  }
+
+  async cancel(lane: string, id: string): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE queue_pgboss.job SET state = 'cancelled', completed_on = now(),
+        data = CASE WHEN state = 'active' THEN data || jsonb_build_object('settled', retry_count + 1) ELSE data END
+      WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid) AND state IN ('created', 'retry', 'active')`
+    return changes > 0
+  }
+  async hurry(lane: string, id: string): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE queue_pgboss.job SET
+        data = CASE WHEN state = 'active' THEN data || '{"hurried": true}' ELSE data END,
+        start_after = CASE WHEN state = 'active' THEN start_after ELSE now() END,
+        created_on = CASE WHEN state = 'active' THEN created_on ELSE now() END
+      WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid)
+        AND (state = 'active' OR (state IN ('created', 'retry') AND start_after > now()))`
+    return changes > 0
+  }
+  retry(lane: string, id: string): Statement {
+    return this.#db.sql`UPDATE queue_pgboss.job SET state = 'retry', start_after = now(), created_on = now(),
+        completed_on = NULL, deletion_seconds = ${this.#deps.retentionSecs},
+        data = data || jsonb_build_object('failures', 0, 'losses', 0,
+          'settled', CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END)
+      WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid) AND state IN ('failed', 'cancelled')`
+  }
+
+  async nextDue(lane: string, searchedMsAgo: number): Promise<number | undefined> {
+    const row = await this.#db.one`SELECT EXTRACT(EPOCH FROM MIN(start_after) - now()) * 1000 AS due_at
+      FROM queue_pgboss.job WHERE name = ${lane} AND state IN ('created', 'retry')
+        AND start_after > now() - CAST(${searchedMsAgo} AS bigint) * interval '1 millisecond'`
+    const { due_at: dueIn } = v.parse(NextDue, row)
+    return dueIn === null ? undefined : Math.ceil(dueIn)
+  }
+  async pending(agentId?: string): Promise<number> {
+    const row =
+      agentId === undefined
+        ? await this.#db.one`SELECT COUNT(*) AS count FROM queue_pgboss.job WHERE state IN ('created', 'retry')`
+        : await this.#db.one`SELECT COUNT(*) AS count FROM queue_pgboss.job
+            WHERE state < 'active' AND data->>'agent' = ${agentId}`
+    return v.parse(Count, row).count
+  }
+  async counts(): Promise<readonly LaneCount[]> {
+    const rows = await this.#db.all`SELECT name AS lane,
+        CASE WHEN state < 'active' THEN 'pending' WHEN state = 'active' THEN 'running' ELSE 'dead' END AS state,
+        COUNT(*) AS count, EXTRACT(EPOCH FROM now() - MIN(start_after)) * 1000 AS oldest_ms
+      FROM queue_pgboss.job WHERE state IN ('created', 'retry', 'active', 'failed') GROUP BY 1, 2`
+    return v.parse(v.array(LaneCount), rows)
+  }
+  /** Those that were given up have failed. */
+  async throughput(lane: string): Promise<Throughput> {
+    const row = await this.#db.one`SELECT
+        COUNT(*) FILTER (WHERE state = 'completed' AND completed_on > now() - interval '1 minute') AS done_minute,
+        COUNT(*) FILTER (WHERE state = 'completed') AS done_hour,
+        COUNT(*) FILTER (WHERE state = 'failed' AND completed_on > now() - interval '1 minute') AS failed_minute,
+        COUNT(*) FILTER (WHERE state = 'failed') AS failed_hour
+      FROM queue_pgboss.job WHERE name = ${lane} AND completed_on > now() - interval '1 hour'`
+    return v.parse(Throughput, row)
+  }
+
+  /** The lanes of jobs that the embedded driver left. */
+  async lanesLeft(): Promise<readonly string[]> {
+    const rows = await this.#db.all`SELECT DISTINCT lane FROM queue_job`
+    return v.parse(v.array(LaneName), rows).map(({ lane }) => lane)
+  }
+  /** Moves the jobs of the embedded driver here, but for those that run. What ended is needed too: ids stay unique. */
+  async takeOverEmbedded(now: number): Promise<void> {
+    const { retentionSecs, leaseSecs } = this.#deps
+    await this.#db.run`WITH moved AS (
+        DELETE FROM queue_job WHERE state <> 'running' OR lease_until <= ${now} RETURNING *)
+      INSERT INTO queue_pgboss.job (name, id, data, state, policy, singleton_key, start_after, created_on,
+        completed_on, output, keep_until, retry_limit, expire_seconds, deletion_seconds, heartbeat_seconds)
+      SELECT lane, CAST(left(encode(sha256(convert_to(id, 'UTF8')), 'hex'), 32) AS uuid),
+        jsonb_strip_nulls(jsonb_build_object('id', id, 'payload', payload, 'group', group_key, 'agent', agent_id,
+          'origin', origin, 'created', created_at, 'failures', failures,
+          'settled', -losses - CASE WHEN state = 'running' THEN 1 ELSE 0 END, 'losses', losses)),
+        CAST(CASE state WHEN 'done' THEN 'completed' WHEN 'dead' THEN 'failed' WHEN 'cancelled' THEN 'cancelled'
+          ELSE 'created' END AS queue_pgboss.job_state),
+        CASE WHEN group_key IS NOT NULL THEN 'singleton' END, group_key,
+        to_timestamp(due_at / 1000.0),
+        to_timestamp(due_at / 1000.0) + row_number() OVER (ORDER BY sequence) % 1000 * interval '1 microsecond',
+        to_timestamp(settled_at / 1000.0), jsonb_strip_nulls(jsonb_build_object('error', error)),
+        'infinity', CAST(${NEVER} AS int), CAST(${NEVER} AS int),
+        CAST(${retentionSecs} AS int) * CASE WHEN state = 'dead' THEN CAST(${DEAD_RETENTION} AS int) ELSE 1 END,
+        CAST(${Math.max(leaseSecs, MIN_HEARTBEAT_SECS)} AS int)
+      FROM moved ON CONFLICT DO NOTHING`
+  }
+}
+
+/** Moves the jobs of pg-boss to the embedded driver, but for those that run; whether none is left. */
+export async function takeBack(db: PluginDatabase): Promise<boolean> {
+  const found = await db.one<{ found: unknown }>`SELECT to_regclass('queue_pgboss.job') AS found`
+  if (found?.found === null) return true
+  await db.run`WITH moved AS (
+      DELETE FROM queue_pgboss.job
+      WHERE state <> 'active' OR heartbeat_on + heartbeat_seconds * interval '1 second' < now() RETURNING *)
+    INSERT INTO queue_job (lane, id, payload, state, group_key, agent_id, failures, losses, sequence, created_at,
+      due_at, settled_at, error, origin)
+    SELECT name, data->>'id', data->>'payload',
+      CASE state WHEN 'completed' THEN 'done' WHEN 'failed' THEN 'dead' WHEN 'cancelled' THEN 'cancelled'
+        ELSE 'pending' END,
+      data->>'group', data->>'agent', CAST(data->>'failures' AS bigint),
+      CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END - CAST(data->>'settled' AS bigint),
+      to_char(created_on, 'YYYYMMDDHH24MISSUS'), CAST(data->>'created' AS bigint),
+      CAST(EXTRACT(EPOCH FROM start_after) * 1000 AS bigint), CAST(EXTRACT(EPOCH FROM completed_on) * 1000 AS bigint),
+      output->>'error', data->>'origin'
+    FROM moved ON CONFLICT DO NOTHING`
+  const left = await db.one`SELECT COUNT(*) AS count FROM queue_pgboss.job`
+  return v.parse(Count, left).count === 0
+}
