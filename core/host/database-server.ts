@@ -1,4 +1,4 @@
-import type { DatabaseServer as Contract } from '../storage/server-pool.ts'
+import type { DatabaseServer as Contract } from '../storage/database-server.ts'
 import { defineService } from './define.ts'
 
 export type DatabaseServer = Contract

@@ -1,5 +1,5 @@
 import type { Broadcast } from './broadcast.ts'
-import type { DatabaseServer } from './server-pool.ts'
+import type { DatabaseServer } from './database-server.ts'
 
 /** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null

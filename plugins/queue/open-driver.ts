@@ -24,7 +24,7 @@ export async function openDriver(deps: DriverDeps): Promise<QueueDriver> {
         'plugins.queue.driver is "pg-boss", which needs PostgreSQL; set database_url = "postgres://…", or driver = "auto"',
       )
     const { PgBossDriver } = await import('./pg-boss/driver.ts')
-    return PgBossDriver.open({ ...deps, pool: server.openPool({ max: settings.connections, name: 'svc queue' }) })
+    return PgBossDriver.open({ ...deps, pool: server.openPool({ max: settings.connections, name: 'svc-queue' }) })
   }
   const { EmbeddedDriver } = await import('./embedded/store.ts')
   return new EmbeddedDriver(deps)

@@ -51,6 +51,7 @@ const importers: readonly (readonly [package_: RegExp, places: readonly string[]
   [/^db0($|\/)/, ['core/storage/', 'core/app/']],
   [/^better-sqlite3$/, ['core/storage/']],
   [/^pg$/, ['core/storage/']],
+  [/^pg-boss$/, ['plugins/queue/pg-boss/']],
   [/^c12$/, ['core/config/']],
   [/^smol-toml$/, ['core/config/', 'plugins/agents/manifest.ts']],
   [/^jiti$/, ['core/host/loader.ts', 'core/host/transpiler.ts']],

@@ -407,6 +407,10 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/queue/queue.test.ts',
     'runs as many side by side as the lane may, and one of a group',
   ],
+  'plugins.queue.connections': [
+    'test/plugins/queue/drivers.test.ts',
+    'opens as many connections as it may, whatever it has to do at once',
+  ],
   'plugins.queue.default_concurrency': [
     'test/plugins/queue/queue.test.ts',
     'runs each job once, however often it is added, in the order in which they are due',

@@ -103,7 +103,7 @@ export class PgBossStore {
   /** The batch fails on a division by zero when the claim does not hold. */
   settle(job: StoredJob, { state, failures, afterMs = 0, error }: Release): Statement {
     const attempt = attemptOf(job)
-    const data = JSON.stringify({ failures, settled: attempt + 1, losses: job.losses })
+    const data = JSON.stringify({ failures, settled: attempt - job.losses + 1, losses: job.losses })
     const output = error === undefined ? null : JSON.stringify({ error: clean(error) })
     if (state === 'pending')
       return this.#db.sql`WITH settled AS (UPDATE queue_pgboss.job SET
@@ -126,7 +126,8 @@ export class PgBossStore {
 
   async cancel(lane: string, id: string): Promise<boolean> {
     const { changes } = await this.#db.run`UPDATE queue_pgboss.job SET state = 'cancelled', completed_on = now(),
-        data = CASE WHEN state = 'active' THEN data || jsonb_build_object('settled', retry_count + 1) ELSE data END
+        data = CASE WHEN state = 'active' THEN data || jsonb_build_object('settled',
+          CAST(data->>'settled' AS int) + 1) ELSE data END
       WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid) AND state IN ('created', 'retry', 'active')`
     return changes > 0
   }
@@ -148,7 +149,7 @@ export class PgBossStore {
   }
 
   async nextDue(lane: string, searchedMsAgo: number): Promise<number | undefined> {
-    const row = await this.#db.one`SELECT EXTRACT(EPOCH FROM MIN(start_after) - now()) * 1000 AS due_at
+    const row = await this.#db.one`SELECT date_part('epoch', MIN(start_after) - now()) * 1000 AS due_at
       FROM queue_pgboss.job WHERE name = ${lane} AND state IN ('created', 'retry')
         AND start_after > now() - CAST(${searchedMsAgo} AS bigint) * interval '1 millisecond'`
     const { due_at: dueIn } = v.parse(NextDue, row)
@@ -165,7 +166,7 @@ export class PgBossStore {
   async counts(): Promise<readonly LaneCount[]> {
     const rows = await this.#db.all`SELECT name AS lane,
         CASE WHEN state < 'active' THEN 'pending' WHEN state = 'active' THEN 'running' ELSE 'dead' END AS state,
-        COUNT(*) AS count, EXTRACT(EPOCH FROM now() - MIN(start_after)) * 1000 AS oldest_ms
+        COUNT(*) AS count, date_part('epoch', now() - MIN(start_after)) * 1000 AS oldest_ms
       FROM queue_pgboss.job WHERE state IN ('created', 'retry', 'active', 'failed') GROUP BY 1, 2`
     return v.parse(v.array(LaneCount), rows)
   }
@@ -224,7 +225,8 @@ export async function takeBack(db: PluginDatabase): Promise<boolean> {
       data->>'group', data->>'agent', CAST(data->>'failures' AS bigint),
       CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END - CAST(data->>'settled' AS bigint),
       to_char(created_on, 'YYYYMMDDHH24MISSUS'), CAST(data->>'created' AS bigint),
-      CAST(EXTRACT(EPOCH FROM start_after) * 1000 AS bigint), CAST(EXTRACT(EPOCH FROM completed_on) * 1000 AS bigint),
+      CAST(trunc(CAST(date_part('epoch', start_after) AS numeric) * 1000) AS bigint),
+      CAST(trunc(CAST(date_part('epoch', completed_on) AS numeric) * 1000) AS bigint),
       output->>'error', data->>'origin'
     FROM moved ON CONFLICT DO NOTHING`
   const left = await db.one`SELECT COUNT(*) AS count FROM queue_pgboss.job`

@@ -1,86 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import type { Statement } from 'svc/sdk'
 import { Refusal } from 'svc/sdk'
-import { Settings } from '../../../plugins/queue/config.ts'
-import type { Job, JobOutcome, NewJob } from '../../../plugins/queue/contract.ts'
-import { migrations } from '../../../plugins/queue/migrations.ts'
-import { DatabaseQueue } from '../../../plugins/queue/service.ts'
-import { JobStore } from '../../../plugins/queue/store.ts'
-import type { Database } from '../../../core/storage/database.ts'
-import { parse } from '../../../core/schema/parse.ts'
-import { engines, open } from '../../core/storage/engines.ts'
-import { ManualClock } from '../../support/manual-clock.ts'
 import { eventually } from '../../support/eventually.ts'
+import { done, job, rejectOnAbort, Stage, stages } from './stage.ts'
+import type { Options } from './stage.ts'
 
-const log = { debug() {}, info() {}, warn() {}, error() {} }
+const HOUR_MS = 3_600_000
 
-interface Options {
-  readonly settings?: Record<string, unknown>
-  readonly owner?: string
-  readonly clock?: ManualClock
-  readonly isReloaded?: boolean
-}
-/** One daemon of those on a database. `crash` forgets it as a killed process would. */
-function startQueue(database: Database, options: Options = {}) {
-  const clock = options.clock ?? new ManualClock()
-  const outcomes: string[] = []
-  const pending = new Set<Promise<void>>()
-  let isDead = false
-  const store = new JobStore(database.sql)
-  const queue = new DatabaseQueue({
-    store,
-    settings: parse(Settings, options.settings ?? {}),
-    owner: options.owner ?? 'this home',
-    clock: {
-      now: () => clock.now(),
-      after: (ms, run) => clock.after(ms, () => void (isDead || run())),
-    },
-    random: () => 1,
-    log,
-    background(work) {
-      if (isDead) return
-      const running = work().catch(() => {})
-      pending.add(running)
-      void running.finally(() => pending.delete(running))
-    },
-    counted: (lane, outcome) => outcomes.push(`${lane} ${outcome}`),
-  })
-  const every = (ms: number, run: () => void): void => {
-    clock.after(ms, () => {
-      if (isDead) return
-      run()
-      every(ms, run)
-    })
-  }
-  return {
-    queue,
-    store,
-    clock,
-    outcomes,
-    begin() {
-      queue.begin(options.isReloaded ?? false)
-      every(5_000, () => queue.poll())
-      every(20_000, () => void queue.renew())
-    },
-    crash: () => void (isDead = true),
-    add: (job: NewJob, ...more: readonly Statement[]) => database.sql.batch([queue.add(job), ...more]),
-    state: async (id: string) => (await queue.find('work', id))?.state,
-  }
-}
-const job = (id: string, more: Partial<NewJob> = {}): NewJob => ({ lane: 'work', id, payload: { n: id }, ...more })
-const done = (): Promise<JobOutcome> => Promise.resolve({ outcome: 'done' })
-const rejectOnAbort = ({ signal }: Job): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
-
-describe.each(engines)('the queue on %s', (engine) => {
+describe.each(stages)('the queue, %s', (name) => {
   const start = async (options?: Options) => {
-    const { database } = await open(engine)
-    await database.migrate('queue', migrations)
-    return { database, ...startQueue(database, options) }
+    const stage = await Stage.open(name)
+    return { stage, ...(await stage.start(options)) }
   }
 
   it('runs each job once, however often it is added, in the order in which they are due', async () => {
-    const { add, queue, begin, state, clock } = await start({ settings: { default_concurrency: 1 } })
+    const { add, queue, begin, state, stage } = await start({ settings: { default_concurrency: 1 } })
     const ran: unknown[] = []
     queue.work('work', {
       run({ id, payload }) {
@@ -88,8 +21,8 @@ describe.each(engines)('the queue on %s', (engine) => {
         return done()
       },
     })
-    await add(job('late', { dueAt: clock.now() + 2_000 }))
-    await add(job('b', { dueAt: clock.now() - 1 }))
+    await add(job('late', { dueAt: stage.now() + HOUR_MS }))
+    await add(job('b', { dueAt: stage.now() - 1 }))
     await add(job('a'))
     await add(job('a', { payload: 'other' }))
     begin()
@@ -99,8 +32,8 @@ describe.each(engines)('the queue on %s', (engine) => {
       ['a', { n: 'a' }],
     ])
     expect(await state('late')).toBe('pending')
-    await eventually(() => expect(clock.waiting).toBe(3))
-    clock.advance(2_000)
+    await eventually(() => expect(stage.clock.waiting).toBe(3))
+    await stage.pass(HOUR_MS)
     await eventually(async () => expect(await state('late')).toBe('done'))
     await add(job('a'))
     expect(ran).toHaveLength(3)
@@ -155,30 +88,31 @@ describe.each(engines)('the queue on %s', (engine) => {
   })
 
   it('tries what failed again after a pause, as often as it may, and tells its plugin of the end', async () => {
-    const { add, queue, begin, state, clock, outcomes, database } = await start({ settings: { max_failures: 3 } })
+    const { add, queue, begin, state, stage, outcomes, driver } = await start({ settings: { max_failures: 3 } })
     let failures = 0
     queue.work('work', {
       run({ failures: earlier }) {
         expect(earlier).toBe(failures++)
-        return Promise.reject(new Refusal('rate_limit', 'not now', failures === 1 ? { retryAfterSecs: 60 } : {}))
+        return Promise.reject(new Refusal('rate_limit', 'not now', failures === 1 ? { retryAfterSecs: 3_600 } : {}))
       },
-      dead: ({ id }, reason) => [queue.add(job('after', { payload: [id, reason], dueAt: clock.now() + 1e9 }))],
+      dead: ({ id }, reason) => [queue.add(job('after', { payload: [id, reason], dueAt: stage.now() + 1e9 }))],
     })
     await add(job('a'))
     begin()
     await eventually(() => expect(outcomes).toEqual(['work failed']))
-    await eventually(() => expect(clock.waiting).toBe(3))
-    clock.advance(59_000)
-    await eventually(() => expect(clock.waiting).toBe(3))
+    expect(await queue.find('work', 'a')).toMatchObject({ state: 'pending', failures: 1, error: 'not now' })
+    await eventually(() => expect(stage.clock.waiting).toBe(3))
+    await stage.pass(HOUR_MS / 2)
+    await eventually(() => expect(stage.clock.waiting).toBe(3))
     expect(failures).toBe(1)
-    clock.advance(1_000)
-    await eventually(() => expect(failures).toBe(2))
     await eventually(async () => {
-      clock.advance(2_000)
+      await stage.pass(HOUR_MS / 2)
       expect(await state('a')).toBe('dead')
     })
     expect(outcomes).toEqual(['work failed', 'work failed', 'work dead'])
-    expect((await new JobStore(database.sql).find('work', 'after'))?.payload).toBe('["a","not now"]')
+    expect(await queue.find('work', 'a')).toMatchObject({ failures: 3, error: 'not now' })
+    expect((await queue.list('work', 'dead', 10, 0)).map(({ id }) => id)).toEqual(['a'])
+    expect((await driver.find('work', 'after'))?.payload).toBe('["a","not now"]')
     await queue.close()
   })
 
@@ -218,14 +152,14 @@ describe.each(engines)('the queue on %s', (engine) => {
     await queue.close()
   })
 
-  it('goes on after a crash: at once on the same home, after the lease in another daemon', async () => {
-    const { add, queue, begin, state, crash, clock, database } = await start({ settings: { lease_secs: 60 } })
+  it('goes on after a crash: at once on the same home where that is known, after the lease in another daemon', async () => {
+    const { add, queue, begin, state, crash, stage } = await start({ settings: { lease_secs: 60 } })
     queue.work('work', { run: () => new Promise(() => {}) })
     await add(job('a'))
     begin()
     await eventually(async () => expect(await state('a')).toBe('running'))
     crash()
-    const other = startQueue(database, { owner: 'another home', clock })
+    const other = await stage.start({ owner: 'another home' })
     const losses: number[] = []
     other.queue.work('work', {
       run({ losses: lost }) {
@@ -234,27 +168,92 @@ describe.each(engines)('the queue on %s', (engine) => {
       },
     })
     other.begin()
-    await eventually(() => expect(clock.waiting).toBeGreaterThan(1))
+    await eventually(() => expect(stage.clock.waiting).toBeGreaterThan(1))
     expect(losses).toEqual([])
     // Its own renewals, a third of a lease apart, find that the lease has ended.
-    await eventually(() => {
-      clock.advance(20_000)
+    await eventually(async () => {
+      await stage.pass(20_000)
       expect(losses).toEqual([1])
     })
+    expect(other.outcomes).toEqual(['work lost'])
     other.crash()
-    const again = startQueue(database, { owner: 'another home', clock })
+    const again = await stage.start({ owner: 'another home' })
     again.queue.work('work', { run: done })
     again.begin()
-    await eventually(async () => expect(await state('a')).toBe('done'))
+    await eventually(async () => {
+      if (stage.name === 'pg-boss') await stage.pass(20_000)
+      expect(await state('a')).toBe('done')
+    })
     expect(await again.queue.find('work', 'a')).toMatchObject({ losses: 2, failures: 0 })
     await again.queue.close()
   })
 
+  it('commits nothing of a worker whose lease ended while it went on', async () => {
+    const { add, queue, begin, state, stage } = await start()
+    const release = Promise.withResolvers<void>()
+    queue.work('work', {
+      async run() {
+        await release.promise
+        return { outcome: 'done', statements: [queue.add(job('late result', { lane: 'results' }))] }
+      },
+    })
+    await add(job('a'))
+    begin()
+    await eventually(async () => expect(await state('a')).toBe('running'))
+    // It is paused: its timers do not run, while another daemon goes on.
+    const other = await stage.start({ owner: 'another home' })
+    const started = Promise.withResolvers<void>()
+    const proceed = Promise.withResolvers<void>()
+    other.queue.work('work', {
+      async run() {
+        started.resolve()
+        await proceed.promise
+        return { outcome: 'done', statements: [other.queue.add(job('result', { lane: 'results' }))] }
+      },
+    })
+    await stage.age(120_000)
+    await other.driver.takeOver(false)
+    expect(await state('a')).toBe('pending')
+    other.begin()
+    await started.promise
+    release.resolve()
+    await queue.close()
+    expect(await other.queue.find('results', 'late result')).toBeUndefined()
+    proceed.resolve()
+    await eventually(async () => expect(await other.state('a')).toBe('done'))
+    expect(await other.queue.find('results', 'result')).toBeDefined()
+    expect(await other.queue.find('results', 'late result')).toBeUndefined()
+  })
+
+  it('keeps the lease of what runs for long', async () => {
+    const { add, queue, begin, state, stage, outcomes } = await start()
+    const ends = Promise.withResolvers<void>()
+    let signal: AbortSignal | undefined
+    queue.work('work', {
+      async run(given) {
+        signal = given.signal
+        await ends.promise
+        return { outcome: 'done' }
+      },
+    })
+    await add(job('a'))
+    begin()
+    await eventually(async () => expect(await state('a')).toBe('running'))
+    for (let third = 0; third < 6; third++) {
+      await stage.age(20_000)
+      await queue.renew()
+    }
+    ends.resolve()
+    await eventually(async () => expect(await state('a')).toBe('done'))
+    expect(signal?.aborted).toBe(false)
+    expect(outcomes).toEqual(['work done'])
+  })
+
   it('gives up a job that ends its daemon each time', async () => {
-    const { database, add, store } = await start()
+    const { add, stage } = await start()
     await add(job('poison'))
     for (let crashes = 0; crashes < 3; crashes++) {
-      const one = startQueue(database, { settings: { max_losses: 3 } })
+      const one = await stage.start({ settings: { max_losses: 3 } })
       const started = Promise.withResolvers<void>()
       one.queue.work('work', {
         run() {
@@ -265,19 +264,21 @@ describe.each(engines)('the queue on %s', (engine) => {
       one.begin()
       await started.promise
       one.crash()
+      await stage.age(120_000)
     }
-    const last = startQueue(database, { settings: { max_losses: 3 } })
+    const last = await stage.start({ settings: { max_losses: 3 } })
     last.queue.work('work', { run: done, dead: () => [last.queue.add(job('told', { lane: 'elsewhere' }))] })
     last.begin()
     await eventually(async () => expect(await last.state('poison')).toBe('dead'))
-    expect(await store.find('elsewhere', 'told')).toBeDefined()
-    await last.queue.close()
+    expect(await last.queue.find('elsewhere', 'told')).toBeDefined()
+    expect(await last.queue.find('work', 'poison')).toMatchObject({ losses: 3 })
+    expect(last.outcomes).toEqual(['work lost', 'work dead'])
   })
 
   it('is never given to two daemons', async () => {
-    const { database, add } = await start()
+    const { add, stage } = await start()
     const ran: string[] = []
-    const daemons = ['one', 'two', 'three'].map((owner) => startQueue(database, { owner }))
+    const daemons = await Promise.all(['one', 'two', 'three'].map((owner) => stage.start({ owner })))
     for (const { queue } of daemons)
       queue.work('work', {
         run({ id }) {
@@ -288,15 +289,16 @@ describe.each(engines)('the queue on %s', (engine) => {
     for (let n = 0; n < 30; n++) await add(job(`${n}`, n % 3 === 0 ? { group: 'g' } : {}))
     for (const { begin } of daemons) begin()
     await eventually(() => {
-      for (const { clock } of daemons) clock.advance(5_000)
+      stage.clock.advance(5_000)
       expect(ran).toHaveLength(30)
     })
     expect(new Set(ran).size).toBe(30)
-    await Promise.all(daemons.map(({ queue }) => queue.close()))
+    const grouped = ran.filter((id) => Number(id) % 3 === 0).map(Number)
+    expect(grouped).toEqual(grouped.toSorted((a, b) => a - b))
   })
 
   it('says when it is full, and forgets what ended long ago', async () => {
-    const { add, queue, begin, clock, state } = await start({
+    const { add, queue, begin, stage, state } = await start({
       settings: { max_depth: 3, max_depth_per_agent: 2, retention_hours: 1 },
     })
     await add(job('a', { agentId: 'x' }))
@@ -309,12 +311,78 @@ describe.each(engines)('the queue on %s', (engine) => {
     queue.work('work', { run: () => Promise.resolve({ outcome: 'dead', reason: 'no use' }) })
     begin()
     await eventually(async () => expect(await state('c')).toBe('dead'))
-    clock.advance(2 * 3_600_000)
+    await stage.age(2 * HOUR_MS)
     await queue.deleteOld()
     expect(await queue.find('work', 'c')).toMatchObject({ error: 'no use' })
-    clock.advance(30 * 3_600_000)
+    await stage.age(30 * HOUR_MS)
     await queue.deleteOld()
     expect(await state('c')).toBeUndefined()
-    await queue.close()
+  })
+
+  it('runs what was dead or cancelled again, with the statements of who asked', async () => {
+    const { add, queue, begin, state } = await start({ settings: { max_failures: 1 } })
+    let isBroken = true
+    queue.work('work', { run: () => (isBroken ? Promise.reject(new Error('broken')) : done()) })
+    await add(job('a'))
+    begin()
+    await eventually(async () => expect(await state('a')).toBe('dead'))
+    await add(job('later', { dueAt: Date.now() + 1e12 }))
+    expect(await queue.cancel('work', 'later')).toBe(true)
+    isBroken = false
+    await queue.retry('work', 'a', [queue.add(job('trace', { lane: 'elsewhere' }))])
+    await queue.retry('work', 'later', [])
+    await eventually(async () => expect([await state('a'), await state('later')]).toEqual(['done', 'done']))
+    expect(await queue.find('work', 'a')).toMatchObject({ failures: 0, losses: 0 })
+    expect(await queue.find('elsewhere', 'trace')).toBeDefined()
+  })
+
+  it('adds nothing of a batch that fails, and takes any text', async () => {
+    const { add, queue, begin, state, stage } = await start()
+    const { sql } = stage.database
+    await expect(add(job('a'), sql.sql`INSERT INTO nowhere (id) VALUES (1)`)).rejects.toThrow(/nowhere/)
+    expect(await state('a')).toBeUndefined()
+    const odd = { text: 'a\0b \ud800 "quoted" \\u0000 ✓', number: 1e21, list: [null, 0.1] }
+    const received: unknown[] = []
+    queue.work('work', {
+      run({ payload }) {
+        received.push(payload)
+        return done()
+      },
+    })
+    await add(job('odd \0 id', { payload: odd, group: 'a\0', agentId: 'b\0' }))
+    begin()
+    await eventually(async () => expect(await state('odd \0 id')).toBe('done'))
+    expect(received).toEqual([odd])
+  })
+
+  it('says what waits, runs and has ended, by lane', async () => {
+    const { add, queue, begin, stage } = await start({ settings: { concurrency: { work: 1 } } })
+    const ends = Promise.withResolvers<void>()
+    queue.work('work', {
+      async run({ id }) {
+        if (id === 'c') await ends.promise
+        return id === 'b' ? { outcome: 'dead', reason: 'no use' } : { outcome: 'done' }
+      },
+    })
+    for (const id of ['a', 'b', 'c', 'd']) await add(job(id))
+    await add(job('x', { lane: 'idle', dueAt: stage.now() - HOUR_MS }))
+    begin()
+    await eventually(async () => expect((await queue.find('work', 'c'))?.state).toBe('running'))
+    expect(await queue.status()).toMatchObject([
+      { lane: 'idle', active: 0, running: 0, waiting: 1, dead: 0, oldestMs: expect.any(Number) },
+      {
+        lane: 'work',
+        active: 1,
+        running: 1,
+        capacity: 1,
+        waiting: 1,
+        dead: 1,
+        throughput: { done_minute: 1, done_hour: 1, failed_minute: 1, failed_hour: 1 },
+      },
+    ])
+    const [idle] = await queue.status()
+    expect(idle?.oldestMs).toBeGreaterThanOrEqual(HOUR_MS)
+    expect((await queue.list('work', 'done', 10, 0)).map(({ id }) => id)).toEqual(['a'])
+    ends.resolve()
   })
 })
