@@ -9,7 +9,6 @@ import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf, NOT_HELD } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import type { PostgresBroadcast } from './postgres-broadcast.ts'
-import { openServerPool } from './server-pool.ts'
 import type { DatabaseServer } from './database-server.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
@@ -115,6 +114,7 @@ async function openPostgres({ url: address, password, log, connector }: Database
     reader = postgresqlConnector({ url })
   }
   const { PostgresDatabase } = await import('./postgres.ts')
+  const { openServerPool } = await import('./server-pool.ts')
   const sql = new PostgresDatabase(writer, reader, log)
   let broadcast: PostgresBroadcast | undefined
   await sql.batch([

@@ -1,8 +1,8 @@
 import type { ConsolaInstance } from 'consola'
 import type { PoolOptions, ServerPool } from './database-server.ts'
+import { clientConfig } from './postgres-client.ts'
 
 const IDLE_MS = 60_000
-const CONNECT_MS = 10_000
 /** A server that was cut off without a word; maintenance of large tables takes its time. */
 const QUERY_MS = 300_000
 
@@ -10,13 +10,11 @@ const QUERY_MS = 300_000
 export function openServerPool(url: string, { max, name }: PoolOptions, log: ConsolaInstance): ServerPool {
   const opened = import('pg').then(({ default: pg }) => {
     const pool = new pg.Pool({
-      connectionString: url,
+      ...clientConfig(url),
       max,
       application_name: name,
       idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: CONNECT_MS,
       query_timeout: QUERY_MS,
-      keepAlive: true,
     })
     // Without a listener a connection that breaks while idle would end the process.
     pool.on('error', (error) => log.warn(`a connection of "${name}" to the database server broke: ${error.message}`))

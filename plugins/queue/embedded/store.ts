@@ -110,7 +110,10 @@ export class EmbeddedDriver implements QueueDriver {
         claim_id = NULL, owner = NULL, lease_until = NULL
       WHERE lane = ${lane} AND id = ${id}`
     if (this.#db.dialect === 'sqlite') return update
-    return { ...update, sql: `WITH settled AS (${update.sql} RETURNING 1) SELECT 1 / COUNT(*) FROM settled` }
+    return {
+      ...update,
+      sql: `WITH settled AS (${update.sql} RETURNING 1) SELECT svc_require(COUNT(*) = 1) FROM settled`,
+    }
   }
   async takeOver(isFirst: boolean): Promise<void> {
     const now = this.#now

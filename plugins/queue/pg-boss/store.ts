@@ -100,7 +100,6 @@ export class PgBossStore {
       RETURNING data->>'id' AS id`
     return new Set(v.parse(v.array(JobId), rows).map(({ id }) => id))
   }
-  /** The batch fails on a division by zero when the claim does not hold. */
   settle(job: StoredJob, { state, failures, afterMs = 0, error }: Release): Statement {
     const attempt = attemptOf(job)
     const data = JSON.stringify({ failures, settled: attempt - job.losses + 1, losses: job.losses })
@@ -114,14 +113,14 @@ export class PgBossStore {
             * interval '1 millisecond'
         WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
           AND retry_count = ${attempt} RETURNING 1)
-      SELECT 1 / COUNT(*) FROM settled`
+      SELECT svc_require(COUNT(*) = 1) FROM settled`
     return this.#db.sql`WITH settled AS (UPDATE queue_pgboss.job SET
         state = CAST(${rowStates(state)[0] ?? null} AS queue_pgboss.job_state), completed_on = now(),
         data = data || CAST(${data} AS jsonb), output = CAST(${output} AS jsonb),
         deletion_seconds = deletion_seconds * CAST(${state === 'dead' ? DEAD_RETENTION : 1} AS int)
       WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
         AND retry_count = ${attempt} RETURNING 1)
-    SELECT 1 / COUNT(*) FROM settled`
+    SELECT svc_require(COUNT(*) = 1) FROM settled`
   }
 
   async cancel(lane: string, id: string): Promise<boolean> {

@@ -32,7 +32,7 @@ describe.each(stages)('the queue, %s', (name) => {
       ['a', { n: 'a' }],
     ])
     expect(await state('late')).toBe('pending')
-    await eventually(() => expect(stage.clock.waiting).toBe(3))
+    await eventually(() => expect(stage.clock.waiting).toBeGreaterThanOrEqual(3))
     await stage.pass(HOUR_MS)
     await eventually(async () => expect(await state('late')).toBe('done'))
     await add(job('a'))
@@ -101,9 +101,9 @@ describe.each(stages)('the queue, %s', (name) => {
     begin()
     await eventually(() => expect(outcomes).toEqual(['work failed']))
     expect(await queue.find('work', 'a')).toMatchObject({ state: 'pending', failures: 1, error: 'not now' })
-    await eventually(() => expect(stage.clock.waiting).toBe(3))
+    await eventually(() => expect(stage.clock.waiting).toBeGreaterThanOrEqual(3))
     await stage.pass(HOUR_MS / 2)
-    await eventually(() => expect(stage.clock.waiting).toBe(3))
+    await eventually(() => expect(stage.clock.waiting).toBeGreaterThanOrEqual(3))
     expect(failures).toBe(1)
     await eventually(async () => {
       await stage.pass(HOUR_MS / 2)
