@@ -212,6 +212,14 @@ describe('what is sent', () => {
     expect(sent.messages).toEqual([{ role: 'user', content: 'hi' }])
     expect('tools' in sent).toBe(false)
   })
+  it('sends each list of tools as it is, and the same list again', () => {
+    const tool = (name: string) => ({ name, description: 'Looks.', input: { type: 'object', properties: {} } })
+    const names = (sent: { tools: { function: { name: string } }[] }) => sent.tools.map((each) => each.function.name)
+    const one = [tool('one')]
+    const two = [...one, tool('two')]
+    expect([one, two, one].map((tools) => names(body('groq', { tools })))).toEqual([['one'], ['one', 'two'], ['one']])
+    expect(names(body('mistral', { tools: two }))).toEqual(['one', 'two'])
+  })
   it('writes images as data URLs', () => {
     expect(
       body('groq', {
