@@ -3,7 +3,7 @@ import type { Actor, Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Settings } from './config.ts'
-import type { Job, JobOutcome, Worker } from './contract.ts'
+import type { Job, JobOutcome, JobState, Worker } from './contract.ts'
 import type { QueueDriver, Release } from './driver.ts'
 import type { StoredJob } from './schema.ts'
 
@@ -203,15 +203,36 @@ export class Lane {
     return Math.max(Math.ceil(random() * longest), asked)
   }
 
+  /** While the database is away it is tried again, as long as a lease: the work was done, and is not to be done twice. */
   async #settle(stored: StoredJob, release: Release, statements: readonly Statement[] = []): Promise<void> {
-    const { driver, log } = this.#deps
-    const { lane, id, claim_id: claimId } = stored
+    const { driver, log, clock, settings } = this.#deps
+    const { lane, id } = stored
+    const until = clock.now() + settings.lease_secs * 1000
+    for (;;) {
+      try {
+        await driver.commit([...statements, driver.settle(stored, release)])
+        return
+      } catch (error) {
+        const state = await this.#stateOf(stored)
+        if (state !== undefined && state !== 'held') {
+          log.info(`job ${id} of lane ${lane} is ${state} meanwhile; what this attempt did is not recorded`)
+          return
+        }
+        const isAway = error instanceof Refusal && error.code === 'service_unavailable'
+        if (!isAway || this.#isStopped || clock.now() >= until) throw error
+      }
+      await new Promise<void>((resolve) => clock.after(settings.retry_min_ms, resolve))
+    }
+  }
+  /** `held`: the claim holds. `undefined`: the database does not say. */
+  async #stateOf({ lane, id, claim_id: claimId }: StoredJob): Promise<JobState | 'gone' | 'held' | undefined> {
     try {
-      await driver.commit([...statements, driver.settle(stored, release)])
+      const row = await this.#deps.driver.find(lane, id)
+      if (row?.state === 'running' && row.claim_id === claimId) return 'held'
+      return row?.state ?? 'gone'
     } catch (error) {
-      const row = await driver.find(lane, id)
-      if (row?.state === 'running' && row.claim_id === claimId) throw error
-      log.info(`job ${id} of lane ${lane} is ${row?.state ?? 'gone'} meanwhile; what this attempt did is not recorded`)
+      this.#deps.log.debug(`job ${id} of lane ${lane} could not be read`, { error: messageOf(error) })
+      return undefined
     }
   }
 

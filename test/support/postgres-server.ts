@@ -85,7 +85,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
       const fail = (): void => finish(() => reject(new Error(`PostgreSQL does not start:\n${log.join('\n')}`)))
       const read = (line: string): void => {
         if (line.includes('database system is ready to accept connections')) finish(resolve)
-        else if (/\bFATAL:(?! .*starting up)|initdb: error/.test(line)) fail()
+        else if (/\bFATAL:(?! .*(?:starting up|shutting down|not yet accepting))|initdb: error/.test(line)) fail()
       }
       const end = (): void => fail()
       server.on('line', read)
