@@ -71,7 +71,7 @@ export class EmbeddedDriver implements QueueDriver {
    */
   async claim(lane: string): Promise<StoredJob | undefined> {
     const claimId = randomUUID()
-    const { changes } = await this.#db.run`UPDATE queue_job
+    const row = await this.#db.one`UPDATE queue_job
       SET state = 'running', claim_id = ${claimId}, owner = ${this.#deps.owner}, lease_until = ${this.#leaseUntil},
         hurried = 0
       WHERE lane = ${lane} AND state = 'pending' AND id = (
@@ -80,9 +80,8 @@ export class EmbeddedDriver implements QueueDriver {
           AND (waiting.group_key IS NULL OR NOT EXISTS (
             SELECT 1 FROM queue_job AS other
             WHERE other.state = 'running' AND other.lane = waiting.lane AND other.group_key = waiting.group_key))
-        ORDER BY waiting.due_at, waiting.sequence LIMIT 1)`
-    if (changes === 0) return undefined
-    const row = await this.#db.one`SELECT * FROM queue_job WHERE lane = ${lane} AND claim_id = ${claimId}`
+        ORDER BY waiting.due_at, waiting.sequence LIMIT 1)
+      RETURNING *`
     return v.parse(v.optional(StoredJob), row)
   }
   async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {

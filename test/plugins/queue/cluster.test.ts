@@ -32,14 +32,15 @@ const onceEach = (ids: readonly string[]): ReadonlyMap<string, number> => new Ma
 const sorted = (map: ReadonlyMap<string, number>) => new Map([...map].toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 describe.each(['embedded', 'pg-boss'])('two daemons with the driver %s', (driver) => {
-  it('do a thousand jobs, each once', async () => {
+  it('do many jobs, each once', async () => {
+    const count = driver === 'pg-boss' ? 1_000 : 200
     const url = await emptyPostgres()
     const [one, other] = [await openAt(url), await openAt(url)]
     const began: string[] = []
     await using first = await startWorker(one, { driver, began: () => began.push('first') })
     await using _ = await startWorker(other, { driver, began: () => began.push('other') })
-    const ids = await addJobs(first, 1_000)
-    await eventually(async () => expect((await receipts(one)).size).toBe(1_000))
+    const ids = await addJobs(first, count)
+    await eventually(async () => expect((await receipts(one)).size).toBe(count))
     expect(sorted(await receipts(one))).toEqual(onceEach(ids))
     // Neither is left without work by the other.
     expect(Math.min(...['first', 'other'].map((who) => began.filter((each) => each === who).length))).toBeGreaterThan(
@@ -65,13 +66,13 @@ describe.each(['embedded', 'pg-boss'])('two daemons with the driver %s', (driver
         if (++begun === 20) resolve()
       })
     })
-    const ids = await addJobs(survivor, 600)
+    const ids = await addJobs(survivor, 200)
     await isAtWork
     child.kill('SIGKILL')
     await exited
     await eventually(async () => {
-      if ((await receipts(database)).size < 600) await endLeases(database, driver)
-      expect((await receipts(database)).size).toBe(600)
+      if ((await receipts(database)).size < 200) await endLeases(database, driver)
+      expect((await receipts(database)).size).toBe(200)
     })
     expect(sorted(await receipts(database))).toEqual(onceEach(ids))
   })
@@ -90,13 +91,13 @@ it.each(['embedded', 'pg-boss'])(
     }
     await using first = await startWorker(one, { driver, began })
     await using _ = await startWorker(other, { driver, began })
-    const ids = await addJobs(first, 400)
+    const ids = await addJobs(first, 200)
     await done.promise
     await server.stop('immediate')
     await server.start()
     await eventually(async () => {
       await endLeases(one, driver)
-      expect((await receipts(one)).size).toBe(400)
+      expect((await receipts(one)).size).toBe(200)
     })
     expect(sorted(await receipts(one))).toEqual(onceEach(ids))
   },

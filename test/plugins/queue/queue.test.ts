@@ -278,12 +278,19 @@ describe.each(stages)('the queue, %s', (name) => {
   it('is never given to two daemons', async () => {
     const { add, stage } = await start()
     const ran: string[] = []
+    let ofGroup = 0
+    let mostOfGroup = 0
     const daemons = await Promise.all(['one', 'two', 'three'].map((owner) => stage.start({ owner })))
     for (const { queue } of daemons)
       queue.work('work', {
-        run({ id }) {
+        async run({ id }) {
+          const isGrouped = Number(id) % 3 === 0
+          if (isGrouped) mostOfGroup = Math.max(mostOfGroup, ++ofGroup)
+          // Long enough for every daemon to claim another one.
+          for (const { driver } of daemons) await driver.pending()
+          if (isGrouped) ofGroup--
           ran.push(id)
-          return done()
+          return { outcome: 'done' }
         },
       })
     for (let n = 0; n < 30; n++) await add(job(`${n}`, n % 3 === 0 ? { group: 'g' } : {}))
@@ -293,6 +300,7 @@ describe.each(stages)('the queue, %s', (name) => {
       expect(ran).toHaveLength(30)
     })
     expect(new Set(ran).size).toBe(30)
+    expect(mostOfGroup).toBe(1)
     const grouped = ran.filter((id) => Number(id) % 3 === 0).map(Number)
     expect(grouped).toEqual(grouped.toSorted((a, b) => a - b))
   })

@@ -13,13 +13,18 @@ export interface WorkerOptions {
   readonly driver: string
   readonly settings?: object
   readonly began?: (id: string) => void
+  /** Milliseconds between two renewals of leases. */
+  readonly renewMs?: number
 }
 
 /**
  * A daemon's queue in real time. Each job adds a row to the table `queue_receipt`, which holds any number of one id:
  * who reads it counts how often a job was done.
  */
-export async function startWorker(database: Database, { driver: name, settings: given, began }: WorkerOptions) {
+export async function startWorker(
+  database: Database,
+  { driver: name, settings: given, began, renewMs = 500 }: WorkerOptions,
+) {
   await database.migrate('queue', [
     ...migrations,
     { id: 'receipt', sql: 'CREATE TABLE queue_receipt (id TEXT NOT NULL)' },
@@ -56,7 +61,7 @@ export async function startWorker(database: Database, { driver: name, settings: 
   queue.begin(false)
   const timers = [
     setInterval(() => queue.poll(), settings.poll_interval_ms),
-    setInterval(() => void queue.renew(), 500),
+    setInterval(() => void queue.renew(), renewMs),
   ]
   return {
     queue,
