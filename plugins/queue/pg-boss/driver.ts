@@ -10,6 +10,8 @@ import { toClaimed } from './row.ts'
 import { AGENT_INDEX, PgBossStore } from './store.ts'
 
 const HOUR_SECS = 3_600
+/** A second apart, then two. */
+const START_ATTEMPTS = 3
 /** What pg-boss rebuilds of its own accord stays within what takes seconds. */
 const MAX_REINDEX_BYTES = 256 * 2 ** 20
 
@@ -63,7 +65,7 @@ export class PgBossDriver implements QueueDriver {
   static async open(deps: PgBossDeps): Promise<PgBossDriver> {
     const driver = new PgBossDriver(deps)
     try {
-      await driver.#boss.start()
+      await driver.#boss.start({ attempts: START_ATTEMPTS })
       await deps.pool.query(AGENT_INDEX)
     } catch (error) {
       await driver.close()

@@ -15,10 +15,17 @@ const DEAD_RETENTION = 30
 /** Seconds. pg-boss takes no shorter one. */
 const MIN_HEARTBEAT_SECS = 10
 
-/** For the bound of jobs per agent, which is asked with every new job. Made once, under a lock. */
+/**
+ * For the bound of jobs per agent, which is asked with every new job. Made once and under a lock: it keeps everybody
+ * from the table meanwhile.
+ */
 export const AGENT_INDEX = `BEGIN;
   SELECT pg_advisory_xact_lock(hashtext('queue_pgboss_job_agent'));
-  CREATE INDEX IF NOT EXISTS queue_pgboss_job_agent ON queue_pgboss.job ((data->>'agent')) WHERE state < 'active';
+  DO $$ BEGIN
+    IF to_regclass('queue_pgboss.queue_pgboss_job_agent') IS NULL THEN
+      CREATE INDEX queue_pgboss_job_agent ON queue_pgboss.job ((data->>'agent')) WHERE state < 'active';
+    END IF;
+  END $$;
   COMMIT`
 
 export interface PgBossStoreDeps {
