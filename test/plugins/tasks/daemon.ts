@@ -87,9 +87,7 @@ export function startDaemon(world: World, limits: Record<string, unknown> = {}) 
       resolve: (given: string) => Promise.resolve(world.agents.find(({ id, name }) => given === id || given === name)),
     },
     audit: { entry, write: () => Promise.resolve() },
-    chat: {
-      attach: (id: string) => ({ cancel: () => Object.assign(world.turns.get(id) ?? {}, { cancelled: true }) }),
-    },
+    chat: { cancel: (id: string) => Object.assign(world.turns.get(id) ?? {}, { cancelled: true }) },
     turns: turnsOf(world),
   }
   const runtime = createRuntime({
