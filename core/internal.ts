@@ -22,7 +22,14 @@ export { parseToml, renderToml, TomlError } from './config/toml-text.ts'
 export { confine, splitName } from './files/confine.ts'
 export { inFolder, openConfined, removeConfined, removeFolder, replaceConfined } from './files/late.ts'
 export { mediaTypeOf } from './files/media-type.ts'
-export { AuthenticationFailed, Daemon, DaemonListening, PluginChanged, UnrecordedChange } from './host/daemon.ts'
+export {
+  AuthenticationFailed,
+  Daemon,
+  DaemonListening,
+  DaemonStopping,
+  PluginChanged,
+  UnrecordedChange,
+} from './host/daemon.ts'
 export type { DaemonConfig, Health, PluginChange, PluginStatus } from './host/daemon.ts'
 export { typesConfig } from './process/installation.ts'
 export type { Build } from './process/installation.ts'

@@ -3,7 +3,7 @@ import { Broadcast } from '../host/broadcast-service.ts'
 import { Configuration } from '../host/configuration-service.ts'
 import type { LiveConfig } from '../config/live.ts'
 import { createConfiguration } from '../host/configuration.ts'
-import { Daemon } from '../host/daemon.ts'
+import { Daemon, DaemonStopping } from '../host/daemon.ts'
 import { createDatabaseSnapshots, DatabaseSnapshots } from '../host/database-snapshots.ts'
 import { DatabaseServer } from '../host/database-server.ts'
 import { HealthMonitor } from '../host/health.ts'
@@ -11,7 +11,7 @@ import type { Host } from '../host/host.ts'
 import { Logs } from '../host/logs.ts'
 import { createPluginData, PluginDataService } from '../host/plugin-data-service.ts'
 import { sectionWarnings } from '../host/section.ts'
-import type { StopRequest } from '../host/stop-request.ts'
+import type { Stop, StopRequest } from '../host/stop-request.ts'
 import { LogFeed } from '../log/feed.ts'
 import { runningCalls } from '../scope/call.ts'
 import type { Home } from './home.ts'
@@ -59,6 +59,8 @@ export function provideServices(deps: ServiceDeps): Daemon {
 
 function createDaemon({ options, live, home, kernel, host, health, stopRequest }: ServiceDeps): Daemon {
   const { config } = options.loaded
+  const announceStop = ({ reason }: Stop): Promise<void> =>
+    kernel.hooks.forPlugin(kernel.scope).emit(DaemonStopping, { reason })
   return {
     build: kernel.build,
     startedAt: new Date().toISOString(),
@@ -80,6 +82,7 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     load: (folder) => host.load(folder),
     sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
+    setWarnings: (part, warnings) => health.setWarnings(part, warnings),
     ownPort: kernel.http.ownPort,
     get isListening() {
       return kernel.listening.isAnnounced
@@ -87,8 +90,9 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     trackWork: (work) => kernel.listening.trackWork(work),
     openapi: () => kernel.http.openapi(),
     metrics: () => kernel.metrics.render(),
-    shutdown: (reason) => stopRequest.send({ kind: 'shutdown', reason }, runningCalls()),
-    restart: (reason) => stopRequest.send({ kind: 'restart', reason }, runningCalls(), () => home.restarts.increment()),
+    shutdown: (reason) => stopRequest.send({ kind: 'shutdown', reason }, runningCalls(), [announceStop]),
+    restart: (reason) =>
+      stopRequest.send({ kind: 'restart', reason }, runningCalls(), [announceStop, () => home.restarts.increment()]),
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { LoadedConfig } from '../config/load.ts'
 import type { HomeLocation } from './home-location.ts'
+import type { Joined, JoinRequest } from './join-database.ts'
 import type { OfflineOptions } from './offline.ts'
 import type { StoppedHome } from './stopped-home.ts'
 
@@ -32,6 +33,12 @@ export async function workOffline(
 ): Promise<unknown> {
   const offline = await import('./offline.ts')
   return await offline.workOffline(plugin, work, home, options)
+}
+
+/** Sets a home up for a PostgreSQL database that other daemons use; see `joinDatabase` there. Throws a `Failure`. */
+export async function joinDatabase(location: HomeLocation, request: JoinRequest): Promise<Joined> {
+  const join = await import('./join-database.ts')
+  return await join.joinDatabase(location, request)
 }
 
 /** The line editor, the screen and the Markdown view of an interactive command. */

@@ -20,6 +20,11 @@ export interface Configuration {
   shown(key: string, value?: unknown): unknown
   /** Dotted key to the file and line, variable or flag its value came from; a key that is missing has its default. */
   sources(): ReadonlyMap<string, string>
+  /**
+   * A digest of the value of each key, secrets too, made with a secret of the caller: see `configDigests`. Those of two
+   * daemons are compared.
+   */
+  digests(secret: Uint8Array): Promise<ReadonlyMap<string, string>>
   /** Keys whose change waits for a restart. */
   restart(): readonly string[]
   /** JSON Schema (draft-07) of `config.toml` with the sections of the loaded plugins. */

@@ -68,6 +68,9 @@ class RunningConfiguration implements Configuration {
   sources(): ReadonlyMap<string, string> {
     return this.#deps.live.sources
   }
+  async digests(secret: Uint8Array): Promise<ReadonlyMap<string, string>> {
+    return (await import('../config/digests.ts')).configDigests(this.#deps.live.current, secret)
+  }
   restart(): readonly string[] {
     return this.#deps.live.restart
   }

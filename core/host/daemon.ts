@@ -72,6 +72,8 @@ export interface Daemon {
   sync(folder: string): Promise<void>
   /** Reports the daemon as degraded because of this part; a reason of `undefined` takes it back. */
   setImpaired(part: string, reason: string | undefined): void
+  /** Shows these warnings of a part beside the others; an empty list takes them back. */
+  setWarnings(part: string, warnings: readonly string[]): void
   readonly ownPort: OwnPort
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean
@@ -119,6 +121,12 @@ export interface PluginChange {
   /** Who asked for it; `undefined` for a changed file and for the daemon itself. */
   readonly actor?: Actor | undefined
 }
+
+/**
+ * The daemon is going to stop, and still answers. It goes on answering until the listeners have ended, at most for
+ * `plugins.drain_ms`: so a load balancer has time to look elsewhere.
+ */
+export const DaemonStopping = notify<{ readonly reason: string }>('daemon:stopping')
 
 /** The port is open. Log lines of fast listeners appear before the last line of the greeting. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

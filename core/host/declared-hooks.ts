@@ -1,7 +1,7 @@
 import type { ConsolaInstance } from 'consola'
 import type { Hooks } from '../hooks/hook.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { AuthenticationFailed, DaemonListening, PluginChanged, UnrecordedChange } from './daemon.ts'
+import { AuthenticationFailed, DaemonListening, DaemonStopping, PluginChanged, UnrecordedChange } from './daemon.ts'
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
@@ -29,6 +29,7 @@ export function checkedHooks(
 const ofCore: readonly { readonly id: string }[] = [
   AuthenticationFailed,
   DaemonListening,
+  DaemonStopping,
   PluginChanged,
   UnrecordedChange,
 ]

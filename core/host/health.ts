@@ -22,6 +22,7 @@ export class HealthMonitor implements Disposable {
   #checking = false
   #connected = true
   readonly #impaired = new Map<string, string>()
+  readonly #noted = new Map<string, readonly string[]>()
 
   constructor(deps: HealthDeps) {
     this.#deps = deps
@@ -35,6 +36,12 @@ export class HealthMonitor implements Disposable {
   setImpaired(part: string, reason: string | undefined): void {
     if (reason === undefined) this.#impaired.delete(part)
     else this.#impaired.set(part, reason)
+  }
+
+  /** Shows warnings of this part, and the daemon as well as before; none take them back. */
+  setWarnings(part: string, warnings: readonly string[]): void {
+    if (warnings.length === 0) this.#noted.delete(part)
+    else this.#noted.set(part, warnings)
   }
 
   async check(): Promise<void> {
@@ -57,7 +64,11 @@ export class HealthMonitor implements Disposable {
   }
 
   warnings(): readonly string[] {
-    return [...this.#deps.warnings(), ...[...this.#impaired].map(([part, reason]) => `${part}: ${reason}`)]
+    return [
+      ...this.#deps.warnings(),
+      ...[...this.#impaired].map(([part, reason]) => `${part}: ${reason}`),
+      ...[...this.#noted].flatMap(([part, warnings]) => warnings.map((warning) => `${part}: ${warning}`)),
+    ]
   }
 
   health(): Health {

@@ -27,11 +27,11 @@ export class StopRequest {
     return this.#reason
   }
 
-  send(stop: Stop, callers: readonly Call[], before?: () => Promise<void>): void {
+  send(stop: Stop, callers: readonly Call[], before: readonly ((stop: Stop) => Promise<void>)[] = []): void {
     if (this.#reason !== undefined) return
     this.#reason = stop.reason
     const timer = setTimeout(() => this.#requested.resolve(stop), this.#maxWaitMs())
-    Promise.all([before?.(), ...callers.map((call) => call.settled())])
+    Promise.all([...before.map((work) => work(stop)), ...callers.map((call) => call.settled())])
       // The daemon stops even if something could not be stored.
       .catch(() => undefined)
       .finally(() => {

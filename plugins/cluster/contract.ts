@@ -1,4 +1,4 @@
-import { defineService, notify } from 'svc/sdk'
+import { defineService, notify, transform } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 
 /** A daemon on the database. */
@@ -55,3 +55,17 @@ export const Cluster = defineService<Cluster>()('cluster')
 
 /** A daemon left, or was declared dead: what it owned can be taken over. Told in each of the others, once. */
 export const MemberEnded = notify<{ readonly id: string; readonly homeId: string }>('cluster:member-ended')
+
+/** This daemon is to take nothing more over, or again something: it hands over what can go on elsewhere. */
+export const DrainingChanged = notify<{ readonly isDraining: boolean }>('cluster:draining-changed')
+
+/** What a daemon has, for whoever looks at the cluster. */
+export interface OwnedCount {
+  /** The id of a member, or of its home. */
+  readonly owner: string
+  /** In the plural, such as `turns`. */
+  readonly what: string
+  readonly count: number
+}
+/** Asks what the daemons on the database have: each plugin adds what its tables say, of all daemons. */
+export const OwnedCounted = transform<readonly OwnedCount[]>('cluster:owned-counted')

@@ -2,7 +2,9 @@ import { BEATS, HeartbeatWatch } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
-import type { Cluster, Member } from './contract.ts'
+import type { Member } from './contract.ts'
+import { notAMember } from './members.ts'
+import type { ListedMember, Members } from './members.ts'
 import type { MemberRow } from './schema.ts'
 import { toMember } from './store.ts'
 import type { MemberStore } from './store.ts'
@@ -23,16 +25,22 @@ export interface MembershipDeps {
    * other for an earlier run of itself.
    */
   onDead(twin: Member | undefined): void
+  /** Somebody has changed the state of this daemon, at whichever daemon. */
+  onState(state: MemberRow['state']): void
+  /** Of this machine, in milliseconds; never set back. */
+  readonly now: () => number
 }
 
 /** This daemon among those on a PostgreSQL database: it beats, and watches the others beat. */
-export class Membership implements Cluster {
+export class Membership implements Members {
   readonly self: string
   readonly #deps: MembershipDeps
   readonly #watch = new HeartbeatWatch()
   readonly #looks = new SerialQueue()
   #known = new Map<string, Member>()
-  #state: Member['state'] = 'active'
+  /** The newest count of each, and when it was first seen. */
+  #seen = new Map<string, { readonly beats: number; readonly at: number }>()
+  #state: MemberRow['state'] = 'active'
   #isDead = false
   #isCutOff = false
   #declared = 0
@@ -43,7 +51,7 @@ export class Membership implements Cluster {
   }
 
   get isDraining(): boolean {
-    return this.#state === 'draining'
+    return this.#state !== 'active'
   }
   /** As known here. */
   get known(): readonly Member[] {
@@ -111,6 +119,7 @@ export class Membership implements Cluster {
       const gone = new Map(this.#known)
       for (const { id } of rows) gone.delete(id)
       this.#known = new Map(rows.map((row) => [row.id, toMember(row)]))
+      this.#note(rows)
       if (gone.delete(this.self)) this.#end(rows)
       if (!this.#isDead) for (const member of gone.values()) this.#deps.onEnded(member)
       return rows
@@ -121,14 +130,20 @@ export class Membership implements Cluster {
     const { store, tellChange } = this.#deps
     await store.commit([store.setAddress(this.self, address), ...tellChange()])
   }
-  async setState(state: Member['state']): Promise<void> {
-    const { store, self } = this.#deps
-    if (state === this.#state) return
-    this.#state = state
-    await store.commit([
-      store.setState(this.self, state),
-      ...this.#record(self, state === 'draining' ? 'takes nothing more over' : 'takes work again'),
-    ])
+  async setState(id: string, state: MemberRow['state']): Promise<void> {
+    const { store } = this.#deps
+    const member = (await this.members()).find((one) => one.id === id)
+    if (!member) throw notAMember(id)
+    await store.commit([store.setState(id, state), ...this.#record(member, EFFECTS[state])])
+    await this.refresh()
+  }
+  async list(): Promise<readonly ListedMember[]> {
+    const now = this.#deps.now()
+    return (await this.refresh()).map((row) => ({
+      ...toMember(row),
+      leaseSecs: row.lease_ms / 1000,
+      seenSecs: Math.floor((now - (this.#seen.get(row.id)?.at ?? now)) / 1000),
+    }))
   }
 
   /** The others may take over at once what it still owns. */
@@ -158,6 +173,19 @@ export class Membership implements Cluster {
     await this.refresh()
   }
 
+  #note(rows: readonly MemberRow[]): void {
+    const now = this.#deps.now()
+    this.#seen = new Map(
+      rows.map(({ id, beats }) => {
+        const seen = this.#seen.get(id)
+        return [id, seen?.beats === beats ? seen : { beats, at: now }]
+      }),
+    )
+    const state = rows.find(({ id }) => id === this.self)?.state ?? this.#state
+    if (state === this.#state) return
+    this.#state = state
+    this.#deps.onState(state)
+  }
   #record(member: Member, what: string): readonly Statement[] {
     const { audit, tellChange } = this.#deps
     return [audit.entry({ event: 'cluster_changed', details: `daemon ${describe(member)} ${what}` }), ...tellChange()]
@@ -168,6 +196,12 @@ export class Membership implements Cluster {
     this.#deps.onDead(twin && toMember(twin))
   }
 }
+
+const EFFECTS = {
+  active: 'takes work again',
+  draining: 'takes nothing more over',
+  stopping: 'takes nothing more over and stops',
+} as const
 
 function describe({ name, id, version }: Member): string {
   return `"${name}" (${id}, svc ${version})`

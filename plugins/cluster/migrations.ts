@@ -16,4 +16,8 @@ export const migrations: readonly Migration[] = [
       beats INTEGER NOT NULL
     )`,
   },
+  {
+    id: '002-configuration',
+    sql: 'CREATE TABLE cluster_config (member TEXT PRIMARY KEY, sections TEXT NOT NULL, keys TEXT NOT NULL)',
+  },
 ]

@@ -9,8 +9,45 @@ export const MemberRow = v.object({
   address: v.nullable(v.string()),
   version: v.string(),
   started_at: v.string(),
-  state: v.picklist(['active', 'draining']),
+  /** `stopping`: it is asked to stop. */
+  state: v.picklist(['active', 'draining', 'stopping']),
   lease_ms: v.number(),
   beats: v.number(),
 })
 export type MemberRow = v.InferOutput<typeof MemberRow>
+
+const digests = v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.string()))
+export const SectionsRow = v.object({ member: v.string(), sections: digests })
+export const KeysRow = v.object({ member: v.string(), keys: digests })
+
+const ClusterMember = v.object({
+  id: v.pipe(v.string(), v.description('Of this run of the daemon.')),
+  name: v.string(),
+  host_name: v.string(),
+  address: v.nullable(v.string()),
+  version: v.string(),
+  started_at: v.string(),
+  state: v.picklist(['active', 'draining']),
+  self: v.pipe(v.boolean(), v.description('Whether this daemon answers.')),
+  seen_secs: v.pipe(v.number(), v.description('How long ago it was last seen to be alive; dead after its lease.')),
+  lease_secs: v.number(),
+  owned: v.pipe(v.record(v.string(), v.number()), v.description('What it works on, such as `turns`, by kind.')),
+  differences: v.pipe(
+    v.array(v.string()),
+    v.description('Keys of the configuration and plugins that are not as in this daemon.'),
+  ),
+})
+export const ClusterView = v.object({
+  shared: v.pipe(v.boolean(), v.description('Whether other daemons can join: on PostgreSQL.')),
+  members: v.array(ClusterMember),
+})
+export type ClusterView = v.InferOutput<typeof ClusterView>
+
+export const Drain = v.optional(
+  v.object({
+    stop: v.optional(v.pipe(v.boolean(), v.description('Stop the daemon once its requests have ended.')), false),
+  }),
+  {},
+)
+export const Changed = v.object({ id: v.string(), state: v.picklist(['active', 'draining']) })
+export const Ready = v.object({ status: v.literal('ready') })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Member } from './contract.ts'
-import { MemberRow } from './schema.ts'
+import { KeysRow, MemberRow, SectionsRow } from './schema.ts'
 
 /** Every statement on `cluster_member`; but for `members` they are for PostgreSQL. */
 export class MemberStore {
@@ -25,7 +25,7 @@ export class MemberStore {
   setAddress(id: string, address: string): Statement {
     return this.#db.sql`UPDATE cluster_member SET address = ${address} WHERE id = ${id}`
   }
-  setState(id: string, state: Member['state']): Statement {
+  setState(id: string, state: MemberRow['state']): Statement {
     return this.#db.sql`UPDATE cluster_member SET state = ${state} WHERE id = ${id}`
   }
   leave(id: string): Statement {
@@ -55,6 +55,25 @@ export class MemberStore {
   async members(): Promise<readonly MemberRow[]> {
     return v.parse(v.array(MemberRow), await this.#db.all`SELECT * FROM cluster_member ORDER BY started_at, id`)
   }
+
+  /** Replaces the digests of a member, and drops those of members that are gone. */
+  async setDigests(member: string, sections: object, keys: object, told: readonly Statement[]): Promise<void> {
+    await this.#db.batch([
+      this.#db.sql`INSERT INTO cluster_config (member, sections, keys)
+        VALUES (${member}, ${JSON.stringify(sections)}, ${JSON.stringify(keys)})
+        ON CONFLICT (member) DO UPDATE SET sections = excluded.sections, keys = excluded.keys`,
+      this.#db.sql`DELETE FROM cluster_config WHERE member NOT IN (SELECT id FROM cluster_member)`,
+      ...told,
+    ])
+  }
+  async sections(): Promise<readonly v.InferOutput<typeof SectionsRow>[]> {
+    return v.parse(v.array(SectionsRow), await this.#db.all`SELECT member, sections FROM cluster_config`)
+  }
+  async keys(member: string): Promise<Readonly<Record<string, string>>> {
+    const row = await this.#db.one`SELECT member, keys FROM cluster_config WHERE member = ${member}`
+    return row === undefined ? {} : v.parse(KeysRow, row).keys
+  }
+
   commit(statements: readonly Statement[]): Promise<unknown> {
     return this.#db.batch(statements)
   }
@@ -69,6 +88,6 @@ export function toMember(row: MemberRow): Member {
     address: row.address ?? undefined,
     version: row.version,
     startedAt: row.started_at,
-    state: row.state,
+    state: row.state === 'active' ? 'active' : 'draining',
   }
 }

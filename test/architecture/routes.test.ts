@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { startHost } from '../support/host.ts'
 
 /**
- * What answers without a key when one is set (Interface 5.2): the health check, the page with its parts, which carry no
+ * What answers without a key when one is set (Interface 5.2): the health check and whether a
+ * load balancer is to send requests, the page with its parts, which carry no
  * data, and where a login at an MCP server comes back to.
  */
 const open = [
@@ -12,6 +13,7 @@ const open = [
   'GET /api/health',
   'GET /api/mcp/oauth/callback',
   'GET /api/mcp/oauth/client-metadata.json',
+  'GET /api/ready',
   'GET /assets/**:file',
   'GET /favicon.svg',
   'GET /pages/:plugin/:page/**:file',

@@ -1,5 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
+import type { ConfigInput } from '../../../core/config/schema.ts'
 import { ManualTimer } from '../../../core/jobs/manual-timer.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
@@ -9,11 +11,11 @@ interface Started {
   readonly host: TestHost
   readonly timer: ManualTimer
 }
-async function start(url: string, cluster: object = {}): Promise<Started> {
+async function start(url: string, cluster: object = {}, config: ConfigInput = {}): Promise<Started> {
   const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
   const host = await startHost({
     plugins: ['audit', 'cluster', 'system'],
-    config: { database_url: url, plugins: { cluster } },
+    config: { ...config, database_url: url, plugins: { cluster } },
     jobTimer: () => timer,
   })
   onTestFinished(() => host[Symbol.asyncDispose]())
@@ -81,4 +83,59 @@ it('a daemon on SQLite is alone, and nothing is written or timed for it', async 
   onTestFinished(() => host[Symbol.asyncDispose]())
   const ledger = host.app.daemon.plugins().find(({ name }) => name === 'cluster')?.ledger ?? []
   expect(ledger.filter(({ kind }) => kind === 'job')).toEqual([])
+})
+
+it('the members, how they differ, and whether one is ready', async () => {
+  const { url } = await database()
+  const one = await start(url, { name: 'first' }, { rate_limit: { failed_auth_per_minute: 77 }, api_key: 'one' })
+  const other = await start(url, { name: 'second' }, { api_key: 'other' })
+  const key = { authorization: 'Bearer one' }
+  await one.timer.advance(5_000)
+  const { members } = (await one.host.json('GET', '/api/cluster', undefined, key)).body
+  expect(members).toMatchObject([
+    { name: 'first', self: true, state: 'active', lease_secs: 15, seen_secs: 0, differences: [] },
+    { name: 'second', self: false, state: 'active', differences: ['api_key', 'rate_limit.failed_auth_per_minute'] },
+  ])
+  expect(one.host.app.daemon.warnings().join('\n')).toContain(
+    'cluster: daemon "second" differs from this one in api_key, rate_limit.failed_auth_per_minute',
+  )
+  expect(JSON.stringify(members)).not.toContain('other"')
+
+  const [, second] = members
+  expect((await one.host.json('POST', `/api/cluster/members/${second.id}/drain`, {}, key)).body).toEqual({
+    id: second.id,
+    state: 'draining',
+  })
+  await eventually(async () => expect((await other.host.json('GET', '/api/ready')).status).toBe(503))
+  expect((await one.host.json('GET', '/api/ready')).body).toEqual({ status: 'ready' })
+  await one.host.json('POST', `/api/cluster/members/${second.id}/undrain`, undefined, key)
+  await eventually(async () => expect((await other.host.json('GET', '/api/ready')).status).toBe(200))
+  await one.host.json('POST', `/api/cluster/members/${second.id}/drain`, { stop: true }, key)
+  expect(await other.host.app.closed).toEqual({ kind: 'shutdown', reason: 'it was drained to be stopped' })
+})
+
+it('a daemon that is to stop answers until a load balancer has noticed', async () => {
+  const { url, query } = await database()
+  const one = await start(url, { notice_secs: 300 })
+  const { host } = await start(url)
+  await one.timer.advance(5_000)
+  one.host.app.daemon.shutdown('test')
+  await eventually(async () => expect((await one.host.json('GET', '/api/ready')).status).toBe(503))
+  expect((await one.host.json('GET', '/api/health')).status).toBe(200)
+  expect(await query('SELECT count(*) FROM cluster_member WHERE state = $$draining$$')).toBe('1')
+  // At most `plugins.drain_ms`.
+  await one.host.app.closed
+  expect((await host.json('GET', '/api/ready')).status).toBe(200)
+})
+
+it('a daemon on SQLite is drained too', async () => {
+  const host = await startHost({ plugins: ['audit', 'cluster'], memory: true })
+  onTestFinished(() => host[Symbol.asyncDispose]())
+  expect((await host.json('GET', '/api/cluster')).body).toMatchObject({ shared: false, members: [{ self: true }] })
+  await host.json('POST', '/api/cluster/members/self/drain')
+  expect((await host.json('GET', '/api/ready')).status).toBe(503)
+  expect((await host.json('GET', '/api/cluster')).body.members[0].state).toBe('draining')
+  await host.json('POST', '/api/cluster/members/self/undrain')
+  expect((await host.json('GET', '/api/ready')).status).toBe(200)
+  expect((await host.json('POST', '/api/cluster/members/nobody/drain')).status).toBe(404)
 })

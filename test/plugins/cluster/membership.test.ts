@@ -20,6 +20,8 @@ interface Daemon {
   readonly ended: string[]
   /** What it was told of its own death: the twin's id, if there is one. */
   readonly died: (string | undefined)[]
+  /** What was asked of it. */
+  readonly states: string[]
 }
 
 async function stage() {
@@ -45,6 +47,7 @@ async function stage() {
       onTestFinished(() => close())
       const ended: string[] = []
       const died: (string | undefined)[] = []
+      const states: string[] = []
       const self: Member = {
         id,
         homeId,
@@ -63,10 +66,12 @@ async function stage() {
         leaseMs,
         log,
         onEnded: (member) => ended.push(member.id),
+        onState: (state) => states.push(state),
+        now: () => 0,
         onDead: (twin) => died.push(twin?.id),
       })
       await membership.join()
-      return { membership, db, ended, died }
+      return { membership, db, ended, died, states }
     },
   }
 }
@@ -127,6 +132,20 @@ describe('the daemons on a database', () => {
     await one.membership.refresh()
     expect(one.ended).toEqual(['bb'])
     expect(await on.records()).toContain('daemon "bb" (bb, svc 1) left')
+  })
+
+  it('are drained at any of them', async () => {
+    const on = await stage()
+    const [one, other] = [await on.daemon('a'), await on.daemon('bb')]
+    await one.membership.setState('bb', 'draining')
+    await other.membership.refresh()
+    expect([one.membership.isDraining, other.membership.isDraining, other.states]).toEqual([false, true, ['draining']])
+    expect(await one.membership.members()).toMatchObject([{ state: 'active' }, { state: 'draining' }])
+    await other.membership.setState('bb', 'active')
+    await one.membership.setState('bb', 'stopping')
+    await other.membership.refresh()
+    expect(other.states).toEqual(['draining', 'active', 'stopping'])
+    await expect(one.membership.setState('nobody', 'draining')).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it('give way to a later run on the same home', async () => {

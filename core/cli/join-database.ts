@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setConfigValue } from '../config/set.ts'
+import { CoreSchema } from '../config/schema.ts'
+import { createLog } from '../log/log.ts'
+import { readVariable } from '../process/inherited.ts'
+import { lockHome, HomeInUse } from '../storage/lock.ts'
+import { openDatabase } from '../storage/open.ts'
+import { checkSharedKey, VaultKeyRefused } from '../storage/vault-file.ts'
+import type { VaultKeySource } from '../storage/vault-key-source.ts'
+import { exits, Failure } from './failure.ts'
+import type { HomeLocation } from './home-location.ts'
+import { readSecret } from './secret-input.ts'
+import { explainServer } from './start-failure.ts'
+
+export interface JoinRequest {
+  /** Written into the file. Absent: that of `SVC_DATABASE_URL`, which stays there. */
+  readonly url: string | undefined
+  /** A file with the key of the vault. Absent: `SVC_VAULT_KEY`, else that of the home, else it is read. */
+  readonly keyFile: string | undefined
+}
+export interface Joined {
+  /** Keys and files that were written. */
+  readonly written: readonly string[]
+  /** What else the daemon needs, a sentence each. */
+  readonly needed: readonly string[]
+}
+
+/**
+ * Sets a home up for a PostgreSQL database that other daemons use. Throws a `Failure`, and writes nothing then, when the
+ * home is in use, the server lets nobody in, or the key does not open the vault of the others.
+ */
+export async function joinDatabase({ home }: HomeLocation, { url: named, keyFile }: JoinRequest): Promise<Joined> {
+  const url = named ?? readVariable('SVC_DATABASE_URL')?.trim()
+  if (!url) throw new Failure(exits.usage, 'no database is named', 'give its address, or set SVC_DATABASE_URL')
+  if (!/^postgres(ql)?:\/\/./.test(url))
+    throw new Failure(exits.usage, 'this is no PostgreSQL database', 'name one as postgres://user@host/database')
+  using lock = await lockHome(home).catch((error: unknown) => {
+    throw error instanceof HomeInUse ? new Failure(exits.inUse, error.message, undefined, { cause: error }) : error
+  })
+  void lock
+  const own = join(home, 'vault.key')
+  const source = await keySource(own, keyFile)
+  await check(url, source)
+  const written: string[] = []
+  const needed: string[] = []
+  const config = join(home, 'config.toml')
+  const write = async (key: string, value: string): Promise<void> => {
+    await setConfigValue(config, key, value, CoreSchema)
+    written.push(`${key} in ${config}`)
+  }
+  if (named !== undefined) await write('database_url', url)
+  else needed.push('The daemon needs SVC_DATABASE_URL in its environment.')
+  if (source.isNamed) await write('vault_key_file', source.file)
+  else if (source.given !== undefined && readVariable('SVC_VAULT_KEY') !== undefined)
+    needed.push('The daemon needs SVC_VAULT_KEY in its environment.')
+  else if (source.given !== undefined) {
+    await writeFile(own, `${source.given}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    written.push(own)
+  }
+  return { written, needed }
+}
+
+async function keySource(own: string, keyFile: string | undefined): Promise<VaultKeySource> {
+  if (keyFile !== undefined) return { file: keyFile, isNamed: true }
+  const given = readVariable('SVC_VAULT_KEY')?.trim()
+  if (given) return { file: own, given }
+  if (existsSync(own)) return { file: own }
+  const typed = await readSecret('Key of the vault of the other daemons (their vault.key): ')
+  if (typed === '')
+    throw new Failure(
+      exits.usage,
+      'the key of the vault is missing',
+      'copy vault.key of another home, name a file with --vault-key-file, or set SVC_VAULT_KEY',
+    )
+  return { file: own, given: typed }
+}
+
+async function check(url: string, source: VaultKeySource): Promise<void> {
+  try {
+    const log = createLog({ level: 'silent' })
+    await using database = await openDatabase({ url, password: readVariable('PGPASSWORD'), log })
+    await checkSharedKey(database, source)
+  } catch (error) {
+    if (error instanceof VaultKeyRefused)
+      throw new Failure(exits.config, error.message, 'nothing was written; give the key of the other daemons', {
+        cause: error,
+      })
+    throw explainServer(error, url) ?? error
+  }
+}

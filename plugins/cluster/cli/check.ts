@@ -1,0 +1,21 @@
+import { commandLine, passed, warned } from 'svc/cli'
+import type { Check } from 'svc/cli'
+import { Cluster } from './member.ts'
+
+/** Whether the daemons on the database are configured alike. */
+const check: Check = async ({ daemon }) => {
+  if (!daemon) return passed('known while the daemon runs')
+  const { shared, members } = await daemon.call('GET', '/api/cluster', Cluster)
+  if (!shared) return passed('the only daemon on its database')
+  const different = members.filter(({ differences }) => differences.length > 0)
+  const versions = [...new Set(members.map(({ version }) => version))]
+  if (different.length > 0)
+    return warned(
+      different.map(({ name, differences }) => `${name} differs in ${differences.join(', ')}`).join('; '),
+      `give every daemon the same configuration and plugins; ${commandLine('cluster status')} compares them`,
+    )
+  if (versions.length > 1)
+    return warned(`${members.length} daemons of the versions ${versions.join(' and ')}`, 'upgrade the others as well')
+  return passed(`${members.length} daemons, configured alike`)
+}
+export default check

@@ -1,0 +1,104 @@
+import type { Daemon } from 'svc/internal'
+import type { Statement } from 'svc/sdk'
+import { hash } from 'node:crypto'
+import type { Member } from './contract.ts'
+import type { MemberStore } from './store.ts'
+
+export interface DifferencesDeps {
+  readonly store: Pick<MemberStore, 'setDigests' | 'sections' | 'keys'>
+  readonly self: string
+  /** Of every key of the configuration, made with a secret that all daemons on the database have. */
+  readonly configDigests: () => Promise<ReadonlyMap<string, string>>
+  readonly plugins: () => ReturnType<Daemon['plugins']>
+  /** For the batch of a change: the others hear of it. */
+  readonly tellChange: () => readonly Statement[]
+}
+
+export interface Difference {
+  readonly id: string
+  readonly name: string
+  /** Keys, and `plugin <name>` for an installed one. */
+  readonly keys: readonly string[]
+}
+
+type Digests = Readonly<Record<string, string>>
+
+/**
+ * What is not the same in the daemons on a database: keys of the configuration, and plugins that do not belong to svc.
+ * Each writes digests of its own; a value is never compared but by its digest.
+ */
+export class Differences {
+  readonly #deps: DifferencesDeps
+  #written = ''
+
+  constructor(deps: DifferencesDeps) {
+    this.#deps = deps
+  }
+
+  /** Writes the digests of this daemon when they have changed. */
+  async write(): Promise<void> {
+    const { store, self, tellChange } = this.#deps
+    const keys = await this.#own()
+    const text = JSON.stringify(keys)
+    if (text === this.#written) return
+    await store.setDigests(self, sectionsOf(keys), keys, tellChange())
+    this.#written = text
+  }
+
+  /** Of the others, those that differ from this one. */
+  async find(members: readonly Member[]): Promise<readonly Difference[]> {
+    const { store, self } = this.#deps
+    const own = await this.#own()
+    const [sections, version] = [sectionsOf(own), members.find(({ id }) => id === self)?.version]
+    const found: Difference[] = []
+    for (const row of await store.sections()) {
+      const member = members.find(({ id }) => id === row.member)
+      if (!member || row.member === self || same(row.sections, sections)) continue
+      const theirs = await store.keys(row.member)
+      // Another version has other keys: what only one of them knows says nothing of the configuration.
+      const keys = different(own, theirs).filter(
+        (key) => member.version === version || (key in own && key in theirs) || key.startsWith(PLUGIN),
+      )
+      if (keys.length > 0) found.push({ id: member.id, name: member.name, keys })
+    }
+    return found
+  }
+
+  async #own(): Promise<Digests> {
+    const { configDigests, plugins } = this.#deps
+    const installed = plugins().filter(({ source }) => source !== 'built-in')
+    return {
+      ...Object.fromEntries(await configDigests()),
+      ...Object.fromEntries(installed.map(({ name, version, state }) => [`${PLUGIN}${name}`, `${version} ${state}`])),
+    }
+  }
+}
+
+const PLUGIN = 'plugin '
+
+function different(one: Digests, other: Digests): readonly string[] {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => one[key] !== other[key]).toSorted()
+}
+const same = (one: Digests, other: Digests): boolean => different(one, other).length === 0
+
+/** One digest for each `[section]` and each `[plugins.name]`: the keys are read only where these differ. */
+function sectionsOf(keys: Digests): Digests {
+  const sections = new Map<string, string[]>()
+  for (const [key, digest] of Object.entries(keys).toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+    const parts = key.split('.')
+    const name = parts.slice(0, parts[0] === 'plugins' ? 2 : 1).join('.')
+    sections.set(name, [...(sections.get(name) ?? []), `${key} ${digest}`])
+  }
+  return Object.fromEntries(
+    [...sections].map(([name, lines]) => [name, hash('sha256', lines.join('\n'), 'base64url').slice(0, 16)]),
+  )
+}
+
+/** A line for each, for the warnings of the daemon. */
+export function describeDifferences(differences: readonly Difference[]): readonly string[] {
+  return differences.map(({ name, keys }) => {
+    const more = keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : ''
+    return `daemon "${name}" differs from this one in ${keys.slice(0, MAX_NAMED).join(', ')}${more}`
+  })
+}
+const MAX_NAMED = 10

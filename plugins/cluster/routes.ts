@@ -1,0 +1,122 @@
+import { defineRoute, Refusal } from 'svc/sdk'
+import type { Daemon } from 'svc/internal'
+import type { AnyRoute } from 'svc/sdk'
+import * as v from 'valibot'
+import type { OwnedCount } from './contract.ts'
+import type { Difference } from './differences.ts'
+import type { Members } from './members.ts'
+import { Changed, ClusterView, Drain, Ready } from './schema.ts'
+
+export interface ClusterRoutesDeps {
+  readonly members: Members
+  readonly daemon: Pick<Daemon, 'health' | 'isListening' | 'stopping'>
+  readonly isShared: boolean
+  readonly owned: () => Promise<readonly OwnedCount[]>
+  readonly differences: () => Promise<readonly Difference[]>
+}
+
+export function clusterRoutes(deps: ClusterRoutesDeps): readonly AnyRoute[] {
+  return [readyRoute(deps), listRoute(deps), drainRoute(deps), resumeRoute(deps)]
+}
+
+function readyRoute({ members, daemon }: ClusterRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/ready',
+    summary: 'Whether a load balancer is to send requests here',
+    auth: 'public',
+    effect: 'read',
+    cost: 1,
+    returns: Ready,
+    handle() {
+      const why =
+        daemon.stopping !== undefined
+          ? 'is stopping'
+          : members.isDraining
+            ? 'is draining'
+            : daemon.health().database === 'error'
+              ? 'does not reach its database'
+              : undefined
+      if (why !== undefined) throw new Refusal('service_unavailable', `This daemon ${why}`, { retryAfterSecs: 5 })
+      return { status: 'ready' as const }
+    },
+  })
+}
+
+function listRoute({ members, isShared, owned, differences }: ClusterRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/cluster',
+    summary: 'The daemons on the database, what they work on, and how they differ',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    returns: ClusterView,
+    async handle() {
+      const [list, counts, different] = await Promise.all([members.list(), owned(), differences()])
+      return {
+        shared: isShared,
+        members: list.map((member) => ({
+          id: member.id,
+          name: member.name,
+          host_name: member.hostName,
+          address: member.address ?? null,
+          version: member.version,
+          started_at: member.startedAt,
+          state: member.state,
+          self: member.id === members.self,
+          seen_secs: member.seenSecs,
+          lease_secs: member.leaseSecs,
+          owned: sumOf(counts.filter(({ owner }) => owner === member.id || owner === member.homeId)),
+          differences: different.filter(({ id }) => id === member.id).flatMap(({ keys }) => keys),
+        })),
+      }
+    },
+  })
+}
+function sumOf(counts: readonly OwnedCount[]): Readonly<Record<string, number>> {
+  const sums: Record<string, number> = {}
+  for (const { what, count } of counts) sums[what] = (sums[what] ?? 0) + count
+  return sums
+}
+
+const Params = v.object({
+  id: v.pipe(v.string(), v.description('An id of GET /api/cluster; `self` for the daemon that answers.')),
+})
+const idOf = (id: string, { self }: Members): string => (id === 'self' ? self : id)
+
+function drainRoute({ members }: ClusterRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/cluster/members/:id/drain',
+    summary: 'Let a daemon take nothing more over, and stop it if asked',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: Params,
+    body: Drain,
+    returns: Changed,
+    async handle({ params, body: { stop } }) {
+      const id = idOf(params.id, members)
+      await members.setState(id, stop ? 'stopping' : 'draining')
+      return { id, state: 'draining' as const }
+    },
+  })
+}
+function resumeRoute({ members }: ClusterRoutesDeps): AnyRoute {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/cluster/members/:id/undrain',
+    summary: 'Let a daemon that was drained take work again',
+    auth: 'bearer',
+    effect: 'lasting',
+    cost: 5,
+    params: Params,
+    returns: Changed,
+    async handle({ params }) {
+      const id = idOf(params.id, members)
+      await members.setState(id, 'active')
+      return { id, state: 'active' as const }
+    },
+  })
+}

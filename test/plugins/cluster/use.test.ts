@@ -1,0 +1,92 @@
+import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { createDaemonClient } from '../../../core/net/daemon-client.ts'
+import check from '../../../plugins/cluster/cli/check.ts'
+import { runHere } from '../../core/cli/here.ts'
+import { SHARED_VAULT_KEY, startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { temporaryFolder } from '../../support/plugin-folder.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { launchBrowser, openTab } from '../webchat/browser.ts'
+
+async function start(url: string, name: string, more: readonly string[] = []): Promise<TestHost> {
+  const config = { database_url: url, plugins: { cluster: { name } } }
+  const host = await startHost({ plugins: ['audit', 'cluster', 'system', ...more], config })
+  onTestFinished(() => host[Symbol.asyncDispose]())
+  await host.app.greeted()
+  return host
+}
+async function database(): Promise<string> {
+  const made = await createTestDatabase()
+  onTestFinished(() => made[Symbol.asyncDispose]())
+  return made.url
+}
+
+it('svc cluster lists the daemons, drains one at another, and svc doctor compares them', async () => {
+  const url = await database()
+  const [first, second] = [await start(url, 'first'), await start(url, 'second')]
+  const svc = (...args: string[]) => runHere(['cluster', ...args, '--home', first.home])
+  const { stdout } = await svc('status')
+  expect(stdout).toMatch(/first \(this one\) +[0-9a-f]{8} +active/)
+  expect(stdout).toMatch(/second +[0-9a-f]{8} +active/)
+  expect((await svc('drain', 'second')).stdout).toContain('second takes nothing more over.')
+  expect((await svc('status')).stdout).toMatch(/second +[0-9a-f]{8} +draining/)
+  expect((await svc('undrain', 'second')).stdout).toContain('second takes work again.')
+  const unknown = await svc('drain', 'third')
+  expect(unknown.stderr).toContain('no daemon is called "third"')
+  expect(await check({ config: first.announced, env: {}, daemon: createDaemonClient({ url: first.url }) })).toEqual({
+    state: 'ok',
+    found: '2 daemons, configured alike',
+  })
+  expect((await svc('drain', 'second', '--stop')).code).toBe(0)
+  expect(await second.app.closed).toMatchObject({ kind: 'shutdown' })
+})
+
+it('svc cluster join writes what a second daemon needs, once it is right', async () => {
+  const url = await database()
+  await start(url, 'first')
+  await using folder = await temporaryFolder()
+  const home = join(folder.path, 'home')
+  const key = join(folder.path, 'key')
+  const join_ = (env: Record<string, string>, ...args: string[]) =>
+    runHere(['cluster', 'join', url, '--home', home, ...args], env)
+
+  const wrong = await join_({ SVC_VAULT_KEY: 'cd'.repeat(32) })
+  expect([wrong.code, wrong.stderr]).toEqual([6, expect.stringContaining('encrypted with another key')])
+  expect((await readdir(home)).filter((name) => name === 'config.toml')).toEqual([])
+  const lost = await runHere(['cluster', 'join', 'postgres://127.0.0.1:1/svc', '--home', home], {
+    SVC_VAULT_KEY: SHARED_VAULT_KEY,
+  })
+  expect(lost.stderr).toContain('postgres://127.0.0.1:1/svc cannot be used')
+
+  await writeFile(key, SHARED_VAULT_KEY, { mode: 0o600 })
+  const joined = await join_({}, '--vault-key-file', key)
+  expect(joined).toMatchObject({ code: 0, stdout: expect.stringContaining('the key opens its vault') })
+  expect(joined.stdout + joined.stderr).not.toContain(SHARED_VAULT_KEY)
+  const file = await readFile(join(home, 'config.toml'), 'utf8')
+  expect(file).toContain(`database_url = "${url}"`)
+  expect(file).toContain(`vault_key_file = "${key}"`)
+  const second = await startHost({ home, plugins: ['audit', 'cluster'] })
+  onTestFinished(() => second[Symbol.asyncDispose]())
+  expect((await second.json('GET', '/api/cluster')).body.members).toHaveLength(2)
+})
+
+it('the page shows the daemons and drains one', async () => {
+  const url = await database()
+  const host = await start(url, 'first', ['webchat', 'providers/builtin'])
+  await start(url, '<b>second</b>')
+  const browser = await launchBrowser()
+  onTestFinished(() => browser.close())
+  await using tab = await openTab(browser, host.url, { path: '/pages/cluster/cluster/cluster.html' })
+  const { page } = tab
+  await page.getByText('2 daemons are on this database.').waitFor()
+  const card = page.getByRole('region', { name: '<b>second</b>' })
+  await card.getByText('active').waitFor()
+  await card.getByRole('button', { name: 'Drain: <b>second</b>' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click()
+  await card.getByText('draining').waitFor()
+  await card.getByRole('button', { name: 'Take work again: <b>second</b>' }).click()
+  await card.getByText('active').waitFor()
+  expect(tab.complaints).toEqual([])
+})
