@@ -8,7 +8,13 @@ import { cliPage } from '../support/cli-page.ts'
 import { configurationPage } from '../support/configuration-table.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 /** What the CLI prints in an empty home. */
