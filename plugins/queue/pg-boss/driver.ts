@@ -10,6 +10,8 @@ import { toClaimed } from './row.ts'
 import { AGENT_INDEX, PgBossStore } from './store.ts'
 
 const HOUR_SECS = 3_600
+/** Claims in a row that may come before their turn. The lane tries again after a pause. */
+const MAX_CLAIMS = 10
 /** A second apart, then two. */
 const START_ATTEMPTS = 3
 /** What pg-boss rebuilds of its own accord stays within what takes seconds. */
@@ -99,11 +101,15 @@ export class PgBossDriver implements QueueDriver {
 
   /** Another daemon that takes a job of the same group at the same moment makes pg-boss give none. */
   async claim(lane: string): Promise<StoredJob | undefined> {
-    const [fetched] = await this.#boss.fetch(lane)
-    if (fetched === undefined) return undefined
-    const { job, wasLost } = toClaimed(fetched)
-    if (wasLost) this.#deps.lost(lane)
-    return job
+    for (let attempt = 0; attempt < MAX_CLAIMS; attempt++) {
+      const [fetched] = await this.#boss.fetch(lane)
+      if (fetched === undefined) return undefined
+      const { job, wasLost } = toClaimed(fetched)
+      if (job.group_key !== null && (await this.#store.yieldToEarlier(job))) continue
+      if (wasLost) this.#deps.lost(lane)
+      return job
+    }
+    throw new Error('other daemons claim jobs of the same groups')
   }
   renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
     return this.#store.renew(lane, held)

@@ -98,6 +98,20 @@ export class PgBossStore {
     return v.parse(v.array(Row), rows).map(toStored)
   }
 
+  /**
+   * Gives a job back that was claimed before another one of its group that was due earlier; whether it did. Two daemons
+   * that claim at the same moment skip what the other one has locked. Whoever has a job of a group decides alone.
+   */
+  async yieldToEarlier(job: StoredJob): Promise<boolean> {
+    const { changes } = await this.#db.run`UPDATE queue_pgboss.job AS claimed SET state = 'retry',
+        data = data || jsonb_build_object('settled', CAST(data->>'settled' AS int) + 1)
+      WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
+        AND retry_count = ${attemptOf(job)}
+        AND EXISTS (SELECT 1 FROM queue_pgboss.job AS earlier
+          WHERE earlier.name = claimed.name AND earlier.singleton_key = claimed.singleton_key
+            AND earlier.state < 'active' AND earlier.created_on < claimed.created_on AND earlier.start_after <= now())`
+    return changes > 0
+  }
   async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
     const claims = held.map((job) => `${rowId(job.id)} ${attemptOf(job)}`)
     const ids = held.map(({ id }) => rowId(id))

@@ -88,7 +88,9 @@ describe.each(stages)('the queue, %s', (name) => {
   })
 
   it('tries what failed again after a pause, as often as it may, and tells its plugin of the end', async () => {
-    const { add, queue, begin, state, stage, outcomes, driver } = await start({ settings: { max_failures: 3 } })
+    const { add, queue, begin, state, stage, outcomes, driver } = await start({
+      settings: { max_failures: 3, lease_secs: 3_600 },
+    })
     let failures = 0
     queue.work('work', {
       run({ failures: earlier }) {
