@@ -76,7 +76,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     {
       config,
       log,
-      connector: options.connector,
       accepted: code.accepted,
       sidecars,
       crashLimits: () => crashLimits(live.current),

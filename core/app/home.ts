@@ -1,18 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConsolaInstance } from 'consola'
-import type { Connector } from 'db0'
 import type { Config } from '../config/schema.ts'
 import type { AcceptedPermissions, AcceptedPermissionsFile } from '../host/accepted-permissions.ts'
 import { CrashRecord } from '../host/crash-record.ts'
 import type { CrashLimits } from '../host/crash-record.ts'
 import { readVariable } from '../process/inherited.ts'
-import { omitUndefined } from '../schema/object.ts'
 import type { Database } from '../storage/database.ts'
 import { DiskReserve } from '../storage/disk-reserve.ts'
 import { lockHome } from '../storage/lock.ts'
 import type { HomeLock } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
+import type { PostgresSettings } from '../storage/postgres-client.ts'
 import { refuseLost } from '../storage/sqlite-file.ts'
 import { openStorage } from '../storage/storage.ts'
 import type { PluginStorage } from '../storage/storage.ts'
@@ -40,8 +39,6 @@ export interface HomeOptions {
   readonly log: ConsolaInstance
   /** Asked each time. */
   readonly crashLimits: () => CrashLimits
-  /** A db0 connector instead of the one of `database_url`. */
-  readonly connector: Connector | undefined
   readonly accepted: AcceptedPermissionsFile
   /** Sidecar files of the database, which show that a missing database existed. */
   readonly sidecars: () => Promise<readonly string[]>
@@ -52,7 +49,7 @@ export interface HomeOptions {
  * `DatabaseRefused`.
  */
 export async function openHome(
-  { config, log, connector, accepted, sidecars, crashLimits }: HomeOptions,
+  { config, log, accepted, sidecars, crashLimits }: HomeOptions,
   parts: PartStack,
 ): Promise<Home> {
   const home = config.home_dir
@@ -67,7 +64,7 @@ export async function openHome(
       password: readVariable('PGPASSWORD'),
       log: log.withTag('database'),
       onFull: () => reserve.release(),
-      ...omitUndefined({ connector }),
+      postgres: postgresSettings(config),
     }),
   )
   const storage = parts.own('storage', openStorage(database, join(config.data_dir, 'files')))
@@ -89,6 +86,14 @@ async function refuseMissing({ home_dir: home, database_url: url }: Config, side
   const path = url.slice('sqlite:'.length)
   if (existsSync(path)) return
   for (const name of await sidecars()) refuseLost(path, join(home, name))
+}
+
+function postgresSettings({ database }: Config): PostgresSettings {
+  return {
+    connections: database.connections,
+    statementTimeoutMs: database.statement_timeout_secs * 1000,
+    idleTransactionMs: database.idle_transaction_secs * 1000,
+  }
 }
 
 /** Whether the database is a file of this machine. */

@@ -1,5 +1,4 @@
 import type { ConsolaInstance } from 'consola'
-import type { Connector } from 'db0'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { OnDefect } from '../errors/defect.ts'
@@ -26,8 +25,6 @@ export interface AppOptions {
   readonly strict?: boolean
   /** Secrets beside those of the configuration and the vault: tools that send data away do not get them. */
   readonly secrets?: readonly string[]
-  /** A db0 connector instead of the one of `database_url`, for tests. */
-  readonly connector?: Connector
   /** Replaces outbound requests, for tests. */
   readonly fetch?: Fetch
   /** Says when the jobs of a plugin run instead of the clock, for tests. */

@@ -32,6 +32,18 @@ const RateLimit = table('How much one client address may ask for.', overApi(reso
   ),
 })
 
+const DatabaseSection = table('How a PostgreSQL server is used.', overApi(resources), {
+  connections: integer('Connections of this daemon, beside the one that hears the other daemons.', 10, 1, 500, atStart),
+  statement_timeout_secs: integer('The server ends a statement that takes longer.', 30, 1, 3600, atStart),
+  idle_transaction_secs: integer(
+    'The server ends a transaction that stands still for longer, because its daemon was paused.',
+    15,
+    1,
+    3600,
+    atStart,
+  ),
+})
+
 const HttpSection = table('Limits and addresses of the HTTP server.', overApi(resources), {
   max_body_bytes: integer('Largest request body.', 8_388_608, 1024, 1_073_741_824),
   max_header_bytes: integer('Largest head of a request: its line and all headers.', 16_384, 2048, 1_048_576, atStart),
@@ -302,6 +314,7 @@ const coreEntries = {
     ...inFile('opens every secret'),
     secret: false,
   }),
+  database: v.optional(DatabaseSection, {}),
   log_level: v.optional(
     v.pipe(
       v.picklist(logLevels),

@@ -1,5 +1,7 @@
 import type { Broadcast } from './broadcast.ts'
 import type { DatabaseServer } from './database-server.ts'
+import type { BroadcastFigures } from './postgres-broadcast.ts'
+import type { PoolFigures } from './postgres-pool.ts'
 
 /** What a column may hold. Booleans are stored as 0 and 1. */
 export type Value = string | number | bigint | Uint8Array | null
@@ -15,6 +17,12 @@ export interface Statement {
    * throw.
    */
   readonly written?: (changes: number) => void
+  /**
+   * Batches with the same key are carried out one after the other, by whichever daemons on the database: for a write that
+   * counts rows or takes the next number. Without it two on PostgreSQL may both find room for one more. SQLite carries
+   * out one batch at a time anyway.
+   */
+  readonly exclusive?: string
 }
 /** What a statement did. */
 export interface Changes {
@@ -51,7 +59,12 @@ export interface PluginDatabase {
   run(sql: TemplateStringsArray, ...values: Value[]): Promise<Changes>
   /** Builds a statement for `batch` without running it. */
   sql(sql: TemplateStringsArray, ...values: Value[]): Statement
-  /** All or nothing, durable before it settles. There is no interactive transaction: a batch never awaits inside. */
+  /**
+   * All or nothing, durable before it settles. There is no interactive transaction: a batch never awaits inside. On
+   * PostgreSQL batches are carried out side by side: one that is to come after another awaits it. When the connection is
+   * lost before the server has said whether a batch is committed, it rejects with `service_unavailable` and may be
+   * committed all the same: whoever repeats it gives its rows ids of their own, which cannot be there twice.
+   */
   batch(statements: readonly Statement[]): Promise<readonly Changes[]>
 }
 
@@ -66,6 +79,8 @@ export interface Database extends AsyncDisposable {
   readonly dialect: 'sqlite' | 'postgresql'
   /** The handle given to plugins and to the core itself. */
   readonly sql: PluginDatabase
+  /** For metrics; absent where there is no such thing, as on SQLite. */
+  figures(): { readonly pool: PoolFigures | undefined; readonly broadcast: BroadcastFigures | undefined }
   /** Messages to and from the other daemons on it. */
   readonly broadcast: Broadcast
   readonly server: DatabaseServer

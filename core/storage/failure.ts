@@ -20,9 +20,9 @@ export const isPoison = (code: string): boolean =>
 const isRefusedWrite = (code: string): boolean =>
   code.startsWith('SQLITE_READONLY') || code === 'SQLITE_NOMEM' || code.startsWith('SQLITE_PERM')
 
-/** PostgreSQL went away, is starting, is full or has no connection left (classes 08, 53, 57P). */
+/** PostgreSQL went away, is starting, is full or has no connection left (classes 08, 53, 57P), or ended an idle one. */
 export const isLost = (code: string): boolean =>
-  /^(08|53|57P)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_)/.test(code)
+  /^(08|53|57P|25P03)/.test(code) || /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_)/.test(code)
 /** Two transactions met; the same one run again may pass (serialization failure, deadlock). */
 export const isConflict = (code: string): boolean => code === '40001' || code === '40P01'
 
@@ -31,6 +31,10 @@ export const isConflict = (code: string): boolean => code === '40001' || code ==
  * for what this daemon owns, and another may take over.
  */
 export const NOT_HELD = 'SVC01'
+/** A prepared statement is of tables that have changed since, or the server has forgotten it. */
+export const isOutdated = (code: string): boolean => code === '0A000' || code === '26000'
+/** `statement_timeout`, or somebody cancelled it. */
+const isCancelled = (code: string): boolean => code === '57014'
 
 /** Whether a statement failed for that. */
 export const isNotHeld = (error: unknown): boolean => codeOf(error) === NOT_HELD
@@ -50,12 +54,7 @@ export function translate(error: unknown): unknown {
   if (code === NOT_HELD) return unavailable('Another daemon has taken over what this one worked on', error)
   if (isFull(code)) return unavailable('The disk of the database is full', error, 5)
   if (isPoison(code) || isRefusedWrite(code)) return unavailable('The database cannot be read or written', error, 5)
-  if (
-    isLost(code) ||
-    (error instanceof Error &&
-      /^(Connection terminated|Client has encountered a connection error|Client was closed)/.test(error.message))
-  ) {
-    return unavailable('The database server does not answer', error, 5)
-  }
+  if (isLost(code)) return unavailable('The database server does not answer', error, 5)
+  if (isCancelled(code)) return unavailable('The database took too long (database.statement_timeout_secs)', error, 5)
   return error
 }

@@ -20,16 +20,24 @@ export class NewerDatabase extends Error {
  */
 export class Migrations {
   readonly #db: PluginDatabase
+  readonly #commit: (statements: readonly Statement[]) => Promise<unknown>
   readonly #log: ConsolaInstance
-  constructor(db: PluginDatabase, log: ConsolaInstance) {
+  /** `commit`: carries out one batch while no other daemon changes tables. */
+  constructor(
+    db: PluginDatabase,
+    commit: (statements: readonly Statement[]) => Promise<unknown>,
+    log: ConsolaInstance,
+  ) {
     this.#db = db
+    this.#commit = commit
     this.#log = log
   }
 
-  /** Creates the table of applied migrations if it is missing. */
-  async prepare(): Promise<void> {
-    if (await this.#exists()) return
-    await this.#db.batch([
+  /** Creates the table of applied migrations if it is missing, and the functions that the SQL of plugins may use. */
+  async prepare(functions: readonly Statement[]): Promise<void> {
+    if (functions.length === 0 && (await this.#exists())) return
+    await this.#commit([
+      ...functions,
       {
         sql: toDialect(
           'CREATE TABLE IF NOT EXISTS core_migration (plugin TEXT NOT NULL, id TEXT NOT NULL, ' +
@@ -46,16 +54,18 @@ export class Migrations {
     if (missing.length === 0) return 0
     // All or nothing, and one sync however many there are. Done one by one only to find the one that fails.
     try {
-      await this.#db.batch(missing.flatMap((migration) => this.#statements(plugin, migration)))
+      await this.#commit(missing.flatMap((migration) => this.#statements(plugin, migration)))
     } catch {
-      for (const migration of missing) await this.#single(plugin, migration)
+      // Another daemon may have done it while this one waited for it.
+      const left = this.#missing(plugin, migrations, await this.#applied(plugin), strict)
+      for (const migration of left) await this.#single(plugin, migration)
     }
     return missing.length
   }
 
   async #single(plugin: string, migration: Migration): Promise<void> {
     try {
-      await this.#db.batch(this.#statements(plugin, migration))
+      await this.#commit(this.#statements(plugin, migration))
     } catch (error) {
       const reason = messageOf(error)
       throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and changed nothing: ${reason}`, {

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
-import type { Connector } from 'db0'
 import { noBroadcast } from './broadcast.ts'
 import type { Broadcast } from './broadcast.ts'
-import type { Database, Migration, PluginDatabase } from './database.ts'
+import type { Database, Migration, PluginDatabase, Statement } from './database.ts'
 import { codeOf, NOT_HELD } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import type { PostgresBroadcast } from './postgres-broadcast.ts'
 import type { DatabaseServer } from './database-server.ts'
+import type { PostgresSettings } from './postgres-client.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
@@ -21,8 +21,8 @@ export interface DatabaseOptions {
   readonly log: ConsolaInstance
   /** For a PostgreSQL address without one. */
   readonly password?: string | undefined
-  /** A db0 connector instead of the one the URL names, for tests. */
-  readonly connector?: Connector
+  /** How a PostgreSQL server is used; the defaults when absent. */
+  readonly postgres?: PostgresSettings
   /** Told when a commit finds no room on the disk. */
   readonly onFull?: () => void
 }
@@ -59,10 +59,8 @@ const CORE: readonly Migration[] = [
 
 /** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { url, connector, log } = options
-  if (connector ? connector.dialect === 'postgresql' : /^postgres(ql)?:\/\//.test(url)) return openPostgres(options)
-  if (connector)
-    throw new Error(`a db0 connector for "${connector.dialect}" is not supported here; give the path of the file`)
+  const { url, log } = options
+  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(options)
   const path = /^sqlite:(.+)$/.exec(url)?.[1]
   if (path === undefined)
     throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
@@ -70,6 +68,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const sql = new SqliteDatabase(connection, log, options.onFull)
   return ready(sql, log, {
     server: { openPool: undefined },
+    commit: (statements) => sql.batch(statements),
+    functions: [],
+    figures: () => ({ pool: undefined, broadcast: undefined }),
     forget: () => connection.forget(),
     broadcast: () => Promise.resolve(noBroadcast(randomUUID())),
     async snapshot(file) {
@@ -104,41 +105,21 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   })
 }
 
-async function openPostgres({ url: address, password, log, connector }: DatabaseOptions): Promise<Database> {
-  let writer = connector
-  let reader: Connector | undefined
-  if (!writer) {
-    const url = withPassword(address, password)
-    const { default: postgresqlConnector } = await import('db0/connectors/postgresql')
-    writer = postgresqlConnector({ url })
-    reader = postgresqlConnector({ url })
-  }
+async function openPostgres({ url: address, password, log, postgres }: DatabaseOptions): Promise<Database> {
+  const { DEFAULT_SETTINGS, connectPostgres } = await import('./postgres-client.ts')
   const { PostgresDatabase } = await import('./postgres.ts')
   const { openServerPool } = await import('./server-pool.ts')
-  const sql = new PostgresDatabase(writer, reader, log)
+  const url = withPassword(address, password)
+  const settings = postgres ?? DEFAULT_SETTINGS
+  const sql = new PostgresDatabase(url, settings, log)
   let broadcast: PostgresBroadcast | undefined
-  await sql.batch([
-    {
-      sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
-        AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
-      values: [],
-    },
-    {
-      sql: `CREATE OR REPLACE FUNCTION svc_require(holds boolean) RETURNS boolean LANGUAGE plpgsql
-        AS $$ BEGIN
-          IF holds IS NOT TRUE THEN RAISE EXCEPTION 'required and not so' USING ERRCODE = '${NOT_HELD}'; END IF;
-          RETURN TRUE;
-        END $$`,
-      values: [],
-    },
-  ])
   return ready(sql, log, {
     server: {
-      openPool: connector ? undefined : (pool) => openServerPool(withPassword(address, password), pool, log),
+      openPool: (pool) => openServerPool(url, pool, log),
     },
-    forget() {
-      /* The server updates its plans itself. */
-    },
+    commit: (statements) => sql.patientBatch(MIGRATIONS, statements),
+    functions: FUNCTIONS,
+    forget: () => sql.forget(),
     async snapshot() {
       throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump')
     },
@@ -146,24 +127,42 @@ async function openPostgres({ url: address, password, log, connector }: Database
       /* The server's own log is out of reach. */
     },
     async broadcast(migrate) {
-      if (connector) return noBroadcast(randomUUID())
       const { broadcastMigrations, PostgresBroadcast } = await import('./postgres-broadcast.ts')
-      const { connectPostgres } = await import('./postgres-client.ts')
       await migrate('core-broadcast', broadcastMigrations)
       broadcast = await PostgresBroadcast.open({
         daemonId: randomUUID(),
-        connect: () => connectPostgres(withPassword(address, password)),
+        connect: () => connectPostgres(url, settings),
         sql,
         log,
       })
       return broadcast
     },
+    figures: () => ({ pool: sql.figures, broadcast: broadcast?.figures }),
     async close() {
       await broadcast?.[Symbol.asyncDispose]()
       await sql.close()
     },
   })
 }
+
+/** The lock under which the daemons on a database change its tables. */
+const MIGRATIONS = 'core migrations'
+/** What SQLite has from this process. */
+const FUNCTIONS: readonly Statement[] = [
+  {
+    sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
+      AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
+    values: [],
+  },
+  {
+    sql: `CREATE OR REPLACE FUNCTION svc_require(holds boolean) RETURNS boolean LANGUAGE plpgsql
+      AS $$ BEGIN
+        IF holds IS NOT TRUE THEN RAISE EXCEPTION 'required and not so' USING ERRCODE = '${NOT_HELD}'; END IF;
+        RETURN TRUE;
+      END $$`,
+    values: [],
+  },
+]
 
 function withPassword(address: string, password: string | undefined): string {
   if (password === undefined) return address
@@ -173,6 +172,11 @@ function withPassword(address: string, password: string | undefined): string {
 }
 
 interface Engine {
+  /** One batch of migrations, alone on the database. */
+  commit(statements: readonly Statement[]): Promise<unknown>
+  /** Made at every start. */
+  readonly functions: readonly Statement[]
+  readonly figures: Database['figures']
   /** Told how to make its tables. */
   broadcast(migrate: (name: string, migrations: readonly Migration[]) => Promise<unknown>): Promise<Broadcast>
   readonly server: DatabaseServer
@@ -183,7 +187,7 @@ interface Engine {
 }
 
 async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine): Promise<Database> {
-  const migrations = new Migrations(sql, log)
+  const migrations = new Migrations(sql, (statements) => engine.commit(statements), log)
   let checks = 0
   const migrate: Database['migrate'] = async (plugin, list, { strict = false } = {}) => {
     const applied = await migrations.apply(plugin, list, strict)
@@ -192,7 +196,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
   }
   let broadcast: Broadcast
   try {
-    await migrations.prepare()
+    await migrations.prepare(engine.functions)
     await migrate('core-storage', CORE, { strict: true })
     broadcast = await engine.broadcast((name, list) => migrate(name, list, { strict: true }))
   } catch (error) {
@@ -205,6 +209,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
     broadcast,
     migrate,
     server: engine.server,
+    figures: () => engine.figures(),
     pending: (plugins) => migrations.pending(plugins),
     snapshot: (file) => engine.snapshot(file),
     scrub: () => engine.scrub(),

@@ -18,8 +18,9 @@ export class ApprovalStore {
    */
   insert(approval: Approval, payload: string, limit: number): Statement {
     const form = approval.form === undefined ? null : JSON.stringify(approval.form)
-    return this.#db
-      .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
+    return {
+      ...this.#db
+        .sql`INSERT INTO approvals_request (id, agent_id, agent_name, turn_id, session_id, call_id, tool_name, action,
         description, summary,
         payload, action_hash, risk, state, requested_at, timeout_secs, expires_at, intent, standing_key, covers,
         needed, form, lasting)
@@ -31,7 +32,9 @@ export class ApprovalStore {
         AND state = 'pending') < ${limit} THEN 'pending' END,
         ${approval.requestedAt}, ${approval.timeoutSecs}, ${approval.expiresAt}, ${approval.intent},
         ${approval.standing?.key ?? null}, ${approval.standing?.covers ?? null}, ${approval.needed}, ${form},
-        ${approval.lasting ? 1 : 0})`
+        ${approval.lasting ? 1 : 0})`,
+      exclusive: 'approvals_request',
+    }
   }
   /** Who is first wins: for the second the state becomes NULL, and its batch fails, audit entry and all. */
   answer(
@@ -141,14 +144,17 @@ export class ApprovalStore {
 
   /** The limit is part of the statement, as with requests. */
   insertGrant(grant: Grant, key: string, limit: number): Statement {
-    return this.#db
-      .sql`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers,
+    return {
+      ...this.#db
+        .sql`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers,
         approval_id, granted_at, granted_by, uses)
       VALUES (${grant.id}, ${grant.agentId}, ${grant.agentName}, ${grant.sessionId}, ${grant.tool}, ${key},
       ${grant.covers}, ${grant.approvalId},
         ${grant.grantedAt}, ${grant.grantedBy},
         CASE WHEN (SELECT COUNT(*) FROM approvals_grant WHERE agent_id = ${grant.agentId}
-        AND session_id = ${grant.sessionId} AND revoked_at IS NULL) < ${limit} THEN 0 END)`
+        AND session_id = ${grant.sessionId} AND revoked_at IS NULL) < ${limit} THEN 0 END)`,
+      exclusive: 'approvals_grant',
+    }
   }
   async countGrants(agentId: string, sessionId: string): Promise<number> {
     const row = await this.#db.one<{ n: unknown }>`SELECT COUNT(*) AS n FROM approvals_grant

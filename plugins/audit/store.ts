@@ -30,7 +30,8 @@ export class AuditStore {
    */
   append(fields: Fields): Statement {
     if (this.#writers) return this.#writers.append(fields)
-    return this.#db.sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, actor, prev_hash, hash)
+    const statement = this.#db
+      .sql`INSERT INTO audit_entry (id, timestamp, event_type, agent_id, details, actor, prev_hash, hash)
       VALUES (
         COALESCE((SELECT max(id) FROM audit_entry), 0) + 1,
         ${fields.timestamp}, ${fields.event_type}, ${fields.agent_id}, ${fields.details}, ${fields.actor ?? ''},
@@ -40,6 +41,7 @@ export class AuditStore {
           || ':' || CAST(COALESCE((SELECT max(id) FROM audit_entry), 0) + 1 AS TEXT)
           || ':' || COALESCE((SELECT hash FROM audit_entry ORDER BY id DESC LIMIT 1), CAST(${ORIGIN} AS TEXT))
           || ':' || CAST(${bodyOf(fields)} AS TEXT)))`
+    return { ...statement, exclusive: 'audit_entry' }
   }
 
   write(statement: Statement): Promise<unknown> {

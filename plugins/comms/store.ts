@@ -24,7 +24,7 @@ export class CommsStore {
       VALUES (${event.id}, COALESCE((SELECT MAX(sequence) FROM comms_event), 0) + 1, ${event.timestamp}, ${event.kind},
         ${event.source_id}, ${event.source_name}, ${event.target_id}, ${event.target_name}, ${event.detail})
       ON CONFLICT (id) DO NOTHING`
-    return { ...statement, written: (changes) => void (changes > 0 && added()) }
+    return { ...statement, exclusive: 'comms_event', written: (changes) => void (changes > 0 && added()) }
   }
   /** Newest first. */
   async recent(limit: number): Promise<readonly CommsEvent[]> {

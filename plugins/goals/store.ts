@@ -30,14 +30,17 @@ export class GoalStore {
   /** With too many goals or without its parent the title becomes NULL, which the column refuses: the batch fails. */
   insert(goal: Goal, maxGoals: number): Statement {
     const parent = goal.parentId ?? null
-    return this.#db.sql`INSERT INTO goals_goal
+    return {
+      ...this.#db.sql`INSERT INTO goals_goal
         (id, title, description, status, progress, agent_id, parent_id, due_at, created_by, version, created_at,
          updated_at)
       VALUES (${goal.id}, CASE WHEN (SELECT COUNT(*) FROM goals_goal) < ${maxGoals}
           AND (CAST(${parent} AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM goals_goal WHERE id = ${parent}))
           THEN CAST(${goal.title} AS TEXT) END,
         ${goal.description}, ${goal.status}, ${goal.progress}, ${goal.agentId ?? null}, ${parent},
-        ${goal.dueAt ?? null}, ${goal.createdBy ?? null}, 1, ${goal.createdAt}, ${goal.updatedAt})`
+        ${goal.dueAt ?? null}, ${goal.createdBy ?? null}, 1, ${goal.createdAt}, ${goal.updatedAt})`,
+      exclusive: 'goals_goal',
+    }
   }
   /**
    * Makes its batch fail when the goal has changed since it was read, its parent is gone, or is below the goal: another

@@ -37,10 +37,13 @@ export class PairStore {
    * batch fails and no audit entry records a write that never happened.
    */
   put(agentId: string, key: string, value: string, at: string, limit: number): Statement {
-    return this.#db.sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key},
+    return {
+      ...this.#db.sql`INSERT INTO kv_pair (agent_id, key, value, updated_at) VALUES (${agentId}, ${key},
       CASE WHEN EXISTS (SELECT 1 FROM kv_pair WHERE agent_id = ${agentId} AND key = ${key})
         OR (SELECT COUNT(*) FROM kv_pair WHERE agent_id = ${agentId}) < ${limit} THEN ${value} END, ${at})
-      ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
+      ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+      exclusive: `kv_pair ${agentId}`,
+    }
   }
   /** Without a limit, for many at once. */
   replace(agentId: string, key: string, value: string, at: string): Statement {

@@ -32,11 +32,13 @@ export class NoteStore {
 
   /** Over the limit the value becomes NULL, which the column refuses, so that the whole batch fails. */
   put(agentId: string, key: string, value: string, at: string, limit: number): Statement {
-    return this.#db
-      .sql`INSERT INTO memory_note (agent_id, key, value, created_at, updated_at) VALUES (${agentId}, ${key},
+    return {
+      ...this.#db.sql`INSERT INTO memory_note (agent_id, key, value, created_at, updated_at) VALUES (${agentId}, ${key},
       CASE WHEN EXISTS (SELECT 1 FROM memory_note WHERE agent_id = ${agentId} AND key = ${key})
         OR (SELECT COUNT(*) FROM memory_note WHERE agent_id = ${agentId}) < ${limit} THEN ${value} END, ${at}, ${at})
-      ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
+      ON CONFLICT (agent_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+      exclusive: `memory_note ${agentId}`,
+    }
   }
   async commit(...statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

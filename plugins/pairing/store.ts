@@ -14,8 +14,11 @@ export class PairingStore {
     return this.#db.sql`DELETE FROM pairing_code WHERE expires_at <= ${now} OR attempts >= ${maxAttempts}`
   }
   insertCode({ id, digest, expires_at: expiresAt }: CodeRow, max: number): Statement {
-    return this.#db.sql`INSERT INTO pairing_code (id, digest, expires_at, attempts)
-      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_code) < ${max} THEN ${id} END, ${digest}, ${expiresAt}, 0)`
+    return {
+      ...this.#db.sql`INSERT INTO pairing_code (id, digest, expires_at, attempts)
+      VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_code) < ${max} THEN ${id} END, ${digest}, ${expiresAt}, 0)`,
+      exclusive: 'pairing_code',
+    }
   }
   /** A wrong code counts against every pending code: which one was meant is unknown. */
   countAttempt(now: string): Statement {
@@ -39,14 +42,17 @@ export class PairingStore {
   }
 
   insertDevice(device: DeviceRow, code: { readonly id: string; readonly maxAttempts: number }, max: number): Statement {
-    return this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
+    return {
+      ...this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${max}
           AND EXISTS (
             SELECT 1 FROM pairing_code
             WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}
           ) THEN ${device.id} END,
         ${code.id}, ${device.digest}, ${device.display_name}, ${device.platform},
-        ${device.paired_at}, ${device.last_seen})`
+        ${device.paired_at}, ${device.last_seen})`,
+      exclusive: 'pairing_device',
+    }
   }
   async devices(): Promise<DeviceRow[]> {
     return v.parse(

@@ -19,11 +19,14 @@ export class SessionStore {
   /** With `maxSessions` rows the id becomes NULL, which the column refuses: the batch fails as a whole. */
   insert(session: Session, maxSessions: number): Statement {
     const { id, digest, provider, issuer, sub, email, name, picture, created_at: createdAt } = session
-    return this.#db.sql`INSERT INTO sso_session
+    return {
+      ...this.#db.sql`INSERT INTO sso_session
         (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM sso_session) < ${maxSessions} THEN ${id} END,
         ${digest}, ${provider}, ${issuer}, ${sub}, ${email}, ${session.email_verified ? 1 : 0},
-        ${name}, ${picture}, ${createdAt}, ${session.expires_at})`
+        ${name}, ${picture}, ${createdAt}, ${session.expires_at})`,
+      exclusive: 'sso_session',
+    }
   }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM sso_session WHERE id = ${id}`

@@ -62,12 +62,13 @@ export class WebhookStore {
   /** Does nothing for an event that is there already: two processes may read the same entry of the trail. */
   enqueue({ targetId, eventId, event, at, data, dead }: NewDelivery, now: string): Statement {
     const isDead = dead !== undefined
-    return this.#db.sql`INSERT INTO webhooks_delivery
+    const statement = this.#db.sql`INSERT INTO webhooks_delivery
         (target_id, event_id, seq, event, occurred_at, data, state, attempts, due_at, error, settled_at)
       VALUES (${targetId}, ${eventId},
         (SELECT COALESCE(MAX(d.seq), 0) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId}),
         ${event}, ${at}, ${data}, ${isDead ? 'dead' : 'pending'}, 0, ${now}, ${dead ?? null}, ${isDead ? now : null})
       ON CONFLICT (target_id, event_id) DO NOTHING`
+    return { ...statement, exclusive: `webhooks_delivery ${targetId}` }
   }
   advancePosition(id: string, position: number): Statement {
     return this.#db.sql`UPDATE webhooks_target SET position = ${position} WHERE id = ${id} AND position < ${position}`
@@ -142,10 +143,11 @@ export class WebhookStore {
   }
   /** A dead letter waits again, behind the others. */
   revive(targetId: string, eventId: string, now: string): Statement {
-    return this.#db.sql`UPDATE webhooks_delivery
+    const statement = this.#db.sql`UPDATE webhooks_delivery
       SET state = 'pending', attempts = 0, due_at = ${now}, lease_until = NULL, settled_at = NULL,
         seq = (SELECT MAX(d.seq) + 1 FROM webhooks_delivery d WHERE d.target_id = ${targetId})
       WHERE target_id = ${targetId} AND event_id = ${eventId} AND state = 'dead'`
+    return { ...statement, exclusive: `webhooks_delivery ${targetId}` }
   }
   /** Where only one process writes, all leases are from processes that ended. */
   async releaseAll(): Promise<void> {

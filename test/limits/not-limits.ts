@@ -141,6 +141,9 @@ export const notLimits: Readonly<Record<string, Reason>> = {
  * second daemon: the file and the name of the test.
  */
 export const elsewhere: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  'database.connections': ['test/core/storage/postgres.test.ts', 'knows whose connections they are'],
+  'database.statement_timeout_secs': ['test/core/storage/postgres.test.ts', 'ends a statement that takes too long'],
+  'database.idle_transaction_secs': ['test/core/storage/postgres.test.ts', 'and ends what stands still'],
   'plugins.mcp.sampling_max_tokens': ['test/plugins/mcp/server-requests.test.ts', "answered by the agent's model"],
   'plugins.mcp.sampling_per_call': ['test/plugins/mcp/server-requests.test.ts', 'is offered only then, and is limited'],
   'plugins.mcp.sampling_per_minute': [

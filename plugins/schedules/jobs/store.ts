@@ -34,7 +34,8 @@ export class JobStore {
 
   /** Over a limit the name becomes NULL, which the column refuses, so that the batch fails as a whole. */
   insert(job: Job, { max_cron_jobs: max, max_jobs_per_agent: maxOfAgent }: JobLimits): Statement {
-    return this.#db.sql`INSERT INTO schedules_job (id, name, agent_id, timing, action, targets, missed, session_mode,
+    return {
+      ...this.#db.sql`INSERT INTO schedules_job (id, name, agent_id, timing, action, targets, missed, session_mode,
         one_shot, enabled, version, next_run, planned_at, failures, runs, created_by, on_behalf, labels,
         created_at, updated_at)
       VALUES (${job.id}, CASE WHEN
@@ -45,7 +46,9 @@ export class JobStore {
         ${job.missed}, ${job.sessionMode ?? null}, ${Number(job.oneShot)}, ${Number(job.enabled)}, 1,
         ${job.nextRun ?? null}, ${job.updatedAt}, 0, 0, ${job.createdBy ?? null}, ${JSON.stringify(job.onBehalf)},
         ${JSON.stringify(job.labels)},
-        ${job.createdAt}, ${job.updatedAt})`
+        ${job.createdAt}, ${job.updatedAt})`,
+      exclusive: 'schedules_job',
+    }
   }
   /** Makes its batch fail when the job has changed since it was read. */
   update(job: Job): Statement {

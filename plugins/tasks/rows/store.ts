@@ -96,7 +96,8 @@ export class TaskStore {
 
   /** Over a limit the title becomes NULL, which the column refuses, so that the batch fails as a whole. */
   insert(task: StoredTask, max: { readonly open: number; readonly ofCreator: number }): Statement {
-    return this.#db.sql`INSERT INTO tasks_task (id, title, description, labels, status, assigned_to, created_by,
+    return {
+      ...this.#db.sql`INSERT INTO tasks_task (id, title, description, labels, status, assigned_to, created_by,
         on_behalf, attempts, created_at, wake)
       VALUES (${task.id}, CASE
           WHEN (SELECT COUNT(*) FROM tasks_task WHERE status IN ('pending', 'in_progress')) < ${max.open}
@@ -104,7 +105,9 @@ export class TaskStore {
               WHERE created_by = ${task.created_by} AND status IN ('pending', 'in_progress')) < ${max.ofCreator}
           THEN ${task.title} END,
         ${task.description}, ${task.labels}, 'pending', ${task.assigned_to}, ${task.created_by}, ${task.on_behalf},
-        0, ${task.created_at}, ${task.wake})`
+        0, ${task.created_at}, ${task.wake})`,
+      exclusive: 'tasks_task',
+    }
   }
   /** Makes its batch fail when the task was changed or removed since it was read: the title would be NULL. */
   unchanged({ id, revision }: StoredTask): Statement {

@@ -19,7 +19,8 @@ export class TriggerStore {
 
   /** Over a limit the template becomes NULL, which the column refuses, so that the batch fails as a whole. */
   insert(trigger: Trigger, { max_triggers: max, max_triggers_per_agent: maxOfAgent }: TriggerLimits): Statement {
-    return this.#db.sql`INSERT INTO triggers_trigger (id, agent_id, target_agent_id, pattern, prompt_template, enabled,
+    return {
+      ...this.#db.sql`INSERT INTO triggers_trigger (id, agent_id, target_agent_id, pattern, prompt_template, enabled,
         fire_count, max_fires, cooldown_secs, session_mode, workflow_id, delivery, since, created_by, on_behalf, labels,
         created_at, updated_at)
       VALUES (${trigger.id}, ${trigger.agentId}, ${trigger.targetAgentId ?? null},
@@ -31,7 +32,9 @@ export class TriggerStore {
         ${trigger.sessionMode ?? null}, ${trigger.workflowId ?? null}, ${JSON.stringify(trigger.delivery)},
         ${trigger.since}, ${trigger.createdBy ?? null}, ${JSON.stringify(trigger.onBehalf)},
         ${JSON.stringify(trigger.labels)}, ${trigger.createdAt},
-        ${trigger.updatedAt})`
+        ${trigger.updatedAt})`,
+      exclusive: 'triggers_trigger',
+    }
   }
   /** Leaves what firing changes: count and time. */
   update(trigger: Trigger): Statement {

@@ -54,7 +54,8 @@ export class RunStore {
    */
   insert(run: NewRun, now: number, maxActive: number): Statement {
     const { position, stepsCompleted } = run
-    return this.#db.sql`INSERT INTO workflows_run
+    return {
+      ...this.#db.sql`INSERT INTO workflows_run
         (id, workflow_id, workflow_name, definition, input, cause, state, step_index, iteration, step_input,
          steps_completed, worked_ms, depth, hops, parent_run_id, parent_key, rerun_of, asker, epoch, revision,
          created_at)
@@ -62,7 +63,9 @@ export class RunStore {
           < ${maxActive} THEN ${run.id} END, ${run.workflow_id}, ${run.workflow_name}, ${run.definition}, ${run.input}, ${run.cause},
         'Pending', ${position.index}, ${position.iteration}, ${position.input}, ${stepsCompleted}, 0, ${run.depth}, ${run.hops},
         ${run.parent_run_id}, ${run.parent_key}, ${run.rerun_of}, ${run.asker}, 0, 1, ${now})
-      ON CONFLICT (id) DO NOTHING`
+      ON CONFLICT (id) DO NOTHING`,
+      exclusive: 'workflows_run',
+    }
   }
   async find(id: string): Promise<RunRow | undefined> {
     return v.parse(v.optional(RunRow), await this.#db.one`SELECT * FROM workflows_run WHERE id = ${id}`)

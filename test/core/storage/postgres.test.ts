@@ -1,118 +1,34 @@
-import type { Connector } from 'db0'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { Database } from '../../../core/storage/database.ts'
 import { openDatabase } from '../../../core/storage/open.ts'
-import { closing, open, recorder } from './engines.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { closing, emptyPostgres, open, recorder } from './engines.ts'
 
-interface Call {
-  readonly text: string
-  readonly values: readonly unknown[]
+const openOn = async (url: string): Promise<Database> => closing(await openDatabase({ url, log: recorder().log }))
+const cups = [{ id: '1', sql: 'CREATE TABLE bar_cup (id INTEGER PRIMARY KEY, size REAL, label BLOB)' }]
+async function openCups(): Promise<readonly [Database, Database]> {
+  const url = await emptyPostgres()
+  const [one, two] = [await openOn(url), await openOn(url)]
+  await one.migrate('bar', cups)
+  return [one, two]
 }
-/** A connector whose client answers as the script says; counts how often it was connected and given up. */
-function scripted(answer: (call: Call, n: number) => void | Promise<void>) {
-  const calls: Call[] = []
-  let connections = 0
-  let client: object | undefined
-  const connector: Connector = {
-    name: 'scripted',
-    dialect: 'postgresql',
-    exec: () => Promise.resolve(undefined),
-    prepare() {
-      throw new Error('not used')
-    },
-    async getInstance() {
-      if (!client) {
-        connections++
-        client = {
-          async query(text: string, values: readonly unknown[]) {
-            calls.push({ text, values })
-            await answer({ text, values }, calls.length)
-            return {
-              rows: text.includes('information_schema') ? [{ table_name: 'core_migration' }] : [],
-              fields: [],
-              rowCount: 1,
-            }
-          },
-        }
-      }
-      return client
-    },
-    async dispose() {
-      client = undefined
-    },
-  }
-  return { connector, calls, connections: () => connections }
-}
-const lost = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
-
-describe('a database server that fails', () => {
-  it('is unavailable while it is gone, and is connected anew', async () => {
-    let broken = false
-    const server = scripted(() => {
-      if (broken) throw lost()
-    })
-    const database = closing(await openDatabase({ url: '', connector: server.connector, log: recorder().log }))
-    expect(server.connections()).toBe(1)
-    broken = true
-    await expect(database.sql.run`UPDATE a SET b = 1`).rejects.toMatchObject({
-      code: 'service_unavailable',
-      retryAfterSecs: 5,
-    })
-    await expect(
-      database.sql.batch([database.sql.sql`UPDATE a SET b = 1`, database.sql.sql`UPDATE a SET b = 2`]),
-    ).rejects.toMatchObject({ code: 'service_unavailable' })
-    expect(await database.check()).toBe(false)
-    broken = false
-    expect(await database.sql.run`UPDATE a SET b = 3`).toEqual({ changes: 1 })
-    expect(server.connections()).toBeGreaterThan(1)
-  })
-
-  it('a batch that met another one is done again as a whole', async () => {
-    let conflicts = 2
-    const server = scripted(({ text }) => {
-      if (text.includes('b = 2') && conflicts-- > 0)
-        throw Object.assign(new Error('could not serialize'), { code: '40001' })
-    })
-    const database = closing(await openDatabase({ url: '', connector: server.connector, log: recorder().log }))
-    const before = server.calls.length
-    await database.sql.batch([database.sql.sql`UPDATE a SET b = ${1}`, database.sql.sql`UPDATE a SET b = 2`])
-    const texts = server.calls.slice(before).map((call) => call.text)
-    const round = ['BEGIN', 'UPDATE a SET b = $1', 'UPDATE a SET b = 2']
-    expect(texts).toEqual([...round, 'ROLLBACK', ...round, 'ROLLBACK', ...round, 'COMMIT'])
-  })
-
-  it('batches and reads never stand inside another batch', async () => {
-    const server = scripted(
-      () =>
-        new Promise((resolve) => {
-          setImmediate(resolve)
-        }),
-    )
-    const database = closing(await openDatabase({ url: '', connector: server.connector, log: recorder().log }))
-    const before = server.calls.length
-    await Promise.all(
-      [1, 2, 3].flatMap((n) => [
-        database.sql.batch([database.sql.sql`UPDATE a SET b = ${n}`, database.sql.sql`UPDATE a SET c = ${n}`]),
-        database.sql.all`SELECT ${n}`,
-      ]),
-    )
-    const words = server.calls.slice(before).map((call) => call.text.split(' ')[0])
-    expect(words.join(' ')).toBe('BEGIN UPDATE UPDATE COMMIT SELECT '.repeat(3).trim())
-  })
-})
 
 describe('a server behind postgres://', () => {
-  it('works through the pg driver: migrations, batches, numbers, bytes', async () => {
+  it('has migrations, batches, numbers and bytes as SQLite has', async () => {
     const { database } = await open('postgresql')
     const { sql } = database
     expect(database.dialect).toBe('postgresql')
-    await database.migrate('bar', [
-      { id: '1', sql: 'CREATE TABLE bar_cup (id INTEGER PRIMARY KEY, size REAL, label BLOB)' },
-    ])
-    await sql.batch(
+    await database.migrate('bar', cups)
+    const made = await sql.batch(
       [1, 2].map(
         (id) => sql.sql`INSERT INTO bar_cup (id, size, label) VALUES (${id}, ${0.1}, ${new Uint8Array([id, 255])})`,
       ),
     )
+    expect(made).toEqual([{ changes: 1 }, { changes: 1 }])
     expect(await sql.one`SELECT count(*) AS n, sum(id) AS total, max(size) AS size FROM bar_cup`).toEqual({
       n: 2,
       total: 3,
@@ -124,15 +40,197 @@ describe('a server behind postgres://', () => {
       /nowhere/,
     )
     expect(await sql.one`SELECT count(*) AS n FROM bar_cup`).toEqual({ n: 2 })
+    expect(await sql.all`UPDATE bar_cup SET size = ${null} RETURNING id, size`).toHaveLength(2)
+    expect(await sql.run`DELETE FROM bar_cup WHERE id > ${0n}`).toEqual({ changes: 2 })
     expect(await database.check()).toBe(true)
   })
 
-  it('a connection that breaks is reported, not fatal, and made anew', async () => {
-    const { database } = await open('postgresql')
-    const ended = await database.sql.all<{ ended: boolean }>`SELECT pg_terminate_backend(pid) AS ended
-      FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
-    expect(ended).toEqual([{ ended: true }])
-    const first = await database.check()
-    expect([first, await database.check(), await database.check()].at(-1)).toBe(true)
+  it('carries batches out side by side, each whole, and a read sees what has settled', async () => {
+    const [one, two] = await openCups()
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, at) => {
+        const { sql } = at % 2 === 0 ? one : two
+        const ids = [at * 2, at * 2 + 1]
+        const batch = ids.map((id) => sql.sql`INSERT INTO bar_cup (id, size) VALUES (${id}, ${at})`)
+        if (at % 10 === 9) {
+          await expect(sql.batch([...batch, ...batch])).rejects.toThrow(/bar_cup_pkey/)
+          expect(await sql.all`SELECT id FROM bar_cup WHERE size = ${at}`).toEqual([])
+          return
+        }
+        await sql.batch(batch)
+        expect(await sql.all`SELECT id FROM bar_cup WHERE size = ${at} ORDER BY id`).toEqual(ids.map((id) => ({ id })))
+      }),
+    )
+    expect(await one.sql.one`SELECT count(*) AS n FROM bar_cup`).toEqual({ n: 180 })
+    const { open: connections, roundTrips, batches, statements } = one.figures().pool ?? {}
+    expect(connections).toBeGreaterThan(1)
+    expect(connections).toBeLessThanOrEqual(10)
+    // A round trip for each, however many statements it has.
+    expect(roundTrips).toBe(batches)
+    expect(statements).toBeGreaterThan(batches ?? 0)
   })
+
+  it('takes a batch that is too large for one round trip as a whole too', async () => {
+    const [{ sql, ...one }] = await openCups()
+    const row = (id: number, label: Uint8Array) => sql.sql`INSERT INTO bar_cup (id, label) VALUES (${id}, ${label})`
+    const large = new Uint8Array(100_000).fill(7)
+    const told: number[] = []
+    const first = { ...row(1, large), written: (changes: number) => void told.push(changes) }
+    await sql.batch([first, row(2, large)])
+    await expect(sql.batch([row(3, large), { ...row(2, large), written: () => void told.push(-1) }])).rejects.toThrow()
+    await sql.batch(Array.from({ length: 300 }, (_, at) => row(at + 10, new Uint8Array(1))))
+    expect(await sql.one`SELECT count(*) AS n, sum(length(label)) AS bytes FROM bar_cup`).toEqual({
+      n: 302,
+      bytes: 200_300,
+    })
+    expect(told).toEqual([1])
+    expect(one.figures().pool).toMatchObject({ retries: 0, unknown: 0 })
+  })
+
+  it('carries a batch that met another one out again, as a whole', async () => {
+    const [one, two] = await openCups()
+    await one.sql.run`INSERT INTO bar_cup (id, size) VALUES (1, 0), (2, 0)`
+    const add = ({ sql }: Database, ids: readonly number[]) =>
+      sql.batch(ids.map((id) => sql.sql`UPDATE bar_cup SET size = size + 1 WHERE id = ${id}`))
+    for (let round = 0; round < 20; round++) await Promise.all([add(one, [1, 2]), add(two, [2, 1]), add(one, [2, 1])])
+    expect(await two.sql.all`SELECT size FROM bar_cup`).toEqual([{ size: 60 }, { size: 60 }])
+  })
+
+  it('lets no two batches with the same key count at the same time, at whichever daemon', async () => {
+    const [one, two] = await openCups()
+    const added = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, id) => {
+        const { sql } = id % 2 === 0 ? one : two
+        return sql.batch([
+          {
+            ...sql.sql`INSERT INTO bar_cup (id)
+              VALUES (CASE WHEN (SELECT count(*) FROM bar_cup) < 7 THEN CAST(${id} AS BIGINT) END)`,
+            exclusive: 'bar cups',
+          },
+        ])
+      }),
+    )
+    expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(7)
+  })
+
+  it('goes on with the columns that a table got meanwhile', async () => {
+    const [one, two] = await openCups()
+    await one.sql.run`INSERT INTO bar_cup (id) VALUES (1)`
+    const read = () => Promise.all(Array.from({ length: 20 }, () => one.sql.one`SELECT * FROM bar_cup WHERE id = ${1}`))
+    for (let again = 0; again < 3; again++) await read()
+    await two.migrate('bar', [...cups, { id: '2', sql: "ALTER TABLE bar_cup ADD COLUMN owner TEXT DEFAULT 'me'" }])
+    expect(await read()).toEqual(Array.from({ length: 20 }, () => ({ id: 1, size: null, label: null, owner: 'me' })))
+  })
+
+  it('ends a statement that takes too long, which changes nothing', async () => {
+    const [{ sql }] = await openCups()
+    const slow = [
+      sql.sql`SELECT set_config('statement_timeout', '500', true)`,
+      sql.sql`INSERT INTO bar_cup (id) VALUES (1)`,
+      sql.sql`SELECT pg_sleep(60)`,
+    ]
+    await expect(sql.batch(slow)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: expect.stringContaining('database.statement_timeout_secs'),
+    })
+    expect(await sql.all`SELECT id FROM bar_cup`).toEqual([])
+  })
+
+  it('knows whose connections they are, and ends what stands still', async () => {
+    const url = await emptyPostgres()
+    const database = closing(
+      await openDatabase({
+        url,
+        log: recorder().log,
+        postgres: { connections: 2, statementTimeoutMs: 21_000, idleTransactionMs: 17_000 },
+      }),
+    )
+    expect(
+      await database.sql.one`SELECT current_setting('application_name') AS name,
+        current_setting('statement_timeout') AS statement,
+        current_setting('idle_in_transaction_session_timeout') AS idle`,
+    ).toEqual({ name: 'svc', statement: '21s', idle: '17s' })
+    await Promise.all(Array.from({ length: 20 }, () => database.sql.one`SELECT pg_sleep(0.001)`))
+    expect(database.figures().pool).toMatchObject({ open: 2, waiting: 0 })
+  })
+})
+
+describe('a start', () => {
+  it('of several daemons on an empty database at the same moment makes the tables once', async () => {
+    const url = await emptyPostgres()
+    const steps = Array.from({ length: 5 }, (_, at) => ({
+      id: `${at}`,
+      sql: `CREATE TABLE bar_${at} (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX bar_${at}_name ON bar_${at} (name)`,
+    }))
+    const databases = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const database = await openOn(url)
+        await Promise.all(
+          [database.migrate('bar', steps), database.migrate('baz', cups)].map((done) => done.catch(fail)),
+        )
+        return database
+      }),
+    )
+    for (const { sql } of databases) {
+      expect(await sql.one`SELECT count(*) AS n FROM core_migration WHERE plugin = 'bar'`).toEqual({ n: 5 })
+      expect(await sql.one`SELECT count(*) AS n FROM bar_4`).toEqual({ n: 0 })
+    }
+    function fail(error: unknown): never {
+      throw error
+    }
+  })
+})
+
+/** A server whose connections are cut after it has carried out what holds `word`, before it says so. */
+async function cutBehind(word: string) {
+  const database = await createTestDatabase()
+  const sockets = new Set<Socket>()
+  const relay = createServer((client) => {
+    const server = connect(join(database.host, '.s.PGSQL.5432'))
+    let isDeaf = false
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => undefined)
+      from.on('close', () => to.destroy())
+    }
+    client.on('data', (chunk) => {
+      isDeaf ||= chunk.includes(word)
+      server.write(chunk)
+    })
+    server.on('data', (chunk) => void (isDeaf ? client.destroy() : client.write(chunk)))
+  }).listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  return {
+    url: `postgres://svc@127.0.0.1:${(relay.address() as AddressInfo).port}/${database.name}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      relay.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+it('of a write whose answer is lost the caller is told that it may be there, and a read is done again', async () => {
+  await using server = await cutBehind('cut here')
+  const database = await openDatabase({ url: server.url, log: recorder().log })
+  try {
+    const { sql } = database
+    await database.migrate('bar', cups)
+    await expect(sql.run`INSERT INTO bar_cup (id, label) VALUES (1, ${Buffer.from('cut here')})`).rejects.toMatchObject(
+      {
+        code: 'service_unavailable',
+        message: expect.stringContaining('not known'),
+      },
+    )
+    expect(await sql.all`SELECT id FROM bar_cup`).toEqual([{ id: 1 }])
+    expect(database.figures().pool).toMatchObject({ unknown: 1 })
+    await expect(sql.all`SELECT ${'cut here'}`).rejects.toMatchObject({
+      message: expect.stringContaining('not answer'),
+    })
+  } finally {
+    await database[Symbol.asyncDispose]()
+  }
 })
