@@ -23,14 +23,17 @@ const CONNECT_MS = 5_000
  */
 const KEEPALIVE = '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2'
 
-/** What every connection of a daemon has. An address may say otherwise, such as `?application_name=`. */
-export function clientConfig(url: string, settings: PostgresSettings): ClientConfig {
+/**
+ * What every connection of a daemon has. An address may say otherwise, such as `?application_name=`. Without `settings`
+ * the server ends no statement.
+ */
+export function clientConfig(url: string, settings?: PostgresSettings): ClientConfig {
   return {
     connectionString: url,
     application_name: 'svc',
     connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: settings.statementTimeoutMs,
-    idle_in_transaction_session_timeout: settings.idleTransactionMs,
+    statement_timeout: settings?.statementTimeoutMs,
+    idle_in_transaction_session_timeout: settings?.idleTransactionMs,
     keepAlive: true,
     options: KEEPALIVE,
   }

@@ -167,8 +167,9 @@ export class PostgresPool {
     const client = await this.#connect()
     let broken = false
     try {
-      return await (isPipelined(statements)
-        ? this.#exchange(client, statements, options)
+      const [first = [], ...others] = groupStatements(statements)
+      return await (others.length === 0
+        ? this.#exchange(client, first, options)
         : this.#stepByStep(client, statements, options))
     } catch (error) {
       broken = error instanceof ConnectionLost
@@ -188,7 +189,7 @@ export class PostgresPool {
     }
   }
 
-  /** A round trip for each statement. */
+  /** A round trip for as many statements as reach the server at once, between `BEGIN` and `COMMIT`. */
   async #stepByStep(
     client: PoolClient,
     statements: readonly BatchStatement[],
@@ -197,7 +198,7 @@ export class PostgresPool {
     const answers: Answer[] = []
     try {
       await this.#exchange(client, [BEGIN], options)
-      for (const statement of statements) answers.push(...(await this.#exchange(client, [statement], options)))
+      for (const group of groupStatements(statements)) answers.push(...(await this.#exchange(client, group, options)))
     } catch (error) {
       if (error instanceof ConnectionLost) throw new ConnectionLost(error.cause, true)
       await this.#exchange(client, [ROLLBACK], options)
@@ -235,16 +236,22 @@ export class PostgresPool {
   }
 }
 
-/** Small enough to reach the server at once. */
-function isPipelined(statements: readonly BatchStatement[]): boolean {
-  if (statements.length === 1) return true
-  if (statements.length > MAX_PIPELINED) return false
+/** Those that are small enough to reach the server at once. */
+function groupStatements(statements: readonly BatchStatement[]): readonly (readonly BatchStatement[])[] {
+  const groups: BatchStatement[][] = []
+  let group: BatchStatement[] = []
   let bytes = 0
-  for (const { prepared, values } of statements) {
-    bytes += prepared.text.length
-    for (const value of values) bytes += sizeOf(value)
+  for (const statement of statements) {
+    const size = statement.values.reduce<number>((sum, value) => sum + sizeOf(value), statement.prepared.text.length)
+    if (group.length > 0 && (group.length >= MAX_PIPELINED || bytes + size > MAX_PIPELINED_BYTES)) {
+      groups.push(group)
+      group = []
+      bytes = 0
+    }
+    group.push(statement)
+    bytes += size
   }
-  return bytes <= MAX_PIPELINED_BYTES
+  return [...groups, group]
 }
 function sizeOf(value: Value): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 8

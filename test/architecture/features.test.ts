@@ -24,7 +24,7 @@ const permitted: readonly (readonly [place: string, most: number, why: string])[
   ['core/schema/example.ts', 3, 'Examples of the names of fields in the OpenAPI document.'],
   ['core/http/openapi.ts', 1, 'What the product is, in the OpenAPI document.'],
   ['core/scope/actor.ts', 1, 'Existing records call the token of a route so.'],
-  ['core/storage/', 3, 'Why the database engine is configured as it is.'],
+  ['core/storage/', 4, 'Why the database engine is configured as it is, and a setting of PostgreSQL.'],
   [
     'core/tools/',
     15,
