@@ -4,11 +4,10 @@ import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import { noBroadcast } from './broadcast.ts'
 import type { Broadcast } from './broadcast.ts'
-import type { Database, Migration, PluginDatabase, Statement } from './database.ts'
-import { codeOf, NOT_HELD } from './failure.ts'
+import type { Database, Migration, PluginDatabase } from './database.ts'
+import { codeOf } from './failure.ts'
+import type { Engine } from './engine.ts'
 import { Migrations } from './migrate.ts'
-import type { PostgresBroadcast } from './postgres-broadcast.ts'
-import type { DatabaseServer } from './database-server.ts'
 import type { PostgresSettings } from './postgres-client.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile, syncFolder } from './sqlite-file.ts'
@@ -60,7 +59,11 @@ const CORE: readonly Migration[] = [
 /** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { url, log } = options
-  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(options)
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import('./open-postgres.ts')
+    const { sql, engine } = await openPostgres(options)
+    return ready(sql, log, engine)
+  }
   const path = /^sqlite:(.+)$/.exec(url)?.[1]
   if (path === undefined)
     throw new Error(`database_url "${url.replace(/\/\/.*@/, '//…@')}" is neither sqlite:<path> nor postgres://…`)
@@ -103,87 +106,6 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       await connection.close()
     },
   })
-}
-
-async function openPostgres({ url: address, password, log, postgres }: DatabaseOptions): Promise<Database> {
-  const { DEFAULT_SETTINGS, connectPostgres } = await import('./postgres-client.ts')
-  const { PostgresDatabase } = await import('./postgres.ts')
-  const { openServerPool } = await import('./server-pool.ts')
-  const url = withPassword(address, password)
-  const settings = postgres ?? DEFAULT_SETTINGS
-  const sql = new PostgresDatabase(url, settings, log)
-  let broadcast: PostgresBroadcast | undefined
-  return ready(sql, log, {
-    server: {
-      openPool: (pool) => openServerPool(url, pool, log),
-    },
-    commit: (statements) => sql.patientBatch(MIGRATIONS, statements),
-    functions: FUNCTIONS,
-    forget: () => sql.forget(),
-    async snapshot() {
-      throw new Error('a PostgreSQL database is copied with its own tools, such as pg_dump')
-    },
-    async scrub() {
-      /* The server's own log is out of reach. */
-    },
-    async broadcast(migrate) {
-      const { broadcastMigrations, PostgresBroadcast } = await import('./postgres-broadcast.ts')
-      await migrate('core-broadcast', broadcastMigrations)
-      broadcast = await PostgresBroadcast.open({
-        daemonId: randomUUID(),
-        connect: () => connectPostgres(url, settings),
-        sql,
-        log,
-      })
-      return broadcast
-    },
-    figures: () => ({ pool: sql.figures, broadcast: broadcast?.figures }),
-    async close() {
-      await broadcast?.[Symbol.asyncDispose]()
-      await sql.close()
-    },
-  })
-}
-
-/** The lock under which the daemons on a database change its tables. */
-const MIGRATIONS = 'core migrations'
-/** What SQLite has from this process. */
-const FUNCTIONS: readonly Statement[] = [
-  {
-    sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
-      AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
-    values: [],
-  },
-  {
-    sql: `CREATE OR REPLACE FUNCTION svc_require(holds boolean) RETURNS boolean LANGUAGE plpgsql
-      AS $$ BEGIN
-        IF holds IS NOT TRUE THEN RAISE EXCEPTION 'required and not so' USING ERRCODE = '${NOT_HELD}'; END IF;
-        RETURN TRUE;
-      END $$`,
-    values: [],
-  },
-]
-
-function withPassword(address: string, password: string | undefined): string {
-  if (password === undefined) return address
-  const url = new URL(address)
-  if (url.password === '' && !url.searchParams.has('password')) url.searchParams.set('password', password)
-  return url.href
-}
-
-interface Engine {
-  /** One batch of migrations, alone on the database. */
-  commit(statements: readonly Statement[]): Promise<unknown>
-  /** Made at every start. */
-  readonly functions: readonly Statement[]
-  readonly figures: Database['figures']
-  /** Told how to make its tables. */
-  broadcast(migrate: (name: string, migrations: readonly Migration[]) => Promise<unknown>): Promise<Broadcast>
-  readonly server: DatabaseServer
-  forget(): void
-  snapshot(file: string): Promise<void>
-  scrub(): Promise<void>
-  close(): Promise<void>
 }
 
 async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine): Promise<Database> {
