@@ -83,6 +83,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     parts,
   )
   const kernel = createKernel(options, live, home.database, parts)
+  if (home.database.dialect === 'postgresql')
+    (await import('./app/database-metrics.ts')).addDatabaseMetrics(kernel.metrics, home.database)
   const host = createHost(options, live, code, home, kernel)
   const health = parts.own('health', createHealth({ options, live, home, kernel, host }))
   const stopRequest = new StopRequest(drainMs)

@@ -150,6 +150,11 @@ export class MetricRegistry {
     this.#add(new Observed('counter', name, help, read), () => {})
   }
 
+  /** A gauge of the core that is read when the metrics are requested. */
+  watched(name: `svc_${string}`, help: string, read: Parameters<Metrics['observed']>[2]): void {
+    this.#add(new Observed('gauge', name, help, read), () => {})
+  }
+
   /** Metrics that are gone when the scope closes. */
   forPlugin(scope: Scope): Metrics {
     return this.#metrics((name) => {
