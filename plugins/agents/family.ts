@@ -6,6 +6,7 @@ import { exceeds } from './inherit.ts'
 import { editManifest } from './manifest.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
+import type { AgentStore } from './store.ts'
 
 /** The origin of an agent. It is part of the manifest, so it is stored with the agent. */
 const parentKey = 'parent_agent_id'
@@ -33,9 +34,10 @@ export class FamilyService implements Family {
   }
 
   /** Finds the agents that have children. Called once, before the first request. */
-  async recover(): Promise<void> {
-    for (const agent of await this.#agents.list()) {
-      const parent = this.parentOf(agent)
+  async recover(store: AgentStore): Promise<void> {
+    for (const id of await store.idsWithKey(parentKey)) {
+      const agent = await this.#agents.find(id)
+      const parent = agent && this.parentOf(agent)
       if (parent !== undefined) this.#parents.add(parent)
     }
   }

@@ -46,7 +46,6 @@ export default definePlugin({
     const registry = new AgentRegistry(store, log)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
-    await registry.load()
     const agents = new AgentService({
       store,
       registry,
@@ -70,7 +69,7 @@ export default definePlugin({
       ...grantRoutes({ agents, assignable, tools: () => tools.list() }),
     )
     const family = new FamilyService(agents, services.audit, config)
-    await family.recover()
+    await family.recover(store)
     hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) },

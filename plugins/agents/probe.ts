@@ -1,4 +1,3 @@
-import type { Agents } from './contract.ts'
 import type { Finding, ProbeCase } from '../security/contract.ts'
 import { inherited } from './child-manifest.ts'
 import { containsPattern } from './inherit.ts'
@@ -47,8 +46,8 @@ const patterns: readonly (readonly [parent: string, child: string, contained: bo
 ]
 
 /** A parent and the children it might request, through the check of a spawn by an agent. Nothing is created. */
-export async function probe(agents: Pick<Agents, 'list'>): Promise<Finding> {
-  const before = (await agents.list()).length
+export async function probe(agents: { count(): Promise<number> }): Promise<Finding> {
+  const before = await agents.count()
   const mine = parseManifest(parent).document
   const cases: ProbeCase[] = children.map(([what, toml, allowed]) => {
     const { right } = inherited(mine, `name = "child"\n${toml}\n`)
@@ -68,7 +67,7 @@ export async function probe(agents: Pick<Agents, 'list'>): Promise<Finding> {
       name: 'a parent without tools has none to give',
       passed: inherited(empty, 'name = "child"\ncapabilities.tools = ["web_fetch"]\n').right !== undefined,
     },
-    { name: 'no agent was made', passed: (await agents.list()).length === before },
+    { name: 'no agent was made', passed: (await agents.count()) === before },
   )
   return { cases, evidence: `${children.length} children, ${patterns.length} pairs of patterns` }
 }

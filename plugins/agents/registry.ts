@@ -1,6 +1,6 @@
 import type { Logger } from 'svc/sdk'
 import * as v from 'valibot'
-import type { Agent } from './contract.ts'
+import type { Agent, ModelChoice } from './contract.ts'
 import { StoredIdentity } from './identity.ts'
 import type { Identity } from './identity.ts'
 import { parseManifest } from './manifest.ts'
@@ -11,26 +11,46 @@ import type { AgentRow } from './schema.ts'
 import type { AgentStore } from './store.ts'
 import { messageOf, readOwnJson } from 'svc/internal'
 
-/** An agent as this plugin holds it: its row, with the manifest parsed. */
+/** An agent as this plugin holds it: its row, with the manifest parsed when it is asked for. */
 export interface LoadedAgent extends Agent {
   readonly row: AgentRow
   readonly identity: Identity
   readonly manifest: ManifestDocument
   readonly warnings: readonly string[]
+  /** What lists show and search of the manifest; kept, so that they need not parse it. */
+  readonly listed: ModelChoice & { readonly description: string }
+}
+/** A manifest as an agent runs with it, and the text and the pin it was made from. */
+interface RunningManifest {
+  readonly toml: string
+  readonly pin: string | null
+  readonly manifest: ManifestDocument
+  readonly warnings: readonly string[]
 }
 
+/** The manifests used last stay parsed: one takes 5 KB, ten times its text. */
+const MAX_PARSED = 500
+
 /**
- * The agents by id and by name. The table decides. With SQLite this process is the only writer, so this copy is always
- * current; with PostgreSQL others write too, so each lookup reads the row and only the parsed manifests are cached.
+ * The agents by id and by name: a copy of rows that are read when they are first asked for. The table decides. With
+ * SQLite this process is the only writer, so a row that was read stays valid until this process changes it; with
+ * PostgreSQL others write too, so each lookup reads the row anew and only parsed manifests are kept. Whoever learns of
+ * a change elsewhere says `forget`.
  */
 export class AgentRegistry {
   readonly #store: AgentStore
   readonly #log: Logger
   /** Other processes write the same rows. */
   readonly #shared: boolean
-  #byId = new Map<string, LoadedAgent>()
-  #byName = new Map<string, LoadedAgent>()
-  #sorted: readonly LoadedAgent[] | undefined
+  readonly #byId = new Map<string, LoadedAgent>()
+  readonly #byName = new Map<string, LoadedAgent>()
+  readonly #parsed = new Map<string, RunningManifest>()
+  /** All agents, oldest first; `undefined` until somebody lists them. */
+  #all: readonly LoadedAgent[] | undefined
+  /** Whether every row is held. */
+  #isComplete = false
+  /** Counts changes. */
+  #version = 0
 
   constructor(store: AgentStore, log: Logger) {
     this.#store = store
@@ -38,50 +58,61 @@ export class AgentRegistry {
     this.#shared = store.shared
   }
 
-  /** Reads every row. Called once, before anything else. */
-  async load(): Promise<void> {
-    for (const row of await this.#store.all()) this.#hold(row)
-  }
-
   async find(id: string): Promise<LoadedAgent | undefined> {
     const key = id.toLowerCase()
-    return this.#shared ? this.#answer(key, await this.#store.find(key)) : this.#byId.get(key)
+    if (!this.#shared) return this.#byId.get(key) ?? this.#firstRead(() => this.#store.find(key))
+    const row = await this.#store.find(key)
+    if (row) return this.put(row)
+    this.drop(key)
+    return undefined
   }
   async findByName(name: string): Promise<LoadedAgent | undefined> {
-    if (!this.#shared) return this.#byName.get(name)
+    if (!this.#shared) return this.#byName.get(name) ?? this.#firstRead(() => this.#store.findByName(name))
     const row = await this.#store.findByName(name)
-    return row && this.#answer(row.id, row)
+    return row && this.put(row)
   }
   /** Oldest first. */
   async list(): Promise<readonly LoadedAgent[]> {
-    if (this.#shared) return (await this.#store.all()).map((row) => this.#hold(row))
-    return (this.#sorted ??= [...this.#byId.values()].sort(
+    if (this.#shared) return (await this.#store.all()).map((row) => this.put(row))
+    while (!this.#isComplete) await this.#readAll()
+    return (this.#all ??= [...this.#byId.values()].sort(
       (a, b) => compare(a.createdAt, b.createdAt) || compare(a.id, b.id),
     ))
   }
 
-  /** Adds a stored row. The manifest is parsed unless the caller has done that. */
+  /** Adds a stored row, or replaces the one of its id. The manifest is parsed later unless the caller has done that. */
   put(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
-    return this.#hold(row, parsed)
+    const agent = this.read(row, parsed)
+    this.#remove(row.id)
+    this.#byId.set(agent.id, agent)
+    this.#byName.set(agent.name, agent)
+    return agent
   }
+  /** After the row was deleted. */
   drop(id: string): void {
-    const held = this.#byId.get(id)
-    if (!held) return
-    this.#byId.delete(id)
-    if (this.#byName.get(held.name) === held) this.#byName.delete(held.name)
-    this.#sorted = undefined
+    this.#remove(id)
+    this.#parsed.delete(id)
   }
-
-  #answer(id: string, row: AgentRow | undefined): LoadedAgent | undefined {
-    if (row) return this.#hold(row)
+  /** Reads the row anew when it is next asked for: somebody else may have changed, made or deleted it. */
+  forget(id: string): void {
     this.drop(id)
-    return undefined
+    this.#isComplete = false
+  }
+  /** The same for every agent. */
+  forgetAll(): void {
+    this.#version++
+    this.#all = undefined
+    this.#isComplete = false
+    this.#byId.clear()
+    this.#byName.clear()
+    this.#parsed.clear()
   }
 
   /** The agent of a row, which need not be stored yet. */
   read(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
-    const held = this.#byId.get(row.id)
-    const known = held?.manifestToml === row.manifest_toml && held.row.pin === row.pin && !parsed
+    if (parsed) this.#keep(row, this.#withPin(row, parsed))
+    const running = (): RunningManifest => this.#running(row)
+    let listed: LoadedAgent['listed'] | undefined
     return {
       row,
       id: row.id,
@@ -94,29 +125,86 @@ export class AgentRegistry {
       manifestToml: row.manifest_toml,
       clonedFrom: row.cloned_from ?? undefined,
       identity: row.identity === '{}' ? nobody : v.parse(StoredIdentity, readOwnJson(row.identity)),
-      ...(known ? { manifest: held.manifest, warnings: held.warnings } : this.#read(row, parsed)),
+      get manifest() {
+        return running().manifest
+      },
+      get warnings() {
+        return running().warnings
+      },
+      get listed() {
+        if (listed) return listed
+        const { model, description } = running().manifest
+        return (listed = { provider: model.provider, model: model.model, description })
+      },
     }
   }
 
-  #hold(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
-    const agent = this.read(row, parsed)
-    this.drop(row.id)
-    this.#byId.set(agent.id, agent)
-    this.#byName.set(agent.name, agent)
-    this.#sorted = undefined
-    return agent
+  async #readAll(): Promise<void> {
+    const version = this.#version
+    const rows = await this.#store.all()
+    // What was changed meanwhile is newer than what was read.
+    if (version !== this.#version) return
+    for (const row of rows) if (!this.#byId.has(row.id)) this.put(row)
+    this.#isComplete = true
+  }
+  /** Of an agent that is not held. */
+  async #firstRead(read: () => Promise<AgentRow | undefined>): Promise<LoadedAgent | undefined> {
+    while (!this.#isComplete) {
+      const version = this.#version
+      const row = await read()
+      if (!row) return undefined
+      const held = this.#byId.get(row.id)
+      if (held?.name === row.name) return held
+      if (version === this.#version) return this.put(row)
+    }
+    return undefined
+  }
+  #remove(id: string): void {
+    this.#version++
+    this.#all = undefined
+    const held = this.#byId.get(id)
+    if (!held) return
+    this.#byId.delete(id)
+    if (this.#byName.get(held.name) === held) this.#byName.delete(held.name)
   }
 
-  #read(row: AgentRow, parsed?: ParsedManifest): { manifest: ManifestDocument; warnings: readonly string[] } {
+  #running(row: AgentRow): RunningManifest {
+    const found = this.#parsed.get(row.id)
+    if (found?.toml !== row.manifest_toml || found.pin !== row.pin) return this.#keep(row, this.#parse(row))
+    // Only when room is short the order counts.
+    if (this.#parsed.size > MAX_PARSED / 2) {
+      this.#parsed.delete(row.id)
+      this.#parsed.set(row.id, found)
+    }
+    return found
+  }
+  #keep(row: AgentRow, running: RunningManifest): RunningManifest {
+    this.#parsed.delete(row.id)
+    this.#parsed.set(row.id, running)
+    for (const oldest of this.#parsed.keys()) {
+      if (this.#parsed.size <= MAX_PARSED) break
+      this.#parsed.delete(oldest)
+    }
+    return running
+  }
+  #withPin({ pin, manifest_toml: toml }: AgentRow, { document, warnings }: ParsedManifest): RunningManifest {
+    const manifest = pin === null ? document : withPin(document, v.parse(Pin, readOwnJson(pin)))
+    return { toml, pin, manifest, warnings }
+  }
+  #parse(row: AgentRow): RunningManifest {
     try {
-      const { document, warnings } = parsed ?? parseManifest(row.manifest_toml)
-      return { manifest: row.pin === null ? document : withPin(document, v.parse(Pin, readOwnJson(row.pin))), warnings }
+      return this.#withPin(row, parseManifest(row.manifest_toml))
     } catch (error) {
       // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest
       // is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
       const reason = messageOf(error)
-      return { manifest: parseManifest('').document, warnings: [`the stored manifest cannot be read: ${reason}`] }
+      return {
+        toml: row.manifest_toml,
+        pin: row.pin,
+        manifest: parseManifest('').document,
+        warnings: [`the stored manifest cannot be read: ${reason}`],
+      }
     }
   }
 }

@@ -50,7 +50,7 @@ function listRoute(agents: AgentService): AnyRoute {
           (state === undefined || agent.state === state) &&
           (needle === undefined ||
             agent.name.toLowerCase().includes(needle) ||
-            agent.manifest.description.toLowerCase().includes(needle)),
+            agent.listed.description.toLowerCase().includes(needle)),
       )
       const from = Number(query.offset ?? 0)
       return agents.summarise(found.slice(from, query.limit === undefined ? undefined : from + Number(query.limit)))

@@ -92,6 +92,10 @@ export class AgentService implements Agents {
   list(): Promise<readonly LoadedAgent[]> {
     return this.#deps.registry.list()
   }
+  /** Without reading them. */
+  count(): Promise<number> {
+    return this.#deps.store.count()
+  }
   async require(id: string): Promise<LoadedAgent> {
     const agent = await this.find(id)
     if (!agent) throw new Refusal('agent_not_found', `No agent ${id}`)
@@ -129,7 +133,7 @@ export class AgentService implements Agents {
   async summarise(agents: readonly LoadedAgent[]): Promise<AgentSummary[]> {
     const name = await this.#deps.names()
     return agents.map((agent) => {
-      const { provider, model } = name(agent.manifest.model)
+      const { provider, model } = name(agent.listed)
       return {
         id: agent.id,
         name: agent.name,

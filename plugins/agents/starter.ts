@@ -50,7 +50,7 @@ const marker = 'first-boot'
 export async function welcome(agents: AgentService, storage: KeyValueStorage): Promise<void> {
   if (await storage.hasItem(marker)) return
   const manifest = starters.get('assistant')
-  if (manifest !== undefined && (await agents.list()).length === 0) await agents.spawn(manifest, { signedBy: SHIPPED })
+  if (manifest !== undefined && (await agents.count()) === 0) await agents.spawn(manifest, { signedBy: SHIPPED })
   await storage.setItem(marker, new Date().toISOString())
 }
 

@@ -16,6 +16,10 @@ export class AgentStore {
   async all(): Promise<readonly AgentRow[]> {
     return v.parse(v.array(AgentRow), await this.#db.all`SELECT * FROM agents_agent ORDER BY created_at, id`)
   }
+  async count(): Promise<number> {
+    const row = await this.#db.one<{ count: number | string }>`SELECT count(*) AS count FROM agents_agent`
+    return Number(row?.count ?? 0)
+  }
   async find(id: string): Promise<AgentRow | undefined> {
     return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE id = ${id}`)
   }
@@ -27,6 +31,13 @@ export class AgentStore {
   async unfinished(): Promise<readonly string[]> {
     const rows = await this.#db.all<{ id: string }>`SELECT id FROM agents_agent
       WHERE state IN ('Created', 'Initializing')`
+    return rows.map(({ id }) => id)
+  }
+
+  /** The ids of agents whose manifest may have this key: one with a backslash may spell it with escapes. */
+  async idsWithKey(key: string): Promise<readonly string[]> {
+    const rows = await this.#db.all<{ id: string }>`SELECT id FROM agents_agent
+      WHERE manifest_toml LIKE ${`%${key}%`} OR replace(manifest_toml, ${'\\'}, '') <> manifest_toml`
     return rows.map(({ id }) => id)
   }
 

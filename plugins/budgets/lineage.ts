@@ -66,7 +66,7 @@ export class AgentLineage {
    */
   addAgents(agents: readonly Agent[]): readonly AncestorLink[] {
     const parents = new Map(
-      agents.flatMap((agent) => {
+      agents.filter(mayHaveParent).flatMap((agent) => {
         const parent = parentOf(agent)
         return parent === undefined ? [] : [[agent.id, parent] as const]
       }),
@@ -121,3 +121,6 @@ export interface Payer {
   readonly limits: SpendLimits
   readonly members: readonly string[]
 }
+
+/** Without parsing the manifest. A key may be written with escapes. */
+const mayHaveParent = ({ manifestToml }: Agent): boolean => /parent_agent_id|\\/.test(manifestToml)

@@ -15,6 +15,7 @@ const agent = (id: string, parent?: string) =>
   ({
     id,
     name: id,
+    manifestToml: parent === undefined ? '' : `metadata.parent_agent_id = "${parent}"`,
     manifest: { resources, metadata: parent === undefined ? {} : { parent_agent_id: parent } },
   }) as unknown as Agent
 
