@@ -7,7 +7,6 @@ import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning } from './contract.ts'
 import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice } from './contract.ts'
 import type { CloneOptions } from './clone.ts'
-import { changeIdentity } from './identity.ts'
 import type { IdentityChange } from './identity.ts'
 import { exceeds } from './inherit.ts'
 import { editManifest, mentions, parseManifest } from './manifest.ts'
@@ -376,7 +375,13 @@ export class AgentService implements Agents {
       ...(Object.keys(edits).length === 0
         ? {}
         : { manifest_toml: editManifest(agent.manifestToml, { ...leaving(agent, edits), ...edits }) }),
-      ...(identity ? { identity: JSON.stringify(await changeIdentity(agent.identity, identity)) } : {}),
+      ...(identity
+        ? {
+            identity: JSON.stringify(
+              await (await import('./identity-change.ts')).changeIdentity(agent.identity, identity),
+            ),
+          }
+        : {}),
       what: `changed ${[...Object.keys(edits), ...Object.keys(identity ?? {})].join(', ')}`,
     }))
   }
