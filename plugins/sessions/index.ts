@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Broadcast } from 'svc/internal'
 import { definePlugin, fields, settable } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawning } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -8,6 +9,9 @@ import { sessionRoutes } from './routes.ts'
 import { SessionService } from './service.ts'
 import { SessionStore } from './store.ts'
 import { SummaryStore } from './summary/store.ts'
+
+/** Told to the other daemons on the database. */
+const SUMMARY_CHANGED = 'sessions.summary-changed'
 
 export default definePlugin({
   name: 'sessions',
@@ -46,15 +50,25 @@ export default definePlugin({
     }),
   ),
   hooks: [SessionReset, SessionCleared, SessionRemoving, SessionMeasured],
-  requires: { agents: Agents, audit: Audit },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
   provides: { sessions: Sessions },
   migrations,
-  setup({ config, db, hooks, jobs, own, routes, services: { agents, audit } }) {
+  setup({ config, db, hooks, jobs, own, routes, services }) {
+    const { agents, audit, broadcast } = services
     const store = new SessionStore(db)
     own('store', () => store.close())
+    const summaries = new SummaryStore(db, (id) => broadcast.tell(SUMMARY_CHANGED, { id }))
+    const subscription = broadcast.on(SUMMARY_CHANGED, {
+      heard(data) {
+        const told = v.safeParse(v.object({ id: v.string() }), data)
+        if (told.success) summaries.forget(told.output.id)
+      },
+      missed: () => summaries.forgetAll(),
+    })
+    own('messages of other daemons', () => subscription[Symbol.dispose]())
     const sessions = new SessionService({
       store,
-      summaries: new SummaryStore(db),
+      summaries,
       agents,
       audit,
       hooks,

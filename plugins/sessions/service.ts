@@ -247,7 +247,7 @@ export class SessionService implements Sessions {
     const { sessionId } = await this.#agents.require(agentId)
     await this.#store.commit([
       ...this.#store.clear(sessionId),
-      this.#summaries.remove(sessionId),
+      ...this.#summaries.remove(sessionId),
       this.#audit.entry({ event: 'session_changed', agentId, details: `history of session ${sessionId} deleted` }),
     ])
     this.#summaries.forget(sessionId)
@@ -255,7 +255,7 @@ export class SessionService implements Sessions {
   }
   async remove({ id, agentId }: Pick<Session, 'id' | 'agentId'>): Promise<void> {
     await this.#store.commit([
-      this.#summaries.remove(id),
+      ...this.#summaries.remove(id),
       ...this.#store.remove(id),
       this.#audit.entry({ event: 'session_changed', agentId, details: `session ${id} deleted` }),
     ])

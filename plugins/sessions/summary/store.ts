@@ -12,8 +12,11 @@ export class SummaryStore {
   readonly #db: PluginDatabase
   readonly #known = new Map<string, SummaryRow | undefined>()
   #changes = 0
-  constructor(db: PluginDatabase) {
+  readonly #tellChanged: (sessionId: string) => readonly Statement[]
+  /** `tellChanged` is for each batch that changes the summaries of a session: other daemons may remember them. */
+  constructor(db: PluginDatabase, tellChanged: (sessionId: string) => readonly Statement[] = () => []) {
     this.#db = db
+    this.#tellChanged = tellChanged
   }
 
   /** The valid summary. */
@@ -48,6 +51,7 @@ export class SummaryStore {
           ${firstMessageId}, ${lastMessageId}, ${messageCount}, ${createdAt}
         FROM sessions_message m WHERE m.id = ${lastMessageId} AND m.session_id = ${sessionId}`,
       ...statements,
+      ...this.#tellChanged(sessionId),
     ])
     this.forget(sessionId)
     return inserted?.changes === 1
@@ -57,11 +61,12 @@ export class SummaryStore {
       this.#db
         .sql`UPDATE sessions_summary SET undone_at = ${at} WHERE session_id = ${row.session_id} AND id = ${row.id}`,
       ...statements,
+      ...this.#tellChanged(row.session_id),
     ])
     this.forget(row.session_id)
   }
-  remove(sessionId: string): Statement {
-    return this.#db.sql`DELETE FROM sessions_summary WHERE session_id = ${sessionId}`
+  remove(sessionId: string): readonly Statement[] {
+    return [this.#db.sql`DELETE FROM sessions_summary WHERE session_id = ${sessionId}`, ...this.#tellChanged(sessionId)]
   }
   removeOfAgent(agentId: string): Statement {
     return this.#db.sql`DELETE FROM sessions_summary
