@@ -157,11 +157,15 @@ function followSessions(hooks: Hooks, { chat, sessionStream, toolCallRate, share
   })
 }
 
-function measureTurns(metrics: Metrics, { chat, sessionStream }: Composed): void {
+function measureTurns(metrics: Metrics, { chat, sessionStream, shared }: Composed): void {
   const gauge = (name: `svc_${string}`, help: string, value: () => number): void => {
     metrics.observed(name, help, () => [{ value: value() }])
   }
   gauge('svc_active_sessions', 'Sessions with a turn that waits or runs.', () => chat.activeSessions)
   gauge('svc_chat_session_followers', 'Open streams that follow a session.', () => sessionStream.followers)
+  gauge('svc_chat_held_sessions', 'Sessions that this daemon works on, among those on the database.', () => {
+    return shared()?.owners.size ?? 0
+  })
+  gauge('svc_chat_followed_turns', 'Turns of other daemons that are followed here.', () => shared()?.followed ?? 0)
   gauge('svc_chat_open_turns', 'Turns that wait or run.', () => chat.open)
 }

@@ -6,7 +6,7 @@ import { KeyedQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
-import type { Chat, Turns, TurnEvent, TurnView } from '../../chat/contract.ts'
+import type { AcceptedTurn, Chat, Turns, TurnEvent, TurnView } from '../../chat/contract.ts'
 import type { A2aTask } from '../contract.ts'
 import { readHopCount } from '../hops.ts'
 import { checkOutputModes, readParts, StoredMessage } from './parts.ts'
@@ -16,7 +16,7 @@ import type { TaskFilter, TaskRow, TaskState, TaskStore } from './rows/store.ts'
 
 export interface TaskServiceDeps {
   readonly store: TaskStore
-  readonly chat: Pick<Chat, 'accept' | 'attach'>
+  readonly chat: Pick<Chat, 'accept' | 'attach' | 'cancel' | 'follow'>
   readonly turns: Pick<Turns, 'find' | 'replay'>
   readonly audit: Pick<Audit, 'entry'>
   readonly maxParts: number
@@ -165,8 +165,8 @@ export class TaskService {
   /** The task when it has ended. Throws the reason of the signal. */
   async wait(id: string, signal: AbortSignal): Promise<Task> {
     for (;;) {
-      const live = this.#deps.chat.attach(id)
-      if (live) await orAborted(live.result().then(nothing, nothing), signal)
+      const turn = await this.#follow(id)
+      if (turn) await orAborted(turn.result().then(nothing, nothing), signal)
       const task = await this.require(id)
       if (isEnded(task)) return task
       // It runs in another daemon, or has yet to be resumed.
@@ -175,10 +175,10 @@ export class TaskService {
   }
   /** What happens in a task from its start; ends with the task, and throws why it failed. */
   async *follow(id: string, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    const { chat, turns, clock } = this.#deps
+    const { turns, clock } = this.#deps
     for (;;) {
-      const live = chat.attach(id)
-      if (live) return yield* abortable(live.events(), signal)
+      const turn = await this.#follow(id)
+      if (turn) return yield* abortable(turn.events(), signal)
       if (isEnded(await this.require(id))) {
         const replayed = await turns.replay(id)
         if (replayed) yield* abortable(replayed.events(), signal)
@@ -188,15 +188,18 @@ export class TaskService {
     }
   }
 
+  /** The turn of a task that waits or runs, at whatever daemon on the database. */
+  async #follow(id: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined> {
+    return this.#deps.chat.attach(id) ?? this.#deps.chat.follow(id)
+  }
+
   /** The task after it was cancelled. Throws when it has ended otherwise. */
   async cancel(id: string, signal: AbortSignal, scope: TaskScope): Promise<Task> {
     const before = await this.require(id, scope)
     if (before.state === 'canceled') return before
     if (isEnded(before))
       throw new ProtocolProblem('TaskNotCancelable', `Task cannot be canceled: ${id} is ${before.state}`)
-    const live = this.#deps.chat.attach(id)
-    if (!live) throw new ProtocolProblem('TaskNotCancelable', `Task cannot be canceled: another daemon works on ${id}`)
-    live.cancel()
+    this.#deps.chat.cancel(id)
     const after = await this.wait(id, signal)
     if (after.state === 'canceled') return after
     throw new ProtocolProblem('TaskNotCancelable', `Task cannot be canceled: ${id} is ${after.state} meanwhile`)

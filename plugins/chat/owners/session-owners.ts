@@ -332,7 +332,13 @@ export class SessionOwners {
   /** Turns of other daemons that run, of an agent or one of its sessions. */
   async runningElsewhere(agentId: string, sessionId?: string): Promise<readonly Turn[]> {
     const open = await this.#deps.journal.open({ agentId, ...(sessionId !== undefined && { sessionId }) })
-    return open.filter((turn) => turn.state !== 'queued' && this.isElsewhere(turn))
+    const elsewhere = open.filter((turn) => this.isElsewhere(turn))
+    const running = elsewhere.filter(({ state }) => state !== 'queued')
+    // One that began just now may not say so yet.
+    const begins = elsewhere.filter(
+      (turn, at) => elsewhere.findIndex(({ sessionId: other }) => other === turn.sessionId) === at,
+    )
+    return [...running, ...begins.filter((turn) => !running.some((other) => other.sessionId === turn.sessionId))]
   }
   /** The open turns of a session, in its order. */
   async inOrder(sessionId: string): Promise<readonly Turn[]> {

@@ -47,16 +47,28 @@ export interface Fenced {
 }
 type Traces = { takeTraces(): readonly Trace[] }
 
+/** How long a batch proves that the session is still held: well below any lease. */
+const CONFIRMED_MS = 1_000
+
 /** The statements for each thing that happens in a turn. The caller decides which of them go into one batch. */
 export class TurnRecord {
   readonly #deps: TurnRecordDeps
+  /** When a batch of a session that is held was committed last. */
+  readonly #confirmed = new WeakMap<readonly Statement[], number>()
   constructor(deps: TurnRecordDeps) {
     this.#deps = deps
   }
 
   /** Settles when durable. Every batch of a turn goes through here, so that none is written once its session is lost. */
-  commit({ fence = [] }: Fenced, statements: readonly Statement[]): Promise<unknown> {
-    return this.#deps.commit(fence.length === 0 ? statements : [...fence, ...statements])
+  async commit(turn: Fenced, statements: readonly Statement[]): Promise<void> {
+    const { fence = [] } = turn
+    await this.#deps.commit(fence.length === 0 ? statements : [...fence, ...statements])
+    if (fence.length > 0) this.#confirmed.set(fence, performance.now())
+  }
+  /** Before an act that no batch can take back: throws when another daemon has taken the session over. */
+  async confirm({ fence = [] }: Fenced): Promise<void> {
+    if (fence.length === 0 || performance.now() - (this.#confirmed.get(fence) ?? -Infinity) < CONFIRMED_MS) return
+    await this.commit({ fence }, [])
   }
 
   /**

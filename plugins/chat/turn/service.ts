@@ -229,10 +229,12 @@ export class ChatService implements Chat {
     const here = this.attach(turnId)
     const shared = this.#deps.shared()
     if (here || !shared) return here?.cancel()
-    this.#deps.background(async () => {
-      const turn = await this.#deps.journal.find(turnId)
-      if (turn && shared.owners.isElsewhere(turn)) shared.follow(turn).cancel()
-    })
+    this.#deps.background(async () => (await this.follow(turnId))?.cancel())
+  }
+  async follow(turnId: string): Promise<AcceptedTurn | undefined> {
+    const shared = this.#deps.shared()
+    const turn = shared && (await this.#deps.journal.find(turnId))
+    return turn && shared.owners.isElsewhere(turn) ? shared.follow(turn) : undefined
   }
   /** Turns of a session that wait or run, the running one first. */
   turnsOf(sessionId: string): readonly LiveTurn[] {

@@ -172,6 +172,7 @@ export class ToolExecutor implements ToolPorts {
     const agent = this.#agent
     const progress = this.#progress
     await this.#calling.begin?.(call)
+    await record.confirm(this.#live)
     progress.startedCalls.add(call.id)
     const { reportProgress } = await (toolProgress ??= import('./tool-progress.ts'))
     const { end, ...reports } = reportProgress(this.#live, call.name, this.#deps.progressMs)
