@@ -1,4 +1,3 @@
-import * as v from 'valibot'
 import { commandLine, definePlugin } from 'svc/sdk'
 import type { Metrics } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
@@ -19,9 +18,6 @@ import type { ApprovalServiceDeps } from './service.ts'
 import { ApprovalStore } from './store.ts'
 
 const PRUNE_MS = 6 * 3_600_000
-/** Told to the other daemons on the database with the decision. */
-const DECIDED = 'approvals.decided'
-const Decided = v.object({ id: v.string() })
 
 export default definePlugin({
   name: 'approvals',
@@ -48,7 +44,7 @@ export default definePlugin({
     leaving,
     tools,
   }) {
-    const store = new ApprovalStore(db, (id) => services.broadcast.tell(DECIDED, { id }))
+    const store = new ApprovalStore(db, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
@@ -83,7 +79,7 @@ export default definePlugin({
       },
     })
     own('timers of approvals', () => service.close())
-    hear(services.broadcast, { service, own, run: (work) => void run(work).catch(failed) })
+    if (services.broadcast.isShared) (await import('./decisions.ts')).hear(services.broadcast, service, { own, failed })
     await service.open()
     const gate = lazyGate({ config, service, store, clock: wallClock, tools, leaving })
     listen(hooks, service, gate)
@@ -93,29 +89,6 @@ export default definePlugin({
     return { approvals: service }
   },
 })
-
-/** A decision at another daemon ends the wait of a call here. */
-function hear(
-  broadcast: Broadcast,
-  {
-    service,
-    own,
-    run,
-  }: {
-    readonly service: ApprovalService
-    readonly own: (label: string, dispose: () => void) => void
-    readonly run: (work: () => Promise<void>) => void
-  },
-): void {
-  const subscription = broadcast.on(DECIDED, {
-    heard(data) {
-      const told = v.safeParse(Decided, data)
-      if (told.success) run(() => service.decidedElsewhere(told.output.id))
-    },
-    missed: () => run(() => service.lookAgain()),
-  })
-  own('decisions of other daemons', () => subscription[Symbol.dispose]())
-}
 
 /** Most daemons escalate nothing: the code is loaded where the configuration has a rule. */
 async function openEscalator(

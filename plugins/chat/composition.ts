@@ -16,7 +16,6 @@ import type { ToolCalls, TurnResult } from './contract.ts'
 import type { Compactor, CompactorDeps } from './context/compactor.ts'
 import { TurnHistory } from './context/history.ts'
 import { SessionStream } from './entry/session-stream.ts'
-import type { FollowedTurn } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
 import type { SharedTurns } from './owners/open.ts'
@@ -82,7 +81,7 @@ export function composeChat(deps: ChatDeps) {
   const models = { history, budgetGate, modelsWithoutVision: new Set<string>() }
   const runner = new TurnRunner({ ...callDeps, ...models, background, onDefect })
   const sessionStream = new SessionStream({
-    turns: (sessionId) => (shared ? turnsEverywhere(chat, shared, sessionId) : chat.turnsOf(sessionId)),
+    turns: (sessionId) => shared?.inSession(sessionId) ?? chat.turnsOf(sessionId),
     message: async ({ sessionId, id }) => (await sessions.turn(sessionId, id)).find(({ role }) => role === 'user'),
     followedChanged: () => shared?.tellWatched(true),
     max: config.session_followers,
@@ -118,16 +117,6 @@ export function composeChat(deps: ChatDeps) {
     },
     resumeTurns: () => resumeTurns(deps, { chat, record, effectfulTools, shared }),
   }
-}
-
-/** The turns of a session that wait or run, those at other daemons too. */
-async function turnsEverywhere(
-  chat: ChatService,
-  shared: SharedTurns,
-  sessionId: string,
-): Promise<readonly FollowedTurn[]> {
-  const open = await shared.owners.inOrder(sessionId)
-  return open.flatMap((turn) => (shared.owners.isElsewhere(turn) ? shared.follow(turn) : (chat.attach(turn.id) ?? [])))
 }
 
 type EffectfulTools = (turnId: string) => Promise<readonly string[]>

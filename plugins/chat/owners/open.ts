@@ -91,8 +91,12 @@ export class SharedTurns {
   follow(turn: Turn): RemoteTurn {
     return this.#remote.follow(turn, turn.owner)
   }
-  findFollowed(turnId: string): RemoteTurn | undefined {
-    return this.#remote.find(turnId)
+  /** The turns of a session that wait or run, those at other daemons too, in its order. */
+  async inSession(sessionId: string): Promise<readonly (LiveTurn | RemoteTurn)[]> {
+    const open = await this.owners.inOrder(sessionId)
+    return open.flatMap((turn) =>
+      this.owners.isElsewhere(turn) ? this.follow(turn) : (this.#deps.chat.attach(turn.id) ?? []),
+    )
   }
 
   /** What the messages of others may have left out. Called now and then. */

@@ -35,9 +35,6 @@ export class RemoteTurns {
   get size(): number {
     return this.#turns.size
   }
-  find(turnId: string): RemoteTurn | undefined {
-    return this.#turns.get(turnId)
-  }
   /** A turn that another daemon works on. `isTold`: that one sends its events without being asked. */
   follow(facts: TurnFacts, owner: string, isTold = false): RemoteTurn {
     const known = this.#turns.get(facts.id)
