@@ -98,6 +98,8 @@ describe('a server behind postgres://', () => {
 
   it('lets no two batches with the same key count at the same time, at whichever daemon', async () => {
     const [one, two] = await openCups()
+    // All connections are open, so that the first ones meet.
+    await Promise.all([one, two].flatMap(({ sql }) => Array.from({ length: 10 }, () => sql.one`SELECT pg_sleep(0.1)`)))
     const added = await Promise.allSettled(
       Array.from({ length: 60 }, (_, id) => {
         const { sql } = id % 2 === 0 ? one : two
