@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Broadcast, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -22,11 +23,11 @@ export default definePlugin({
   config: Config,
   sections: { budget: v.optional(BudgetSection, {}) },
   hooks: [BudgetWarning, BudgetExceeded, BudgetUnpriced],
-  requires: { agents: Agents, audit: Audit, spending: Spending },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, spending: Spending },
   provides: { budgets: Budgets },
   migrations,
   setup({ config: { budget, ...works }, db, hooks, jobs, log, metrics, own, routes, run, services }) {
-    const { agents, audit, spending } = services
+    const { agents, audit, broadcast, spending } = services
     const store = new BudgetStore(db)
     const refusals = metrics.counter('svc_budget_refusals_total', 'Calls of a model that a budget refused.')
     const notifier = new BudgetNotifier({
@@ -50,7 +51,8 @@ export default definePlugin({
       audit,
       notifier,
       now: Date.now,
-      shared: db.dialect === 'postgresql',
+      shared: broadcast.isShared,
+      follow: (rows) => followChanges({ broadcast, own }, 'budgets.limits', rows),
       refused: () => {
         refusals.add()
       },

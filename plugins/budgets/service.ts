@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { costNano, toUsd } from 'svc/providers'
 import type { Price, Rates } from 'svc/providers'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import { KeyedQueue, omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -9,7 +10,7 @@ import type { SpendLimits, Spending, Spent } from '../usage/contract.ts'
 import type { BudgetConfig } from './config.ts'
 import type { Budgets, Resources } from './contract.ts'
 import { AgentLineage, parentOf, spentTogether } from './lineage.ts'
-import type { Payer } from './lineage.ts'
+import type { AncestorLink, Payer } from './lineage.ts'
 import { limitsAnything, limitsMoney, limitsOfAgent, limitsOfAll, linesOf, periodOf, unset } from './limits.ts'
 import type { Line, SetLimits } from './limits.ts'
 import type { BudgetNotifier } from './notifier.ts'
@@ -23,8 +24,10 @@ export interface BudgetServiceDeps {
   readonly audit: Audit
   readonly notifier: BudgetNotifier
   readonly now: () => number
-  /** Other processes may set limits too. */
+  /** Other daemons may set limits too. */
   readonly shared: boolean
+  /** Hears of limits and families that another daemon changed. */
+  readonly follow: (rows: RowsInMemory) => TellChange
   readonly refused: () => void
 }
 type BudgetedAgent = {
@@ -51,8 +54,6 @@ export interface Account {
  */
 const MAX_TRIES = 3
 const ALL = ''
-/** What another process has set holds here after so long. */
-const REREAD_MS = 5000
 
 /**
  * Knows the limits, sets aside what a call may cost before it is made, and refuses the call that might pass a limit.
@@ -64,13 +65,19 @@ export class BudgetService implements Budgets {
   /** Calls of agents that share a limit are checked one after the other, by the root of their lineage. */
   readonly #families = new KeyedQueue()
   readonly #changes = new SerialQueue()
-  #readAt = 0
+  readonly #tell: TellChange
   constructor(deps: BudgetServiceDeps) {
     this.#deps = deps
+    this.#tell = deps.follow(() => this.#readAgain())
+  }
+
+  /** What is in memory, or being read, may be from before a change. Alone on a database it changes with the rows. */
+  #readAgain(): void {
+    if (this.#deps.shared) this.#reading = undefined
   }
 
   limits(agent: BudgetedAgent): boolean {
-    // The gate reads again now and then.
+    // What another daemon set may be heard a moment later: the gate decides.
     if (this.#deps.shared) return true
     if (!this.#state) {
       // Read with the first call, so that the start does not wait; until then every call passes the gate and gets a
@@ -132,7 +139,12 @@ export class BudgetService implements Budgets {
     if (parentOf(agent) === undefined) return
     const { lineage } = await this.#read()
     const fresh = lineage.addAgents([agent])
-    if (fresh.length > 0) await this.#deps.store.write(fresh.map((link) => this.#deps.store.addAncestor(link)))
+    if (fresh.length > 0) await this.#addAncestors(fresh)
+  }
+  async #addAncestors(links: readonly AncestorLink[]): Promise<void> {
+    const { store } = this.#deps
+    await store.write([...links.map((link) => store.addAncestor(link)), ...this.#tell(ALL)])
+    this.#readAgain()
   }
 
   async accountOfAll(): Promise<Account> {
@@ -172,19 +184,22 @@ export class BudgetService implements Budgets {
       ...omitUndefined(change),
     }
     await store.write([
-      store.set(scope, next),
+      store.set(scope, next, change),
       audit.entry({
         event: 'budget_changed',
         ...omitUndefined({ agentId }),
         details,
         change: { before: { ...set.get(scope) }, after: { ...next } },
       }),
+      ...this.#tell(scope),
     ])
     set.set(scope, next)
+    this.#readAgain()
   }
   async forget(agentId: string): Promise<void> {
     const { set } = await this.#read()
-    if (set.delete(agentId)) await this.#deps.store.remove(agentId)
+    // What another daemon set may not be known here.
+    if (set.delete(agentId) || this.#deps.shared) await this.#deps.store.remove(agentId, this.#tell(agentId))
   }
   /** Drops removed agents that spent nothing in a current period: an agent may spawn others for years. */
   async forgetGone(signal: AbortSignal): Promise<void> {
@@ -195,7 +210,10 @@ export class BudgetService implements Budgets {
     for (const id of descendantIds) {
       if (signal.aborted) return
       if (present.has(id) || Object.values(await spending.spent(id)).some((spent) => spent > 0)) continue
-      await store.write(lineage.ancestors(id).map((ancestorId) => store.removeAncestor({ ancestorId, agentId: id })))
+      await store.write([
+        ...lineage.ancestors(id).map((ancestorId) => store.removeAncestor({ ancestorId, agentId: id })),
+        ...this.#tell(ALL),
+      ])
       lineage.forget(id)
     }
   }
@@ -272,16 +290,15 @@ export class BudgetService implements Budgets {
   }
 
   #read(): Promise<BudgetState> {
-    const { shared, now } = this.#deps
-    if (shared && this.#state && now() - this.#readAt > REREAD_MS) this.#reading = undefined
-    if (!this.#reading) this.#readAt = now()
-    return (this.#reading ??= this.#load().then(
+    if (this.#reading) return this.#reading
+    const reading = this.#load().then(
       (state) => (this.#state = state),
       (error: unknown) => {
-        this.#reading = undefined
+        if (this.#reading === reading) this.#reading = undefined
         throw error
       },
-    ))
+    )
+    return (this.#reading = reading)
   }
   async #load(): Promise<BudgetState> {
     const { store, agents } = this.#deps
@@ -289,7 +306,7 @@ export class BudgetService implements Budgets {
     const lineage = new AgentLineage(links)
     // A crash may have come between the spawn of an agent and its link.
     const fresh = lineage.addAgents(all)
-    if (fresh.length > 0) await store.write(fresh.map((link) => store.addAncestor(link)))
+    if (fresh.length > 0) await this.#addAncestors(fresh)
     return { set: new Map(limits), lineage }
   }
 }

@@ -35,14 +35,22 @@ export class BudgetStore {
       ]),
     )
   }
-  set(scope: string, limits: SetLimits): Statement {
+  /** Of a row that is there only what is named in `change` changes: another daemon may have changed the rest. */
+  set(scope: string, limits: SetLimits, change: { readonly [K in keyof SetLimits]?: unknown }): Statement {
+    const keeps = (name: keyof SetLimits): number => Number(change[name] === undefined)
     return this.#db.sql`INSERT INTO budgets_limit (scope, hour_usd, day_usd, month_usd, hour_tokens, alert_threshold,
         default_hour_tokens)
       VALUES (${scope}, ${limits.hourUsd}, ${limits.dayUsd}, ${limits.monthUsd}, ${limits.hourTokens},
         ${limits.alertThreshold}, ${limits.defaultHourTokens})
-      ON CONFLICT (scope) DO UPDATE SET hour_usd = excluded.hour_usd, day_usd = excluded.day_usd,
-        month_usd = excluded.month_usd, hour_tokens = excluded.hour_tokens,
-        alert_threshold = excluded.alert_threshold, default_hour_tokens = excluded.default_hour_tokens`
+      ON CONFLICT (scope) DO UPDATE SET
+        hour_usd = CASE WHEN ${keeps('hourUsd')} = 1 THEN budgets_limit.hour_usd ELSE excluded.hour_usd END,
+        day_usd = CASE WHEN ${keeps('dayUsd')} = 1 THEN budgets_limit.day_usd ELSE excluded.day_usd END,
+        month_usd = CASE WHEN ${keeps('monthUsd')} = 1 THEN budgets_limit.month_usd ELSE excluded.month_usd END,
+        hour_tokens = CASE WHEN ${keeps('hourTokens')} = 1 THEN budgets_limit.hour_tokens ELSE excluded.hour_tokens END,
+        alert_threshold = CASE WHEN ${keeps('alertThreshold')} = 1 THEN budgets_limit.alert_threshold
+          ELSE excluded.alert_threshold END,
+        default_hour_tokens = CASE WHEN ${keeps('defaultHourTokens')} = 1 THEN budgets_limit.default_hour_tokens
+          ELSE excluded.default_hour_tokens END`
   }
   /** Links outlive their agents, as long as what those spent counts. */
   ancestors(): Promise<AncestorLink[]> {
@@ -55,10 +63,11 @@ export class BudgetStore {
   removeAncestor({ ancestorId, agentId }: AncestorLink): Statement {
     return this.#db.sql`DELETE FROM budgets_kin WHERE ancestor_id = ${ancestorId} AND agent_id = ${agentId}`
   }
-  remove(scope: string): Promise<unknown> {
+  remove(scope: string, also: readonly Statement[]): Promise<unknown> {
     return this.#db.batch([
       this.#db.sql`DELETE FROM budgets_limit WHERE scope = ${scope}`,
       this.#db.sql`DELETE FROM budgets_notice WHERE scope = ${scope}`,
+      ...also,
     ])
   }
   write(statements: readonly Statement[]): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type * as v from 'valibot'
 import { homeId, toIso, wallClock as systemClock } from 'svc/internal'
-import type { Configuration, Daemon } from 'svc/internal'
+import type { Broadcast, Configuration, Daemon } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginContext, ServiceToken } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
@@ -37,6 +37,7 @@ export type HostContext = PluginContext<
   {
     agents: ServiceToken<Agents>
     audit: ServiceToken<Audit>
+    broadcast: ServiceToken<Broadcast>
     chat: ServiceToken<Chat>
     configuration: ServiceToken<Configuration>
     daemon: ServiceToken<Daemon>

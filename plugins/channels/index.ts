@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Channels } from 'svc/channels'
-import { Configuration, Daemon } from 'svc/internal'
+import { Broadcast, Configuration, Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
@@ -34,6 +34,7 @@ export default definePlugin({
   requires: {
     agents: Agents,
     audit: Audit,
+    broadcast: Broadcast,
     chat: Chat,
     configuration: Configuration,
     daemon: Daemon,

@@ -3,7 +3,7 @@ import type { ChannelAdapter } from 'svc/channels'
 import { commandLine } from 'svc/sdk'
 import type { PluginContext, Tokens } from 'svc/sdk'
 import { homeId, messageOf, toIso, wallClock as systemClock } from 'svc/internal'
-import type { Clock, Daemon } from 'svc/internal'
+import type { Clock, Daemon, RowsInMemory, TellChange } from 'svc/internal'
 import type { Agents } from '../agents/contract.ts'
 import type { Approval, Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -63,6 +63,8 @@ export interface MessagingDeps extends Pick<
   readonly counters: MessageCounters
   /** The account that sends to a chat. Throws as `ChannelMessages.check`. */
   readonly target: (to: ChannelTarget) => Promise<SendingAccount>
+  /** Hears of what another daemon on the database changed. */
+  readonly follow: (topic: string, rows: RowsInMemory) => TellChange
   readonly clock?: Clock
 }
 /** What lies between the connections and the agents: inbox, policies, routing, commands and outbox. */
@@ -105,9 +107,15 @@ export class Messaging {
     const routing = new RoutingStore(db)
     this.bindings = new Bindings({ store: routing, audit, maxBindings: config.max_bindings, now: nowIso })
     this.#routingStore = routing
-    this.#owners = new ThreadOwners({ store: routing, now })
+    const follow = (topic: string) => (rows: RowsInMemory) => deps.follow(topic, rows)
+    this.#owners = new ThreadOwners({ store: routing, now, follow: follow('channels.threads') })
     const forgotten = (): void => this.#owners.forgetAll()
-    this.conversations = new Conversations({ store: routing, now: nowIso, forgotten })
+    this.conversations = new Conversations({
+      store: routing,
+      now: nowIso,
+      follow: follow('channels.conversations'),
+      forgotten,
+    })
     this.router = new Router({ ...deps, ...this.#routing(), defaultAgent: config.default_agent })
     const store = new InboxStore(db)
     this.#notices = new Notices({ ...common, outbox: this.outbox, inbox: store })

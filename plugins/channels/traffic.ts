@@ -1,4 +1,5 @@
-import { stableId } from 'svc/internal'
+import { followChanges, stableId } from 'svc/internal'
+import type { RowsInMemory } from 'svc/internal'
 import { accountKey } from './accounts/account.ts'
 import type { Account } from './accounts/account.ts'
 import type { AccountEntry, Accounts } from './accounts/service.ts'
@@ -33,6 +34,8 @@ export function createMessaging(
     account: async (channel: string, id: string) =>
       connections().find(channel, id)?.account ?? accounts.find(channel, id),
     adapter: (channel: string) => registry.loadIfAdded(channel),
+    follow: (topic: string, rows: RowsInMemory) =>
+      followChanges({ broadcast: ctx.services.broadcast, own: ctx.own }, topic, rows),
   }
   const channelName = (given: string): string => requireChannel(registry, given).name
   const target = (to: ChannelTarget) => findTarget({ ...parts, accounts, channelName, agents: ctx.services.agents }, to)

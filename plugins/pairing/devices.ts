@@ -1,3 +1,4 @@
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials, RequestFacts, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -12,20 +13,37 @@ interface CachedDevice {
   written: string
 }
 
+export interface DevicesDeps {
+  readonly store: PairingStore
+  readonly audit: Audit
+  readonly now: () => number
+  /** Hears of devices that another daemon paired or removed. */
+  readonly follow: (rows: RowsInMemory) => TellChange
+  /** They could not be read anew. */
+  readonly failed: (error: unknown) => void
+}
+
 /** The paired devices: rows, and a copy in memory for the check of every request. */
 export class Devices {
   readonly #store: PairingStore
   readonly #audit: Audit
   readonly #now: () => number
+  readonly #tell: TellChange
   #byDigest = new Map<string, CachedDevice>()
   #accepted: AcceptedCredentials | undefined
   /** Ids of those that are being removed. */
   readonly #leaving = new Set<string>()
   #changes = 0
-  constructor(store: PairingStore, audit: Audit, now: () => number) {
+  constructor({ store, audit, now, follow, failed }: DevicesDeps) {
     this.#store = store
     this.#audit = audit
     this.#now = now
+    const readAnew = (): void => {
+      // What is being read may be from before the change.
+      this.#changes++
+      if (this.#accepted) this.read().catch(failed)
+    }
+    this.#tell = follow(readAnew)
   }
 
   /** From here on devices are let in. */
@@ -67,8 +85,9 @@ export class Devices {
   }
 
   /** The copy follows when the row is on disk. */
-  insert(row: DeviceRow, statement: Statement): Statement {
-    return { ...statement, written: () => this.#follow(() => this.#byDigest.set(row.digest, toCached(row))) }
+  insert(row: DeviceRow, statement: Statement): readonly Statement[] {
+    const written = (): void => this.#follow(() => this.#byDigest.set(row.digest, toCached(row)))
+    return [{ ...statement, written }, ...this.#tell(row.id)]
   }
 
   /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
@@ -84,6 +103,7 @@ export class Devices {
           event: 'pairing_changed',
           details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}`,
         }),
+        ...this.#tell(id),
       )
     } finally {
       this.#leaving.delete(id)

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Broadcast, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
@@ -13,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { pairing: v.optional(Settings, {}) },
-  requires: { audit: Audit },
+  requires: { audit: Audit, broadcast: Broadcast },
   migrations,
   async setup({
     config: { pairing: settings },
@@ -21,13 +22,20 @@ export default definePlugin({
     db,
     fetch,
     jobs,
+    log,
     own,
     routes,
-    services: { audit },
+    services: { audit, broadcast },
     vault,
   }) {
     const store = new PairingStore(db)
-    const devices = new Devices(store, audit, Date.now)
+    const devices = new Devices({
+      store,
+      audit,
+      now: Date.now,
+      follow: (rows) => followChanges({ broadcast, own }, 'pairing.devices', rows),
+      failed: (error) => log.error('the paired devices could not be read', error),
+    })
     let made: Promise<Pairing> | undefined
     const pairing = (): Promise<Pairing> =>
       (made ??= import('./service.ts').then(
@@ -38,7 +46,7 @@ export default definePlugin({
     await devices.open(credentials)
     jobs.every('last seen', settings.last_seen_secs * 1000, async () => {
       await devices.note()
-      // Another daemon on the same database may have paired or removed one.
+      // What another daemon changed is told; this is for when it could not be read then.
       if (db.dialect === 'postgresql') await devices.read()
     })
     own('when devices were last seen', () => devices.note())

@@ -105,7 +105,7 @@ export class Pairing {
     }
     try {
       await store.commit(
-        devices.insert(
+        ...devices.insert(
           device,
           store.insertDevice(device, { id: waiting.id, maxAttempts: settings.max_attempts }, settings.max_devices),
         ),

@@ -1,4 +1,4 @@
-import { Daemon, pluginsLoaded } from 'svc/internal'
+import { Broadcast, Daemon, followChanges, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
@@ -27,6 +27,7 @@ export default definePlugin({
   requires: {
     agents: Agents,
     audit: Audit,
+    broadcast: Broadcast,
     chat: Chat,
     daemon: Daemon,
     delivery: ResultDelivery,
@@ -64,8 +65,17 @@ export default definePlugin({
         workflows: () => optional('workflows'),
         counted: (outcome, count) => slots.add(count, { outcome }),
         disabled: () => disabled.add(1),
+        tell,
       })
     }
+    // Whichever daemon looks first runs a slot: all of them know when the next one is.
+    const lookForDue = (): void =>
+      background(async () => {
+        await pluginsLoaded(services.daemon, 'schedules', leaving)
+        if (leaving.aborted || !(await hasDueJobs(db))) return
+        ;(await runtime()).scheduler.wake()
+      })
+    const tell = followChanges({ broadcast: services.broadcast, own }, 'schedules.jobs', lookForDue)
     let opened: Promise<Runtime> | undefined
     const runtime = (): Promise<Runtime> => (opened ??= open())
     own('scheduler', async () => (await opened)?.scheduler.stop())
@@ -89,11 +99,7 @@ export default definePlugin({
     jobs.every('retention', HOUR_MS, async () => {
       if (await hasJobs(db)) await (await runtime()).schedules.deleteOld()
     })
-    background(async () => {
-      await pluginsLoaded(services.daemon, 'schedules', leaving)
-      if (leaving.aborted || !(await hasDueJobs(db))) return
-      ;(await runtime()).scheduler.wake()
-    })
+    lookForDue()
     return {}
   },
 })

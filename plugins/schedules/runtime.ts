@@ -1,5 +1,5 @@
 import { toIso, wallClock } from 'svc/internal'
-import type { Clock } from 'svc/internal'
+import type { Clock, TellChange } from 'svc/internal'
 import type { Hooks, Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -37,6 +37,8 @@ export interface RuntimeDeps {
   /** A slot was started, skipped or has ended. */
   readonly counted: (outcome: string, count: number) => void
   readonly disabled: () => void
+  /** Tells the other daemons on the database that a job is due earlier than before. */
+  readonly tell: TellChange
   readonly clock?: Clock
 }
 export interface Runtime {

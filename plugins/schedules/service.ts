@@ -1,6 +1,6 @@
 import { v7 } from 'uuid'
 import { toIso } from 'svc/internal'
-import type { Clock } from 'svc/internal'
+import type { Clock, TellChange } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { ErrorCode } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -32,6 +32,8 @@ export interface ServiceDeps {
   readonly gone: (runId: string) => void
   /** A job is due earlier than before. */
   readonly wake: () => void
+  /** The same for the other daemons on the database. */
+  readonly tell: TellChange
 }
 /** Who makes or changes a job. */
 export interface Author {
@@ -97,6 +99,7 @@ export class Schedules {
       await jobs.commit([
         jobs.insert(job, settings),
         audit.entry({ event: 'schedule_changed', agentId: agent.id, details }),
+        ...this.#deps.tell(job.id),
       ])
     } catch (error) {
       await this.#checkLimits(agent, error)
@@ -145,6 +148,7 @@ export class Schedules {
       await jobs.commit([
         jobs.update(after),
         audit.entry({ event: 'schedule_changed', agentId: after.agentId, details, change }),
+        ...this.#deps.tell(after.id),
       ])
     } catch (cause) {
       const found = await jobs.find(before.id)

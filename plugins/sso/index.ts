@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Daemon } from 'svc/internal'
+import { Broadcast, Daemon, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { accountRoutes } from './account-routes.ts'
@@ -12,7 +12,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { external_auth: v.optional(ExternalAuth, {}) },
-  requires: { audit: Audit, daemon: Daemon },
+  requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon },
   migrations,
   async setup({
     config: { external_auth: section },
@@ -21,8 +21,9 @@ export default definePlugin({
     fetch,
     jobs,
     log,
+    own,
     routes,
-    services: { audit, daemon },
+    services: { audit, broadcast, daemon },
   }) {
     const service = section.enabled
       ? await (
@@ -35,6 +36,7 @@ export default definePlugin({
           db,
           fetch,
           jobs,
+          follow: (rows) => followChanges({ broadcast, own }, 'sso.sessions', rows),
           warn: (message, fields) => log.warn(message, fields),
         })
       : 'write enabled = true under [external_auth] into config.toml'

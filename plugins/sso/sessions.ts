@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -11,6 +12,10 @@ export interface SessionsDeps {
   readonly store: SessionStore
   readonly audit: Audit
   readonly now: () => number
+  /** Hears of people that another daemon signed in or out. */
+  readonly follow: (rows: RowsInMemory) => TellChange
+  /** The sign-ins could not be read anew. */
+  readonly failed: (error: unknown) => void
   readonly providers: readonly Provider[]
   readonly limits: { readonly ttlMs: number; readonly maxSessions: number; readonly perUser: number }
 }
@@ -29,11 +34,17 @@ const digestOf = (token: string): string => hash('sha256', token, 'hex')
 export class Sessions {
   readonly #deps: SessionsDeps
   #byDigest = new Map<string, CachedSession>()
-  /** Counts what this process changed. */
+  /** Counts the changes, those of other daemons too. */
   #changes = 0
   #accepted: AcceptedCredentials | undefined
+  readonly #tell: TellChange
   constructor(deps: SessionsDeps) {
     this.#deps = deps
+    const readAnew = (): void => {
+      this.#changes++
+      if (this.#accepted) this.read().catch(deps.failed)
+    }
+    this.#tell = deps.follow(readAnew)
   }
 
   /** From here on tokens open something. */
@@ -111,6 +122,7 @@ export class Sessions {
       ...oldest.map(({ id }) => store.remove(id)),
       { ...store.insert(session, limits.maxSessions), written },
       audit.entry({ event: 'auth_attempt', details: `signed in: ${describe(session)} from ${clientAddress}` }),
+      ...this.#tell(session.id),
     )
     return { token, session }
   }
@@ -126,6 +138,7 @@ export class Sessions {
     await store.commit(
       { ...store.remove(session.id), written },
       audit.entry({ event: 'auth_revoked', details: `signed out: ${describe(session)}, by ${by}` }),
+      ...this.#tell(session.id),
     )
   }
 

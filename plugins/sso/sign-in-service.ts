@@ -1,4 +1,5 @@
-import { readVariable } from 'svc/internal'
+import { messageOf, readVariable } from 'svc/internal'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { readProviders } from './config.ts'
@@ -17,6 +18,8 @@ export interface SignInServiceDeps {
   readonly db: PluginDatabase
   readonly fetch: Fetch
   readonly jobs: Jobs
+  /** Hears of people that another daemon signed in or out. */
+  readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void
 }
 /** What people sign in with. */
@@ -29,7 +32,7 @@ export interface SignInService {
 
 /** From here on tokens of sign-ins are accepted. A text is the reason why sign-in is off. */
 export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService | string> {
-  const { audit, credentials, db, fetch, jobs, warn } = deps
+  const { audit, credentials, db, fetch, follow, jobs, warn } = deps
   const { section: settings } = deps
   const now = (): number => Date.now()
   const providers = readProviders(settings, deps.listenAddr, readVariable)
@@ -41,6 +44,8 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
     store: new SessionStore(db),
     audit,
     now,
+    follow,
+    failed: (error) => warn('the sign-ins could not be read', { error: messageOf(error) }),
     providers,
     limits: {
       ttlMs: settings.session_ttl_secs * 1000,
@@ -51,7 +56,7 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
   await sessions.open(credentials)
   jobs.every('sign-ins that ended', 60_000, async () => {
     await sessions.sweep()
-    // Another daemon on the same database may have signed people in or out.
+    // What another daemon changed is told; this is for when it could not be read then.
     if (db.dialect === 'postgresql') await sessions.read()
   })
   let made: Promise<SignInFlow> | undefined

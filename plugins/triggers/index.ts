@@ -1,4 +1,4 @@
-import { Daemon, pluginsLoaded } from 'svc/internal'
+import { Broadcast, Daemon, followChanges, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents } from '../agents/contract.ts'
 import { Audit, AuditFeed } from '../audit/contract.ts'
@@ -26,6 +26,7 @@ export default definePlugin({
   requires: {
     agents: Agents,
     audit: Audit,
+    broadcast: Broadcast,
     daemon: Daemon,
     delivery: ResultDelivery,
     feed: AuditFeed,
@@ -63,8 +64,17 @@ export default definePlugin({
         workflows: () => optional('workflows'),
         tasks: () => optional('tasks'),
         counted: (outcome) => outcomes.add(1, { outcome }),
+        tell,
       }))
     }
+    // Every daemon follows the audit trail, and the first one fires: each knows the triggers.
+    const lookForWork = (): void =>
+      background(async () => {
+        await pluginsLoaded(services.daemon, 'triggers', leaving)
+        if (leaving.aborted || !(await hasWork(db))) return
+        ;(await runtime()).dispatcher.wake(true)
+      })
+    const tell = followChanges({ broadcast: services.broadcast, own }, 'triggers.triggers', lookForWork)
     let opened: Promise<Runtime> | undefined
     const runtime = (): Promise<Runtime> => (opened ??= open())
     own('dispatcher', async () => (await opened)?.dispatcher.stop())
@@ -93,11 +103,7 @@ export default definePlugin({
     jobs.every('retention', HOUR_MS, async () => {
       if (await hasTriggers(db)) await (await runtime()).triggers.deleteOld()
     })
-    background(async () => {
-      await pluginsLoaded(services.daemon, 'triggers', leaving)
-      if (leaving.aborted || !(await hasWork(db))) return
-      ;(await runtime()).dispatcher.wake()
-    })
+    lookForWork()
     return {}
   },
 })

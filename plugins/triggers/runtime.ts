@@ -1,5 +1,5 @@
 import { wallClock } from 'svc/internal'
-import type { Clock } from 'svc/internal'
+import type { Clock, TellChange } from 'svc/internal'
 import type { Hooks, Logger, PluginDatabase } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
@@ -40,6 +40,8 @@ export interface RuntimeDeps {
   readonly background: (work: () => Promise<void>) => void
   /** A trigger fired or was held back, or what it fired for has ended. */
   readonly counted: (outcome: string) => void
+  /** Tells the other daemons on the database that a trigger was made or changed. */
+  readonly tell: TellChange
   readonly clock?: Clock
 }
 export interface Runtime {

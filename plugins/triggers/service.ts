@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import type { Clock } from 'svc/internal'
+import type { Clock, TellChange } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -31,6 +31,8 @@ export interface ServiceDeps {
   readonly clock: Clock
   /** Triggers were changed. */
   readonly changed: () => void
+  /** The same for the other daemons on the database. */
+  readonly tell: TellChange
 }
 /** Who makes or changes a trigger. */
 export interface Author {
@@ -93,6 +95,7 @@ export class Triggers {
         store.touch(),
         store.insert(trigger, settings),
         audit.entry({ event: 'trigger_changed', agentId: agent.id, details }),
+        ...this.#deps.tell(trigger.id),
       ])
     } catch (error) {
       await this.#checkLimits(agent, error)
@@ -113,7 +116,12 @@ export class Triggers {
         const details = `trigger ${id} was changed`
         const change = { before: toRecord(before), after: toRecord(after) }
         try {
-          await store.commit([store.touchFrom(generation), store.update(after), this.#entry(after, details, change)])
+          await store.commit([
+            store.touchFrom(generation),
+            store.update(after),
+            this.#entry(after, details, change),
+            ...this.#deps.tell(id),
+          ])
         } catch (error) {
           if (attempt === MAX_ATTEMPTS || (await store.cursor()).generation === generation) throw error
           continue

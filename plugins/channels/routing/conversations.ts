@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import type { Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Account } from '../accounts/account.ts'
@@ -17,6 +18,8 @@ export interface Conversation {
 export interface ConversationsDeps {
   readonly store: RoutingStore
   readonly now: () => string
+  /** Hears of what another daemon changed. */
+  readonly follow: (rows: RowsInMemory) => TellChange
   /** Told that an agent was removed. */
   readonly forgotten?: () => void
 }
@@ -38,19 +41,39 @@ export class Conversations {
   readonly #sessions = new Map<string, string>()
   readonly #chosen = new Map<string, string | undefined>()
   readonly #thinking = new Map<string, boolean | undefined>()
+  readonly #tell: TellChange
+  /** What was read before a change is not kept after it. */
+  #changes = 0
   constructor(deps: ConversationsDeps) {
     this.#deps = deps
+    // Which conversation it was matters little: another daemon that has to do with the same one is rare.
+    this.#tell = deps.follow(() => this.#forgetAll())
+  }
+  #forgetAll(): void {
+    this.#changes++
+    this.#sessions.clear()
+    this.#chosen.clear()
+    this.#thinking.clear()
+    this.#deps.forgotten?.()
+  }
+  async #remembered<T>(cache: Map<string, T>, key: string, read: () => Promise<T>): Promise<T> {
+    const cached = cache.get(key)
+    if (cached !== undefined || cache.has(key)) return cached as T
+    const changes = this.#changes
+    const found = await read()
+    if (changes === this.#changes) remember(cache, key, found)
+    return found
   }
 
   /** The session in which an agent talks in a conversation; made when it is missing. */
   async session(conversation: Conversation, chat: InboundMessage['chat'], agentId: string): Promise<string> {
     const key = `${keyOf(conversation)}\u0000${agentId}`
-    const cached = this.#sessions.get(key)
-    if (cached !== undefined) return cached
-    const found =
-      (await this.#deps.store.session(conversation, agentId)) ?? (await this.#create(conversation, chat, agentId))
-    remember(this.#sessions, key, found)
-    return found
+    return this.#remembered(
+      this.#sessions,
+      key,
+      async () =>
+        (await this.#deps.store.session(conversation, agentId)) ?? (await this.#create(conversation, chat, agentId)),
+    )
   }
   async #create(
     conversation: Conversation,
@@ -66,35 +89,34 @@ export class Conversations {
   async moveTo(conversation: Conversation, agentId: string, sessionId: string): Promise<void> {
     const { store } = this.#deps
     const written = (): void => remember(this.#sessions, `${keyOf(conversation)}\u0000${agentId}`, sessionId)
-    await store.commit([{ ...store.moveConversation(conversation, agentId, sessionId), written }])
+    await store.commit([
+      { ...store.moveConversation(conversation, agentId, sessionId), written },
+      ...this.#tell(keyOf(conversation)),
+    ])
   }
 
   /** The id of the agent that somebody chose for a conversation. */
   async chosen(conversation: Conversation): Promise<string | undefined> {
-    const key = keyOf(conversation)
-    if (this.#chosen.has(key)) return this.#chosen.get(key)
-    const chosen = await this.#deps.store.chosenAgent(conversation)
-    remember(this.#chosen, key, chosen)
-    return chosen
+    return this.#remembered(this.#chosen, keyOf(conversation), () => this.#deps.store.chosenAgent(conversation))
   }
   async choose(conversation: Conversation, agentId: string, also: readonly Statement[]): Promise<void> {
     const { store } = this.#deps
     const written = (): void => remember(this.#chosen, keyOf(conversation), agentId)
-    await store.commit([{ ...store.chooseAgent(conversation, agentId), written }, ...also])
+    await store.commit([
+      { ...store.chooseAgent(conversation, agentId), written },
+      ...also,
+      ...this.#tell(keyOf(conversation)),
+    ])
   }
 
   /** Whether somebody switched extended thinking on or off in a conversation. */
   async thinking(conversation: Conversation): Promise<boolean | undefined> {
-    const key = keyOf(conversation)
-    if (this.#thinking.has(key)) return this.#thinking.get(key)
-    const found = await this.#deps.store.thinking(conversation)
-    remember(this.#thinking, key, found)
-    return found
+    return this.#remembered(this.#thinking, keyOf(conversation), () => this.#deps.store.thinking(conversation))
   }
   async setThinking(conversation: Conversation, isOn: boolean): Promise<void> {
     const { store } = this.#deps
     const written = (): void => remember(this.#thinking, keyOf(conversation), isOn)
-    await store.commit([{ ...store.setThinking(conversation, isOn), written }])
+    await store.commit([{ ...store.setThinking(conversation, isOn), written }, ...this.#tell(keyOf(conversation))])
   }
 
   /** The chats of an account in which an agent was spoken to, newest first. */
@@ -103,12 +125,11 @@ export class Conversations {
   }
   /** Statements for the batch that removes an agent. */
   forgetAgent(agentId: string): readonly Statement[] {
-    const written = (): void => {
-      this.#sessions.clear()
-      this.#chosen.clear()
-      this.#deps.forgotten?.()
-    }
-    return this.#deps.store.forgetAgent(agentId).map((statement) => ({ ...statement, written }))
+    const written = (): void => this.#forgetAll()
+    return [
+      ...this.#deps.store.forgetAgent(agentId).map((statement) => ({ ...statement, written })),
+      ...this.#tell(agentId),
+    ]
   }
 }
 

@@ -1,4 +1,5 @@
 import { toIso } from 'svc/internal'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import type { Conversation } from './conversations.ts'
 import type { RoutingStore } from './store.ts'
 
@@ -19,6 +20,8 @@ export function firstName(text: string): string | undefined {
 export interface ThreadOwnersDeps {
   readonly store: RoutingStore
   readonly now: () => number
+  /** Hears of threads that another daemon gave to an agent. */
+  readonly follow: (rows: RowsInMemory) => TellChange
 }
 interface Owner {
   readonly agentId: string
@@ -29,16 +32,25 @@ interface Owner {
 export class ThreadOwners {
   readonly #deps: ThreadOwnersDeps
   readonly #known = new Map<string, Owner | undefined>()
+  readonly #tell: TellChange
+  /** What was read before a change is not kept after it. */
+  #changes = 0
   constructor(deps: ThreadOwnersDeps) {
     this.#deps = deps
+    this.#tell = deps.follow({
+      changed: (key) => {
+        this.#changes++
+        this.#known.delete(key)
+      },
+      missed: () => this.forgetAll(),
+    })
   }
 
   /** The id of the agent; `undefined` outside of threads and after the time. */
   async find(conversation: Conversation): Promise<string | undefined> {
     if (conversation.thread === '') return undefined
     const key = keyOf(conversation)
-    if (!this.#known.has(key)) this.#remember(key, await this.#read(conversation))
-    const owner = this.#known.get(key)
+    const owner = this.#known.has(key) ? this.#known.get(key) : await this.#read(key, conversation)
     return owner && owner.untilMs > this.#deps.now() ? owner.agentId : undefined
   }
   async claim(conversation: Conversation, agentId: string, seconds: number): Promise<void> {
@@ -50,16 +62,21 @@ export class ThreadOwners {
         ...store.claimThread(conversation, agentId, toIso(untilMs)),
         written: () => this.#remember(keyOf(conversation), { agentId, untilMs }),
       },
+      ...this.#tell(keyOf(conversation)),
     ])
   }
   /** The agent was removed. */
   forgetAll(): void {
+    this.#changes++
     this.#known.clear()
   }
 
-  async #read(conversation: Conversation): Promise<Owner | undefined> {
+  async #read(key: string, conversation: Conversation): Promise<Owner | undefined> {
+    const changes = this.#changes
     const row = await this.#deps.store.threadOwner(conversation)
-    return row && { agentId: row.agent_id, untilMs: Date.parse(row.until) }
+    const owner = row && { agentId: row.agent_id, untilMs: Date.parse(row.until) }
+    if (changes === this.#changes) this.#remember(key, owner)
+    return owner
   }
   #remember(key: string, owner: Owner | undefined): void {
     this.#known.delete(key)

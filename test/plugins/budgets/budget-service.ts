@@ -8,8 +8,16 @@ import { BudgetStore } from '../../../plugins/budgets/store.ts'
 import { createSpending } from '../../../plugins/usage/spending.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
 
-/** The service of one process over a database, with what it stands on. */
-export function openBudgetService(sql: PluginDatabase, now: () => number, agents: readonly Agent[], shared: boolean) {
+/** What the services of several processes tell each other. */
+export type Followers = Set<() => void>
+
+/** The service of one process over a database, with what it stands on. `followers`: of all processes, if there are. */
+export function openBudgetService(
+  sql: PluginDatabase,
+  now: () => number,
+  agents: readonly Agent[],
+  followers?: Followers,
+) {
   const store = new BudgetStore(sql)
   const spending = createSpending(new UsageStore(sql), now)
   const audit = {
@@ -43,7 +51,14 @@ export function openBudgetService(sql: PluginDatabase, now: () => number, agents
     audit,
     notifier,
     now,
-    shared,
+    shared: followers !== undefined,
+    follow(rows) {
+      if (typeof rows === 'function') followers?.add(rows)
+      const tellOthers = (): void => {
+        for (const other of followers ?? []) if (other !== rows) other()
+      }
+      return () => (followers ? [{ ...sql.sql`SELECT 1`, written: tellOthers }] : [])
+    },
     refused: () => undefined,
   })
   return { service, store, spending }

@@ -27,12 +27,7 @@ it('an agent that makes others and ends them is not followed by what they were o
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
   let now = Date.parse('2026-03-31T12:00:00Z')
-  const { service, store, spending } = openBudgetService(
-    sql,
-    () => now,
-    [agent('parent'), agent('child', 'parent')],
-    false,
-  )
+  const { service, store, spending } = openBudgetService(sql, () => now, [agent('parent'), agent('child', 'parent')])
   const { signal } = new AbortController()
   for (let n = 0; n < 40; n++) await service.agentSpawned(agent(`passing-${n}`, 'child'))
   expect(await store.ancestors()).toHaveLength(81)

@@ -5,18 +5,20 @@ import type { ModelCallAttempt } from '../../../plugins/chat/contract.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { open } from '../../core/storage/engines.ts'
 import { openBudgetService } from './budget-service.ts'
+import type { Followers } from './budget-service.ts'
 
-it('two processes on one database share what is left, and soon what one of them sets', async () => {
+it('two processes on one database share what is left, and know what one of them sets', async () => {
   const {
     database: { sql },
     database,
   } = await open('postgresql')
   await database.migrate('usage', usageMigrations)
   await database.migrate('budgets', migrations)
-  let now = Date.parse('2026-03-31T12:00:00Z')
+  const now = Date.parse('2026-03-31T12:00:00Z')
+  const followers: Followers = new Set()
   const [{ service: one }, { service: other }] = [
-    openBudgetService(sql, () => now, [], true),
-    openBudgetService(sql, () => now, [], true),
+    openBudgetService(sql, () => now, [], followers),
+    openBudgetService(sql, () => now, [], followers),
   ]
   const agent = {
     id: 'a',
@@ -41,7 +43,8 @@ it('two processes on one database share what is left, and soon what one of them 
   } satisfies ModelCallAttempt
   await other.admit(attempt)
   await one.set(undefined, { dayUsd: 0.065 }, 'a limit')
-  now += 6000
+  // What the other set before stays, although this one has not named it.
+  await other.set(undefined, { monthUsd: 5 }, 'another limit')
   const taken = await Promise.allSettled([
     ...Array.from({ length: 5 }, () => one.admit(attempt)),
     ...Array.from({ length: 5 }, () => other.admit(attempt)),

@@ -21,6 +21,8 @@ const settings = {
 const from = { clientAddress: '192.0.2.1', requestId: 'r' }
 const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddress } as const
 
+/** No other daemon is on the database. */
+const alone = { follow: () => () => [], failed: () => undefined }
 /** The trail has a test of its own; an entry is a statement among others here. */
 const trail = (store: PairingStore) => ({
   entry: () => store.removeCode('none'),
@@ -54,7 +56,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     }
     const pairing = new Pairing({
       store,
-      devices: new Devices(store, audit, Date.now),
+      devices: new Devices({ store, audit, now: Date.now, ...alone }),
       audit,
       vault,
       credentials,
@@ -81,7 +83,7 @@ describe.each(engines)('pairing on %s', (engine) => {
     const { database } = await open(engine)
     await database.migrate('pairing', migrations)
     const store = new PairingStore(database.sql)
-    const devices = new Devices(store, trail(store), Date.now)
+    const devices = new Devices({ store, audit: trail(store), now: Date.now, ...alone })
     const seen = { revoked: 0, find: (_digest: string): Holder | undefined => undefined }
     await devices.open({
       accept(source) {

@@ -158,6 +158,7 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     background,
     counted: (outcome: string, count: number) => void outcomes.push(...Array.from({ length: count }, () => outcome)),
     disabled: () => outcomes.push('disabled'),
+    tell: () => [],
     clock,
   })
   queue.work('schedule', {

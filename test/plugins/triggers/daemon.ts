@@ -142,6 +142,7 @@ function servicesOf(world: World): Json {
     published: () => undefined,
     workflows: () => world.workflows,
     tasks: () => undefined,
+    tell: () => [],
     counted: () => {},
   }
 }
