@@ -162,7 +162,7 @@ export function endWith(
 }
 
 /**
- * TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an older h3 of
+ * TLS, opening the browser and all interfaces are listhen's; it gets a Node handler, because it brings an h3 of
  * its own.
  */
 async function openWithListhen(options: ListenOptions): Promise<Listener> {
