@@ -25,10 +25,16 @@ export class FamilyService implements Family {
   readonly #limits: FamilyLimits
   /** Spawns of one family run one after the other, so that two of them cannot both pass the limit. */
   readonly #queue = new KeyedQueue()
-  /** Agents that made others. Most never do, and then their changes need no search among all agents. */
+  /**
+   * Agents that made others here. Most never do, and then their changes need no search among all agents. Where other
+   * daemons make agents too, the rows are asked.
+   */
   readonly #parents = new Set<string>()
-  constructor(agents: AgentService, audit: Audit, limits: FamilyLimits) {
+  readonly #isShared: boolean
+  /** `isShared`: other daemons make agents too. */
+  constructor(agents: AgentService, audit: Audit, limits: FamilyLimits, isShared: boolean) {
     this.#agents = agents
+    this.#isShared = isShared
     this.#audit = audit
     this.#limits = limits
   }
@@ -102,7 +108,7 @@ export class FamilyService implements Family {
 
   /** After a change of the parent: stops its children that now have more rights than it. */
   async recheck(parent: Agent): Promise<void> {
-    if (!this.#parents.has(parent.id)) return
+    if (!this.#isShared && !this.#parents.has(parent.id)) return
     for (const child of await this.#agents.list()) {
       if (this.parentOf(child) !== parent.id) continue
       if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission))

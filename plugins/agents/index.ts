@@ -68,7 +68,7 @@ export default definePlugin({
       ...profileRoutes(agents, assignable),
       ...grantRoutes({ agents, assignable, tools: () => tools.list() }),
     )
-    const family = new FamilyService(agents, services.audit, config)
+    const family = new FamilyService(agents, services.audit, config, store.shared)
     await family.recover(store)
     hooks.on(CollectProbes, (probes) => [
       ...probes,

@@ -53,6 +53,21 @@ it('limits of the budget that two set are those of both', async () => {
     )
 })
 
+it('what a parent may no longer do, a child that another daemon made may not do either', async () => {
+  const manifest = (name: string, more = '') => ({ manifest_toml: `name = "${name}"\n${more}` })
+  const { agent_id: parent } = await call(one, 'POST', '/api/agents', manifest('parent'))
+  const { agent_id: child } = await call(
+    two,
+    'POST',
+    '/api/agents',
+    manifest('child', `[metadata]\nparent_agent_id = "${parent}"`),
+  )
+  await call(one, 'PUT', `/api/agents/${parent}/mode`, { mode: 'observe' })
+  await eventually(async () =>
+    expect(await database.query(`SELECT permission FROM agents_agent WHERE id = '${child}'`)).toBe('observe'),
+  )
+})
+
 it('schedules and triggers made at a daemon that ends are those of the other', async () => {
   const [agent] = await call(two, 'GET', '/api/agents')
   const third = await start()
