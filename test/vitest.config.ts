@@ -7,6 +7,7 @@ import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 import { secretive } from '../core/process/environment.ts'
 import { memoryFolder } from './support/memory-folder.ts'
+import { PATIENCE_MS } from './support/patience.ts'
 
 // No test sees a key of whoever runs them.
 for (const name of Object.keys(process.env)) if (secretive.test(name)) delete process.env[name]
@@ -96,10 +97,11 @@ const common = {
 } satisfies UserConfig
 const options = {
   setupFiles: [join(root, 'test/support/run-cleanups.ts')],
-  testTimeout: 60_000,
-  hookTimeout: 120_000,
+  // A limit only ends what hangs: no test has one of its own, which a loaded machine would reach.
+  testTimeout: 3 * PATIENCE_MS,
+  hookTimeout: 3 * PATIENCE_MS,
   // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
-  expect: { poll: { timeout: 10_000 } },
+  expect: { poll: { timeout: PATIENCE_MS } },
   pool: 'forks',
   // One more than the cores of the smallest machine: much of the time is waited.
   maxWorkers: 3,

@@ -159,9 +159,7 @@ describe.each([
     const say = async (content: string) => {
       const from = frames.length
       socket.send(JSON.stringify({ type: 'message', content }))
-      await expect
-        .poll(() => frames.slice(from).some(({ type }) => type === 'response' || type === 'error'), { timeout: 10_000 })
-        .toBe(true)
+      await expect.poll(() => frames.slice(from).some(({ type }) => type === 'response' || type === 'error')).toBe(true)
       // Other frames, such as `agents_updated`, may come at any time.
       return frames.slice(from).filter(({ type }) => type !== 'agents_updated')
     }

@@ -33,7 +33,7 @@ const copies = (text: string) => JSON.stringify(told()).split(text).length - 1
 /** The text of an answer, once the turn is over. */
 async function answered(turnId: string, at = stage): Promise<string> {
   return expect
-    .poll(async () => (await at.host.json('GET', `/api/turns/${turnId}`)).body, { timeout: 10_000 })
+    .poll(async () => (await at.host.json('GET', `/api/turns/${turnId}`)).body)
     .toMatchObject({ state: 'done' })
     .then(async () => (await at.host.json('GET', `/api/turns/${turnId}`)).body.text)
 }
@@ -97,7 +97,7 @@ describe('/retry and /drop', () => {
       const seen = frames.length
       socket.send(JSON.stringify({ type: 'message', content }))
       const found = () => frames.slice(seen).find(({ type }) => type === 'response' || type === 'error')
-      await expect.poll(found, { timeout: 10_000 }).toBeDefined()
+      await expect.poll(found).toBeDefined()
       return found()
     }
     try {
@@ -327,68 +327,62 @@ describe('after a restart', () => {
     }
   })
 
-  it(
-    'of a daemon that was killed, a message that failed and one that was interrupted are asked again',
-    { timeout: 90_000 },
-    async () => {
-      const home = await mkdtemp(join(tmpdir(), 'svc-killed-'))
-      await using fake = await startFakeProvider()
-      const env = {
-        SVC_DEFAULT_PROVIDER: 'openai',
-        SVC_DEFAULT_MODEL: 'fake-1',
-        SVC_PROVIDERS__OPENAI__BASE_URL: fake.url,
-        SVC_PROVIDERS__OPENAI__API_KEY: 'test-key',
-        SVC_PLUGINS__PROVIDERS__TRIES: '1',
-      }
-      const call = async (url: string, method: string, path: string, body?: object): Promise<Json> => {
-        const answer = await fetch(url + path, {
-          method,
-          headers: { 'content-type': 'application/json' },
-          ...(body && { body: JSON.stringify(body) }),
-        })
-        return answer.json()
-      }
-      try {
-        let agent = ''
-        {
-          await using daemon = await startDaemon({ home, env })
-          agent = (
-            await call(daemon.url, 'POST', '/api/agents', {
-              manifest_toml: 'name = "killed"\n[capabilities]\ntools = ["kv_set"]\n',
-            })
-          ).agent_id
-          fake.script(
-            { status: 400 },
-            { calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] },
-            { text: ['half'], fault: 'stall' },
-          )
-          await call(daemon.url, 'POST', `/api/agents/${agent}/message`, { message: 'refused' })
-          const lost = call(daemon.url, 'POST', `/api/agents/${agent}/message`, { message: 'cut off' }).catch(
-            (error: unknown) => error,
-          )
-          await fake.request(2)
-          await daemon.kill()
-          await lost
-        }
+  it('of a daemon that was killed, a message that failed and one that was interrupted are asked again', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-killed-'))
+    await using fake = await startFakeProvider()
+    const env = {
+      SVC_DEFAULT_PROVIDER: 'openai',
+      SVC_DEFAULT_MODEL: 'fake-1',
+      SVC_PROVIDERS__OPENAI__BASE_URL: fake.url,
+      SVC_PROVIDERS__OPENAI__API_KEY: 'test-key',
+      SVC_PLUGINS__PROVIDERS__TRIES: '1',
+    }
+    const call = async (url: string, method: string, path: string, body?: object): Promise<Json> => {
+      const answer = await fetch(url + path, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      return answer.json()
+    }
+    try {
+      let agent = ''
+      {
         await using daemon = await startDaemon({ home, env })
-        for (const wanted of ['cut off', 'refused']) {
-          const { turn_id: id, content } = await call(daemon.url, 'POST', `/api/agents/${agent}/commands`, {
-            command: '/retry',
+        agent = (
+          await call(daemon.url, 'POST', '/api/agents', {
+            manifest_toml: 'name = "killed"\n[capabilities]\ntools = ["kv_set"]\n',
           })
-          expect(id, content).toBeDefined()
-          await expect
-            .poll(async () => (await call(daemon.url, 'GET', `/api/turns/${id}`)).state, { timeout: 10_000 })
-            .toBe('done')
-          const said = JSON.stringify(fake.requests.at(-1)?.body.messages)
-          expect(said.split(wanted).length - 1).toBe(1)
-          // What its tools did stays done, so the model is told.
-          expect(said).toContain('Tools had run by then: kv_set.')
-        }
-        const { content } = await call(daemon.url, 'POST', `/api/agents/${agent}/commands`, { command: '/retry' })
-        expect(content).toBe('No message of this session has failed.')
-      } finally {
-        await rm(home, { recursive: true, force: true })
+        ).agent_id
+        fake.script(
+          { status: 400 },
+          { calls: [{ name: 'kv_set', args: { key: 'a', value: 1 } }] },
+          { text: ['half'], fault: 'stall' },
+        )
+        await call(daemon.url, 'POST', `/api/agents/${agent}/message`, { message: 'refused' })
+        const lost = call(daemon.url, 'POST', `/api/agents/${agent}/message`, { message: 'cut off' }).catch(
+          (error: unknown) => error,
+        )
+        await fake.request(2)
+        await daemon.kill()
+        await lost
       }
-    },
-  )
+      await using daemon = await startDaemon({ home, env })
+      for (const wanted of ['cut off', 'refused']) {
+        const { turn_id: id, content } = await call(daemon.url, 'POST', `/api/agents/${agent}/commands`, {
+          command: '/retry',
+        })
+        expect(id, content).toBeDefined()
+        await expect.poll(async () => (await call(daemon.url, 'GET', `/api/turns/${id}`)).state).toBe('done')
+        const said = JSON.stringify(fake.requests.at(-1)?.body.messages)
+        expect(said.split(wanted).length - 1).toBe(1)
+        // What its tools did stays done, so the model is told.
+        expect(said).toContain('Tools had run by then: kv_set.')
+      }
+      const { content } = await call(daemon.url, 'POST', `/api/agents/${agent}/commands`, { command: '/retry' })
+      expect(content).toBe('No message of this session has failed.')
+    } finally {
+      await rm(home, { recursive: true, force: true })
+    }
+  })
 })

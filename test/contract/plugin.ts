@@ -21,7 +21,7 @@ export interface Subject {
 const CYCLES = 8
 /** Tries, and the time they take, to find nothing left. */
 const SETTLING_TRIES = 100
-const SETTLING_MS = 2000
+const SETTLING_MS = 6000
 /** Bytes that the heap may grow by in twenty reloads. */
 const MAX_GROWTH = 20 * 100_000
 

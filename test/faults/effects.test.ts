@@ -187,7 +187,7 @@ beforeAll(async () => {
   await writeFile(join(workspace, 'changed.txt'), 'by a person')
   daemon = await boot(false)
   await eventually(async () => expect((await call('GET', `/api/workflows/runs/${run}`)).state).toBe('Completed'))
-}, 90_000)
+})
 afterAll(async () => {
   await daemon.kill()
   await outside[Symbol.asyncDispose]()

@@ -22,55 +22,51 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-it(
-  'fifty requests with one key and a kill in the middle are one message, and the key answers the same ever after',
-  { timeout: 120_000 },
-  async () => {
-    const random = generator(7)
-    const seen: string[] = []
-    for (let round = 0; round < 3; round++) {
-      const message = `message ${round}`
-      fake.always({ text: ['Hello', ' from', ' the', ' fake.'], gapMs: 20 })
-      const send = async (url: string, agent: string, text = message) => {
-        const answer = await fetch(`${url}/api/agents/${agent}/message`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', 'idempotency-key': `key-${round}` },
-          body: JSON.stringify({ message: text }),
-        })
-        return `${answer.status} ${await answer.text()}`
-      }
-      const agentOf = async (url: string): Promise<string> =>
-        ((await (await fetch(`${url}/api/agents`)).json()) as { id: string }[])[0]?.id ?? ''
-      {
-        await using daemon = await startDaemon({ home })
-        const agent = await agentOf(daemon.url)
-        // What is answered before the kill has to be answered the same after it.
-        const all = Array.from({ length: 50 }, () =>
-          send(daemon.url, agent).then(
-            (text) => {
-              seen[round] ??= text
-            },
-            () => undefined,
-          ),
-        )
-        await new Promise((resolve) => {
-          setTimeout(resolve, round === 0 ? 1500 : random() * 150)
-        })
-        await daemon.kill()
-        await Promise.all(all)
-      }
+it('fifty requests with one key and a kill in the middle are one message, and the key answers the same ever after', async () => {
+  const random = generator(7)
+  const seen: string[] = []
+  for (let round = 0; round < 3; round++) {
+    const message = `message ${round}`
+    fake.always({ text: ['Hello', ' from', ' the', ' fake.'], gapMs: 20 })
+    const send = async (url: string, agent: string, text = message) => {
+      const answer = await fetch(`${url}/api/agents/${agent}/message`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': `key-${round}` },
+        body: JSON.stringify({ message: text }),
+      })
+      return `${answer.status} ${await answer.text()}`
+    }
+    const agentOf = async (url: string): Promise<string> =>
+      ((await (await fetch(`${url}/api/agents`)).json()) as { id: string }[])[0]?.id ?? ''
+    {
       await using daemon = await startDaemon({ home })
       const agent = await agentOf(daemon.url)
-      const answers = new Set(await Promise.all(Array.from({ length: 5 }, () => send(daemon.url, agent))))
-      answers.add(await send(daemon.url, agent))
-      if (seen[round] !== undefined) answers.add(seen[round] ?? '')
-      expect(answers.size).toBe(1)
-      expect([...answers][0]).toMatch(/^(200|503) /)
-      expect(await send(daemon.url, agent, 'something else')).toMatch(/^409 /)
-      const { messages } = (await (await fetch(`${daemon.url}/api/agents/${agent}/session?limit=100`)).json()) as {
-        messages: { role: string; content: string }[]
-      }
-      expect(messages.filter(({ role, content }) => role === 'User' && content === message)).toHaveLength(1)
+      // What is answered before the kill has to be answered the same after it.
+      const all = Array.from({ length: 50 }, () =>
+        send(daemon.url, agent).then(
+          (text) => {
+            seen[round] ??= text
+          },
+          () => undefined,
+        ),
+      )
+      await new Promise((resolve) => {
+        setTimeout(resolve, round === 0 ? 1500 : random() * 150)
+      })
+      await daemon.kill()
+      await Promise.all(all)
     }
-  },
-)
+    await using daemon = await startDaemon({ home })
+    const agent = await agentOf(daemon.url)
+    const answers = new Set(await Promise.all(Array.from({ length: 5 }, () => send(daemon.url, agent))))
+    answers.add(await send(daemon.url, agent))
+    if (seen[round] !== undefined) answers.add(seen[round] ?? '')
+    expect(answers.size).toBe(1)
+    expect([...answers][0]).toMatch(/^(200|503) /)
+    expect(await send(daemon.url, agent, 'something else')).toMatch(/^409 /)
+    const { messages } = (await (await fetch(`${daemon.url}/api/agents/${agent}/session?limit=100`)).json()) as {
+      messages: { role: string; content: string }[]
+    }
+    expect(messages.filter(({ role, content }) => role === 'User' && content === message)).toHaveLength(1)
+  }
+})

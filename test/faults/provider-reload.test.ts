@@ -143,7 +143,7 @@ describe('a provider in a file that is dropped, replaced and removed while the d
     const ended = await Promise.all(running.map((one) => one.ended))
     expect(ended.filter(({ text, error }) => text !== said('one') || error !== undefined)).toEqual([])
     expect((await Promise.all(beside.map((one) => one.ended))).filter(({ text }) => text !== 'other ended')).toEqual([])
-  }, 30_000)
+  })
 
   it('goes on with the old code when the new does not work', async () => {
     await writePlugin(
@@ -176,7 +176,7 @@ describe('a provider in a file that is dropped, replaced and removed while the d
     gate.resolve()
     const ended = await Promise.all(running.map((one) => one.ended))
     expect(ended.filter(({ text, error }) => text !== said('two') || error !== undefined)).toEqual([])
-  }, 30_000)
+  })
 
   it('comes back, and what is left of the old is nothing', async () => {
     gates['three'] = Promise.resolve()

@@ -86,7 +86,6 @@ export const http: LimitGroup = {
       max_header_bytes: 4096,
       max_json_depth: 8,
       socket_frame_bytes: 2048,
-      socket_idle_ms: 1000,
       sockets_per_address: 3,
     },
   }),
@@ -144,10 +143,6 @@ export const http: LimitGroup = {
       socket.send('x'.repeat(2048 * 4 + 1))
       expect(await closed).toBe(1009)
     },
-    async 'http.socket_idle_ms'(stage) {
-      const { closed } = await socketOf(stage, await stage.agent())
-      expect(await closed).toBe(1000)
-    },
     async 'http.sockets_per_address'(stage) {
       const port = portOf(stage)
       const path = `/api/agents/${await stage.agent()}/ws`
@@ -203,6 +198,17 @@ export const times: LimitGroup = {
         ),
         { status: 408, code: 'invalid_request', says: /not complete in time/ },
       )
+    },
+  },
+}
+
+export const idleSockets: LimitGroup = {
+  name: 'the time of a socket on which nothing is said',
+  config: () => ({ http: { socket_idle_ms: 1000 } }),
+  limits: {
+    async 'http.socket_idle_ms'(stage) {
+      const { closed } = await socketOf(stage, await stage.agent())
+      expect(await closed).toBe(1000)
     },
   },
 }

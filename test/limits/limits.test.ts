@@ -6,25 +6,30 @@ import { toConfig } from '../support/chat-stage.ts'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { startHost } from '../support/host.ts'
 import { data } from './data.ts'
-import { hooks, http, keys, rates, times } from './http.ts'
+import { hooks, http, idleSockets, keys, rates, times } from './http.ts'
 import { startOutside } from './limit.ts'
 import type { LimitGroup, LimitStage } from './limit.ts'
 import { elsewhere, notLimits } from './not-limits.ts'
-import { pictures, programs, registry, slow, web } from './outside.ts'
-import { models, money, turn, turns } from './turns.ts'
+import { pictures, programs, registry, silence, slow, web } from './outside.ts'
+import { answers, firstEvents, models, money, pauses, turn, turns } from './turns.ts'
 
 const groups: readonly LimitGroup[] = [
   rates,
   keys,
   http,
   times,
+  idleSockets,
   hooks,
   data,
   turns,
   models,
+  firstEvents,
+  pauses,
+  answers,
   turn,
   money,
   web,
+  silence,
   slow,
   pictures,
   registry,

@@ -9,13 +9,11 @@ const get = async ({ tool, outside }: LimitStage, agent: string, path: string) =
 export const web: LimitGroup = {
   name: 'what is fetched',
   config: (outside) => ({
-    outbound: { allow: ['127.0.0.1'], max_redirects: 2, headers_timeout_ms: 1000, idle_timeout_ms: 1000 },
-    tools: { timeout_secs: 2 },
+    outbound: { allow: ['127.0.0.1'], max_redirects: 2 },
     plugins: {
       web: {
         max_response_bytes: 4096,
         max_chars: 500,
-        timeout_secs: 5,
         search_provider: 'searxng',
         searxng_url: `${outside.url}/results/5`,
         max_results: 2,
@@ -31,18 +29,6 @@ export const web: LimitGroup = {
       expect(await get(stage, agent, '/hops/3')).toMatchObject({
         failed: true,
         text: expect.stringMatching(/redirected more than 2 times/),
-      })
-    },
-    async 'outbound.headers_timeout_ms'(stage) {
-      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({
-        failed: true,
-        text: expect.stringMatching(/1000 ms|1 s/),
-      })
-    },
-    async 'outbound.idle_timeout_ms'(stage) {
-      expect(await get(stage, await stage.agent(), '/stall')).toMatchObject({
-        failed: true,
-        text: expect.stringMatching(/1000 ms|1 s/),
       })
     },
     async 'plugins.web.max_response_bytes'(stage) {
@@ -72,6 +58,25 @@ export const web: LimitGroup = {
         status: 409,
         code: 'conflict',
         says: /1 webhooks already.*plugins\.webhooks\.max_webhooks/,
+      })
+    },
+  },
+}
+
+export const silence: LimitGroup = {
+  name: 'what says nothing',
+  config: () => ({ outbound: { allow: ['127.0.0.1'], headers_timeout_ms: 1000, idle_timeout_ms: 1000 } }),
+  limits: {
+    async 'outbound.headers_timeout_ms'(stage) {
+      expect(await get(stage, await stage.agent(), '/silent')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/1000 ms|1 s/),
+      })
+    },
+    async 'outbound.idle_timeout_ms'(stage) {
+      expect(await get(stage, await stage.agent(), '/stall')).toMatchObject({
+        failed: true,
+        text: expect.stringMatching(/1000 ms|1 s/),
       })
     },
   },

@@ -191,7 +191,6 @@ export const models: LimitGroup = {
       two: flaky(fake),
       three: flaky(fake),
       four: flaky(fake),
-      five: flaky(fake),
       six: flaky(fake),
     },
     plugins: {
@@ -200,10 +199,6 @@ export const models: LimitGroup = {
         back_off_min_ms: 1,
         back_off_max_ms: 2,
         retry_after_max_ms: 50,
-        // Long enough for a loaded machine that has to do something within it.
-        first_event_ms: 1500,
-        idle_ms: 1000,
-        answer_ms: 2500,
         breaker_failures: 3,
         breaker_trial_ms: 700,
         circuit_wait_ms: 750,
@@ -259,36 +254,65 @@ export const models: LimitGroup = {
       stage.fake.script({ status: 429, headers: { 'retry-after': '3600' } }, { text: 'after a moment' })
       expect((await say(stage, agent, 'hello')).body.response).toBe('after a moment')
     },
+  },
+}
+const modelTimes = (name: string, providers: object, limits: LimitGroup['limits']): LimitGroup => ({
+  name,
+  config: (_, fake) => ({
+    providers: { openai: flaky(fake), four: flaky(fake) },
+    plugins: { providers: { tries: 2, back_off_min_ms: 1, back_off_max_ms: 2, ...providers } },
+  }),
+  limits,
+})
+/** Each with a daemon of its own, in which nothing else has to be done within so short a time. */
+export const firstEvents = modelTimes(
+  'the time until a model begins to answer',
+  { first_event_ms: 300 },
+  {
     async 'plugins.providers.first_event_ms'(stage) {
       const agent = await stage.agent(on('four'))
-      stage.fake.script({ fault: 'silent' }, { text: 'second try' })
-      expect((await say(stage, agent, 'hello')).body.response).toBe('second try')
+      const before = stage.fake.requests.length
+      stage.fake.script({ fault: 'silent' }, { fault: 'silent' })
+      const { status, body } = await say(stage, agent, 'hello')
+      expect([status, body.error.message]).toEqual([503, expect.stringMatching(/four/)])
+      expect(stage.fake.requests.length - before).toBe(2)
     },
+  },
+)
+export const pauses = modelTimes(
+  'the time between two pieces of an answer',
+  { idle_ms: 300 },
+  {
     async 'plugins.providers.idle_ms'(stage) {
       const agent = await stage.agent(on('four'))
       stage.fake.script({ text: ['half'], fault: 'stall' })
       const { status, body } = await say(stage, agent, 'hello')
       expect([status, body.error.message]).toEqual([503, expect.stringMatching(/four/)])
     },
+  },
+)
+export const answers = modelTimes(
+  'the time of an answer',
+  { answer_ms: 1000 },
+  {
     async 'plugins.providers.answer_ms'(stage) {
-      const agent = await stage.agent(on('five'))
+      const agent = await stage.agent(on('four'))
       stage.fake.always({ text: Array.from({ length: 100 }, () => 'word '), gapMs: 60 })
       const { status, body } = await say(stage, agent, 'hello')
       stage.fake.always({ text: 'fine' })
       expect([status, body.error.message]).toEqual([
         503,
-        expect.stringMatching(/five did not finish in the time an answer may take/),
+        expect.stringMatching(/four did not finish in the time an answer may take/),
       ])
     },
   },
-}
+)
 export const turn: LimitGroup = {
   name: 'the time of a turn',
   config: () => ({ plugins: { approvals: { policy: 'never' }, chat: { turn_ms: 400 } } }),
   limits: {
     async 'plugins.chat.turn_ms'(stage) {
       const agent = await stage.agent()
-      expect((await say(stage, agent, 'quick')).status).toBe(200)
       let n = 0
       stage.fake.always(() => ({ delayMs: 150, calls: [{ name: 'kv_set', args: { key: `k${n}`, value: n++ } }] }))
       const { status, body } = await say(stage, agent, 'slow')

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import xterm from '@xterm/headless'
+import { PATIENCE_MS } from './patience.ts'
 import { builtCommand } from './built-package.ts'
 
 export interface TerminalEnd {
@@ -23,9 +24,6 @@ export interface TestTerminal extends AsyncDisposable {
 }
 
 const { path } = await builtCommand()
-
-/** For what is to be seen; what is on the screen instead says more than a test that ran out of time. */
-const PATIENCE_MS = 30_000
 
 /** Runs a line of shell in a pseudo-terminal, which `script` makes, and reads it as a terminal does. */
 export function startTerminal(
@@ -71,6 +69,7 @@ export function startTerminal(
         clearTimeout(timer)
         reject(new Error(`${why} ${what}:\n${screen()}`))
       }
+      // What is on the screen instead says more than a test that ran out of time.
       const timer = setTimeout(() => fail(`${PATIENCE_MS / 1000} s without`), PATIENCE_MS)
       const look = (): void => {
         const found = read()

@@ -5,6 +5,7 @@ import { raw } from '../core/http/harness.ts'
 import { openChat } from '../support/chat-stage.ts'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 let host: TestHost
 let agent: string
@@ -25,7 +26,7 @@ const post = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: Rec
 async function whileServing<T>(work: () => Promise<T>): Promise<{ readonly result: T }> {
   const [result, health] = await Promise.all([
     work(),
-    host.fetch('/api/health', { signal: AbortSignal.timeout(5_000) }),
+    host.fetch('/api/health', { signal: AbortSignal.timeout(PATIENCE_MS) }),
   ])
   expect(health.status).toBe(200)
   return { result }
@@ -185,7 +186,7 @@ describe('threats: what is sent', () => {
 
   it('Slowloris and slow consumers', async () => {
     const { connect } = await import('node:net')
-    await using small = await startHost({ config: { http: { headers_timeout_ms: 400, request_timeout_ms: 1_500 } } })
+    await using small = await startHost({ config: { http: { headers_timeout_ms: 5_000, request_timeout_ms: 6_000 } } })
     const stuck = await Promise.all(
       Array.from(
         { length: 50 },

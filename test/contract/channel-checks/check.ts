@@ -16,7 +16,7 @@ export interface ChannelCheck {
   run(stage: ChannelStage): Promise<void>
 }
 
-const MAX_STOP_MS = 2000
+const MAX_STOP_MS = 6000
 /** A text with markup, and signs that mean something, as the channel host renders them. */
 export const SAMPLES: Readonly<Record<Dialect, string>> = {
   plain: '1 < 2 & 3 "quoted" *as it is*',

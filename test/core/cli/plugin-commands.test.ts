@@ -285,7 +285,7 @@ export default async ({ config, daemon }) =>
     await using daemon = await startDaemon(home)
     // A loaded machine may take longer to answer than a check waits.
     await expect
-      .poll(async () => (await doctor()).find(({ name }) => name === 'weather'), { timeout: 30_000 })
+      .poll(async () => (await doctor()).find(({ name }) => name === 'weather'))
       .toMatchObject({ state: 'ok', found: `asked ${new URL(daemon.url).hostname}` })
     const { stdout } = await svc('status')
     expect(stdout).toMatch(/^agents +1$[^]*^model +[^]*^weather +the daemon is running$[^]*^database +connected$/m)

@@ -329,7 +329,7 @@ describe('approvals', () => {
     expect(terminal.screen()).not.toMatch(/your answer:|approved/)
   })
 
-  it('svc approval watch takes no letter typed too early, and counts down', { timeout: 40_000 }, async () => {
+  it('svc approval watch takes no letter typed too early, and counts down', async () => {
     const ask = async (word: string): Promise<string> => {
       const payload = { command: 'make', args: [word] }
       const request = { agent_id: stage.agent, tool_name: 'shell_exec', payload }

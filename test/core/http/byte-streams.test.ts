@@ -1,7 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import * as v from 'valibot'
 import { defineRoute, reply } from '../../../core/http/route.ts'
 import type { ByteStream, Reply, RouteInput } from '../../../core/http/route.ts'
+import { eventually } from '../../support/eventually.ts'
 import { missingHeaders, open } from './harness.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -80,7 +81,7 @@ test('the source is pulled only as fast as the client reads', async () => {
   })
   const { url } = await open([route(() => plain(source as ReadableStream<Uint8Array> & ByteStream))])
   const answer = await fetch(`${url}/api/bytes`)
-  await vi.waitFor(() => expect(pulled).toBeGreaterThan(2))
+  await eventually(() => expect(pulled).toBeGreaterThan(2))
   // Nobody reads yet: what the socket and the client buffer is a part of all of it.
   await new Promise((resolve) => setImmediate(resolve))
   expect(pulled).toBeLessThan(400)
@@ -117,7 +118,7 @@ test('a source that fails breaks the connection, so that nobody takes the answer
     ),
   ])
   await expect(fetch(`${url}/api/bytes`).then((answer) => answer.text())).rejects.toThrow()
-  await vi.waitFor(() => expect(defects).toHaveLength(1))
+  await eventually(() => expect(defects).toHaveLength(1))
 })
 
 test('unloading ends a feed without waiting for it', async () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Child, SpawnRequest } from '../../../core/process/child.ts'
 import { createSpawn } from '../../../core/process/spawn.ts'
 import { Scope } from '../../../core/scope/scope.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 
 const canary = `canary-${process.pid}-value`
 let cwd = ''
@@ -199,7 +200,7 @@ describe('the end of a child', () => {
     const result = await run('sh', ['-c', 'trap "" TERM; while :; do sleep 0.05; done'], { timeoutMs: 1000 })
     expect(result).toMatchObject({ reason: 'timeout', code: null })
     expect(result.durationMs).toBeGreaterThan(2900)
-  }, 10_000)
+  })
 
   it('leaves nothing in the background', async () => {
     const mark = `32.${process.pid}7`
@@ -269,7 +270,7 @@ describe('what a child says', () => {
   it('is read in pieces, and it reads what is written to it', async () => {
     const child = await start({ command: 'cat', input: 'open' })
     await child.write('hello\n')
-    const heard = await vi.waitUntil(() => child.read().text || undefined, { timeout: 20_000 })
+    const heard = await vi.waitUntil(() => child.read().text || undefined, { timeout: PATIENCE_MS })
     expect(heard).toBe('hello\n')
     await child.kill()
     expect(child.running).toBe(false)

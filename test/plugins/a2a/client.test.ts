@@ -3,6 +3,7 @@ import type { PluginTest } from 'svc/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Json } from '../../support/json.ts'
 import { auditDetails, turnPlugins } from '../plugin-test.ts'
+import { eventually } from '../../support/eventually.ts'
 import { cardOf, startRemoteAgent } from './remote-agent.ts'
 import type { RemoteAgentServer } from './remote-agent.ts'
 
@@ -141,9 +142,9 @@ describe('an agent that is discovered', () => {
 describe('a task', () => {
   it('is followed while it runs, and over a restart of the daemon', async () => {
     const asking = send({ agent_id: 'Echo 1.0', message: 'slow' }, 'k-slow')
-    await vi.waitFor(() => expect(current.texts).toContain('slow'))
+    await eventually(() => expect(current.texts).toContain('slow'))
     const { body } = await test.request<Json>('GET', '/api/a2a/tasks?limit=1')
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await test.request<Json>('GET', `/api/a2a/tasks/${body.tasks[0].id}/status`)).body.status).toBe(
         'working',
       ),
@@ -152,7 +153,7 @@ describe('a task', () => {
     await test.restart()
     await cut
     current.finishAll()
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await test.request<Json>('GET', `/api/a2a/tasks/${body.tasks[0].id}/status`)).body).toMatchObject({
         status: 'completed',
         result: { parts: [{ text: 'echo: slow' }] },
@@ -163,7 +164,7 @@ describe('a task', () => {
 
   it('is cancelled there', async () => {
     const asking = send({ agent_id: 'Echo 1.0', message: 'slow' })
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await test.request<Json>('GET', '/api/a2a/tasks?limit=1')).body.tasks[0]).toMatchObject({
         status: 'working',
       }),

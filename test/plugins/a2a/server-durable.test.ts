@@ -95,7 +95,7 @@ it('tasks survive kill -9, those of agents here and those they gave to others: e
   } finally {
     await rm(home, { recursive: true, force: true })
   }
-}, 30_000)
+})
 
 it('a reload ends a stream with an error, and the client goes on with another one', async () => {
   await using stage = await openChat({ config: { plugins: { drain_ms: 50 } } })

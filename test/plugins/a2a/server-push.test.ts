@@ -153,7 +153,7 @@ it('tries again what a receiver did not take, with the same id', async () => {
   await client.createTaskPushNotificationConfig({ ...none, taskId, id: 'x', url })
   await arrived(1)
   status = 200
-  await expect.poll(() => received.length, { timeout: 5_000 }).toBe(2)
+  await expect.poll(() => received.length).toBe(2)
   expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
 })
 

@@ -4,6 +4,7 @@ import { startPlugin } from 'svc/testing'
 import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
 import { turnPlugins } from '../plugin-test.ts'
+import { eventually } from '../../support/eventually.ts'
 import { ChatPlatform } from './chat-platform.ts'
 
 // A daemon or a connection that ends in the middle of sending.
@@ -39,7 +40,7 @@ it('an answer whose receipt was lost is sent again, and its receipt says so', as
   await test.restart()
   expect(await platform.texts(2, 'chat-1')).toEqual(['Hello.', 'Hello.'])
   expect(new Set(platform.attempts.map(({ id }) => id)).size).toBe(1)
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { body } = await test.request<Json>('GET', `/api/agents/${helper}/deliveries`)
     expect(body.receipts).toMatchObject([{ channel: 'test_chat', status: 'best_effort' }])
   })

@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { startPlugin } from 'svc/testing'
 import type { Handled } from '../../../plugins/channels/inbox/inbox.ts'
 import { turnPlugins } from '../plugin-test.ts'
+import { eventually } from '../../support/eventually.ts'
 import { ChatPlatform } from './chat-platform.ts'
 import { account, openTables, startInbox } from './inbox-stage.ts'
 
@@ -34,7 +35,7 @@ it('a message whose channel was removed is answered as soon as the channel is ba
   await test.unload()
   answered.resolve()
   // The second message is tried without an adapter, and waits.
-  await vi.waitFor(() => expect(test.log.join('\n')).toContain('the channel is not loaded'))
+  await eventually(() => expect(test.log.join('\n')).toContain('the channel is not loaded'))
   // What was received is shown, though nothing knows the channel now; names that nobody ever had are unknown still.
   const { body } = await test.request('GET', '/api/channels/test_chat/inbox?state=pending')
   expect(body).toMatchObject({ messages: [{ text: '2', account_id: 'default' }], total: 1 })

@@ -60,7 +60,7 @@ beforeAll(async () => {
       template(id, [confined]).replace(JSON.stringify(process.execPath), '"perl"'),
     )
   agent = await test.spawn('caller', '[capabilities]\ntools = ["*"]\n')
-}, 30_000)
+})
 afterAll(() => test?.[Symbol.asyncDispose]())
 
 const call = (method: string, path: string, body?: unknown) => test.request<Json>(method, path, body)

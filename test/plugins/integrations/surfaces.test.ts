@@ -76,7 +76,7 @@ beforeAll(async () => {
       plugins: { watch: false, integrations: { trusted: ['graph', 'second-graph'] } },
     },
   })
-}, 30_000)
+})
 afterAll(async () => {
   await browser?.close()
   await host?.[Symbol.asyncDispose]()

@@ -2,11 +2,12 @@ import { PassThrough } from 'node:stream'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDaemonClient } from '../../../core/net/daemon-client.ts'
 import { Bridge } from '../../../plugins/mcp-server/cli/bridge.ts'
 import { byHand } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMcp, openSession, rpc, send } from './stage.ts'
 
 let stage: ChatStage
@@ -98,10 +99,10 @@ test('a workflow runs as a tool, with progress, its failure and its end with the
   const leave = new AbortController()
   const asked = stage.fake.requests.length
   const cancelled = client.callTool(call, undefined, { signal: leave.signal })
-  await vi.waitFor(() => expect(stage.fake.requests.length).toBeGreaterThan(asked))
+  await eventually(() => expect(stage.fake.requests.length).toBeGreaterThan(asked))
   leave.abort()
   await expect(cancelled).rejects.toThrow()
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { body } = await stage.host.json<{ id: string }[]>('GET', '/api/workflows')
     const runs = await stage.host.json('GET', `/api/workflows/${body[0]?.id}/runs`)
     expect(JSON.stringify(runs.body)).toContain('Cancelled')
@@ -141,13 +142,13 @@ test('a bridge opens a session anew that the daemon has ended, and says that too
   const say = (message: object): boolean => input.write(`${JSON.stringify(message)}\n`)
   say(rpc('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: info }, 'a'))
   say({ jsonrpc: '2.0', method: 'notifications/initialized' })
-  await vi.waitFor(() => expect(lines.map(({ id }) => id)).toContain('a'), 30_000)
+  await eventually(() => expect(lines.map(({ id }) => id)).toContain('a'))
   await daemon.exchange('DELETE', '/mcp', { headers: { 'mcp-session-id': sessions[0] ?? '' } })
   for (const id of ['b', 'c']) say(rpc('tools/call', { name: 'test_simple_text' }, id))
   const answered = { content: [{ type: 'text', text: 'This is a simple text response for testing.' }] }
-  await vi.waitFor(() => {
+  await eventually(() => {
     for (const id of ['b', 'c']) expect(lines.find((line) => line.id === id)?.result).toMatchObject(answered)
-  }, 30_000)
+  })
   expect(lines.filter(({ method }) => method === 'notifications/tools/list_changed')).toHaveLength(1)
   expect(sessions).toHaveLength(2)
   input.end()
@@ -172,7 +173,7 @@ test('a bridge passes lines on to the daemon and back', async () => {
   ])
     input.write(`${JSON.stringify(line)}\n`)
   input.write('{ broken\n')
-  await vi.waitFor(() => expect(lines.map(({ id }) => id).toSorted()).toEqual(['a', 'b', null]))
+  await eventually(() => expect(lines.map(({ id }) => id).toSorted()).toEqual(['a', 'b', null]))
   expect(lines.find(({ id }) => id === 'b')?.result).toMatchObject({
     content: [{ type: 'text', text: 'This is a simple text response for testing.' }],
   })

@@ -6,8 +6,9 @@ import {
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMcp, rpc, send } from './stage.ts'
 
 const child = fileURLToPath(new URL('../../fixtures/mcp/conformance.ts', import.meta.url))
@@ -48,11 +49,11 @@ test('a program tells what the most curious client wants, and each client what i
   await calm.client.setLoggingLevel('error')
   expect(await stateOf(curious.client)).toMatchObject({ level: 'debug' })
   await curious.client.callTool({ name: 'change' })
-  await vi.waitFor(() => expect(curious.told).toContain('a detail'))
+  await eventually(() => expect(curious.told).toContain('a detail'))
   await calm.client.callTool({ name: 'change' })
   expect(calm.told).not.toContain('a detail')
   await (curious.client.transport as StreamableHTTPClientTransport).terminateSession()
-  await vi.waitFor(async () => expect(await stateOf(calm.client)).toMatchObject({ level: 'error' }))
+  await eventually(async () => expect(await stateOf(calm.client)).toMatchObject({ level: 'error' }))
   await Promise.all([curious.client.close(), calm.client.close()])
 })
 
@@ -66,7 +67,7 @@ test('what a client follows is followed at the program, also when it was started
   await client.setLoggingLevel('warning')
   expect(await stateOf(client)).toEqual({ level: 'warning', followed: [watched] })
   await client.callTool({ name: 'change' })
-  await vi.waitFor(() => expect(told).toEqual(expect.arrayContaining([watched, 'resources'])))
+  await eventually(() => expect(told).toEqual(expect.arrayContaining([watched, 'resources'])))
   await client.unsubscribeResource({ uri: watched })
   expect((await stateOf(client)).followed).toEqual([])
   await client.close()
@@ -117,7 +118,7 @@ test('resources and prompts are read as agents read them: in the journal, the au
 
   await stage.spawn('asked')
   const asking = send(stage, read, { path, headers: { 'x-svc-agent-id': 'asked' } })
-  const id = await vi.waitFor(async () => {
+  const id = await eventually(async () => {
     const { body } = await stage.host.json<{ approvals: { id: string; status: string; tool_name: string }[] }>(
       'GET',
       '/api/approvals',
@@ -143,6 +144,6 @@ test('a session goes on through a reload of the plugin mcp, and is told what it 
   expect((await stage.host.json('POST', '/api/plugins/mcp/reload')).status).toBe(200)
   expect((await stateOf(client)).followed).toEqual([watched])
   await client.callTool({ name: 'change' })
-  await vi.waitFor(() => expect(told).toContain(watched))
+  await eventually(() => expect(told).toContain(watched))
   await client.close()
 })

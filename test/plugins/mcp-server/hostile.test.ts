@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { ACCEPT, openMcp, openSession, rpc, send } from './stage.ts'
 
 let stage: ChatStage
@@ -136,7 +137,7 @@ test('the session that was idle longest makes room, and none does when all are u
   const { answer } = await openSession(stage)
   expect([answer.status, answer.body.error?.message]).toEqual([503, expect.stringContaining('max_sessions')])
   leave.abort()
-  await vi.waitFor(async () => expect((await openSession(stage)).answer.status).toBe(200))
+  await eventually(async () => expect((await openSession(stage)).answer.status).toBe(200))
 })
 
 test('requests and subscriptions of a session are limited (max_requests_per_session, plugins.mcp-server.max_subscriptions)', async () => {

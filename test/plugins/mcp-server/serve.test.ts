@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { main, path, runCli } from '../../core/cli/process.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMcp, rpc } from './stage.ts'
 
 let stage: ChatStage
@@ -42,7 +43,7 @@ test('the official client over stdio lists, calls, is told of progress and cance
   const { pid } = transport
   expect(pid).toEqual(expect.any(Number))
   await client.close()
-  await vi.waitFor(() => expect(() => process.kill(pid ?? 0, 0)).toThrow('ESRCH'))
+  await eventually(() => expect(() => process.kill(pid ?? 0, 0)).toThrow('ESRCH'))
   expect(await sessions()).toBe('0')
 })
 
@@ -74,11 +75,11 @@ test('a client whose session ended with the plugin is told again of what it foll
   expect((await stage.host.json('POST', '/api/plugins/mcp-server/reload')).status).toBe(200)
   await client.listTools()
   // Once for what may have changed without a session, and then of every change.
-  await vi.waitFor(() => expect(told.mock.calls).toEqual([['svc://agents']]), 30_000)
+  await eventually(() => expect(told.mock.calls).toEqual([['svc://agents']]))
   let count = 0
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await stage.spawn(`followed-${++count}`)
     expect(told.mock.calls.length).toBeGreaterThan(1)
-  }, 30_000)
+  })
   await client.close()
 })

@@ -9,6 +9,7 @@ import {
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
 import { openMcp } from './stage.ts'
 
 let stage: ChatStage
@@ -62,7 +63,7 @@ test('a call that needs a person waits for the answer over the API', async () =>
   const call = client.callTool({ name: 'test_simple_text' }, undefined, {
     onprogress: ({ message }) => void told.push(message),
   })
-  const [id] = await vi.waitFor(async () => {
+  const [id] = await eventually(async () => {
     const waiting = await pending()
     expect(waiting).toHaveLength(1)
     return waiting
@@ -94,7 +95,7 @@ test('a client that breaks while it is asked fails nothing: somebody else answer
   client.setRequestHandler(ElicitRequestSchema, asked)
   await connect(client)
   const call = client.callTool({ name: 'test_simple_text' })
-  await vi.waitFor(() => expect(asked).toHaveBeenCalled())
+  await eventually(() => expect(asked).toHaveBeenCalled())
   const [id] = await pending()
   await stage.host.json('POST', `/api/approvals/${id}/approve`, {})
   expect(textOf(await call)).toBe('This is a simple text response for testing.')
@@ -108,7 +109,7 @@ test('a client is told of new tools, and of what it follows until it does not an
   await connect(client)
   let count = 0
   // The stream that it is told on opens a moment after the handshake.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await stage.spawn(`another-${++count}`)
     expect(told).toHaveBeenCalled()
   })
@@ -116,13 +117,13 @@ test('a client is told of new tools, and of what it follows until it does not an
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void changed.push(params.uri))
   await client.subscribeResource({ uri: 'svc://agents' })
   await stage.spawn('followed')
-  await vi.waitFor(() => expect(changed).toContain('svc://agents'))
+  await eventually(() => expect(changed).toContain('svc://agents'))
   await client.unsubscribeResource({ uri: 'svc://agents' })
   // What it was still told comes before the news of the next agent.
   for (const name of ['next', 'not-followed']) {
     told.mockClear()
     await stage.spawn(name)
-    await vi.waitFor(() => expect(told).toHaveBeenCalled())
+    await eventually(() => expect(told).toHaveBeenCalled())
     if (name === 'next') changed.length = 0
   }
   expect(changed).toEqual([])
@@ -167,8 +168,8 @@ test('the official client goes on after a cut connection (Last-Event-ID)', async
     signal: leave.signal,
     onprogress: ({ message }) => void told.push(message),
   })
-  await vi.waitFor(() => expect(resumed.length).toBeGreaterThan(0))
-  await vi.waitFor(() => expect(told).toEqual(['hangs']))
+  await eventually(() => expect(resumed.length).toBeGreaterThan(0))
+  await eventually(() => expect(told).toEqual(['hangs']))
   leave.abort()
   await expect(call).rejects.toThrow()
   await client.close()

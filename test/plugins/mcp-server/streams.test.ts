@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 import { toConfig } from '../../support/chat-stage.ts'
 import { KEY, operator, pair, startPairing } from '../pairing/devices.ts'
 import type { TestHost } from '../../support/host.ts'
+import { eventually } from '../../support/eventually.ts'
 import { ACCEPT, fixture, openSession, rpc, send } from './stage.ts'
 
 let fake: FakeProvider
@@ -54,10 +55,10 @@ test('an answer that is there at once is plain JSON, of which nothing is kept', 
   // The handshake has the events 1 and 2.
   expect((await follow(headers, '3')).status).toBe(400)
   // On a busy machine a call may take longer than a moment.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const call = rpc('tools/call', { name: 'test_simple_text' }, 'c')
     expect(await answered(call)).toMatchObject({ id: 'c', result: { content: [{ type: 'text' }] } })
-  }, 30_000)
+  })
 })
 
 test('an answer with progress before it is a stream that can be asked for again, and the call is made once', async () => {
@@ -81,10 +82,10 @@ test('a call that is cancelled at once ends without an answer, and its id is fre
   const hanging = post(hang('x'), headers)
   let text = ''
   const ended = hanging.then(async (answer) => (text = await answer.text()))
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await send({ host }, cancel('x'), { headers })
     expect((await send({ host }, rpc('ping', {}, 'x'), { headers })).body.result).toEqual({})
-  }, 30_000)
+  })
   await ended
   expect(messages(text)).toEqual([])
 })

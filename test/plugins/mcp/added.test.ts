@@ -22,7 +22,7 @@ beforeAll(async () => {
     {},
     { database: 'file', fetch: 'network' },
   )
-}, 30_000)
+})
 afterAll(() => test?.[Symbol.asyncDispose]())
 
 const call = (method: string, path: string, body?: unknown) => test.request<Json>(method, path, body)

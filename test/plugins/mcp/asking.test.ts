@@ -29,7 +29,7 @@ beforeAll(async () => {
   await untilState(test, 'ask', 'connected')
   await untilState(test, 'quiet', 'connected')
   agent = await test.spawn('clerk')
-}, 30_000)
+})
 afterAll(() => test[Symbol.asyncDispose]())
 
 const get = async (path: string): Promise<Json> => (await test.request<Json>('GET', path)).body

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 import { turnPlugins } from '../plugin-test.ts'
 
 const pathOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
@@ -36,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => host[Symbol.asyncDispose]())
 
 function run(...args: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
-  const command = ['--command', `${process.execPath} ${client}`, '--timeout', '25000']
+  const command = ['--command', `${process.execPath} ${client}`, '--timeout', String(PATIENCE_MS)]
   return new Promise((resolve) => {
     execFile(process.execPath, [suite, 'client', ...command, ...args], { env }, (_error, stdout, stderr) =>
       resolve({ stdout, stderr }),

@@ -37,7 +37,7 @@ it('kill -9 of the daemon leaves no program of a server of the file, and none th
   process.kill(daemon.pid, 'SIGKILL')
   await eventually(async () => expect(await programs('one')).toEqual([]))
   await daemon.kill()
-}, 30_000)
+})
 
 it('kill -9 of the daemon between the request for a server or an integration and its answer leaves nothing of them', async () => {
   // They start, say what they are called and never list their tools. A home of their own holds nothing before.
@@ -101,4 +101,4 @@ it('kill -9 of the daemon between the request for a server or an integration and
   })
   expect(await readdir(join(home, 'mcp'))).toEqual([])
   await daemon.stop()
-}, 30_000)
+})

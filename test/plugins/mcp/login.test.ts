@@ -36,7 +36,7 @@ beforeAll(async () => {
   })
   const manifest_toml = 'name = "clerk"\n[capabilities]\ntools = ["*"]\n'
   agent = (await host.json('POST', '/api/agents', { manifest_toml })).body.agent_id
-}, 30_000)
+})
 afterAll(async () => {
   await browser?.close()
   await host?.[Symbol.asyncDispose]()

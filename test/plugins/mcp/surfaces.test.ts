@@ -27,7 +27,7 @@ beforeAll(async () => {
       mcp_servers: [server('file', ['--fault=stderr']), server('broken', ['--fault=exit'])],
     },
   })
-}, 30_000)
+})
 afterAll(async () => {
   await browser?.close()
   await host?.[Symbol.asyncDispose]()

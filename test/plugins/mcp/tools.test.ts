@@ -21,7 +21,7 @@ beforeAll(async () => {
     { providers: { openai: { api_key: KEY } } },
   )
   for (const name of ['files', 'many', 'a', 'a-b', 'rated', 'least']) await untilState(test, name, 'connected')
-}, 30_000)
+})
 afterAll(() => test[Symbol.asyncDispose]())
 process.env['LANGUAGE_OF_TEST'] = 'tlhIngan'
 

@@ -86,7 +86,7 @@ class FirstForm {
 let node: Node
 let port: number
 beforeAll(async () => {
-  node = await Node.start('node', { compatible_handshake: true, handshake_timeout_ms: 400 })
+  node = await Node.start('node', { compatible_handshake: true })
   port = await node.port()
   await node.spawn('scribe')
 })

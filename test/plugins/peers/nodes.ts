@@ -5,6 +5,7 @@ import type { ConfigInput } from '../../../core/config/schema.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { turnPlugins } from '../plugin-test.ts'
 import { SECRET } from './raw-peer.ts'
@@ -13,7 +14,7 @@ export { SECRET }
 
 /** Links come and go within milliseconds here, and each test waits for several. */
 export const eventually = <T>(check: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(check, { timeout: 30_000, interval: 5 })
+  vi.waitFor(check, { timeout: PATIENCE_MS, interval: 5 })
 
 /** A daemon with networking on a home of its own. */
 export class Node implements AsyncDisposable {

@@ -120,8 +120,8 @@ describe('GET /api/security', () => {
     })
     const checked = async (): Promise<unknown> =>
       /merkle_audit_trail[^]*"checked_at":"/.test(JSON.stringify((await host.json('GET', '/api/security')).body))
-    await expect.poll(checked, { timeout: 30_000 }).toBe(true)
+    await expect.poll(checked).toBe(true)
     await host.app.daemon.reload('security')
-    await expect.poll(checked, { timeout: 30_000 }).toBe(true)
+    await expect.poll(checked).toBe(true)
   })
 })

@@ -182,7 +182,7 @@ describe('a process', () => {
     // The kernel ends what is in the space of a program just after the program itself.
     await expect.poll(() => alive(unloaded)).toBe(false)
     expect(existsSync(short.host.home)).toBe(true)
-  }, 15_000)
+  })
 })
 
 it('a command sees nothing of the daemon, nor of other agents, but its own workspace', async () => {

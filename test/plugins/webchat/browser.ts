@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { buildPage } from '../../../plugins/webchat/build.ts'
 import { cachedBuild } from '../../support/cached-build.ts'
+import { PATIENCE_MS } from '../../support/patience.ts'
 
 /** The engine without its windows: the same page, for half the processor time of `chromium --headless`. */
 const executablePath = '/usr/bin/chromium-headless-shell'
@@ -65,7 +66,7 @@ export async function openTab(
   const { path = '/', before, ...contextOptions } = options
   const context = await browser.newContext({ viewport: { width: 1180, height: 800 }, ...contextOptions })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(PATIENCE_MS)
   const complaints: string[] = []
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning')

@@ -195,7 +195,7 @@ test('a command is answered where no WebSocket can be opened', async () => {
     },
   })
   const { page } = tab
-  await page.getByText('Connected over HTTP', { exact: true }).waitFor({ timeout: 30_000 })
+  await page.getByText('Connected over HTTP', { exact: true }).waitFor()
   await page.getByRole('textbox', { name: /^Message to/ }).fill('/usage')
   await page.keyboard.press('Enter')
   await page.locator('.answer', { hasText: 'This session:' }).waitFor()

@@ -23,7 +23,6 @@ beforeAll(async () => {
     },
   })
   tab = await openTab(browser, host.url)
-  tab.page.setDefaultTimeout(30_000)
 })
 afterAll(async () => {
   await browser?.close()

@@ -4,6 +4,7 @@ import type { PluginTest } from 'svc/testing'
 import type { Json } from '../../support/json.ts'
 import { ChatPlatform } from '../channels/chat-platform.ts'
 import { turnPlugins } from '../plugin-test.ts'
+import { eventually } from '../../support/eventually.ts'
 
 // `deliver` of POST /api/hooks/agent: the answer also goes to a chat.
 
@@ -49,7 +50,7 @@ describe('deliver', () => {
     test.model.answer('Later.')
     await ask({ recipient: 'ops-once' })
     expect(await platform.texts(2, 'ops-once')).toEqual(['All is well.', 'Later.'])
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect((await test.request<Json>('GET', `/api/agents/${helper}/deliveries`)).body.receipts).toContainEqual(
         expect.objectContaining({ channel: 'test_chat', recipient: 'ops-once', status: 'sent' }),
       ),

@@ -131,7 +131,7 @@ it('says that a run waits for a person, and fails when it is cancelled', async (
     const [run] = await runs()
     return run && (await host.json('GET', `/api/workflows/runs/${run.id}`)).body.step_results
   }
-  await expect.poll(steps, { timeout: 10_000 }).toMatchObject([{ state: 'waiting' }])
+  await expect.poll(steps).toMatchObject([{ state: 'waiting' }])
   const [run] = await runs()
   await host.json('POST', `/api/workflows/runs/${run.id}/cancel`)
   const { code, stdout, stderr } = await running

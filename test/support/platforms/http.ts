@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PATIENCE_MS } from '../patience.ts'
 import type { PlatformFault, PlatformMessage } from './platform.ts'
 
 /** A request that reached a fake platform. */
@@ -95,9 +96,6 @@ export function resetConnection(response: ServerResponse): undefined {
   return undefined
 }
 
-/** As long as a loaded machine may take. */
-const WAIT_MS = 30_000
-
 /** Something that is collected and waited for. */
 export class Recorded<T> {
   readonly items: T[] = []
@@ -117,7 +115,7 @@ export class Recorded<T> {
       const late = setTimeout(() => {
         this.#waiting.delete(check)
         reject(new Error(`${this.items.length} of ${count} ${this.#what} in time: ${JSON.stringify(this.items)}`))
-      }, WAIT_MS)
+      }, PATIENCE_MS)
       const check = (): void => {
         if (this.items.length < count) return
         clearTimeout(late)
