@@ -2,7 +2,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ManualTimer } from '../../core/jobs/manual-timer.ts'
+import { systemTimer } from '../../core/jobs/timer.ts'
 import { turnPlugins } from '../plugins/plugin-test.ts'
+import { eventually } from '../support/eventually.ts'
 import { startHost } from '../support/host.ts'
 import type { TestHost } from '../support/host.ts'
 import { Shown, startPlatformServer } from '../support/platforms/http.ts'
@@ -112,7 +114,8 @@ async function openStage(mode: (typeof modes)[number]): Promise<Stage> {
     plugins: [...turnPlugins, 'settings', 'files', 'channels', 'webchat'],
     home: home.path,
     memory: true,
-    jobTimer: (plugin) => (plugin === 'fixture' ? timer : new ManualTimer(0)),
+    // A channel that is not connected at once is tried again on its own timer.
+    jobTimer: (plugin) => (plugin === 'fixture' ? timer : systemTimer),
     config: {
       default_provider: 'echo',
       default_model: 'plain',
@@ -124,6 +127,10 @@ async function openStage(mode: (typeof modes)[number]): Promise<Stage> {
     },
   })
   await host.json('POST', '/api/agents', { manifest_toml: 'name = "ada"' })
+  // A message to a channel that is not loaded yet is answered half a minute later.
+  await eventually(async () =>
+    expect((await host.json('GET', '/api/channels/parley')).body).toMatchObject({ status: { state: 'connected' } }),
+  )
   return {
     host,
     shown,

@@ -317,9 +317,9 @@ describe.each(readers)('%s', (_, valid, read) => {
   })
 
   it('reads ten megabytes in any field without holding up the daemon', () => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     for (const raw of mutations(valid, [LONG])) if (typeof raw === 'object') read(raw)
-    expect(performance.now() - start).toBeLessThan(3000)
+    expect(process.cpuUsage(start).user / 1000).toBeLessThan(3000)
   })
 })
 
@@ -389,8 +389,8 @@ describe('mail', () => {
   })
 
   it('of ten megabytes of HTML is read in time', () => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     for (const piece of ['<p', '<', '&lt;', '<!--', '<script>']) htmlToText(piece.repeat(10_000_000 / piece.length))
-    expect(performance.now() - start).toBeLessThan(3000)
+    expect(process.cpuUsage(start).user / 1000).toBeLessThan(3000)
   })
 })

@@ -112,7 +112,7 @@ describe('a plugin in a process of its own', () => {
         plugins: {
           isolated: ['everything', 'needy', 'loose'],
           worker_memory_mb: 64,
-          worker_hang_ms: 1000,
+          worker_hang_ms: 5_000,
           worker_message_bytes: 65_536,
         },
       },
@@ -192,7 +192,7 @@ describe('a plugin in a process of its own', () => {
   it.each([
     ['crash', 'its process ended: it ended with code 3'],
     ['eat', 'its process ended: it used more memory than it may'],
-    ['hang', 'its process did not answer for 1000 ms and is ended'],
+    ['hang', 'its process did not answer for 5000 ms and is ended'],
     ['garbage', 'its process ended: it sent a message that is no JSON'],
     ['huge', 'its process ended: it sent a message of more than 65536 bytes'],
   ])('costs only itself when it fails: %s', async (how, message) => {

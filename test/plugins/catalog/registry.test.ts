@@ -216,7 +216,12 @@ describe('a registry that cannot be taken', () => {
     ],
   ]
   it.each(bad)('%s: the last good one stays and the answer says why', async (_, make, status, message) => {
-    test = await start({ max_registry_bytes: 65_536, max_registry_models: 50, registry_timeout_ms: 400 })
+    test = await start({
+      max_registry_bytes: 65_536,
+      max_registry_models: 50,
+      // The good one before has to come within it too.
+      registry_timeout_ms: 5_000,
+    })
     reply = { body: registry(model()) }
     expect((await update()).status).toBe(200)
     const before = (await test.request<Json>('GET', '/api/catalog/status')).body

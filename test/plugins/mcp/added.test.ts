@@ -18,7 +18,7 @@ let test: PluginTest
 beforeAll(async () => {
   test = await startMcp(
     [],
-    { start_timeout_secs: 5, error_output_chars: 80, restart_min_ms: 1 },
+    { start_timeout_secs: 60, error_output_chars: 80, restart_min_ms: 1 },
     {},
     { database: 'file', fetch: 'network' },
   )

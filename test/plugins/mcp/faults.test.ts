@@ -13,7 +13,7 @@ const faults: readonly (readonly [name: string, fault: string, state: string, er
 ]
 const limits = {
   // So many programs that start at the same time take seconds on a slow machine.
-  start_timeout_secs: 20,
+  start_timeout_secs: 60,
   max_restarts: 2,
   restart_min_ms: 1,
   restart_max_ms: 600_000,
@@ -24,7 +24,7 @@ const limits = {
   max_tools: 12,
   max_description_chars: 64,
 }
-const one = { lazy: false, timeout_secs: 5 }
+const one = { lazy: false, timeout_secs: 60 }
 
 /** Thirty starts of Node take seconds. */
 const small = { name: 'small', command: 'sh', args: [smallFixture], lazy: false }

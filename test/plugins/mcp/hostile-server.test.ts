@@ -33,9 +33,9 @@ describe('an output schema', () => {
     ['a regular expression without end', { properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(40)}!` }],
     ['a reference to nothing, or itself', { $ref: '#/$defs/none', $defs: { none: { $ref: '#/$defs/none' } } }, {}],
   ])('with %s is checked at once', (_name, schema, value) => {
-    const began = performance.now()
+    const began = process.cpuUsage()
     expect(isValid(schema, value)).toBe(true)
-    expect(performance.now() - began).toBeLessThan(2000)
+    expect(process.cpuUsage(began).user / 1000).toBeLessThan(2000)
   })
 
   it('with references is still checked, and may have properties that are called like its words', () => {

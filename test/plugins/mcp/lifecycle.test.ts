@@ -222,7 +222,7 @@ describe('a lazy server', () => {
 
 describe('limits', () => {
   it('max_calls, timeout_secs, max_pages, max_description_chars, max_schema_bytes and max_servers hold', async () => {
-    await using test = await startMcp([server('one', ['--tools=300'], { timeout_secs: 1 })], {
+    await using test = await startMcp([server('one', ['--tools=300'], { tool_timeout_secs: { hang: 1 } })], {
       max_calls: 1,
       max_pages: 2,
       max_description_chars: 64,
