@@ -20,6 +20,8 @@ const limits = {
   back_off_min_ms: 1,
   back_off_max_ms: 5,
   retry_after_max_ms: 1000,
+  idle_ms: 150,
+  first_event_ms: 400,
   breaker_failures: 1000,
 }
 const prices = { 'fake-1': { input: 1000, output: 1000 }, 'spare-1': { input: 1000, output: 1000 } }
@@ -61,21 +63,13 @@ interface Asked {
   readonly tries: number
   readonly last: { readonly role: string; readonly content: string; readonly mark?: string } | undefined
 }
-async function ask(answers: readonly Answer[], more = '', at = stage): Promise<Asked> {
-  const agent = await at.spawn(`row-${serial++}`, ['*'], more)
+async function ask(answers: readonly Answer[], more = ''): Promise<Asked> {
+  const agent = await stage.spawn(`row-${serial++}`, ['*'], more)
   const before = fake.requests.length
   serve(answers)
-  const answer = await at.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
-  return { agent, ...answer, tries: fake.requests.length - before, last: (await at.session(agent)).messages.at(-1) }
+  const answer = await stage.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
+  return { agent, ...answer, tries: fake.requests.length - before, last: (await stage.session(agent)).messages.at(-1) }
 }
-const openWith = (times: object): Promise<ChatStage> =>
-  openChat({
-    fake,
-    config: {
-      providers: { openai: { base_url: fake.url, api_key: 'test-key', prices } },
-      plugins: { providers: { ...limits, ...times } },
-    },
-  })
 const say = (text: string): string =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
 const stop = (reason: string): string =>
@@ -194,35 +188,27 @@ describe('no connection', () => {
 })
 
 describe('an answer that stops', () => {
-  /** What has to come comes within these limits on a loaded machine too. */
-  let patient: ChatStage
-  beforeAll(async () => {
-    patient = await openWith({ idle_ms: 2_000, first_event_ms: 5_000 })
-  })
-  afterAll(() => patient[Symbol.asyncDispose]())
-
   it('no headers: a timeout, tried again, then unavailable', async () => {
-    await using hasty = await openWith({ first_event_ms: 400 })
-    const silent = times(3, () => ({ fault: 'silent' as const }))
-    expect(await ask(silent, '', hasty)).toMatchObject({ status: 503, tries: 3 })
+    expect(await ask(times(3, () => ({ fault: 'silent' as const })))).toMatchObject({ status: 503, tries: 3 })
   })
   it('headers and then silence: the same', async () => {
-    expect(await ask([{ text: [], fault: 'stall' }, { text: 'second time' }], '', patient)).toMatchObject({
+    expect(await ask([{ text: [], fault: 'stall' }, { text: 'second time' }])).toMatchObject({
       status: 200,
       tries: 2,
       body: { response: 'second time' },
     })
   })
   it('a byte now and then: the idle timeout counts whole pieces, and what was said is kept and marked', async () => {
-    const raw = [say('Half '), ...[...say('never whole')].slice(0, 12)]
-    const { status, tries, last } = await ask([{ raw, gapMs: 400 }], '', patient)
+    const { status, tries, last } = await ask([
+      { raw: [say('Half '), ...[...say('never whole')].slice(0, 12)], gapMs: 40 },
+    ])
     expect([status, tries]).toEqual([503, 1])
     expect(last).toMatchObject({ role: 'Assistant', content: 'Half ', mark: 'cut' })
   })
   it.each(['cut', 'reset', 'stall'] as const)(
     '%s in the middle: an error, what was said is kept and marked, no silent success, nothing twice',
     async (fault) => {
-      const { status, tries, last } = await ask([{ text: ['Half of', ' it'], fault }], '', patient)
+      const { status, tries, last } = await ask([{ text: ['Half of', ' it'], fault }])
       expect([status, tries]).toEqual([503, 1])
       expect(last).toMatchObject({ role: 'Assistant', content: 'Half of it', mark: 'cut' })
     },
@@ -407,9 +393,10 @@ describe('a client that leaves', () => {
     const reader = response.body?.getReader()
     await reader?.read()
     const request = await fake.request(index)
+    const from = performance.now()
     await stage.host.json('POST', `/api/agents/${agent}/stop`)
-    // The provider would never end it.
     expect(await request.closed).toBe(false)
+    expect(performance.now() - from).toBeLessThan(1000)
     await reader?.cancel()
     await expect.poll(() => spentBy(agent)).toBeGreaterThan(0)
     expect((await stage.session(agent)).messages.at(-1)).toMatchObject({ role: 'Assistant', mark: 'cancelled' })
@@ -420,7 +407,7 @@ describe('a provider that keeps failing', () => {
   it('is left alone after five failures in half a minute, and one trial is let through after the pause', async () => {
     await using other = await openChat({
       fake,
-      config: { plugins: { providers: { ...limits, tries: 1, breaker_failures: 5, breaker_pause_ms: 5_000 } } },
+      config: { plugins: { providers: { ...limits, tries: 1, breaker_failures: 5, breaker_pause_ms: 300 } } },
     })
     const agent = await other.spawn('patient')
     const send = () => other.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
@@ -429,8 +416,8 @@ describe('a provider that keeps failing', () => {
     for (let n = 0; n < 5; n++) expect((await send()).status).toBe(503)
     const { status, body, headers } = await send()
     expect([status, fake.requests.length - before]).toEqual([503, 5])
-    expect(body.error.message).toMatch(/openai failed 5 times in a row and is not called for another [1-5] s/)
-    expect(headers.get('retry-after')).toMatch(/^[1-5]$/)
+    expect(body.error.message).toMatch(/openai failed 5 times in a row and is not called for another 1 s/)
+    expect(headers.get('retry-after')).toBe('1')
     serve([{ text: 'back' }])
     await expect.poll(async () => (await send()).status, { interval: 100 }).toBe(200)
     expect(fake.requests.length - before).toBe(6)
@@ -443,7 +430,7 @@ describe('a turn that takes too long', () => {
       fake,
       config: {
         providers: { openai: { base_url: fake.url, api_key: 'k' }, groq: { base_url: spare.url, api_key: 'k' } },
-        plugins: { providers: limits, chat: { turn_ms: 400 } },
+        plugins: { providers: { ...limits, idle_ms: 5000, first_event_ms: 5000 }, chat: { turn_ms: 400 } },
       },
     })
     const agent = await other.spawn('slow', ['*'], '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n')
@@ -451,11 +438,10 @@ describe('a turn that takes too long', () => {
     const before = spare.requests.length
     // Each piece comes in time, the whole does not.
     serve([{ text: times(100, (n) => `${n} `), gapMs: 30 }])
-    const index = fake.requests.length
+    const from = performance.now()
     const spoken = await send()
     expect([spoken.status, spoken.body.error.message]).toEqual([503, expect.stringContaining('openai did not finish')])
-    // It was left in the middle of the answer.
-    expect(await (await fake.request(index)).closed).toBe(false)
+    expect(performance.now() - from).toBeLessThan(2000)
     expect((await other.session(agent)).messages.at(-1)).toMatchObject({ role: 'Assistant', mark: 'cut' })
     serve([{ fault: 'silent' }])
     const silent = await send()
