@@ -98,7 +98,7 @@ describe('a plugin that is unloaded', () => {
   it(`leaves no process, socket or handle after ${ISOLATED_CYCLES} times in a process of its own`, async () => {
     await leavesNothing(host, 'separate', ISOLATED_CYCLES)
     await host.app.host.unload('separate')
-    expect(await processesOf(host.home)).toEqual([])
+    await expect.poll(() => processesOf(host.home)).toEqual([])
     await expect.poll(() => server.clients.size).toBe(0)
   })
 

@@ -71,6 +71,8 @@ describe('threats: who may call', () => {
       'GET /api/mcp/oauth/callback',
       // What an authorization server reads of this client.
       'GET /api/mcp/oauth/client-metadata.json',
+      // A load balancer asks it.
+      'GET /api/ready',
       'GET /assets/x',
       'GET /favicon.svg',
       'GET /pages/kit/x',

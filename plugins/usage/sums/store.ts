@@ -28,8 +28,8 @@ interface Part {
 }
 /** Records that are summed at a time: some milliseconds, then others get their turn. */
 const SLICE = 4_000
-/** After every time. */
-const END = '~'
+/** After every time, in every order that a database may sort texts in. */
+const END = '9999-12-31T23:59:59.999Z'
 const pause = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve)

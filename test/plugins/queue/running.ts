@@ -12,7 +12,8 @@ const log = { debug() {}, info() {}, warn() {}, error() {} }
 export interface WorkerOptions {
   readonly driver: string
   readonly settings?: object
-  readonly began?: (id: string) => void
+  /** The job goes on when it has settled. */
+  readonly began?: (id: string) => unknown
   /** Milliseconds between two renewals of leases. */
   readonly renewMs?: number
 }
@@ -50,12 +51,9 @@ export async function startWorker(
     counted() {},
   })
   queue.work('work', {
-    run: ({ id }) => {
-      began?.(id)
-      return Promise.resolve({
-        outcome: 'done',
-        statements: [database.sql.sql`INSERT INTO queue_receipt (id) VALUES (${id})`],
-      })
+    run: async ({ id }) => {
+      await began?.(id)
+      return { outcome: 'done', statements: [database.sql.sql`INSERT INTO queue_receipt (id) VALUES (${id})`] }
     },
   })
   queue.begin(false)

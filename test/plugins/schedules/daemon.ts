@@ -123,13 +123,11 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
       },
     },
     chat: {
-      attach: (id: string) => {
+      cancel: (id: string) => {
         const turn = world.turns.get(id)
-        const cancel = (): void => {
-          if (turn) turn.state = 'cancelled'
-          turn?.stop?.()
-        }
-        return turn?.state === 'running' ? { cancel } : undefined
+        if (turn?.state !== 'running') return
+        turn.state = 'cancelled'
+        turn.stop?.()
       },
     },
     workflows: () => world.workflows,

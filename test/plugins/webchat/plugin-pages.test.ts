@@ -55,6 +55,7 @@ describe('the page of a plugin', () => {
       pages: [
         { plugin: 'a2a', title: 'A2A agents', url: '/pages/a2a/agents/agents.html' },
         { plugin: 'channels', title: 'Channels', url: '/pages/channels/channels/channels.html' },
+        { plugin: 'cluster', title: 'Cluster', url: '/pages/cluster/cluster/cluster.html' },
         { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
         { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
