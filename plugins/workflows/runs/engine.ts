@@ -181,16 +181,15 @@ export class Engine {
     return { outcome: 'done' }
   }
 
-  async #save(
-    run: ActiveRun,
-    statements: readonly Statement[],
-    part: Parameters<ActiveRun['change']>[0],
-  ): Promise<void> {
+  /** One after the other: a change is made from the one before, whatever steps do side by side. */
+  #save(run: ActiveRun, statements: readonly Statement[], part: Parameters<ActiveRun['change']>[0]): Promise<void> {
     const { store, clock, changes } = this.#deps
-    const change = run.change(part)
-    await store.commit([store.advance(run.row, change, clock.now()), ...statements])
-    run.moved(change)
-    changes.tell(run.id)
+    return run.saves.run(async () => {
+      const change = run.change(part)
+      await store.commit([store.advance(run.row, change, clock.now()), ...statements])
+      run.moved(change)
+      changes.tell(run.id)
+    })
   }
   async #announce(id: string): Promise<void> {
     const { store, hooks, changes } = this.#deps

@@ -1,4 +1,5 @@
 import type { Clock } from 'svc/internal'
+import { SerialQueue } from 'svc/sdk'
 import type { Step } from '../definition.ts'
 import type { Position } from './position.ts'
 import type { AttemptRow, RunRow } from './schema.ts'
@@ -7,6 +8,7 @@ import type { RunChange } from './store.ts'
 /** A run in the hands of a worker. It changes together with its rows. */
 export class ActiveRun {
   readonly row: RunRow
+  readonly saves = new SerialQueue()
   readonly #clock: Clock
   readonly #since: number
   readonly #variables: Map<string, string>

@@ -214,8 +214,10 @@ describe.each(stages)('the queue, %s', (name) => {
       },
     })
     await stage.age(120_000)
-    await other.driver.takeOver(false)
-    expect(await state('a')).toBe('pending')
+    await eventually(async () => {
+      await other.driver.takeOver(false)
+      expect(await state('a')).toBe('pending')
+    })
     other.begin()
     await started.promise
     release.resolve()

@@ -198,3 +198,19 @@ describe('time', () => {
     expect(await store.find(RUN)).toMatchObject({ state: 'Failed', error })
   })
 })
+
+it('steps side by side that end and fail at the same moment are all counted', async () => {
+  for (let later = 0; later < 30; later++) {
+    await using database = await prepare([
+      step('left', { mode: 'fan_out' }),
+      step('right', { mode: 'fan_out', errorMode: 'retry' }),
+    ])
+    const { work, store } = startEngine(database, async ({ step: name, attempt }) => {
+      if (name === 'left' || attempt > 1) return { outcome: 'done', output: name }
+      for (let turns = 0; turns < later; turns++) await Promise.resolve()
+      throw new Error('not yet')
+    })
+    expect(await work()).toEqual({ outcome: 'done' })
+    expect(await store.find(RUN)).toMatchObject({ state: 'Completed', steps_completed: 2 })
+  }
+})
