@@ -39,6 +39,16 @@ const damages: readonly Damage[] = [
   ['a forged anchor', (home) => writeFileSync(join(home, 'audit.anchor'), '{"count":1,"tip_hash":"00","hmac":"00"}')],
 ]
 
+/** Settles when the anchor of a home knows of this entry. */
+async function anchored(home: string, id: number): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    const file = join(home, 'audit.anchor')
+    if (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).count >= id) return
+    await delay(100)
+  }
+  throw new Error(`the anchor does not know of entry ${id}`)
+}
+
 /**
  * Files are damaged while the daemon is down: it says so, or goes on with everything; it never makes an empty
  * database in silence.
@@ -56,7 +66,8 @@ export async function corrupt({ built, rounds, seed }: FaultOptions): Promise<Fa
     }
     // Killed, so that the newest rows are in the log of the database and nowhere else; the anchor knows of them by
     // then.
-    await delay(1_500)
+    const { body } = await call(daemon, 'GET', '/api/audit/recent?limit=1')
+    await anchored(sound.path, body.entries[0].id)
     await daemon.kill()
   }
   const problems: string[] = []
