@@ -111,10 +111,12 @@ export class TaskStore {
   }
   /** Makes its batch fail when the task was changed or removed since it was read: the title would be NULL. */
   unchanged({ id, revision }: StoredTask): Statement {
-    return this.#db.sql`INSERT INTO tasks_task
+    const statement = this.#db.sql`INSERT INTO tasks_task
         (id, title, description, labels, status, created_by, attempts, created_at)
       SELECT ${id}, CAST(NULL AS TEXT), '', '', '', '', 0, ''
       WHERE NOT EXISTS (SELECT 1 FROM tasks_task WHERE id = ${id} AND revision = ${revision})`
+    // Or two daemons could both find it unchanged.
+    return { ...statement, exclusive: `tasks_task ${id}` }
   }
   /** Together with `unchanged`. */
   update(before: StoredTask, change: TaskChange): Statement {
