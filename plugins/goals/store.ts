@@ -48,7 +48,7 @@ export class GoalStore {
    */
   update(goal: StoredGoal): Statement {
     const parent = goal.parentId ?? null
-    return this.#db.sql`UPDATE goals_goal SET
+    const statement = this.#db.sql`UPDATE goals_goal SET
         version = CASE WHEN version = ${goal.version} THEN version + 1 END,
         title = CASE WHEN (CAST(${parent} AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM goals_goal WHERE id = ${parent}))
           AND NOT EXISTS (
@@ -61,6 +61,8 @@ export class GoalStore {
         agent_id = ${goal.agentId ?? null}, parent_id = ${parent}, due_at = ${goal.dueAt ?? null},
         updated_at = ${goal.updatedAt}
       WHERE id = ${goal.id}`
+    // Or two daemons could put two goals below each other at the same moment.
+    return parent === null ? statement : { ...statement, exclusive: 'goals_goal' }
   }
   /** With everything below it. */
   remove(id: string): Statement {

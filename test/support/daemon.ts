@@ -68,7 +68,8 @@ export async function startDaemon(options: {
         if (ready?.[1]) resolve(ready[1])
       })
     }
-    child.once('exit', (code, signal) =>
+    // Not on 'exit', before which its last words need not have been read.
+    child.once('close', (code, signal) =>
       reject(new Error(`the daemon ended before it listened (${code ?? signal}):\n${output}`)),
     )
   })
