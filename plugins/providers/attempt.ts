@@ -209,7 +209,8 @@ class Call {
       return this.#timeout(
         this.#begun ? `sent nothing for ${seconds(limit)}` : `did not begin to answer within ${seconds(limit)}`,
       )
-    const rest = silent > 0 ? limit - silent : this.#begun ? limit : Math.min(limit, this.#limits.idleMs)
+    // Before the answer begins it looks as often as afterwards: the answer may begin just after a look.
+    const rest = Math.min(limit - Math.max(silent, 0), this.#limits.idleMs)
     this.#cancelWatch = this.#clock.after(Math.max(1, Math.min(rest, this.#limits.deadline - now)), () => this.#watch())
   }
 

@@ -287,7 +287,7 @@ export const pauses = modelTimes(
       const agent = await stage.agent(on('four'))
       stage.fake.script({ text: ['half'], fault: 'stall' })
       const { status, body } = await say(stage, agent, 'hello')
-      expect([status, body.error.message]).toEqual([503, expect.stringMatching(/four/)])
+      expect([status, body.error.message]).toEqual([503, expect.stringMatching(/four sent nothing for 300 ms/)])
     },
   },
 )
