@@ -1,4 +1,5 @@
 import { clock } from './clock.ts'
+import { cluster } from './cluster.ts'
 import { configuration } from './configuration.ts'
 import { corrupt } from './corrupt.ts'
 import { crashpoint } from './crashpoint.ts'
@@ -58,6 +59,12 @@ export const table: Readonly<Record<string, Fault>> = {
     short: 1,
     long: 10,
     promise: 'a clock that jumps changes neither limits nor tickets nor the trail',
+  },
+  cluster: {
+    run: cluster,
+    short: 1,
+    long: 30,
+    promise: 'three daemons on one database lose nothing and do nothing twice, whatever happens to one of them',
   },
   configuration: {
     run: configuration,

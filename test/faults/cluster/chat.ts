@@ -1,0 +1,231 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Answer as ModelAnswer, FakeProvider, RecordedRequest } from '../../support/fake-provider.ts'
+import type { Json } from '../../support/json.ts'
+import { HANGS_MS, until } from './client.ts'
+import type { Client } from './client.ts'
+
+const CLIENTS = 5
+const PAUSE_MS = 60
+const SETTLES_MS = 60_000
+
+/** One message of one client: what was said, and what it was told of it. */
+interface Sent {
+  readonly label: string
+  readonly agentId: string
+  readonly entry: string
+  /** That it is on record. */
+  turnId: string | undefined
+  /** Its answer came, and this is the text. */
+  answer: string | undefined
+}
+type Send = (sent: Sent, message: string) => Promise<void>
+
+/**
+ * People who write to agents by every entry point. A message `mark X` makes the model call the tool `mark`, which writes
+ * a line to a file each time it really runs; the answer to `X` always ends in `<X>`.
+ */
+export class ChatLoad {
+  readonly #client: Client
+  readonly #marks: string
+  readonly #sent: Sent[] = []
+  #agents: readonly string[] = []
+  constructor(client: Client, fake: FakeProvider, marks: string) {
+    this.#client = client
+    this.#marks = marks
+    fake.always(answerOf)
+  }
+
+  get figures() {
+    return { messages: this.#sent.length, answered: this.#sent.filter(({ answer }) => answer !== undefined).length }
+  }
+
+  /** Agents for the messages of one round, so that conversations stay short. */
+  async prepare(round: number): Promise<void> {
+    const agents: string[] = []
+    for (const name of ['one', 'two', 'three']) {
+      const { status, body } = await this.#client.insist('POST', '/api/agents', {
+        manifest_toml: `name = "chat-${round}-${name}"\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[capabilities]\ntools = ["mark"]\n`,
+      })
+      if (status !== 201) throw new Error(`the agent was not made: ${status} ${JSON.stringify(body)}`)
+      agents.push(body.agent_id)
+    }
+    this.#agents = agents
+  }
+
+  /** Sends messages until the signal. */
+  async run(round: number, signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      Array.from({ length: CLIENTS }, async (_, client) => {
+        for (let n = 0; !signal.aborted; n++) {
+          const [entry, send] = this.#entries[(client + n) % this.#entries.length] ?? []
+          const agentId = this.#agents[(client + n) % this.#agents.length]
+          if (!entry || !send || agentId === undefined) throw new Error('no entry point')
+          const label = `m${round}-${client}-${n}`
+          const sent: Sent = { label, agentId, entry, turnId: undefined, answer: undefined }
+          this.#sent.push(sent)
+          await send(sent, `${n % 2 === 0 ? 'mark' : 'say'} ${label}`)
+          await delay(PAUSE_MS)
+        }
+      }),
+    )
+  }
+
+  /** Once everything has healed: what is lost, there twice, or still open. */
+  async check(): Promise<readonly string[]> {
+    const problems: string[] = []
+    const marks = count(existsSync(this.#marks) ? readFileSync(this.#marks, 'utf8').trim().split('\n') : [])
+    for (const [label, times] of marks) if (times > 1) problems.push(`the tool was called ${times} times for ${label}`)
+    for (const agentId of new Set(this.#sent.map((sent) => sent.agentId))) {
+      const sent = this.#sent.filter((each) => each.agentId === agentId)
+      problems.push(...(await this.#checkAgent(agentId, sent, marks)))
+    }
+    this.#sent.length = 0
+    return problems
+  }
+  async #checkAgent(agentId: string, sent: readonly Sent[], marks: ReadonlyMap<string, number>): Promise<string[]> {
+    const problems: string[] = []
+    let turns: readonly Json[] = []
+    const ended = await until(async () => {
+      ;({ turns } = await this.#client.get(`/api/agents/${agentId}/turns?limit=500`))
+      return turns.every(({ state }) => !['queued', 'running', 'waiting'].includes(state))
+    }, SETTLES_MS)
+    if (!ended)
+      for (const turn of turns.filter(({ state }) => ['queued', 'running', 'waiting'].includes(state)))
+        problems.push(`turn ${turn.turn_id} is still ${turn.state}`)
+    const states = new Map(turns.map((turn) => [turn.turn_id, turn.state as string]))
+    const { messages } = (await this.#client.get(`/api/agents/${agentId}/session?limit=500`)) as Json
+    const said = new Map<string, string[]>()
+    const asked = new Map<string, number>()
+    let answers: string[] = []
+    for (const { role, content } of messages as readonly { role: string; content: string }[]) {
+      if (role !== 'User') {
+        answers.push(content)
+        continue
+      }
+      const label = LABEL.exec(content)?.[2] ?? content
+      asked.set(label, (asked.get(label) ?? 0) + 1)
+      said.set(label, (answers = []))
+    }
+    for (const { label, entry, turnId, answer } of sent) {
+      const times = asked.get(label) ?? 0
+      const what = `${label} (${entry})`
+      if (times > 1) problems.push(`${what} is in its session ${times} times`)
+      if (turnId !== undefined && !states.has(turnId)) problems.push(`turn ${turnId} of ${what} is lost`)
+      if (turnId !== undefined && times === 0) problems.push(`${what} was accepted and is not in its session`)
+      if (answer === undefined) continue
+      const found = said.get(label)?.join(' ') ?? ''
+      if (!found.includes(`<${label}>`)) problems.push(`the answer to ${what} is lost: ${JSON.stringify(found)}`)
+      if (!answer.includes(`<${label}>`)) problems.push(`the answer to ${what} was ${JSON.stringify(answer)}`)
+      if (answer.includes('marked') && marks.get(label) !== 1)
+        problems.push(`${what}: the tool answered, and ran ${marks.get(label) ?? 0} times`)
+    }
+    return problems
+  }
+
+  /** An answer by REST; a status that no message of these may have is a problem. */
+  #take(sent: Sent, status: number, turnId: string | null, body: Json): void {
+    sent.turnId = turnId ?? undefined
+    if (status === 200) sent.answer = body.response
+    else this.#client.problem(`${sent.label} (${sent.entry}) answered ${status}: ${JSON.stringify(body)}`)
+  }
+  readonly #entries: readonly (readonly [string, Send])[] = [
+    [
+      'rest',
+      async (sent, message) => {
+        const answer = await this.#client.ask('POST', `/api/agents/${sent.agentId}/message`, { message })
+        if (answer) this.#take(sent, answer.status, answer.headers.get('x-turn-id'), answer.body)
+      },
+    ],
+    [
+      'rest with a key',
+      async (sent, message) => {
+        const path = `/api/agents/${sent.agentId}/message`
+        const { status, headers, body } = await this.#client.insist('POST', path, { message })
+        this.#take(sent, status, headers.get('x-turn-id'), body)
+      },
+    ],
+    ['sse', (sent, message) => this.#stream(sent, `/api/agents/${sent.agentId}/message/stream`, { message })],
+    [
+      'openai',
+      (sent, message) =>
+        this.#stream(sent, '/v1/chat/completions', {
+          model: `svc:${sent.agentId}`,
+          stream: true,
+          messages: [{ role: 'user', content: message }],
+        }),
+    ],
+    ['websocket', (sent, message) => this.#socket(sent, message)],
+  ]
+
+  async #stream(sent: Sent, path: string, body: object): Promise<void> {
+    const response = await this.#client.open('POST', path, body)
+    if (!response) return
+    let text = ''
+    try {
+      for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString()
+    } catch {
+      // The daemon is gone.
+    }
+    if (![200, 502, 503, 504].includes(response.status))
+      this.#client.problem(`${sent.label} (${sent.entry}) answered ${response.status}: ${text}`)
+    if (response.status !== 200) return
+    sent.turnId = response.headers.get('x-turn-id') ?? undefined
+    if (/^event: done$|^data: \[DONE\]$/m.test(text)) sent.answer = textOf(text)
+  }
+  #socket(sent: Sent, message: string): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = new WebSocket(`${this.#client.url.replace('http', 'ws')}/api/agents/${sent.agentId}/ws`)
+      const hangs = setTimeout(() => {
+        this.#client.problem(`${sent.label} (${sent.entry}) hung for ${HANGS_MS / 1000} s`)
+        socket.close()
+        resolve()
+      }, HANGS_MS)
+      const end = (): void => {
+        clearTimeout(hangs)
+        socket.close()
+        resolve()
+      }
+      socket.addEventListener('message', ({ data }) => {
+        const frame = JSON.parse(String(data)) as Json
+        if (frame.turn_id !== undefined) sent.turnId = frame.turn_id
+        if (frame.type === 'connected') socket.send(JSON.stringify({ type: 'message', content: message }))
+        else if (frame.type === 'response') {
+          sent.answer = frame.content
+          end()
+        } else if (frame.type === 'error') end()
+      })
+      socket.addEventListener('close', end)
+      socket.addEventListener('error', end)
+    })
+  }
+}
+
+const LABEL = /\b(mark|say) (m\d+-\d+-\d+)\b/
+/** The model: it calls the tool for `mark X`, and says what came of it. */
+async function answerOf({ body }: RecordedRequest): Promise<ModelAnswer> {
+  const messages = body.messages as readonly Json[]
+  const at = messages.findLastIndex(({ role, content }) => role === 'user' && LABEL.test(JSON.stringify(content)))
+  const [, verb, label = ''] = LABEL.exec(JSON.stringify(messages[at]?.content ?? '')) ?? []
+  const result = messages.slice(at + 1).find(({ role }) => role === 'tool')
+  if (verb === 'mark' && !result) return { calls: [{ name: 'mark', args: { label } }] }
+  const told = result === undefined ? 'Said' : JSON.stringify(result.content).includes('marked') ? 'It marked' : 'Cut'
+  return { text: [`${told} `, 'what was ', 'asked: ', `<${label}>`], gapMs: 15 }
+}
+
+/** The deltas of a stream of either format, joined. */
+function textOf(stream: string): string {
+  return stream
+    .split('\n')
+    .flatMap((line) => {
+      if (!line.startsWith('data: {')) return []
+      const data = JSON.parse(line.slice('data: '.length)) as Json
+      return data.choices?.[0]?.delta?.content ?? (data.type === 'chunk' ? data.content : [])
+    })
+    .join('')
+}
+function count(lines: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const line of lines) if (line !== '') counts.set(line, (counts.get(line) ?? 0) + 1)
+  return counts
+}

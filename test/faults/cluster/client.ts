@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Json } from '../../support/json.ts'
+import { json } from '../home.ts'
+
+/** No request may wait longer, whatever happens to the daemons meanwhile. */
+export const HANGS_MS = 60_000
+const RETRY_MS = 100
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Json
+}
+
+/** What one program knows: an address, and what it was answered. */
+export class Client {
+  readonly url: string
+  readonly #problems: string[]
+  constructor(url: string, problems: string[]) {
+    this.url = url
+    this.#problems = problems
+  }
+
+  problem(text: string): void {
+    this.#problems.push(text)
+  }
+
+  /** One request. `undefined` when no daemon answered it: it may have taken effect or not. */
+  async ask(method: string, path: string, body?: unknown, key?: string): Promise<Answer | undefined> {
+    const response = await this.open(method, path, body, key)
+    const text = await response?.text().catch(() => undefined)
+    if (!response || text === undefined) return undefined
+    // What the balancer says itself is not JSON.
+    if (isDown(response.status)) return undefined
+    if (response.status === 500 || response.status === 429)
+      this.problem(`${method} ${path} answered ${response.status}: ${text}`)
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  /** The same until a daemon has answered, under one key. */
+  async insist(method: string, path: string, body?: unknown, key: string = randomUUID()): Promise<Answer> {
+    for (const began = performance.now(); performance.now() - began < HANGS_MS; await delay(RETRY_MS)) {
+      const answer = await this.ask(method, path, body, method === 'GET' ? undefined : key)
+      // The same request is being worked on, for the answer that was lost.
+      if (answer && answer.status !== 409) return answer
+    }
+    throw new Error(`${method} ${path} had no answer in ${HANGS_MS / 1000} s`)
+  }
+  async get(path: string): Promise<Json> {
+    const { status, body } = await this.insist('GET', path)
+    if (status !== 200) throw new Error(`GET ${path} answered ${status}: ${JSON.stringify(body)}`)
+    return body
+  }
+
+  /** A response whose body is still to be read; `undefined` when the connection failed. */
+  async open(method: string, path: string, body?: unknown, key?: string): Promise<Response | undefined> {
+    const signal = AbortSignal.timeout(HANGS_MS)
+    try {
+      return await fetch(this.url + path, {
+        method,
+        headers: { ...json, ...(key !== undefined && { 'idempotency-key': key }) },
+        signal,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    } catch {
+      if (signal.aborted) this.problem(`${method} ${path} hung for ${HANGS_MS / 1000} s`)
+      return undefined
+    }
+  }
+}
+
+/** That a daemon was not there, or could not reach its database: not an answer to the request. */
+export function isDown(status: number): boolean {
+  return status === 502 || status === 503 || status === 504
+}
+
+/** Polls until the check holds; whether it did in time. */
+export async function until(check: () => Promise<boolean> | boolean, patienceMs: number): Promise<boolean> {
+  for (const began = performance.now(); ; await delay(RETRY_MS)) {
+    if (await check()) return true
+    if (performance.now() - began > patienceMs) return false
+  }
+}

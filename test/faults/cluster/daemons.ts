@@ -1,0 +1,83 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startDaemon } from '../../support/daemon.ts'
+import type { DaemonProcess } from '../../support/daemon.ts'
+
+const PORT = 4545
+const marker = fileURLToPath(new URL('../../fixtures/plugins/marker', import.meta.url))
+
+/** Loopback addresses of this run: at these no port is taken by another program, and a daemon keeps its own. */
+export function loopbackAddresses(): (last: number) => string {
+  const byte = (): number => 1 + Math.floor(Math.random() * 254)
+  const network = `127.${byte()}.${byte()}`
+  return (last) => `${network}.${last}:${PORT}`
+}
+
+export interface ClusterDaemonOptions {
+  readonly name: string
+  readonly home: string
+  /** `host:port`, the same after each start. */
+  readonly address: string
+  readonly databaseUrl: string
+  /** `config.toml`, alike in all daemons. */
+  readonly config: string
+  readonly built: boolean
+}
+
+/** One daemon of the cluster: a process on a home of its own, started again and again. */
+export class ClusterDaemon implements AsyncDisposable {
+  readonly name: string
+  readonly url: string
+  readonly #options: ClusterDaemonOptions
+  #process: DaemonProcess | undefined
+  #printed = ''
+
+  private constructor(options: ClusterDaemonOptions) {
+    this.#options = options
+    this.name = options.name
+    this.url = `http://${options.address}`
+  }
+  static async prepare(options: ClusterDaemonOptions): Promise<ClusterDaemon> {
+    const { home, config } = options
+    await mkdir(home, { mode: 0o700, recursive: true })
+    await writeFile(join(home, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
+    await writeFile(join(home, 'config.toml'), config, { mode: 0o600 })
+    await cp(marker, join(home, 'plugins', 'marker'), { recursive: true })
+    return new ClusterDaemon(options)
+  }
+
+  async start(): Promise<void> {
+    const { home, address, databaseUrl, built, name } = this.#options
+    this.#process = await startDaemon({
+      home,
+      built,
+      args: ['--host', address.split(':')[0] ?? '', '--port', String(PORT)],
+      env: { SVC_DATABASE_URL: databaseUrl, SVC_PLUGINS__CLUSTER__NAME: name },
+    })
+  }
+  async kill(): Promise<void> {
+    await this.#process?.kill()
+    this.#forget()
+  }
+  /** SIGTERM; the exit code. */
+  async stop(): Promise<number | null | undefined> {
+    const code = await this.#process?.stop()
+    this.#forget()
+    return code
+  }
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    if (this.#process) process.kill(this.#process.pid, signal)
+  }
+  /** Everything that all its runs printed. */
+  get output(): string {
+    return this.#printed + (this.#process?.output() ?? '')
+  }
+  #forget(): void {
+    this.#printed = this.output
+    this.#process = undefined
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+  }
+}
