@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { LiveConfig } from '../config/live.ts'
 import {
   crashLimits,
@@ -160,7 +159,7 @@ function secretsOf(config: Config, live: LiveConfig): readonly string[] {
 function openIdempotency(database: Database, defects: Defects): Idempotency {
   return new Idempotency({
     reservations: openReservations(database.sql, () => new Date().toISOString()),
-    owner: randomUUID(),
+    broadcast: database.broadcast,
     onDefect: defects.report,
   })
 }

@@ -83,6 +83,7 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
     setWarnings: (part, warnings) => health.setWarnings(part, warnings),
+    setLiveness: (liveness) => kernel.idempotency.setLiveness(liveness),
     ownPort: kernel.http.ownPort,
     get isListening() {
       return kernel.listening.isAnnounced

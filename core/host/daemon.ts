@@ -1,3 +1,4 @@
+import type { DaemonLiveness } from '../http/key-owners.ts'
 import type { OwnPort } from '../http/own-port.ts'
 import type { Build } from '../process/installation.ts'
 import type { Actor } from '../scope/actor.ts'
@@ -74,6 +75,11 @@ export interface Daemon {
   setImpaired(part: string, reason: string | undefined): void
   /** Shows these warnings of a part beside the others; an empty list takes them back. */
   setWarnings(part: string, warnings: readonly string[]): void
+  /**
+   * Which daemons on the database are alive, from whoever knows: what a dead one began under an Idempotency-Key is taken
+   * over. `undefined` takes it back.
+   */
+  setLiveness(liveness: DaemonLiveness | undefined): void
   readonly ownPort: OwnPort
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean

@@ -1,9 +1,13 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors/error.ts'
 import type { OnDefect } from '../errors/defect.ts'
-import type { Place, Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
+import { isNotHeld } from '../storage/failure.ts'
+import type { Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
+import type { Broadcast } from '../storage/broadcast.ts'
 import { Answer } from './answer.ts'
+import { KeyOwners } from './key-owners.ts'
+import type { DaemonLiveness } from './key-owners.ts'
 import type { EventStream } from './route.ts'
 import { readJson } from '../schema/nesting.ts'
 
@@ -13,6 +17,8 @@ export interface Work {
   readonly key: string
   /** Hash of everything that determines the effect. */
   readonly fingerprint: string
+  /** The caller does not wait any more. */
+  readonly signal?: AbortSignal
   handle(effectId: string): unknown
   /**
    * The result of the work with this id, if no answer is stored; `undefined` if it never started. Throws the error it
@@ -30,6 +36,16 @@ type Settled =
   | { readonly kind: 'recall'; readonly effectId: string }
   /** Refused before it had an effect: a waiting request tries itself. */
   | { readonly kind: 'released' }
+interface Outcome {
+  readonly once: Once
+  readonly as: Settled
+}
+/** What this attempt works on. */
+interface Mine extends Work {
+  /** Of the reservation: the daemon and the attempt. */
+  readonly owner: string
+  readonly effectId: string
+}
 interface Flight {
   readonly fingerprint: string
   readonly settled: Promise<Settled>
@@ -37,8 +53,7 @@ interface Flight {
 
 export interface IdempotencyDeps {
   readonly reservations: Reservations
-  /** Id of this process, never reused. */
-  readonly owner: string
+  readonly broadcast: Broadcast
   readonly onDefect: OnDefect
   readonly now?: () => number
 }
@@ -50,7 +65,8 @@ const MAX_KEY_CHARS = 255
 /**
  * The same key with the same body has one effect and one answer, for 24 hours. The reservation is stored before the
  * work, with the id of the effect; the answer is stored before it is sent. After a crash the route is asked for the
- * result of that id; if there is none, the work runs under the same id.
+ * result of that id; if there is none, the work runs under the same id. What another daemon on the database works on
+ * is waited for, unless that one is dead.
  *
  * Decision: a failure after the work started is stored and replayed like any answer, because effects may have
  * happened. A refusal before that frees the key.
@@ -58,16 +74,23 @@ const MAX_KEY_CHARS = 255
 export class Idempotency implements Disposable {
   readonly #deps: IdempotencyDeps
   readonly #flights = new Map<string, Flight>()
+  readonly #owners: KeyOwners
   #timer: NodeJS.Timeout | undefined
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps
+    this.#owners = new KeyOwners(deps.broadcast, (name) => this.#flights.get(name)?.settled)
+  }
+
+  /** Without it the work of another daemon on the database is never taken over. */
+  setLiveness(liveness: DaemonLiveness | undefined): void {
+    this.#owners.liveness = liveness
   }
 
   /** Throws `invalid_request` for an invalid key, and `conflict` if the key was used for another request. */
   async answer(work: Work): Promise<Once> {
     if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MAX_KEY_CHARS)
       throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MAX_KEY_CHARS} visible ASCII characters`)
-    const name = `${work.scope}\n${work.key}`
+    const name = nameOf(work)
     for (;;) {
       const flight = this.#flights.get(name)
       if (!flight) break
@@ -100,61 +123,80 @@ export class Idempotency implements Disposable {
   }
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
+    this.#owners[Symbol.dispose]()
   }
 
   #now(): number {
     return this.#deps.now?.() ?? Date.now()
   }
 
-  async #first(work: Work): Promise<{ readonly once: Once; readonly as: Settled }> {
-    const { reservations, owner } = this.#deps
-    const found = await reservations.reserve(work, {
-      fingerprint: work.fingerprint,
-      effectId: effectId(this.#now()),
-      owner,
-    })
-    if (found.made) return this.#run(work, found.effectId)
-    if (found.fingerprint !== work.fingerprint) throw usedBefore()
-    if (found.answer !== undefined) {
-      const as: Settled =
-        found.answer === 'recall'
-          ? { kind: 'recall', effectId: found.effectId }
-          : { kind: 'stored', stored: found.answer }
-      return { once: await this.#replay(work, as), as }
+  async #first(work: Work): Promise<Outcome> {
+    const { reservations } = this.#deps
+    // Of this attempt: nobody settles or takes over what has been taken over meanwhile.
+    const owner = `${this.#owners.self}/${randomUUID()}`
+    const wanted = { fingerprint: work.fingerprint, effectId: effectId(this.#now()), owner }
+    for (;;) {
+      const found = await reservations.reserve(work, wanted)
+      const mine: Mine = { ...work, owner, effectId: found.effectId }
+      if (found.made) return this.#run(mine)
+      if (found.fingerprint !== work.fingerprint) throw usedBefore()
+      if (found.answer !== undefined) {
+        const as: Settled =
+          found.answer === 'recall'
+            ? { kind: 'recall', effectId: found.effectId }
+            : { kind: 'stored', stored: found.answer }
+        return { once: await this.#replay(work, as), as }
+      }
+      if (await this.#takeOver(mine, found)) return this.#resolve(mine)
+      if (work.signal?.aborted) throw beingWorkedOn()
     }
-    return this.#resolve(work, found)
   }
 
-  /** The reservation was left open: its process died, or the answer could not be stored. */
-  async #resolve(work: Work, found: Reservation): Promise<{ readonly once: Once; readonly as: Settled }> {
-    const { reservations, owner } = this.#deps
-    if (!(await reservations.takeOver(work, found.owner, owner)))
-      throw new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', {
-        retryAfterSecs: 1,
-      })
-    let value: unknown
-    try {
-      value = await work.recall?.(found.effectId)
-    } catch (error) {
-      return this.#failed(work, found.effectId, error, true)
-    }
-    if (value === undefined) return this.#run(work, found.effectId)
-    return this.#done(work, found.effectId, value, true)
+  /** The reservation is open: somebody works on it, or its process died, or the answer could not be stored. */
+  async #takeOver(work: Mine, found: Reservation): Promise<boolean> {
+    const { reservations } = this.#deps
+    const [daemonId = ''] = found.owner.split('/')
+    const owners = this.#owners
+    if (!owners.isOther(daemonId)) return reservations.takeOver(work, found.owner, work.owner)
+    const { liveness } = owners
+    if (!liveness) throw beingWorkedOn()
+    if (!liveness.isAlive(daemonId))
+      try {
+        return await reservations.takeOver(work, found.owner, work.owner, liveness.unlessAlive(daemonId))
+      } catch (error) {
+        // It has joined a moment ago, and is not known here yet.
+        if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
+      }
+    return (
+      (await owners.isIdle(daemonId, found.owner, nameOf(work), work.signal)) &&
+      reservations.takeOver(work, found.owner, work.owner)
+    )
   }
 
-  async #run(work: Work, id: string): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #resolve(work: Mine): Promise<Outcome> {
     let value: unknown
     try {
-      value = await work.handle(id)
+      value = await work.recall?.(work.effectId)
     } catch (error) {
-      if (await this.#begun(work, id, error)) return this.#failed(work, id, error, false)
+      return this.#failed(work, error, true)
+    }
+    if (value === undefined) return this.#run(work)
+    return this.#done(work, value, true)
+  }
+
+  async #run(work: Mine): Promise<Outcome> {
+    let value: unknown
+    try {
+      value = await work.handle(work.effectId)
+    } catch (error) {
+      if (await this.#begun(work, error)) return this.#failed(work, error, false)
       await this.#deps.reservations.release(work)
       return { once: { answer: work.failed(error), replayed: false }, as: { kind: 'released' } }
     }
-    return this.#done(work, id, value, false)
+    return this.#done(work, value, false)
   }
 
-  async #begun({ recall }: Work, id: string, error: unknown): Promise<boolean> {
+  async #begun({ recall, effectId: id }: Mine, error: unknown): Promise<boolean> {
     if (!recall) return !(error instanceof Refusal)
     // `recall` throws if the work failed, so it had started.
     try {
@@ -165,37 +207,22 @@ export class Idempotency implements Disposable {
   }
 
   /** What says when to ask again is not the last word: the route is asked then what came of the work. */
-  async #failed(
-    work: Work,
-    id: string,
-    error: unknown,
-    replayed: boolean,
-  ): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #failed(work: Mine, error: unknown, replayed: boolean): Promise<Outcome> {
     const answer = work.failed(error)
     const isOver = !(error instanceof Refusal && error.code === 'service_unavailable' && error.retryAfterSecs)
-    if (!work.recall || isOver) return this.#kept(work, id, answer, replayed)
+    if (!work.recall || isOver) return this.#kept(work, answer, replayed)
     await this.#settle(work, 'recall')
-    return { once: { answer, replayed }, as: { kind: 'recall', effectId: id } }
+    return { once: { answer, replayed }, as: { kind: 'recall', effectId: work.effectId } }
   }
 
-  async #done(
-    work: Work,
-    id: string,
-    value: unknown,
-    replayed: boolean,
-  ): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #done(work: Mine, value: unknown, replayed: boolean): Promise<Outcome> {
     const answer = work.render(value)
-    if (answer) return this.#kept(work, id, answer, replayed)
+    if (answer) return this.#kept(work, answer, replayed)
     await this.#settle(work, 'recall')
-    return { once: { value: value as EventStream, replayed }, as: { kind: 'recall', effectId: id } }
+    return { once: { value: value as EventStream, replayed }, as: { kind: 'recall', effectId: work.effectId } }
   }
 
-  async #kept(
-    work: Work,
-    id: string,
-    answer: Answer,
-    replayed: boolean,
-  ): Promise<{ readonly once: Once; readonly as: Settled }> {
+  async #kept(work: Mine, answer: Answer, replayed: boolean): Promise<Outcome> {
     const { status, body, headers } = answer
     if (body !== null && typeof body !== 'string')
       throw new Error('an idempotent route answers JSON or an event stream')
@@ -210,14 +237,13 @@ export class Idempotency implements Disposable {
     const kept = await this.#settle(work, stored)
     return {
       once: { answer, replayed },
-      as: kept || !work.recall ? { kind: 'stored', stored } : { kind: 'recall', effectId: id },
+      as: kept || !work.recall ? { kind: 'stored', stored } : { kind: 'recall', effectId: work.effectId },
     }
   }
 
-  async #settle(place: Place, answer: StoredAnswer | 'recall'): Promise<boolean> {
+  async #settle(work: Mine, answer: StoredAnswer | 'recall'): Promise<boolean> {
     try {
-      await this.#deps.reservations.settle(place, answer)
-      return true
+      return await this.#deps.reservations.settle(work, answer)
     } catch (error) {
       // The work is done, and the caller gets its answer. The open reservation is resolved when the key is used again.
       this.#deps.onDefect(error, 'idempotency keys')
@@ -240,6 +266,12 @@ export class Idempotency implements Disposable {
   }
 }
 
+const nameOf = ({ scope, key }: Work): string => `${scope}\n${key}`
+function beingWorkedOn(): Refusal {
+  return new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', {
+    retryAfterSecs: 1,
+  })
+}
 function usedBefore(): Refusal {
   return new Refusal('conflict', 'This Idempotency-Key was used for another request')
 }

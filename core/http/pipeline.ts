@@ -282,6 +282,7 @@ export class Pipeline {
         scope: `${exchange.method} ${exchange.path}${ownerOf(input.principal)}`,
         key,
         fingerprint: fingerprintOf(exchange.query, bytes),
+        signal: input.signal,
         handle: (id) => {
           input.effectId = id
           return runAs(actorOf(input), () => this.#handled(exchange, route, input))

@@ -1,4 +1,4 @@
-import type { PluginDatabase } from './database.ts'
+import type { PluginDatabase, Statement } from './database.ts'
 
 /** An answer as it was sent. */
 export interface StoredAnswer {
@@ -23,6 +23,10 @@ export interface Place {
   readonly scope: string
   readonly key: string
 }
+/** A place that this owner holds. */
+export interface HeldPlace extends Place {
+  readonly owner: string
+}
 
 /** Reservations of Idempotency-Keys. Every change is durable before it settles. */
 export interface Reservations {
@@ -31,11 +35,15 @@ export interface Reservations {
     place: Place,
     wanted: Pick<Reservation, 'fingerprint' | 'effectId' | 'owner'>,
   ): Promise<Reservation & { readonly made: boolean }>
-  /** Makes an open one that another owner left one's own; `false` when somebody else was faster. */
-  takeOver(place: Place, from: string, to: string): Promise<boolean>
-  settle(place: Place, answer: StoredAnswer | 'recall'): Promise<void>
-  /** Nothing was done: the key is free again. */
-  release(place: Place): Promise<void>
+  /**
+   * Makes an open one that another owner left one's own; `false` when somebody else was faster. `conditions` go first in
+   * the batch, which fails with them.
+   */
+  takeOver(place: Place, from: string, to: string, conditions?: readonly Statement[]): Promise<boolean>
+  /** `false` when somebody else has taken it over. */
+  settle(place: HeldPlace, answer: StoredAnswer | 'recall'): Promise<boolean>
+  /** Nothing was done: the key is free again, unless somebody else has taken it over. */
+  release(place: HeldPlace): Promise<void>
   /** Removes those made before a time (ISO 8601 UTC); says how many. */
   forget(before: string): Promise<number>
 }
@@ -71,20 +79,27 @@ export function openReservations(db: PluginDatabase, now: () => string): Reserva
         made: false,
       }
     },
-    async takeOver({ scope, key }, from, to) {
-      const { changes } = await db.run`UPDATE core_idempotency SET owner = ${to}
-          WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`
+    async takeOver({ scope, key }, from, to, conditions = []) {
+      const outcomes = await db.batch([
+        ...conditions,
+        db.sql`UPDATE core_idempotency SET owner = ${to}
+          WHERE scope = ${scope} AND key = ${key} AND owner = ${from} AND state = 'open'`,
+      ])
+      return outcomes.at(-1)?.changes === 1
+    },
+    async settle({ scope, key, owner }, answer) {
+      const { changes } =
+        answer === 'recall'
+          ? await db.run`UPDATE core_idempotency SET state = 'recall'
+              WHERE scope = ${scope} AND key = ${key} AND owner = ${owner}`
+          : await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type},
+              body = ${answer.body}, retry_after = ${answer.retryAfter ?? null}
+              WHERE scope = ${scope} AND key = ${key} AND owner = ${owner}`
       return changes === 1
     },
-    async settle({ scope, key }, answer) {
-      if (answer === 'recall')
-        await db.run`UPDATE core_idempotency SET state = 'recall' WHERE scope = ${scope} AND key = ${key}`
-      else
-        await db.run`UPDATE core_idempotency SET state = 'done', status = ${answer.status}, type = ${answer.type},
-          body = ${answer.body}, retry_after = ${answer.retryAfter ?? null} WHERE scope = ${scope} AND key = ${key}`
-    },
-    async release({ scope, key }) {
-      await db.run`DELETE FROM core_idempotency WHERE scope = ${scope} AND key = ${key} AND state = 'open'`
+    async release({ scope, key, owner }) {
+      await db.run`DELETE FROM core_idempotency
+        WHERE scope = ${scope} AND key = ${key} AND owner = ${owner} AND state = 'open'`
     },
     async forget(before) {
       return (await db.run`DELETE FROM core_idempotency WHERE created_at < ${before}`).changes

@@ -63,6 +63,8 @@ export async function joinOthers(
     membership.leave().catch((error: unknown) => log.warn('the other daemons were not told of the end', error)),
   )
   await membership.join()
+  own('who is alive', () => deps.daemon.setLiveness(undefined))
+  deps.daemon.setLiveness(membership)
   jobs.every('beat', (config.lease_secs * 1000) / BEATS, async () => {
     await membership.beat()
     await comparison.runIfDue()

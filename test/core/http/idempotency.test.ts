@@ -4,9 +4,13 @@ import { Refusal } from '../../../core/errors/error.ts'
 import { Idempotency } from '../../../core/http/idempotency.ts'
 import { defineRoute } from '../../../core/http/route.ts'
 import type { AnyRoute } from '../../../core/http/route.ts'
+import type { DaemonLiveness } from '../../../core/http/key-owners.ts'
+import { noBroadcast } from '../../../core/storage/broadcast.ts'
+import type { Broadcast } from '../../../core/storage/broadcast.ts'
+import { openDatabase as openStorage } from '../../../core/storage/open.ts'
 import { openReservations } from '../../../core/storage/reservations.ts'
 import type { Reservations } from '../../../core/storage/reservations.ts'
-import { engines, open as openDatabase } from '../storage/engines.ts'
+import { closing, emptyPostgres, engines, open as openDatabase, recorder } from '../storage/engines.ts'
 import { open } from './harness.ts'
 
 /** A route whose effects are counted and kept by their id, as a table with a primary key would keep them. */
@@ -36,17 +40,21 @@ function thing(work: (id: string) => Promise<void> | void = () => undefined) {
   })
   return { route, effects }
 }
-async function stage(routes: readonly AnyRoute[], options: { reservations?: Reservations; owner?: string } = {}) {
+async function stage(
+  routes: readonly AnyRoute[],
+  options: { reservations?: Reservations; broadcast?: Broadcast; liveness?: DaemonLiveness } = {},
+) {
   const reservations =
     options.reservations ??
     openReservations((await openDatabase('sqlite')).database.sql, () => new Date().toISOString())
   const idempotency = new Idempotency({
     reservations,
-    owner: options.owner ?? 'here',
+    broadcast: options.broadcast ?? noBroadcast('here'),
     onDefect: (error) => {
       throw error
     },
   })
+  idempotency.setLiveness(options.liveness)
   const opened = await open(routes, { idempotency })
   const post = async (body: unknown, key?: string, path = '/api/things') => {
     const answer = await fetch(opened.url + path, {
@@ -199,5 +207,92 @@ describe.each(engines)('what a crash left open, on %s', (engine) => {
     await leave(reservations, 'e3')
     expect(await reservations.forget(new Date(Date.now() - 1000).toISOString())).toBe(0)
     expect(await reservations.forget(new Date(Date.now() + 1000).toISOString())).toBe(1)
+  })
+})
+
+describe('a key at two daemons on one database', () => {
+  /** Two daemons that both take each other to be alive, until one is dead. */
+  async function daemons(route: AnyRoute) {
+    const url = await emptyPostgres()
+    const dead = new Set<string>()
+    const open = async () => {
+      const { sql, broadcast } = closing(await openStorage({ url, log: recorder().log }))
+      const reservations = openReservations(sql, () => new Date().toISOString())
+      const liveness: DaemonLiveness = {
+        isAlive: (id) => !dead.has(id),
+        unlessAlive: (id) => [sql.sql`SELECT svc_require(${dead.has(id) ? 1 : 0} = 1)`],
+      }
+      const opened = await stage([route], { reservations, broadcast, liveness })
+      return { ...opened, sql, die: () => void dead.add(broadcast.daemonId) }
+    }
+    return [await open(), await open()] as const
+  }
+  /** Work that the test lets end, once for each time it began. */
+  function gated() {
+    const began: ((failure?: Error) => void)[] = []
+    const waiting = Promise.withResolvers<void>()
+    const work = () =>
+      new Promise<void>((resolve, reject) => {
+        began.push((failure) => (failure ? reject(failure) : resolve()))
+        waiting.resolve()
+      })
+    return { began, work, first: waiting.promise }
+  }
+
+  it('is one effect and one answer, also where the route cannot tell what came of it', async () => {
+    const { began, work, first } = gated()
+    const { route, effects } = thing(work)
+    const { recall: _, ...plain } = route
+    const [one, two] = await daemons(plain)
+    const answers = [one.post({ name: 'a' }, 'k'), two.post({ name: 'a' }, 'k'), two.post({ name: 'a' }, 'k')]
+    await first
+    expect(
+      (await Promise.all([one, two].map(({ post }) => post({ name: 'b' }, 'k')))).map(({ status }) => status),
+    ).toEqual([409, 409])
+    began[0]?.()
+    const [a, b, c] = await Promise.all(answers)
+    expect([a?.status, b?.text, c?.text]).toEqual([201, a?.text, a?.text])
+    expect([a, b, c].filter((answer) => answer?.replayed)).toHaveLength(2)
+    expect([effects.size, began.length]).toEqual([1, 1])
+  })
+
+  it('is free for the other when the first was refused before the effect', async () => {
+    const { route, effects } = thing()
+    const [one, two] = await daemons(route)
+    const answers = await Promise.all([one, two].map(({ post }) => post({ name: 'bad' }, 'k')))
+    expect(answers.map(({ status, replayed }) => [status, replayed])).toEqual([
+      [409, false],
+      [409, false],
+    ])
+    expect(await two.post({ name: 'good' }, 'k')).toMatchObject({ status: 201, replayed: false })
+    expect(effects.size).toBe(1)
+  })
+
+  it('goes on at the other when the first dies, under the same id, and the dead one changes nothing any more', async () => {
+    const { began, work, first } = gated()
+    const { route, effects } = thing(work)
+    const { recall: _, ...plain } = route
+    const [one, two] = await daemons(plain)
+    const lost = one.post({ name: 'a' }, 'k')
+    await first
+    const other = two.post({ name: 'a' }, 'k')
+    one.die()
+    await expect.poll(() => began.length, { timeout: 20_000 }).toBe(2)
+    began[1]?.()
+    const answer = await other
+    expect(answer).toMatchObject({ status: 201, replayed: false })
+    began[0]?.(new Refusal('service_unavailable', 'it woke up'))
+    expect((await lost).status).toBe(503)
+    expect(await one.post({ name: 'a' }, 'k')).toMatchObject({ status: 201, replayed: true, text: answer.text })
+    expect([...effects.keys()]).toEqual([answer.body.id])
+  })
+
+  it('is answered by what came of it when the first could not store its answer', async () => {
+    const { route, effects } = thing()
+    const [one, two] = await daemons(route)
+    const { text } = await one.post({ name: 'a' }, 'k')
+    await one.sql.run`UPDATE core_idempotency SET state = 'open'`
+    expect(await two.post({ name: 'a' }, 'k')).toMatchObject({ status: 201, replayed: true, text })
+    expect(effects.size).toBe(1)
   })
 })
