@@ -6,8 +6,7 @@ import { isNotHeld } from '../storage/failure.ts'
 import type { Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
 import type { Broadcast } from '../storage/broadcast.ts'
 import { Answer } from './answer.ts'
-import { KeyOwners } from './key-owners.ts'
-import type { DaemonLiveness } from './key-owners.ts'
+import type { DaemonLiveness, KeyOwners } from './key-owners.ts'
 import type { EventStream } from './route.ts'
 import { readJson } from '../schema/nesting.ts'
 
@@ -74,16 +73,21 @@ const MAX_KEY_CHARS = 255
 export class Idempotency implements Disposable {
   readonly #deps: IdempotencyDeps
   readonly #flights = new Map<string, Flight>()
-  readonly #owners: KeyOwners
+  /** Absent where no other daemon can be. */
+  readonly #others: Promise<KeyOwners> | undefined
+  #liveness: DaemonLiveness | undefined
   #timer: NodeJS.Timeout | undefined
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps
-    this.#owners = new KeyOwners(deps.broadcast, (name) => this.#flights.get(name)?.settled)
+    if (deps.broadcast.isShared)
+      this.#others = import('./key-owners.ts').then(
+        (module) => new module.KeyOwners(deps.broadcast, (name) => this.#flights.get(name)?.settled),
+      )
   }
 
   /** Without it the work of another daemon on the database is never taken over. */
   setLiveness(liveness: DaemonLiveness | undefined): void {
-    this.#owners.liveness = liveness
+    this.#liveness = liveness
   }
 
   /** Throws `invalid_request` for an invalid key, and `conflict` if the key was used for another request. */
@@ -123,7 +127,7 @@ export class Idempotency implements Disposable {
   }
   [Symbol.dispose](): void {
     clearInterval(this.#timer)
-    this.#owners[Symbol.dispose]()
+    void this.#others?.then((others) => others[Symbol.dispose]())
   }
 
   #now(): number {
@@ -133,7 +137,7 @@ export class Idempotency implements Disposable {
   async #first(work: Work): Promise<Outcome> {
     const { reservations } = this.#deps
     // Of this attempt: nobody settles or takes over what has been taken over meanwhile.
-    const owner = `${this.#owners.self}/${randomUUID()}`
+    const owner = `${this.#deps.broadcast.daemonId}/${randomUUID()}`
     const wanted = { fingerprint: work.fingerprint, effectId: effectId(this.#now()), owner }
     for (;;) {
       const found = await reservations.reserve(work, wanted)
@@ -154,11 +158,11 @@ export class Idempotency implements Disposable {
 
   /** The reservation is open: somebody works on it, or its process died, or the answer could not be stored. */
   async #takeOver(work: Mine, found: Reservation): Promise<boolean> {
-    const { reservations } = this.#deps
+    const { reservations, broadcast } = this.#deps
     const [daemonId = ''] = found.owner.split('/')
-    const owners = this.#owners
-    if (!owners.isOther(daemonId)) return reservations.takeOver(work, found.owner, work.owner)
-    const { liveness } = owners
+    const others = await this.#others
+    if (!others || daemonId === broadcast.daemonId) return reservations.takeOver(work, found.owner, work.owner)
+    const liveness = this.#liveness
     if (!liveness) throw beingWorkedOn()
     if (!liveness.isAlive(daemonId))
       try {
@@ -167,10 +171,8 @@ export class Idempotency implements Disposable {
         // It has joined a moment ago, and is not known here yet.
         if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
       }
-    return (
-      (await owners.isIdle(daemonId, found.owner, nameOf(work), work.signal)) &&
-      reservations.takeOver(work, found.owner, work.owner)
-    )
+    const isIdle = await others.isIdle(daemonId, found.owner, nameOf(work), work.signal)
+    return isIdle && reservations.takeOver(work, found.owner, work.owner)
   }
 
   async #resolve(work: Mine): Promise<Outcome> {

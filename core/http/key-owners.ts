@@ -24,15 +24,10 @@ export class KeyOwners implements Disposable {
   readonly #waiting = new Map<string, (idle: boolean) => void>()
   /** Whom to tell of a request that is worked on here. */
   readonly #asked = new Set<string>()
-  /** Of this run of this daemon. */
-  readonly self: string
-  /** Set by whoever knows the daemons. */
-  liveness: DaemonLiveness | undefined
 
   /** `working`: settles when this daemon has ended its work under a key; `undefined` if it does none. */
   constructor(broadcast: Broadcast, working: (name: string) => Promise<unknown> | undefined) {
     this.#broadcast = broadcast
-    this.self = broadcast.daemonId
     this.#working = working
     this.#subscription = broadcast.on(TOPIC, {
       heard: (data, from) => this.#heard(data, from),
@@ -40,11 +35,6 @@ export class KeyOwners implements Disposable {
         for (const wake of this.#waiting.values()) wake(false)
       },
     })
-  }
-
-  /** Whether another daemon may be at work: an earlier run of the only daemon is not. */
-  isOther(daemonId: string): boolean {
-    return this.#broadcast.isShared && daemonId !== this.self
   }
 
   /**

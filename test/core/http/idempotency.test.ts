@@ -223,7 +223,9 @@ describe('a key at two daemons on one database', () => {
         unlessAlive: (id) => [sql.sql`SELECT svc_require(${dead.has(id) ? 1 : 0} = 1)`],
       }
       const opened = await stage([route], { reservations, broadcast, liveness })
-      return { ...opened, sql, die: () => void dead.add(broadcast.daemonId) }
+      const { promise: asked, resolve } = Promise.withResolvers<void>()
+      broadcast.on('core.idempotency', { heard: () => resolve(), missed: () => undefined })
+      return { ...opened, sql, asked, die: () => void dead.add(broadcast.daemonId) }
     }
     return [await open(), await open()] as const
   }
@@ -244,8 +246,10 @@ describe('a key at two daemons on one database', () => {
     const { route, effects } = thing(work)
     const { recall: _, ...plain } = route
     const [one, two] = await daemons(plain)
-    const answers = [one.post({ name: 'a' }, 'k'), two.post({ name: 'a' }, 'k'), two.post({ name: 'a' }, 'k')]
+    const begun = one.post({ name: 'a' }, 'k')
     await first
+    const answers = [begun, two.post({ name: 'a' }, 'k'), two.post({ name: 'a' }, 'k')]
+    await one.asked
     expect(
       (await Promise.all([one, two].map(({ post }) => post({ name: 'b' }, 'k')))).map(({ status }) => status),
     ).toEqual([409, 409])
