@@ -3,6 +3,7 @@ import type { Server } from './processes.ts'
 import { schedules } from './automation/schedules.ts'
 import { workflows } from './automation/workflows.ts'
 import { auditVerify } from './audit-verify.ts'
+import { cluster } from './cluster/cluster.ts'
 import { channelIdle } from './channel-idle.ts'
 import { channelMessages } from './channel-messages.ts'
 import { hostile } from './hostile.ts'
@@ -321,5 +322,6 @@ export const figures: readonly Figure[] = [
   { name: 'agents', measure: agents },
   { name: 'few-agents', measure: fewAgents },
   { name: 'streams', measure: streamsAtOnce },
+  { name: 'cluster', measure: cluster },
   { name: 'soak', measure: soak },
 ]

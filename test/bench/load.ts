@@ -11,6 +11,10 @@ interface Options {
   method: string
   path: string
   paths?: string[]
+  /** Several servers: that of each connection, in turns, as with `paths`. */
+  ports?: number[]
+  /** Sleeps when there is nothing to do: where the servers need the core. */
+  sleeps?: boolean
   body?: string
   warmMs?: number
   /** A text without which an answer is a failure, whatever its status. */
@@ -18,9 +22,9 @@ interface Options {
 }
 const options = JSON.parse(process.argv[2] ?? '{}') as Options
 const body = options.body ?? ''
-const requestTo = (path: string): Buffer =>
+const requestTo = (port: number, path: string): Buffer =>
   Buffer.from(
-    `${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`,
+    `${options.method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: keep-alive\r\n${body ? `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` : ''}\r\n${body}`,
   )
 const times: number[] = []
 let failures = 0
@@ -43,9 +47,10 @@ function complete(bytes: Buffer): number {
 }
 
 function drive(_: unknown, index: number): Promise<void> {
-  const request = requestTo(options.paths?.[index % options.paths.length] ?? options.path)
+  const port = options.ports?.[index % options.ports.length] ?? options.port
+  const request = requestTo(port, options.paths?.[index % options.paths.length] ?? options.path)
   return new Promise((resolve) => {
-    const socket = connect(options.port, '127.0.0.1')
+    const socket = connect(port, '127.0.0.1')
     socket.setNoDelay(true)
     let begun = 0
     let held: Buffer = Buffer.alloc(0)
@@ -78,7 +83,7 @@ function drive(_: unknown, index: number): Promise<void> {
 // sleeps, so
 // that a fast server and a slow one are measured alike.
 const spin = (): void => {
-  if (running) setImmediate(spin)
+  if (running && options.sleeps !== true) setImmediate(spin)
 }
 spin()
 const all = Array.from({ length: options.connections }, drive)

@@ -7,7 +7,7 @@ import type { Server } from './processes.ts'
 const ROUNDS = 5
 const AGENTS = 64
 const HISTORY = 30
-const TURNS_BEFORE = 15
+export const TURNS_BEFORE = 15
 const TOOLS = [
   'system_time',
   'system_info',
@@ -31,7 +31,7 @@ const TOOLS = [
   'goal_list',
 ]
 const question = `${'What would you do about the third point, and why not earlier? '.repeat(3)}Answer briefly.`
-const body = JSON.stringify({ message: question })
+export const body = JSON.stringify({ message: question })
 const CPU_US = 900
 const ADDED_MS = 1
 const THROUGHPUT = 2
@@ -115,7 +115,7 @@ const us = (value: number): string => `${value.toFixed(0)} us`
 const ms = (value: number): string => `${value.toFixed(2)} ms`
 const perSecond = (value: number): string => `${Math.round(value)}/s`
 
-async function startFloor(script: string, core: number, env: NodeJS.ProcessEnv): Promise<Server> {
+export async function startFloor(script: string, core: number, env: NodeJS.ProcessEnv): Promise<Server> {
   return startServer([join(root, 'test/bench/floor', script)], { port: await freePort(), path: '/', env, core })
 }
 
@@ -142,7 +142,7 @@ api_key = "bench-key"
   }
 }
 /** The session grows, and what the model is given of it does not. */
-async function spawnAgent(svc: Server, name: string): Promise<string> {
+export async function spawnAgent(svc: Server, name: string): Promise<string> {
   const manifest_toml = `name = "${name}"
 max_history_messages = ${HISTORY}
 [model]
@@ -162,7 +162,7 @@ max_tool_calls_per_minute = 1000000000
   if (!answer.ok) throw new Error(`the agent was not made: ${await answer.text()}`)
   return ((await answer.json()) as { agent_id: string }).agent_id
 }
-async function talk(svc: Server, agent: string, turns: number): Promise<void> {
+export async function talk(svc: Server, agent: string, turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     const answer = await fetch(`http://127.0.0.1:${svc.port}${streamOf(agent)}`, {
       method: 'POST',
@@ -173,8 +173,8 @@ async function talk(svc: Server, agent: string, turns: number): Promise<void> {
     if (!text.includes(DONE)) throw new Error(`a turn failed: ${text.slice(-300)}`)
   }
 }
-const streamOf = (agent: string): string => `/api/agents/${agent}/message/stream`
-const DONE = '"type":"done"'
+export const streamOf = (agent: string): string => `/api/agents/${agent}/message/stream`
+export const DONE = '"type":"done"'
 
 async function loadAgents(subject: Subject, connections: number): Promise<void> {
   const { svc, agents } = subject

@@ -39,7 +39,7 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 export interface PostgresServer extends AsyncDisposable {
-  /** The folder of its Unix socket, `.s.PGSQL.5432`. */
+  /** The folder of its Unix socket, `.s.PGSQL.5432`, with its `data`. */
   readonly host: string
   createDatabase(): Promise<TestDatabase>
   /** `fast` tells every connection and rolls back; `immediate` is a crash, from which the next start recovers. */
@@ -61,10 +61,13 @@ const SETTINGS: Readonly<Record<string, string>> = {
   jit: 'off',
 }
 
-/** A server that only the caller uses. `settings` are lines of `postgresql.conf`. */
-export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+/** A server that only the caller uses. `settings` are lines of `postgresql.conf`; `parent` is in memory by default. */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+  parent = memoryFolder() ?? '/tmp',
+): Promise<PostgresServer> {
   const bin = findBinaries()
-  const host = await mkdtemp(join(memoryFolder() ?? '/tmp', 'svc-postgres-'))
+  const host = await mkdtemp(join(parent, 'svc-postgres-'))
   const lines = Object.entries({ ...SETTINGS, ...settings }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   // Detached, so that what is sent to the process group of the run does not reach it.
   const child = spawn('/bin/sh', [keeper, bin, host, ...lines], { detached: true, stdio: 'pipe' })
