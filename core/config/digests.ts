@@ -20,6 +20,11 @@ const OF_A_MACHINE: ReadonlySet<string> = new Set([
   'plugins.cluster.address',
 ])
 
+/** Whether daemons differ in this key by its nature. */
+export function isOfMachine(key: string): boolean {
+  return OF_A_MACHINE.has(key)
+}
+
 /**
  * A digest of the value of each key, by dotted key, to find what differs between the configurations of two daemons. Made
  * with a secret that both have, so that no value can be guessed from it. Keys of a machine are left out.
@@ -28,7 +33,7 @@ export function configDigests(config: unknown, secret: Uint8Array): ReadonlyMap<
   const digests = new Map<string, string>()
   const add = (value: unknown, path: readonly string[]): void => {
     const key = path.join('.')
-    if (value === undefined || OF_A_MACHINE.has(key)) return
+    if (value === undefined || isOfMachine(key)) return
     if (isTree(value)) for (const [name, item] of Object.entries(value)) add(item, [...path, name])
     else
       digests.set(

@@ -25,6 +25,8 @@ export interface Configuration {
    * daemons are compared.
    */
   digests(secret: Uint8Array): Promise<ReadonlyMap<string, string>>
+  /** Whether daemons that share a database differ in this key by its nature, such as in `log_level`. */
+  isOfMachine(key: string): Promise<boolean>
   /** Keys whose change waits for a restart. */
   restart(): readonly string[]
   /** JSON Schema (draft-07) of `config.toml` with the sections of the loaded plugins. */
@@ -39,6 +41,13 @@ export interface Configuration {
    * file is invalid.
    */
   set(key: string, value: unknown): Promise<AppliedChange>
+  /** Like `set`, for what was set at another daemon on the database: who listens with `onSet` is not told. */
+  adopt(key: string, value: unknown): Promise<AppliedChange>
+  /**
+   * Called with each key that `set` has written, before `set` settles, one at a time; what it throws, `set` throws. Until
+   * it is disposed.
+   */
+  onSet(listener: (key: string, value: unknown) => Promise<void>): Disposable
   /** Reads all sources again. Throws `invalid_request` with every problem, and changes nothing then. */
   reload(): Promise<AppliedChange>
 }

@@ -33,6 +33,8 @@ export function createConfiguration(deps: ConfigurationDeps): Configuration {
   return new RunningConfiguration(deps)
 }
 
+type SetListener = Parameters<Configuration['onSet']>[0]
+
 /** Keys whose shown value is kept. */
 const MAX_SHOWN = 500
 
@@ -40,6 +42,7 @@ class RunningConfiguration implements Configuration {
   readonly #deps: ConfigurationDeps
   /** One change at a time: each is compared with the result of the one before. */
   readonly #changes = new SerialQueue()
+  readonly #listeners = new Set<SetListener>()
   /** What keys showed since the configuration changed last: plugins read some of them with every turn. */
   #shown: { readonly config?: Config; readonly schema?: Schema; readonly values: Map<string, unknown> } = {
     values: new Map(),
@@ -71,6 +74,9 @@ class RunningConfiguration implements Configuration {
   async digests(secret: Uint8Array): Promise<ReadonlyMap<string, string>> {
     return (await import('../config/digests.ts')).configDigests(this.#deps.live.current, secret)
   }
+  async isOfMachine(key: string): Promise<boolean> {
+    return (await import('../config/digests.ts')).isOfMachine(key)
+  }
   restart(): readonly string[] {
     return this.#deps.live.restart
   }
@@ -101,24 +107,36 @@ class RunningConfiguration implements Configuration {
 
   set(key: string, value: unknown): Promise<AppliedChange> {
     return this.#changes.run(async () => {
-      await this.check(key, value)
-      const { setConfigValue } = await import('../config/set.ts')
-      try {
-        await setConfigValue(fileOf(this.#deps.live.current), key, value, this.#schemaFor(splitKey(key)))
-      } catch (error) {
-        throw refusalOf(error, 'conflict')
-      }
-      try {
-        return await this.#apply()
-      } catch (error) {
-        throw new Refusal(
-          'conflict',
-          `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
-            messageOf(refusalOf(error, 'conflict')),
-          { details: { key, status: 'saved_reload_failed' }, cause: error },
-        )
-      }
+      const applied = await this.#write(key, value)
+      for (const listener of this.#listeners) await listener(key, value)
+      return applied
     })
+  }
+  adopt(key: string, value: unknown): Promise<AppliedChange> {
+    return this.#changes.run(() => this.#write(key, value))
+  }
+  onSet(listener: SetListener): Disposable {
+    this.#listeners.add(listener)
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  }
+  async #write(key: string, value: unknown): Promise<AppliedChange> {
+    await this.check(key, value)
+    const { setConfigValue } = await import('../config/set.ts')
+    try {
+      await setConfigValue(fileOf(this.#deps.live.current), key, value, this.#schemaFor(splitKey(key)))
+    } catch (error) {
+      throw refusalOf(error, 'conflict')
+    }
+    try {
+      return await this.#apply()
+    } catch (error) {
+      throw new Refusal(
+        'conflict',
+        `${key} is written, but the configuration as a whole cannot be used and the old one goes on: ` +
+          messageOf(refusalOf(error, 'conflict')),
+        { details: { key, status: 'saved_reload_failed' }, cause: error },
+      )
+    }
   }
   reload(): Promise<AppliedChange> {
     return this.#changes.run(async () => {

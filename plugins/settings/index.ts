@@ -1,18 +1,28 @@
 import * as v from 'valibot'
-import { Configuration, Daemon } from 'svc/internal'
+import { Broadcast, Configuration, Daemon, DatabaseSnapshots } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { ChannelAccounts } from '../channels/contract.ts'
 import { Inference } from '../providers/contract.ts'
+import { migrations } from './migrations.ts'
 import { configRoutes } from './routes.ts'
 
 export default definePlugin({
   name: 'settings',
   version: '1.0.0',
   config: v.object({}),
-  requires: { audit: Audit, configuration: Configuration, daemon: Daemon },
+  requires: {
+    audit: Audit,
+    broadcast: Broadcast,
+    configuration: Configuration,
+    daemon: Daemon,
+    snapshots: DatabaseSnapshots,
+  },
   optional: { inference: Inference, channels: ChannelAccounts },
-  setup({ optional, routes, services: { audit, configuration, daemon } }) {
+  migrations,
+  async setup(ctx) {
+    const { optional, routes, services } = ctx
+    const { audit, configuration, daemon } = services
     routes.add(
       ...configRoutes({
         configuration,
@@ -22,6 +32,7 @@ export default definePlugin({
         channels: () => optional('channels'),
       }),
     )
+    if (services.broadcast.isShared) await (await import('./shared.ts')).shareSettings({ ...ctx, ...services })
     return {}
   },
 })

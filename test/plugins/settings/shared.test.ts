@@ -1,0 +1,156 @@
+import { appendFile, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { openDatabase } from '../../../core/storage/open.ts'
+import { openVault } from '../../../core/storage/vault-file.ts'
+import { eventually } from '../../support/eventually.ts'
+import { SHARED_VAULT_KEY, startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
+import { recorder } from '../../core/storage/engines.ts'
+
+/** What is set over the API at one daemon reaches every file. */
+const KEEP_ALIVE = 'http.sse_keep_alive_ms'
+let database: TestDatabase
+let one: TestHost
+let two: TestHost
+beforeAll(async () => {
+  database = await createTestDatabase()
+  one = await start('one')
+  two = await start('two')
+}, 60_000)
+afterAll(async () => {
+  await two?.[Symbol.asyncDispose]()
+  await one?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+})
+
+function start(name: string, home?: string): Promise<TestHost> {
+  return startHost({
+    ...(home === undefined ? {} : { home }),
+    plugins: ['audit', 'settings', 'system', 'cluster'],
+    config: { database_url: database.url, plugins: { cluster: { name } } },
+  })
+}
+const set = async (host: TestHost, key: string, value: unknown) => {
+  const { status, body } = await host.json('POST', '/api/config/set', { key, value })
+  expect([key, status, body]).toEqual([key, 200, expect.anything()])
+}
+const read = async (host: TestHost, key: string) => {
+  const { body } = await host.json('GET', '/api/config')
+  return key.split('.').reduce((inner, part) => inner?.[part], body.config)
+}
+const fileOf = (home: string) => readFile(join(home, 'config.toml'), 'utf8')
+const warnings = async (host: TestHost): Promise<readonly string[]> => host.app.daemon.warnings()
+
+it('holds at the others at once, is in their files, and each of them records it', async () => {
+  await writeFile(join(two.home, 'config.toml'), '# a comment\n')
+  await set(one, 'rate_limit.tokens_per_minute', 9_000_001)
+  await eventually(async () => expect(await read(two, 'rate_limit.tokens_per_minute')).toBe(9_000_001))
+  expect(await fileOf(two.home)).toContain('# a comment')
+  await eventually(async () =>
+    expect(
+      (await two.json('GET', '/api/audit/recent?limit=50')).body.entries.map(
+        ({ details }: { details: string }) => details,
+      ),
+    ).toContainEqual(expect.stringContaining('rate_limit.tokens_per_minute adopted, set at one by ')),
+  )
+})
+
+it('two daemons that set one key at the same moment end with the same value', async () => {
+  const key = 'rate_limit.tokens_per_minute'
+  for (const round of [1, 2, 3]) {
+    await Promise.all([set(one, key, 9_000_100 + round), set(two, key, 9_000_200 + round)])
+    await eventually(async () => {
+      const [last] = (await database.query(`SELECT daemon FROM settings_change WHERE key = '${key}'`)).split('\n')
+      const expected = (last === 'one' ? 9_000_100 : 9_000_200) + round
+      expect([await read(one, key), await read(two, key)]).toEqual([expected, expected])
+    })
+  }
+})
+
+it('what was set while a daemon was stopped, or before it joined, is adopted at its start', async () => {
+  const home = await temporaryHome()
+  await set(one, KEEP_ALIVE, 20_001)
+  const third = await start('third', home)
+  await eventually(async () => expect(await fileOf(home)).toContain('sse_keep_alive_ms = 20001'))
+  await third.stop()
+  await set(two, KEEP_ALIVE, 20_002)
+  const again = await start('third', home)
+  onTestFinished(() => again.stop())
+  await eventually(() => expect(again.announced.http.sse_keep_alive_ms).toBe(20_002))
+})
+
+it('a file that was edited after a key was set keeps its value until the key is set again', async () => {
+  const [edited, before] = [await temporaryHome(), await temporaryHome()]
+  await set(one, KEEP_ALIVE, 20_003)
+  for (const home of [edited, before]) {
+    const host = await start('third', home)
+    await eventually(async () => expect(await fileOf(home)).toContain('sse_keep_alive_ms = 20003'))
+    await host.stop()
+    await writeFile(join(home, 'config.toml'), '[http]\nsse_keep_alive_ms = 20004\n')
+  }
+  // This one was edited before, the other one after the key is set.
+  await utimes(join(before, 'config.toml'), 1, 1)
+  await set(one, KEEP_ALIVE, 20_005)
+  await appendFile(join(edited, 'config.toml'), '# later\n')
+
+  const late = await start('late', before)
+  onTestFinished(() => late.stop())
+  await eventually(async () => expect(await fileOf(before)).toContain('sse_keep_alive_ms = 20005'))
+  const kept = await start('kept', edited)
+  onTestFinished(() => kept.stop())
+  await eventually(() =>
+    expect(kept.log.join('\n')).toContain(`${KEEP_ALIVE} stays as config.toml of this home says: it was edited after`),
+  )
+  expect(await fileOf(edited)).toContain('sse_keep_alive_ms = 20004')
+  await set(one, KEEP_ALIVE, 20_006)
+  await eventually(async () => expect(await fileOf(edited)).toContain('sse_keep_alive_ms = 20006'))
+})
+
+it('what belongs to a machine stays there', async () => {
+  await set(one, 'log_level', 'error')
+  await set(one, KEEP_ALIVE, 20_007)
+  await eventually(async () => expect(await fileOf(two.home)).toContain('sse_keep_alive_ms = 20007'))
+  expect(await fileOf(two.home)).not.toContain('log_level')
+})
+
+it('a row can do what a request may, and nothing else', async () => {
+  await using opened = await openDatabase({ url: database.url, log: recorder().log })
+  const vault = (await openVault(opened, { file: '/nowhere', given: SHARED_VAULT_KEY })).forPlugin('settings')
+  const forge = async (key: string, value: unknown): Promise<void> => {
+    await vault.write(`value ${key}`, JSON.stringify(value))
+    await database.query(
+      `INSERT INTO settings_change VALUES ('${key}', 'forged ${key}', 1000, 'one', 'svc', '2100-01-01T00:00:00.000Z')`,
+    )
+  }
+  const before = await fileOf(two.home)
+  await forge('outbound.allow', ['169.254.169.254'])
+  await forge('rate_limit.no_such_key', 1)
+  await forge('http.stream_status_ms', 'soon')
+  await set(one, KEEP_ALIVE, 20_008)
+  await eventually(async () => {
+    const found = (await warnings(two)).join('\n')
+    expect(found).toMatch(/outbound\.allow was set at one, but not here: outbound\.allow is set in the file only/)
+    expect(found).toMatch(/no_such_key was set at one, but not here: .*unknown key/)
+    expect(found).toMatch(/http\.stream_status_ms was set at one, but not here/)
+  })
+  expect(await fileOf(two.home)).toBe(before.replace('20007', '20008'))
+  expect(await read(two, 'outbound.allow')).not.toEqual(['169.254.169.254'])
+})
+
+it('a secret reaches the other file, and the database has it in the vault only', async () => {
+  await set(one, 'api_key', 'canary-of-the-key')
+  await eventually(async () => expect(await fileOf(two.home)).toContain('canary-of-the-key'))
+  const tables = await database.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+  for (const table of tables.split('\n'))
+    expect(await database.query(`SELECT row_to_json(t)::text FROM "${table}" AS t`)).not.toContain('canary')
+})
+
+async function temporaryHome(): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), 'svc-shared-settings-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  return home
+}
