@@ -32,7 +32,7 @@ export default definePlugin({
         channels: () => optional('channels'),
       }),
     )
-    if (services.broadcast.isShared) await (await import('./shared.ts')).shareSettings({ ...ctx, ...services })
+    if (services.broadcast.isShared) await (await import('./sharing.ts')).shareSettings({ ...ctx, ...services })
     return {}
   },
 })
