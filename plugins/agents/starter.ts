@@ -50,7 +50,14 @@ const marker = 'first-boot'
 export async function welcome(agents: AgentService, storage: KeyValueStorage): Promise<void> {
   if (await storage.hasItem(marker)) return
   const manifest = starters.get('assistant')
-  if (manifest !== undefined && (await agents.count()) === 0) await agents.spawn(manifest, { signedBy: SHIPPED })
+  if (manifest !== undefined && (await agents.count()) === 0) {
+    try {
+      await agents.spawn(manifest, { signedBy: SHIPPED })
+    } catch (error) {
+      // Another daemon, which was started at the same moment on the same database, has made it.
+      if (!(error instanceof Refusal && error.code === 'conflict')) throw error
+    }
+  }
   await storage.setItem(marker, new Date().toISOString())
 }
 

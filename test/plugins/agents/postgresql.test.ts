@@ -142,3 +142,16 @@ describe('agents, keys and notes on PostgreSQL', () => {
     expect(JSON.parse((await call('memory_recall', { key: 'käse' })).text)).toMatchObject([{ key: 'a', value: 'KÄSE' }])
   })
 })
+
+it('daemons that start at the same moment on an empty database make the assistant once', async () => {
+  await using database = await createTestDatabase()
+  const hosts = await Promise.all(
+    [1, 2, 3].map(() => startHost({ plugins, config: { ...config, database_url: database.url } })),
+  )
+  try {
+    for (const host of hosts)
+      expect((await host.json('GET', '/api/agents')).body).toMatchObject([{ name: 'assistant', state: 'Running' }])
+  } finally {
+    for (const host of hosts) await host[Symbol.asyncDispose]()
+  }
+})
