@@ -47,7 +47,7 @@ async function startReceiver() {
 }
 
 /** Each step writes to a path of its own, so that the receiver knows which one acted. */
-function stepsOf(url: string): readonly object[] {
+export function stepsOf(url: string, agentName = 'worker'): readonly object[] {
   const put = (name: string, more: { readonly mode?: string; readonly [field: string]: unknown } = {}) => ({
     name,
     type: 'http',
@@ -60,7 +60,7 @@ function stepsOf(url: string): readonly object[] {
   })
   return [
     put('first'),
-    { name: 'ask', agent_name: 'worker', prompt: 'Say something about {{input}}' },
+    { name: 'ask', agent_name: agentName, prompt: 'Say something about {{input}}' },
     put('left', { mode: 'fan_out' }),
     put('right', { mode: 'fan_out' }),
     { name: 'both', mode: 'collect' },
@@ -68,7 +68,8 @@ function stepsOf(url: string): readonly object[] {
     put('last'),
   ]
 }
-const EFFECTS = ['first', 'left', 'right', 'loop1', 'loop2', 'loop3', 'last']
+/** The paths of a run that a request comes to. */
+export const EFFECTS = ['first', 'left', 'right', 'loop1', 'loop2', 'loop3', 'last']
 
 /**
  * Kills the daemon at random while workflows run, schedules and triggers fire and agents work on tasks: every run ends, no step is lost, and

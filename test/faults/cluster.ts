@@ -1,25 +1,37 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 import { startBalancer } from './cluster/balancer.ts'
+import { AutomationLoad } from './cluster/automation.ts'
+import { BudgetLoad, PRICE_PER_MILLION, USAGE } from './cluster/budget.ts'
+import { ChannelLoad } from './cluster/channels.ts'
 import { ChatLoad } from './cluster/chat.ts'
-import { Client } from './cluster/client.ts'
+import { Client, until } from './cluster/client.ts'
 import { ClusterDaemon, loopbackAddresses } from './cluster/daemons.ts'
+import { DatabaseLink } from './cluster/database-link.ts'
+import { incidents } from './cluster/incidents.ts'
+import type { Scene } from './cluster/incidents.ts'
+import type { Load } from './cluster/load.ts'
+import { Marks } from './cluster/marks.ts'
+import { teach } from './cluster/model.ts'
+import { Receiver } from './cluster/receiver.ts'
 import { generator } from './crash.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
 
 const DAEMONS = 3
 /** The smallest that is possible. */
 const LEASE_SECS = 5
+const HEALS_MS = 60_000
 
 /**
  * Three daemons on one PostgreSQL behind HAProxy. In each round something happens to them under load; then everything
  * heals, and what the clients were told is compared with what is there.
  */
 export async function cluster({ rounds, seed, built }: FaultOptions): Promise<FaultReport> {
+  const began = performance.now()
   const random = generator(seed)
   const problems: string[] = []
   const done: string[] = []
@@ -29,58 +41,115 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
   const server = cleanup.use(await startPostgres())
   const database = await server.createDatabase()
   const fake = cleanup.use(await startFakeProvider())
-  const marks = join(folder, 'marks.log')
+  const receiver = cleanup.use(await Receiver.start(generator(seed + 1)))
+  const marks = new Marks(join(folder, 'marks.log'))
   const address = loopbackAddresses()
   const balancerAddress = address(DAEMONS + 1)
+  const client = new Client(`http://${balancerAddress}`, problems)
+  const channels = cleanup.use(await ChannelLoad.start(client, marks, generator(seed + 2)))
+  const budget = new BudgetLoad(client)
+  const loads: readonly Load[] = [
+    new ChatLoad(client, marks),
+    new AutomationLoad(client, receiver, marks),
+    channels,
+    budget,
+  ]
+  teach(fake, USAGE, (label) => budget.spend(label))
   const daemons = await Promise.all(
-    Array.from({ length: DAEMONS }, (_, index) =>
+    Array.from({ length: DAEMONS }, async (_, index) =>
       ClusterDaemon.prepare({
         name: `daemon-${index + 1}`,
         home: join(folder, `home-${index + 1}`),
         address: address(index + 1),
-        databaseUrl: database.url,
-        config: toConfig({ provider: fake.url, marks, balancer: balancerAddress }),
+        link: cleanup.use(await DatabaseLink.open(database.host)),
+        database,
+        config: toConfig({ provider: fake.url, marks: marks.file, balancer: balancerAddress }) + channels.config,
         built,
       }),
     ),
   )
   for (const daemon of daemons) cleanup.use(daemon)
   await Promise.all(daemons.map((daemon) => daemon.start()))
-  const balancer = cleanup.use(
+  cleanup.use(
     await startBalancer({
       folder,
       address: balancerAddress,
       daemons: daemons.map(({ url }) => new URL(url).host),
     }),
   )
-  const client = new Client(balancer.url, problems)
-  const chat = new ChatLoad(client, fake, marks)
-  const figures = { messages: 0, answered: 0 }
+  const scene: Scene = { daemons, server, database, leaseMs: LEASE_SECS * 1_000, random, problems }
   for (let round = 0; round < rounds && problems.length === 0; round++) {
-    await chat.prepare(round)
+    const names = choose(round, random)
+    done.push(names.join(' and '))
+    if (built) console.error(`round ${round}: ${names.join(' and ')}`)
+    try {
+      await play(round, names)
+    } catch (error) {
+      problems.push(String(error))
+    }
+  }
+  const figures = Object.assign({}, ...loads.map((load) => load.figures)) as Record<string, number>
+  return {
+    rounds: done.length,
+    seed,
+    seconds: Math.round((performance.now() - began) / 1000),
+    ...figures,
+    ...(problems.length > 0 && { logs: await keepLogs(daemons) }),
+    problems: problems.map((problem) => `seed ${seed}, round ${done.length - 1} (${done.at(-1)}): ${problem}`),
+  }
+
+  async function play(round: number, names: readonly string[]): Promise<void> {
+    for (const load of loads) await load.prepare(round)
     const stop = new AbortController()
-    const load = chat.run(round, stop.signal)
-    await delay(200 + random() * 800)
-    const daemon = daemons[Math.floor(random() * DAEMONS)]
-    done.push(`kill ${daemon?.name}`)
-    await daemon?.kill()
-    await delay(random() * 1_000)
-    await daemon?.start()
-    stop.abort()
-    await load
-    for (const [name, figure] of Object.entries(chat.figures)) figures[name as keyof typeof figures] += figure
-    problems.push(...(await chat.check()))
+    const working = Promise.all(loads.map((load) => load.run(round, stop.signal)))
+    // Reported below, also when something else fails first.
+    working.catch(() => undefined)
+    try {
+      await delay(200 + random() * 800)
+      await Promise.all(
+        names.map((name, index) => incidents[name]?.(scene, daemons[(round + index) % DAEMONS] as ClusterDaemon)),
+      )
+      problems.push(...(await healed(daemons)))
+    } finally {
+      stop.abort()
+    }
+    await working
+    for (const daemon of daemons) await daemon.shiftClock(0)
+    for (const load of loads) problems.push(...(await load.check(round)))
     for (const { url, name } of daemons) {
       const trail = await new Client(url, problems).get('/api/audit/verify')
       if (trail.status !== 'valid') problems.push(`the trail as ${name} reads it: ${JSON.stringify(trail)}`)
     }
   }
-  return {
-    rounds: done.length,
-    seed,
-    ...figures,
-    problems: problems.map((problem) => `seed ${seed}, round ${done.length - 1} (${done.at(-1)}): ${problem}`),
-  }
+}
+
+/** What the daemons printed, in a folder that stays. */
+async function keepLogs(daemons: readonly ClusterDaemon[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-cluster-logs-'))
+  for (const { name, output } of daemons) await writeFile(join(folder, `${name}.log`), output)
+  return folder
+}
+
+/** One thing each, in turn; later rounds have another one beside it. */
+function choose(round: number, random: () => number): readonly string[] {
+  // Some only, to look for the cause of a failure: SVC_INCIDENTS=paused,killed.
+  const names = process.env['SVC_INCIDENTS']?.split(',') ?? Object.keys(incidents)
+  const first = names[round % names.length] ?? ''
+  const second = names[Math.floor(random() * names.length)] ?? ''
+  return round < names.length || second === first ? [first] : [first, second]
+}
+
+/** Every daemon takes requests again. */
+async function healed(daemons: readonly ClusterDaemon[]): Promise<readonly string[]> {
+  const ready = ({ url }: ClusterDaemon): Promise<boolean> =>
+    fetch(`${url}/api/ready`, { signal: AbortSignal.timeout(5_000) }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  const states = await Promise.all(daemons.map((daemon) => until(() => ready(daemon), HEALS_MS)))
+  return daemons.flatMap(({ name }, index) =>
+    states[index] ? [] : [`${name} is not ready after ${HEALS_MS / 1000} s`],
+  )
 }
 
 function toConfig(given: { readonly provider: string; readonly marks: string; readonly balancer: string }): string {
@@ -90,6 +159,8 @@ default_model = "fake-1"
 [providers.openai]
 base_url = "${given.provider}"
 api_key = "test-key"
+[providers.openai.prices]
+fake-2 = { input = ${PRICE_PER_MILLION}, output = ${PRICE_PER_MILLION} }
 [rate_limit]
 tokens_per_minute = 1000000000
 [http]
@@ -98,6 +169,14 @@ trusted_proxies = ["127.0.0.1/32"]
 [plugins.cluster]
 lease_secs = ${LEASE_SECS}
 notice_secs = 1
+[plugins.queue]
+lease_secs = 10
+retry_min_ms = 100
+retry_max_ms = 1000
+[plugins.result-delivery]
+retry_max_secs = 1
+[outbound]
+allow = ["127.0.0.1"]
 [plugins.approvals]
 policy = "never"
 [plugins.marker]

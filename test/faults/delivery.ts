@@ -35,7 +35,7 @@ const sign = (content: string): string => `sha256=${createHmac('sha256', SECRET)
  * A chat platform with one bot: it delivers a message again until it is acknowledged, shows what comes under one key
  * once, and fails now and then: before it shows a message, and after it did.
  */
-class Platform {
+export class Platform {
   /** By the text of the answer: the keys under which it came. */
   readonly answers = new Map<string, Set<string>>()
   /** By chat, in the order they were shown. */
@@ -79,11 +79,17 @@ class Platform {
 }
 
 /** Delivers one message of a person as a platform does: the same again until it is acknowledged. */
-async function deliver(url: () => string, chat: string, text: string, isOver: () => boolean): Promise<void> {
+export async function deliver(
+  url: () => string,
+  chat: string,
+  text: string,
+  isOver: () => boolean,
+  verb = 'echo',
+): Promise<void> {
   const body = JSON.stringify({
     sender_id: chat,
     chat_id: chat,
-    message: `echo ${text}`,
+    message: `${verb} ${text}`,
     metadata: { message_id: text },
   })
   while (!isOver()) {

@@ -1,13 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer as ModelAnswer, FakeProvider, RecordedRequest } from '../../support/fake-provider.ts'
 import type { Json } from '../../support/json.ts'
 import { HANGS_MS, until } from './client.ts'
 import type { Client } from './client.ts'
+import { agentOf, SETTLES_MS } from './load.ts'
+import type { Load } from './load.ts'
+import type { Marks } from './marks.ts'
+import { labelOf } from './model.ts'
 
 const CLIENTS = 5
 const PAUSE_MS = 60
-const SETTLES_MS = 60_000
 
 /** One message of one client: what was said, and what it was told of it. */
 interface Sent {
@@ -25,31 +26,22 @@ type Send = (sent: Sent, message: string) => Promise<void>
  * People who write to agents by every entry point. A message `mark X` makes the model call the tool `mark`, which writes
  * a line to a file each time it really runs; the answer to `X` always ends in `<X>`.
  */
-export class ChatLoad {
+export class ChatLoad implements Load {
+  readonly figures = { messages: 0, answered: 0 }
   readonly #client: Client
-  readonly #marks: string
+  readonly #marks: Marks
   readonly #sent: Sent[] = []
   #agents: readonly string[] = []
-  constructor(client: Client, fake: FakeProvider, marks: string) {
+  constructor(client: Client, marks: Marks) {
     this.#client = client
     this.#marks = marks
-    fake.always(answerOf)
-  }
-
-  get figures() {
-    return { messages: this.#sent.length, answered: this.#sent.filter(({ answer }) => answer !== undefined).length }
   }
 
   /** Agents for the messages of one round, so that conversations stay short. */
   async prepare(round: number): Promise<void> {
     const agents: string[] = []
-    for (const name of ['one', 'two', 'three']) {
-      const { status, body } = await this.#client.insist('POST', '/api/agents', {
-        manifest_toml: `name = "chat-${round}-${name}"\n[model]\nprovider = "openai"\nmodel = "fake-1"\n[capabilities]\ntools = ["mark"]\n`,
-      })
-      if (status !== 201) throw new Error(`the agent was not made: ${status} ${JSON.stringify(body)}`)
-      agents.push(body.agent_id)
-    }
+    for (const name of ['one', 'two', 'three'])
+      agents.push(await this.#client.make('/api/agents', 'agent_id', agentOf(`chat-${round}-${name}`)))
     this.#agents = agents
   }
 
@@ -74,16 +66,18 @@ export class ChatLoad {
   /** Once everything has healed: what is lost, there twice, or still open. */
   async check(): Promise<readonly string[]> {
     const problems: string[] = []
-    const marks = count(existsSync(this.#marks) ? readFileSync(this.#marks, 'utf8').trim().split('\n') : [])
-    for (const [label, times] of marks) if (times > 1) problems.push(`the tool was called ${times} times for ${label}`)
+    this.figures.messages += this.#sent.length
+    this.figures.answered += this.#sent.filter(({ answer }) => answer !== undefined).length
+    for (const { label } of this.#sent)
+      if (this.#marks.of(label) > 1) problems.push(`the tool was called ${this.#marks.of(label)} times for ${label}`)
     for (const agentId of new Set(this.#sent.map((sent) => sent.agentId))) {
       const sent = this.#sent.filter((each) => each.agentId === agentId)
-      problems.push(...(await this.#checkAgent(agentId, sent, marks)))
+      problems.push(...(await this.#checkAgent(agentId, sent)))
     }
     this.#sent.length = 0
     return problems
   }
-  async #checkAgent(agentId: string, sent: readonly Sent[], marks: ReadonlyMap<string, number>): Promise<string[]> {
+  async #checkAgent(agentId: string, sent: readonly Sent[]): Promise<string[]> {
     const problems: string[] = []
     let turns: readonly Json[] = []
     const ended = await until(async () => {
@@ -103,7 +97,7 @@ export class ChatLoad {
         answers.push(content)
         continue
       }
-      const label = LABEL.exec(content)?.[2] ?? content
+      const label = labelOf(content) ?? content
       asked.set(label, (asked.get(label) ?? 0) + 1)
       said.set(label, (answers = []))
     }
@@ -117,8 +111,8 @@ export class ChatLoad {
       const found = said.get(label)?.join(' ') ?? ''
       if (!found.includes(`<${label}>`)) problems.push(`the answer to ${what} is lost: ${JSON.stringify(found)}`)
       if (!answer.includes(`<${label}>`)) problems.push(`the answer to ${what} was ${JSON.stringify(answer)}`)
-      if (answer.includes('marked') && marks.get(label) !== 1)
-        problems.push(`${what}: the tool answered, and ran ${marks.get(label) ?? 0} times`)
+      if (answer.includes('marked') && this.#marks.of(label) !== 1)
+        problems.push(`${what}: the tool answered, and ran ${this.#marks.of(label)} times`)
     }
     return problems
   }
@@ -201,18 +195,6 @@ export class ChatLoad {
   }
 }
 
-const LABEL = /\b(mark|say) (m\d+-\d+-\d+)\b/
-/** The model: it calls the tool for `mark X`, and says what came of it. */
-async function answerOf({ body }: RecordedRequest): Promise<ModelAnswer> {
-  const messages = body.messages as readonly Json[]
-  const at = messages.findLastIndex(({ role, content }) => role === 'user' && LABEL.test(JSON.stringify(content)))
-  const [, verb, label = ''] = LABEL.exec(JSON.stringify(messages[at]?.content ?? '')) ?? []
-  const result = messages.slice(at + 1).find(({ role }) => role === 'tool')
-  if (verb === 'mark' && !result) return { calls: [{ name: 'mark', args: { label } }] }
-  const told = result === undefined ? 'Said' : JSON.stringify(result.content).includes('marked') ? 'It marked' : 'Cut'
-  return { text: [`${told} `, 'what was ', 'asked: ', `<${label}>`], gapMs: 15 }
-}
-
 /** The deltas of a stream of either format, joined. */
 function textOf(stream: string): string {
   return stream
@@ -223,9 +205,4 @@ function textOf(stream: string): string {
       return data.choices?.[0]?.delta?.content ?? (data.type === 'chunk' ? data.content : [])
     })
     .join('')
-}
-function count(lines: readonly string[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
-  for (const line of lines) if (line !== '') counts.set(line, (counts.get(line) ?? 0) + 1)
-  return counts
 }

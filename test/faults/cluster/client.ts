@@ -7,9 +7,10 @@ import { json } from '../home.ts'
 export const HANGS_MS = 60_000
 const RETRY_MS = 100
 
+type Headers = Readonly<Record<string, string>>
 export interface Answer {
   readonly status: number
-  readonly headers: Headers
+  readonly headers: Response['headers']
   readonly body: Json
 }
 
@@ -17,6 +18,7 @@ export interface Answer {
 export class Client {
   readonly url: string
   readonly #problems: string[]
+  #last: string | undefined
   constructor(url: string, problems: string[]) {
     this.url = url
     this.#problems = problems
@@ -27,24 +29,24 @@ export class Client {
   }
 
   /** One request. `undefined` when no daemon answered it: it may have taken effect or not. */
-  async ask(method: string, path: string, body?: unknown, key?: string): Promise<Answer | undefined> {
-    const response = await this.open(method, path, body, key)
+  async ask(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Answer | undefined> {
+    const response = await this.open(method, path, body, headers)
     const text = await response?.text().catch(() => undefined)
-    if (!response || text === undefined) return undefined
+    this.#last = response && `${response.status}: ${text}`
     // What the balancer says itself is not JSON.
-    if (isDown(response.status)) return undefined
-    if (response.status === 500 || response.status === 429)
-      this.problem(`${method} ${path} answered ${response.status}: ${text}`)
+    if (!response || text === undefined || isDown(response.status)) return undefined
+    if (response.status === 500) this.problem(`${method} ${path} answered ${this.#last}`)
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
-  /** The same until a daemon has answered, under one key. */
-  async insist(method: string, path: string, body?: unknown, key: string = randomUUID()): Promise<Answer> {
+  /** The same until a daemon has answered, under one key unless `headers` says otherwise. */
+  async insist(method: string, path: string, body?: unknown, headers?: () => Headers): Promise<Answer> {
+    const key = method === 'GET' ? {} : { 'idempotency-key': randomUUID() }
     for (const began = performance.now(); performance.now() - began < HANGS_MS; await delay(RETRY_MS)) {
-      const answer = await this.ask(method, path, body, method === 'GET' ? undefined : key)
+      const answer = await this.ask(method, path, body, headers?.() ?? key)
       // The same request is being worked on, for the answer that was lost.
       if (answer && answer.status !== 409) return answer
     }
-    throw new Error(`${method} ${path} had no answer in ${HANGS_MS / 1000} s`)
+    throw new Error(`${method} ${path} had no answer in ${HANGS_MS / 1000} s; the last one was ${this.#last}`)
   }
   async get(path: string): Promise<Json> {
     const { status, body } = await this.insist('GET', path)
@@ -52,13 +54,20 @@ export class Client {
     return body
   }
 
+  /** Makes something, once; its id. */
+  async make(path: string, id: string, body: unknown): Promise<string> {
+    const { status, body: made } = await this.insist('POST', path, body)
+    if (status >= 300) throw new Error(`POST ${path} answered ${status}: ${JSON.stringify(made)}`)
+    return made[id]
+  }
+
   /** A response whose body is still to be read; `undefined` when the connection failed. */
-  async open(method: string, path: string, body?: unknown, key?: string): Promise<Response | undefined> {
+  async open(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Response | undefined> {
     const signal = AbortSignal.timeout(HANGS_MS)
     try {
       return await fetch(this.url + path, {
         method,
-        headers: { ...json, ...(key !== undefined && { 'idempotency-key': key }) },
+        headers: { ...json, ...headers },
         signal,
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })

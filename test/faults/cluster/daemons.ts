@@ -1,10 +1,13 @@
+import { once } from 'node:events'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startDaemon } from '../../support/daemon.ts'
 import type { DaemonProcess } from '../../support/daemon.ts'
+import type { DatabaseLink } from './database-link.ts'
 
 const PORT = 4545
+const shiftedDate = fileURLToPath(new URL('../shifted-date.cjs', import.meta.url))
 const marker = fileURLToPath(new URL('../../fixtures/plugins/marker', import.meta.url))
 
 /** Loopback addresses of this run: at these no port is taken by another program, and a daemon keeps its own. */
@@ -19,7 +22,8 @@ export interface ClusterDaemonOptions {
   readonly home: string
   /** `host:port`, the same after each start. */
   readonly address: string
-  readonly databaseUrl: string
+  readonly link: DatabaseLink
+  readonly database: { readonly name: string }
   /** `config.toml`, alike in all daemons. */
   readonly config: string
   readonly built: boolean
@@ -29,6 +33,7 @@ export interface ClusterDaemonOptions {
 export class ClusterDaemon implements AsyncDisposable {
   readonly name: string
   readonly url: string
+  readonly link: DatabaseLink
   readonly #options: ClusterDaemonOptions
   #process: DaemonProcess | undefined
   #printed = ''
@@ -36,6 +41,7 @@ export class ClusterDaemon implements AsyncDisposable {
   private constructor(options: ClusterDaemonOptions) {
     this.#options = options
     this.name = options.name
+    this.link = options.link
     this.url = `http://${options.address}`
   }
   static async prepare(options: ClusterDaemonOptions): Promise<ClusterDaemon> {
@@ -47,14 +53,32 @@ export class ClusterDaemon implements AsyncDisposable {
     return new ClusterDaemon(options)
   }
 
-  async start(): Promise<void> {
-    const { home, address, databaseUrl, built, name } = this.#options
+  async start(signal?: AbortSignal): Promise<void> {
+    const { home, address, link, database, built, name } = this.#options
     this.#process = await startDaemon({
       home,
       built,
       args: ['--host', address.split(':')[0] ?? '', '--port', String(PORT)],
-      env: { SVC_DATABASE_URL: databaseUrl, SVC_PLUGINS__CLUSTER__NAME: name },
+      env: {
+        SVC_DATABASE_URL: `${link.urlOf(database)}&application_name=${name}`,
+        SVC_PLUGINS__CLUSTER__NAME: name,
+        SHIFT_FILE: this.#shiftFile,
+        NODE_OPTIONS: `--require=${shiftedDate}`,
+      },
+      ...(signal && { signal }),
     })
+  }
+  /** Kills it so long after its start, whether or not it listens by then. */
+  async startAndKill(afterMs: number): Promise<void> {
+    const signal = AbortSignal.timeout(afterMs)
+    // It ends before it listens.
+    await this.start(signal).catch(() => undefined)
+    if (!signal.aborted) await once(signal, 'abort')
+    await this.kill()
+  }
+  /** Its wall clock is ahead of that of this machine. */
+  async shiftClock(ms: number): Promise<void> {
+    await writeFile(this.#shiftFile, String(ms))
   }
   async kill(): Promise<void> {
     await this.#process?.kill()
@@ -72,6 +96,9 @@ export class ClusterDaemon implements AsyncDisposable {
   /** Everything that all its runs printed. */
   get output(): string {
     return this.#printed + (this.#process?.output() ?? '')
+  }
+  get #shiftFile(): string {
+    return join(this.#options.home, 'shift')
   }
   #forget(): void {
     this.#printed = this.output

@@ -1,0 +1,146 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Json } from '../../support/json.ts'
+import { stepsOf, EFFECTS } from '../automation.ts'
+import { until } from './client.ts'
+import type { Client } from './client.ts'
+import { agentOf, SETTLES_MS } from './load.ts'
+import type { Load } from './load.ts'
+import type { Marks } from './marks.ts'
+import type { Receiver } from './receiver.ts'
+
+const SCHEDULES = 3
+const EVENTS_MS = 400
+const RUNS_MS = 900
+
+interface Round {
+  readonly agentId: string
+  readonly workflowId: string
+  /** Labels of schedules, each with one slot. */
+  readonly slots: string[]
+  /** By input: the id of the run that was acknowledged. */
+  readonly runs: Map<string, string>
+  readonly key: string
+  readonly triggerId: string
+  /** Changes of the key: acknowledged, and sent without an answer. */
+  events: number
+  unknown: number
+}
+
+/** Schedules, triggers and workflows. Their results and steps are counted by the receiver, their tool calls by marks. */
+export class AutomationLoad implements Load {
+  readonly figures = { slots: 0, runs: 0, events: 0 }
+  readonly #client: Client
+  readonly #receiver: Receiver
+  readonly #marks: Marks
+  #round: Round | undefined
+  constructor(client: Client, receiver: Receiver, marks: Marks) {
+    this.#client = client
+    this.#receiver = receiver
+    this.#marks = marks
+  }
+
+  async prepare(round: number): Promise<void> {
+    const agentId = await this.#client.make('/api/agents', 'agent_id', agentOf(`work-${round}`))
+    const steps = stepsOf(`${this.#receiver.url}/{{run_input}}`, `work-${round}`)
+    const workflowId = await this.#client.make('/api/workflows', 'workflow_id', { name: `flow-${round}`, steps })
+    const key = `round.${round}`
+    const triggerId = await this.#client.make('/api/triggers', 'trigger_id', {
+      agent_id: agentId,
+      pattern: { memory_key_pattern: { key_pattern: key } },
+      prompt_template: `say t${round}-0-0`,
+      cooldown_secs: 0,
+      session_mode: 'new',
+      delivery: { kind: 'webhook', url: `${this.#receiver.url}/trigger/${round}` },
+    })
+    this.#round = { agentId, workflowId, slots: [], runs: new Map(), key, triggerId, events: 0, unknown: 0 }
+  }
+
+  async run(round: number, signal: AbortSignal): Promise<void> {
+    const state = this.#state
+    await Promise.all([
+      this.#addSchedules(state, round, signal),
+      this.#causeEvents(state, signal),
+      this.#startRuns(state, round, signal),
+    ])
+  }
+  async #addSchedules(state: Round, round: number, signal: AbortSignal): Promise<void> {
+    for (let n = 0; n < SCHEDULES && !signal.aborted; n++) {
+      const label = `s${round}-${n}-0`
+      state.slots.push(label)
+      const at = new Date(Date.now() + 1_000 + n * 1_000).toISOString()
+      await this.#client.make('/api/schedules', 'id', {
+        agent_id: state.agentId,
+        name: label,
+        schedule: { kind: 'at', at },
+        prompt: `mark ${label}`,
+        session_mode: 'new',
+        delivery: { kind: 'webhook', url: `${this.#receiver.url}/slot/${label}` },
+      })
+    }
+  }
+  async #causeEvents(state: Round, signal: AbortSignal): Promise<void> {
+    for (let n = 0; !signal.aborted; n++, await delay(EVENTS_MS)) {
+      const answer = await this.#client.ask('PUT', `/api/memory/agents/${state.agentId}/kv/${state.key}`, { value: n })
+      if (answer?.status === 200) state.events++
+      else state.unknown++
+    }
+  }
+  async #startRuns(state: Round, round: number, signal: AbortSignal): Promise<void> {
+    for (let n = 0; !signal.aborted; n++, await delay(RUNS_MS)) {
+      const input = `w${round}-${n}-0`
+      state.runs.set(input, '')
+      const path = `/api/workflows/${state.workflowId}/run?wait=false`
+      state.runs.set(input, await this.#client.make(path, 'run_id', { input }))
+    }
+  }
+
+  async check(round: number): Promise<readonly string[]> {
+    const state = this.#state
+    const { slots, runs, events, unknown } = state
+    this.figures.slots += slots.length
+    this.figures.runs += runs.size
+    this.figures.events += events
+    const problems: string[] = []
+    const results = `/trigger/${round}`
+    await until(
+      () =>
+        slots.every((label) => this.#receiver.taken.has(`/slot/${label}`)) &&
+        (this.#receiver.taken.get(results)?.length ?? 0) >= events,
+      SETTLES_MS,
+    )
+    for (const label of slots) {
+      const [keys, marks] = [this.#receiver.keysAt(`/slot/${label}`), this.#marks.of(label)]
+      if (keys !== 1) problems.push(`the slot ${label} sent ${keys} results`)
+      if (marks > 1) problems.push(`the slot ${label} called its tool ${marks} times`)
+    }
+    const fired = this.#receiver.keysAt(results)
+    if (fired < events || fired > events + unknown)
+      problems.push(`${events} events and ${unknown} that may have happened, but ${fired} results of the trigger`)
+    problems.push(...(await this.#checkRuns(runs)))
+    return problems
+  }
+  async #checkRuns(runs: ReadonlyMap<string, string>): Promise<readonly string[]> {
+    const problems: string[] = []
+    for (const [input, id] of runs) {
+      let run: Json
+      await until(async () => {
+        run = await this.#client.get(`/api/workflows/runs/${id}`)
+        return !['Pending', 'Running'].includes(run.state)
+      }, SETTLES_MS)
+      if (run.state !== 'Completed') problems.push(`the run ${id} of ${input} is ${run.state}: ${run.error ?? ''}`)
+      for (const effect of EFFECTS) {
+        const keys = this.#receiver.keysAt(`/${input}/${id}/${effect}`)
+        if (keys !== 1) problems.push(`step ${effect} of ${input} was done under ${keys} keys`)
+      }
+      const paths = [...this.#receiver.arrivals.keys()].filter((path) => path.startsWith(`/${input}/`))
+      const ids = new Set(paths.map((path) => path.split('/')[2]))
+      if (ids.size !== 1) problems.push(`${input} was asked for once, and ran ${ids.size} times`)
+    }
+    return problems
+  }
+
+  get #state(): Round {
+    if (!this.#round) throw new Error('the round was not prepared')
+    return this.#round
+  }
+}

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import type { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const SOCKET = '.s.PGSQL.5432'
+
+/** The line of one daemon to the database: it can be cut, and held up without being closed. */
+export class DatabaseLink implements AsyncDisposable {
+  /** The folder of the socket at which the daemon finds the database. */
+  readonly host: string
+  readonly #sockets = new Set<Socket>()
+  readonly #server = createServer({ allowHalfOpen: true }, (daemon) => this.#join(daemon))
+  readonly #target: string
+  #isHeld = false
+
+  private constructor(host: string, target: string) {
+    this.host = host
+    this.#target = join(target, SOCKET)
+  }
+  /** `target`: the folder of the socket of PostgreSQL. */
+  static async open(target: string): Promise<DatabaseLink> {
+    const link = new DatabaseLink(await mkdtemp(join(tmpdir(), 'svc-link-')), target)
+    link.#server.listen(join(link.host, SOCKET))
+    await once(link.#server, 'listening')
+    return link
+  }
+  urlOf(database: { readonly name: string }): string {
+    return `postgres:///${database.name}?host=${encodeURIComponent(this.host)}&user=svc`
+  }
+
+  /** Breaks every connection; new ones work. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+  /** Nothing passes any more, in either direction, and nobody is told. */
+  hold(): void {
+    this.#isHeld = true
+    for (const socket of this.#sockets) socket.pause()
+  }
+  /** What was held up arrives. */
+  release(): void {
+    this.#isHeld = false
+    for (const socket of this.#sockets) socket.resume()
+  }
+
+  #join(daemon: Socket): void {
+    const database = connect({ path: this.#target, allowHalfOpen: true })
+    const pass = (from: Socket, to: Socket): void => {
+      this.#sockets.add(from)
+      from.on('data', (bytes) => to.write(bytes))
+      from.on('end', () => to.end())
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        this.#sockets.delete(from)
+        if (from.destroyed && !from.readableEnded) to.destroy()
+      })
+      if (this.#isHeld) from.pause()
+    }
+    pass(daemon, database)
+    pass(database, daemon)
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut()
+    this.#server.close()
+    await rm(this.host, { recursive: true, force: true })
+  }
+}
