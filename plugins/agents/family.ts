@@ -1,5 +1,6 @@
-import { enforced } from 'svc/internal'
+import { enforced, isNotHeld } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
 import { exceeds } from './inherit.ts'
@@ -30,18 +31,17 @@ export class FamilyService implements Family {
    * daemons make agents too, the rows are asked.
    */
   readonly #parents = new Set<string>()
-  readonly #isShared: boolean
-  /** `isShared`: other daemons make agents too. */
-  constructor(agents: AgentService, audit: Audit, limits: FamilyLimits, isShared: boolean) {
+  readonly #store: AgentStore
+  constructor(agents: AgentService, audit: Audit, limits: FamilyLimits, store: AgentStore) {
     this.#agents = agents
-    this.#isShared = isShared
+    this.#store = store
     this.#audit = audit
     this.#limits = limits
   }
 
   /** Finds the agents that have children. Called once, before the first request. */
-  async recover(store: AgentStore): Promise<void> {
-    for (const id of await store.idsWithKey(parentKey)) {
+  async recover(): Promise<void> {
+    for (const id of await this.#store.idsWithKey(parentKey)) {
       const agent = await this.#agents.find(id)
       const parent = agent && this.parentOf(agent)
       if (parent !== undefined) this.#parents.add(parent)
@@ -49,37 +49,46 @@ export class FamilyService implements Family {
   }
 
   async spawn(parentId: string, manifestToml: string): Promise<Agent> {
-    const parent = await this.#agents.require(parentId)
-    return this.#queue.run(rootOf(parent), async () => {
-      if (!parent.manifest.capabilities.agent_spawn)
-        await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
-      const { max_depth: deepest, max_descendants: max } = this.#limits
-      const depth = depthOf(parent) + 1
-      if (depth > deepest)
-        await this.#deny(
-          parent,
-          `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`,
-        )
-      const root = rootOf(parent)
-      const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
-      if (live >= max)
-        await this.#deny(
-          parent,
-          `there are ${live} agents of this family already, at most ${max} are allowed ` +
-            '(plugins.agents.max_descendants)',
-        )
-      const { inherited } = await import('./child-manifest.ts')
-      const { toml, right } = inherited(parent.manifest, manifestToml)
-      if (right !== undefined)
-        await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
-      this.#parents.add(parent.id)
-      const placed = editManifest(toml, {
-        [`metadata.${parentKey}`]: parent.id,
-        [`metadata.${rootKey}`]: root,
-        [`metadata.${depthKey}`]: depth,
-      })
-      return this.#agents.spawn(placed, { permission: parent.permission })
+    const root = rootOf(await this.#agents.require(parentId))
+    return this.#queue.run(root, async () => {
+      // Each time another daemon was faster there is one place less in the family: this ends.
+      for (;;)
+        try {
+          return await this.#spawn(await this.#agents.require(parentId), root, manifestToml)
+        } catch (error) {
+          if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
+        }
     })
+  }
+  async #spawn(parent: LoadedAgent, root: string, manifestToml: string): Promise<Agent> {
+    if (!parent.manifest.capabilities.agent_spawn)
+      await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
+    const { max_depth: deepest, max_descendants: max } = this.#limits
+    const depth = depthOf(parent) + 1
+    if (depth > deepest)
+      await this.#deny(
+        parent,
+        `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`,
+      )
+    const conditions = await this.#unlessGrown(root)
+    const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
+    if (live >= max)
+      await this.#deny(
+        parent,
+        `there are ${live} agents of this family already, at most ${max} are allowed ` +
+          '(plugins.agents.max_descendants)',
+      )
+    const { inherited } = await import('./child-manifest.ts')
+    const { toml, right } = inherited(parent.manifest, manifestToml)
+    if (right !== undefined)
+      await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
+    this.#parents.add(parent.id)
+    const placed = editManifest(toml, {
+      [`metadata.${parentKey}`]: parent.id,
+      [`metadata.${rootKey}`]: root,
+      [`metadata.${depthKey}`]: depth,
+    })
+    return this.#agents.spawn(placed, { permission: parent.permission, conditions })
   }
 
   parentOf({ manifest }: Agent): string | undefined {
@@ -108,7 +117,7 @@ export class FamilyService implements Family {
 
   /** After a change of the parent: stops its children that now have more rights than it. */
   async recheck(parent: Agent): Promise<void> {
-    if (!this.#isShared && !this.#parents.has(parent.id)) return
+    if (!this.#store.shared && !this.#parents.has(parent.id)) return
     for (const child of await this.#agents.list()) {
       if (this.parentOf(child) !== parent.id) continue
       if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission))
@@ -123,6 +132,11 @@ export class FamilyService implements Family {
       })
       await this.#agents.command(child.id, 'stop')
     }
+  }
+
+  /** For the batch that makes an agent: another daemon may make one of the same family at the same moment. */
+  async #unlessGrown(root: string): Promise<readonly Statement[]> {
+    return this.#store.shared ? [this.#store.unlessMentioned(root, await this.#store.mentions(root))] : []
   }
 
   async #deny(agent: LoadedAgent, why: string): Promise<never> {

@@ -68,8 +68,8 @@ export default definePlugin({
       ...profileRoutes(agents, assignable),
       ...grantRoutes({ agents, assignable, tools: () => tools.list() }),
     )
-    const family = new FamilyService(agents, services.audit, config, store.shared)
-    await family.recover(store)
+    const family = new FamilyService(agents, services.audit, config, store)
+    await family.recover()
     hooks.on(CollectProbes, (probes) => [
       ...probes,
       { system: 'capability_inheritance_validation', run: async () => (await import('./probe.ts')).probe(agents) },

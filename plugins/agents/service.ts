@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
-import { enforced, findNearest, readOwnJson, suggest } from 'svc/internal'
+import { enforced, findNearest, isNotHeld, readOwnJson, suggest } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
@@ -49,8 +49,12 @@ export interface SpawnOptions {
   readonly permission?: Agent['permission']
   /** Who signed it; `null` when nobody did. */
   readonly signedBy?: string | null
+  /** First in the batch, which fails with them. */
+  readonly conditions?: readonly Statement[]
 }
 
+/** How often a change is repeated when other daemons change the same agent meanwhile. */
+const MAX_TRIES = 5
 /** `what` is for the audit log. */
 type Change = Partial<AgentRow> & { readonly what?: string }
 /** Of the model's section, what belongs to the provider and not to the agent. */
@@ -159,15 +163,12 @@ export class AgentService implements Agents {
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
   async spawn(
     manifestToml: string,
-    { name, id, permission = 'full', signedBy = null }: SpawnOptions = {},
+    { name, id, permission = 'full', signedBy = null, conditions = [] }: SpawnOptions = {},
   ): Promise<LoadedAgent> {
     this.#checkSize(manifestToml)
     this.#deps.signatures.admit(signedBy)
-    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), {
-      permission,
-      signed_by: signedBy,
-      ...(id === undefined ? {} : { id }),
-    })
+    const more = { permission, signed_by: signedBy, ...(id === undefined ? {} : { id }) }
+    return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), more, conditions)
   }
 
   /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
@@ -216,7 +217,11 @@ export class AgentService implements Agents {
       )
   }
 
-  async #register(toml: string, more: Partial<AgentRow> = {}): Promise<LoadedAgent> {
+  async #register(
+    toml: string,
+    more: Partial<AgentRow> = {},
+    conditions: readonly Statement[] = [],
+  ): Promise<LoadedAgent> {
     const parsed = parseManifest(toml)
     await this.#checkAddresses(parsed.document)
     const now = new Date().toISOString()
@@ -240,7 +245,11 @@ export class AgentService implements Agents {
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
     const { hooks, registry, store } = this.#deps
     const { statements } = await hooks.apply(AgentSpawning, { agent: registry.read(row, parsed), statements: [] })
-    await this.#commit(row, [store.insert(row), ...statements], { event: 'agent_spawned', agentId: row.id, details })
+    await this.#commit(row, [...conditions, store.insert(row), ...statements], {
+      event: 'agent_spawned',
+      agentId: row.id,
+      details,
+    })
     const agent = registry.put(row, parsed)
     await hooks.emit(AgentSpawned, { agent })
     return agent
@@ -392,37 +401,48 @@ export class AgentService implements Agents {
     change: (agent: LoadedAgent) => Change | undefined | Promise<Change | undefined>,
   ): Promise<LoadedAgent> {
     return this.#queue.run(id.toLowerCase(), async () => {
-      const agent = await this.require(id)
-      const changed = await change(agent)
-      if (!changed) return agent
-      const { what, ...values } = changed
-      const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
-      const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
-      if (parsed) {
-        await this.#checkAddresses(parsed.document, agent.manifest)
-        if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
-        if (agent.mode === 'Stable')
-          checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
-        row.name = parsed.document.name
-        if (parsed.document.enabled !== agent.manifest.enabled)
-          row.state = parsed.document.enabled ? 'Running' : 'Stopped'
-      }
-      await this.#commit(
-        row,
-        [this.#deps.store.update(row)],
-        what === undefined
-          ? undefined
-          : {
-              event: 'agent_updated',
-              agentId: row.id,
-              details: `agent "${row.name}": ${what}`,
-              ...(values.state === undefined ? { change: changeOf(agent.row, row) } : {}),
-            },
-      )
-      const held = this.#deps.registry.put(row, parsed)
-      await this.#deps.hooks.emit(AgentChanged, { agent: held })
-      return held
+      for (let tries = 1; ; tries++)
+        try {
+          return await this.#changeOnce(id, change)
+        } catch (error) {
+          // Another daemon has changed it since it was read.
+          if (tries === MAX_TRIES || !(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
+        }
     })
+  }
+  async #changeOnce(
+    id: string,
+    change: (agent: LoadedAgent) => Change | undefined | Promise<Change | undefined>,
+  ): Promise<LoadedAgent> {
+    const agent = await this.require(id)
+    const changed = await change(agent)
+    if (!changed) return agent
+    const { what, ...values } = changed
+    const row: AgentRow = { ...agent.row, updated_at: new Date().toISOString(), ...values }
+    const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
+    if (parsed) {
+      await this.#checkAddresses(parsed.document, agent.manifest)
+      if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
+      if (agent.mode === 'Stable') checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
+      row.name = parsed.document.name
+      if (parsed.document.enabled !== agent.manifest.enabled)
+        row.state = parsed.document.enabled ? 'Running' : 'Stopped'
+    }
+    await this.#commit(
+      row,
+      [...(this.#deps.store.shared ? [this.#deps.store.unlessChanged(agent.row)] : []), this.#deps.store.update(row)],
+      what === undefined
+        ? undefined
+        : {
+            event: 'agent_updated',
+            agentId: row.id,
+            details: `agent "${row.name}": ${what}`,
+            ...(values.state === undefined ? { change: changeOf(agent.row, row) } : {}),
+          },
+    )
+    const held = this.#deps.registry.put(row, parsed)
+    await this.#deps.hooks.emit(AgentChanged, { agent: held })
+    return held
   }
 
   /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { costNano, toUsd } from 'svc/providers'
 import type { Price, Rates } from 'svc/providers'
 import type { RowsInMemory, TellChange } from 'svc/internal'
-import { KeyedQueue, omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
+import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { ModelCallAttempt } from '../chat/contract.ts'
@@ -62,8 +62,6 @@ export class BudgetService implements Budgets {
   readonly #deps: BudgetServiceDeps
   #state: BudgetState | undefined
   #reading: Promise<BudgetState> | undefined
-  /** Calls of agents that share a limit are checked one after the other, by the root of their lineage. */
-  readonly #families = new KeyedQueue()
   readonly #changes = new SerialQueue()
   readonly #tell: TellChange
   constructor(deps: BudgetServiceDeps) {
@@ -94,10 +92,11 @@ export class BudgetService implements Budgets {
   /** The gate before a call of a model. Throws `rate_limit` when a limit has no room for it. */
   async admit({ agent, model, maxTokens, onRelease }: ModelCallAttempt): Promise<void> {
     const { spending, notifier, config, now } = this.#deps
-    const { set, lineage } = await this.#read()
+    let { set, lineage } = await this.#read()
+    if (this.#isUnknownChild(agent, lineage)) ({ set, lineage } = await this.#readNow())
     const all = this.#ofAll(set)
     const own = this.#ofAgent(set, agent)
-    const payers = await this.#payers(agent, lineage)
+    let payers = await this.#payers(agent, lineage)
     if (!limitsAnything(all) && !limitsAnything(own) && payers.length === 0) return
     const nano = costNano(highestPrice(model.price), { input: maxTokens.input, output: maxTokens.output })
     if (nano === null && [all, own, ...payers.map(({ limits }) => limits)].some(limitsMoney)) {
@@ -111,27 +110,55 @@ export class BudgetService implements Budgets {
       tokens: maxTokens.input + maxTokens.output,
       expiresAt: new Date(now() + config.reservation_secs * 1000).toISOString(),
     }
-    const take = async (): Promise<void> => {
-      for (const payer of payers) {
-        const full = linesOf(payer.limits, await spentTogether(spending, payer.members)).find((line) =>
-          passes(line, claim),
-        )
-        if (full) throw await this.#refuse(payer.agent, full, claim)
-      }
-      for (let tries = 0; ; tries++) {
-        if (await spending.claim(claim, { all, agent: own })) return
-        const refusal = await this.#refusal(agent, all, own, claim)
+    for (let tries = 0; ; tries++) {
+      const shared = payers.map(({ members: agentIds, limits }) => ({ agentIds, limits }))
+      if (await spending.claim(claim, { all, agent: own, shared })) {
+        if (await this.#areComplete(payers, limitsAnything(own) ? agent.id : undefined)) break
+        // An agent of this family was made meanwhile: with it there may be no room.
+        await this.#deps.store.write([spending.release(claim.id)])
+        ;({ set, lineage } = await this.#readNow())
+        payers = await this.#payers(agent, lineage)
+      } else {
+        const refusal = (await this.#refusalOfPayers(payers, claim)) ?? (await this.#refusal(agent, all, own, claim))
         if (refusal) throw refusal
-        if (tries === MAX_TRIES)
-          throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
       }
+      if (tries === MAX_TRIES)
+        throw new Refusal('rate_limit', 'The budget is being used up by other calls', { retryAfterSecs: 1 })
     }
-    // A shared limit is checked and claimed in two steps: no other call of the same lineage may come between.
-    await (payers.length === 0 ? take() : this.#families.run(rootOf(agent), take))
     onRelease(() => {
       notifier.scheduleCheck(agent)
       return [spending.release(claim.id)]
     })
+  }
+
+  /** What is in memory may be from before another daemon made this agent. */
+  #isUnknownChild(agent: Agent, lineage: AgentLineage): boolean {
+    const parent = parentOf(agent)
+    return this.#deps.shared && parent !== undefined && !lineage.ancestors(agent.id).includes(parent)
+  }
+  /**
+   * Whether the families of a claim that was set aside had all their members. Asked afterwards: whoever joins a family
+   * later sees the claim.
+   */
+  async #areComplete(payers: readonly Payer[], self: string | undefined): Promise<boolean> {
+    const { shared, store } = this.#deps
+    const ids = [...payers.map(({ agent }) => agent.id), ...(self === undefined ? [] : [self])]
+    if (ids.length === 0) return true
+    const { lineage } = await this.#read()
+    const links = shared
+      ? await store.descendantsOf(ids)
+      : ids.flatMap((ancestorId) => lineage.descendants(ancestorId).map((agentId) => ({ ancestorId, agentId })))
+    return links.every(({ ancestorId, agentId }) =>
+      payers.some(({ agent, members }) => agent.id === ancestorId && members.includes(agentId)),
+    )
+  }
+  async #refusalOfPayers(payers: readonly Payer[], claim: CallCost): Promise<Refusal | undefined> {
+    for (const payer of payers) {
+      const lines = linesOf(payer.limits, await spentTogether(this.#deps.spending, payer.members))
+      const full = lines.find((line) => passes(line, claim))
+      if (full) return this.#refuse(payer.agent, full, claim)
+    }
+    return undefined
   }
 
   /** A child's first call may come before the lineage is read again. */
@@ -289,6 +316,10 @@ export class BudgetService implements Budgets {
     return set.get(ALL)?.defaultHourTokens ?? this.#deps.config.default_max_llm_tokens_per_hour
   }
 
+  #readNow(): Promise<BudgetState> {
+    this.#readAgain()
+    return this.#read()
+  }
   #read(): Promise<BudgetState> {
     if (this.#reading) return this.#reading
     const reading = this.#load().then(
@@ -315,11 +346,6 @@ type CallCost = { readonly nano: number; readonly tokens: number }
 function passes({ unit, limit, spent, held }: Line, { nano, tokens }: CallCost): boolean {
   return spent + held + (unit === 'usd' ? nano : tokens) > limit
 }
-function rootOf({ id, manifest }: Agent): string {
-  const root = manifest.metadata['root_agent_id']
-  return typeof root === 'string' && root !== '' ? root : id
-}
-
 /** Writing to a prompt cache may cost more than other input, and how much will be written is unknown beforehand. */
 function highestPrice(price: Price | undefined): Price | undefined {
   const withHighestInput = <R extends Rates>(rates: R): R => ({

@@ -56,6 +56,11 @@ export class BudgetStore {
   ancestors(): Promise<AncestorLink[]> {
     return this.#db.all<AncestorLink>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin`
   }
+  /** The links to these agents. Only where several daemons share a database. */
+  descendantsOf(ids: readonly string[]): Promise<AncestorLink[]> {
+    return this.#db.all<AncestorLink>`SELECT ancestor_id AS "ancestorId", agent_id AS "agentId" FROM budgets_kin
+      WHERE ancestor_id IN (SELECT json_array_elements_text(CAST(${JSON.stringify(ids)} AS json)))`
+  }
   addAncestor({ ancestorId, agentId }: AncestorLink): Statement {
     return this.#db.sql`INSERT INTO budgets_kin (ancestor_id, agent_id) VALUES (${ancestorId}, ${agentId})
         ON CONFLICT (ancestor_id, agent_id) DO NOTHING`

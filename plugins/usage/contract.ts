@@ -75,6 +75,13 @@ export interface Claim {
   /** A claim that nobody releases, because its process died, counts until then. ISO 8601 UTC. */
   readonly expiresAt: string
 }
+/** What a claim has to keep. */
+export interface ClaimLimits {
+  readonly all: SpendLimits
+  readonly agent: SpendLimits
+  /** What these agents spend together, the one that claims among them, is to keep these limits as well. */
+  readonly shared?: readonly { readonly agentIds: readonly string[]; readonly limits: SpendLimits }[]
+}
 export interface SpendRank {
   readonly agentId: string
   readonly totalNano: number
@@ -91,10 +98,10 @@ export interface Spending {
   /** Of one agent, or of all. */
   spent(agentId?: string): Promise<Spent>
   /**
-   * Sets the claim aside, durable, unless that would pass a limit of all agents or of this one: then nothing is done
-   * and it is `false`.
+   * Sets the claim aside, durable, unless that would pass a limit of all agents, of this one, or one that it shares with
+   * others: then nothing is done and it is `false`.
    */
-  claim(claim: Claim, limits: { readonly all: SpendLimits; readonly agent: SpendLimits }): Promise<boolean>
+  claim(claim: Claim, limits: ClaimLimits): Promise<boolean>
   /** For the batch that records what was used instead. */
   release(claimId: string): Statement
   /** All that an agent ever spent, in billionths of a dollar. */

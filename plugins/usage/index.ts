@@ -32,6 +32,6 @@ export default definePlugin({
       agent,
       statements: [...statements, store.keepName(agent.id, agent.name)],
     }))
-    return { usage: usageLedger(store, Date.now), spending: createSpending(store, Date.now) }
+    return { usage: usageLedger(store, Date.now), spending: createSpending(db, store, Date.now) }
   },
 })

@@ -19,7 +19,7 @@ export function openBudgetService(
   followers?: Followers,
 ) {
   const store = new BudgetStore(sql)
-  const spending = createSpending(new UsageStore(sql), now)
+  const spending = createSpending(sql, new UsageStore(sql), now)
   const audit = {
     entry: () => sql.sql`SELECT 1`,
     write: async () => undefined,
