@@ -1,11 +1,13 @@
 import { Hookable } from 'hookable'
 import type { OnDefect } from '../errors/defect.ts'
 import { Barrier } from '../scope/barrier.ts'
+import { isThenable } from '../scope/scope.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Hook, HookKind, Hooks, Listener } from './hook.ts'
 
 type Listening = (value: unknown) => unknown
-type Call = (value: unknown) => Promise<unknown>
+/** A promise only where there is something to wait for: most listeners end at once. */
+type Call = Listening
 interface Registered {
   readonly plugin: string
   readonly kind: HookKind
@@ -20,13 +22,19 @@ const serial =
   async (calls: readonly Listening[], [first]: readonly unknown[]): Promise<unknown> => {
     let value = first
     for (const call of calls) {
-      const answer = await call(value)
-      if (threads) value = answer
+      const answer = call(value)
+      const settled = isThenable(answer) ? await answer : answer
+      if (threads) value = settled
     }
     return value
   }
 const together = async (calls: readonly Listening[], [payload]: readonly unknown[]): Promise<void> => {
-  await Promise.all(calls.map((call) => call(payload)))
+  const running: PromiseLike<unknown>[] = []
+  for (const call of calls) {
+    const answer = call(payload)
+    if (isThenable(answer)) running.push(answer)
+  }
+  if (running.length > 0) await Promise.all(running)
 }
 const gates = serial(false)
 const transforms = serial(true)
@@ -56,7 +64,7 @@ export class HookBus {
         const call: Call =
           hook.kind === 'notify'
             ? isolated(hook.id, scope, this.#onDefect, run)
-            : (value) => scope.run(() => run(value))
+            : (value) => scope.call(() => run(value))
         const registered: Registered = { plugin: scope.name, kind: hook.kind, rank, call }
         this.#add(hook.id, registered)
         scope.own('hook', `${hook.kind} ${hook.id}`, () => this.#remove(hook.id, registered))
@@ -137,11 +145,15 @@ export class HookBus {
 
 /** A notification reports what has happened, so a failing listener stops nothing. */
 function isolated(id: string, scope: Scope, onDefect: OnDefect, run: (value: unknown) => unknown): Call {
-  return async (value) => {
+  const failed = (error: unknown): void => {
+    if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", listener of ${id}`)
+  }
+  return (value) => {
     try {
-      await scope.run(() => run(value))
+      const running = scope.call(() => run(value))
+      return isThenable(running) ? running.then(undefined, failed) : undefined
     } catch (error) {
-      if (!scope.signal.aborted) onDefect(error, `plugin "${scope.name}", listener of ${id}`)
+      return failed(error)
     }
   }
 }

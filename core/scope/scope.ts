@@ -90,10 +90,29 @@ export class Scope {
 
   /** Runs work the scope must wait for before it closes. */
   async run<T>(work: () => Promise<T> | T): Promise<T> {
+    return this.call(work)
+  }
+
+  /** The same for work that mostly ends at once, which then needs no promise: throws or returns what the work does. */
+  call<T>(work: () => Promise<T> | T): Promise<T> | T {
     const call = new Call(this.name)
     const leave = this.#begin(call)
+    let result: Promise<T> | T
     try {
-      return await call.within(work)
+      result = call.within(work)
+    } catch (error) {
+      this.countFailure(error)
+      leave()
+      throw error
+    }
+    if (isThenable(result)) return this.#ended(result, leave)
+    leave()
+    return result
+  }
+
+  async #ended<T>(running: PromiseLike<T>, leave: () => void): Promise<T> {
+    try {
+      return await running
     } catch (error) {
       this.countFailure(error)
       throw error
@@ -181,4 +200,9 @@ export class Scope {
     await Promise.race([new Promise<void>((resolve) => this.#idle.push(resolve)), timeout])
     clearTimeout(timer)
   }
+}
+
+/** Whether something is to be waited for, of whichever realm or library. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
