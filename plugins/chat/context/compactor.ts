@@ -1,4 +1,4 @@
-import { v7 } from 'uuid'
+import { newId } from 'svc/internal'
 import type { CompletionRequest, Usage } from 'svc/providers'
 import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
@@ -104,7 +104,7 @@ export class Compactor {
     const summarized = older.length + omitted
     const kept = total - summarized
     const summary = {
-      id: v7(),
+      id: newId(),
       sessionId,
       text,
       labels: [...labels],
@@ -149,7 +149,7 @@ export class Compactor {
   async #callModel(call: CompactionRequest, request: CompletionRequest): Promise<string> {
     const { agent, sessionId, model, signal, turn } = call
     const { inference, record, budgetGate, commit, now } = this.#deps
-    const turnId = turn?.turnId ?? `compaction-${v7()}`
+    const turnId = turn?.turnId ?? `compaction-${newId()}`
     let release = budgetGate.isRequired(agent)
       ? await budgetGate.reserve({ agent, turnId, sessionId, model, request })
       : undefined

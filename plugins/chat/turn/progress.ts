@@ -1,4 +1,4 @@
-import { v7 } from 'uuid'
+import { newId } from 'svc/internal'
 import { costNano, toUsd } from 'svc/providers'
 import type { CompletionRequest, ToolCall, Turn, Usage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
@@ -108,7 +108,7 @@ export class TurnProgress {
     const { id, agentId, sessionId } = this.#live
     this.#traces.push({
       ...trace,
-      id: v7(),
+      id: newId(),
       agentId,
       sessionId,
       turnId: id,

@@ -1,4 +1,4 @@
-import { v7 } from 'uuid'
+import { newId } from 'svc/internal'
 import { costNano, toUsd } from 'svc/providers'
 import type { ToolCall, Usage } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
@@ -236,7 +236,7 @@ export class TurnRecord {
   ): Promise<void> {
     const trace: Trace = {
       ...turn,
-      id: v7(),
+      id: newId(),
       kind: 'model',
       name: `${model.provider}/${model.model}`,
       iteration: 1,
@@ -319,7 +319,7 @@ export class TurnRecord {
     return this.#deps.sessions.append(turn.sessionId, this.#message(turn, 'system', [{ type: 'text', text }]))
   }
   #message(turn: TurnFacts, role: Message['role'], blocks: readonly Block[]): Message {
-    return { id: v7(), role, blocks, turnId: turn.id, createdAt: this.#deps.now() }
+    return { id: newId(), role, blocks, turnId: turn.id, createdAt: this.#deps.now() }
   }
 }
 

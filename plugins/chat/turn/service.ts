@@ -1,5 +1,5 @@
+import { newId } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
-import { v7 } from 'uuid'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
@@ -97,7 +97,7 @@ export class ChatService implements Chat {
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
     const turn = new LiveTurn({
-      id: request.id ?? v7(),
+      id: request.id ?? newId(),
       agentId: agent.id,
       sessionId,
       entryPoint,
