@@ -183,8 +183,8 @@ function finishStart(): void {
     // Under load the young generation may grow.
     setEngineOption('--semi-space-growth-factor=2')
     // By itself the heap grows to four times what lives in it before it is cleaned: a daemon that runs for weeks is
-    // better off at half that.
-    setEngineOption('--heap-growing-percent=40')
+    // better off at half that. With less, cleaning takes a tenth of the processor time under load.
+    setEngineOption('--heap-growing-percent=80')
   }).unref()
 }
 /** `node --v8-options` lists them. */
