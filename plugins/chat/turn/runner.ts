@@ -12,7 +12,6 @@ import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
-import { recordUnfinishedTurn } from './unfinished-turn.ts'
 import { explain, failureOf, isTakenOver, naming, takenOver } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
@@ -268,6 +267,8 @@ export class TurnRunner {
     if (message === undefined) onDefect(error, live.id)
     const reason = message ?? 'internal error'
     try {
+      // Loaded by the first turn that is stopped or fails.
+      const { recordUnfinishedTurn } = await import('./unfinished-turn.ts')
       await recordUnfinishedTurn(this.#deps, run, error, reason)
     } catch (unrecorded) {
       if (isTakenOver(unrecorded)) return this.#leaveToOther(run)
