@@ -1,8 +1,8 @@
 import { Hookable } from 'hookable'
 import type { OnDefect } from '../errors/defect.ts'
 import { Barrier } from '../scope/barrier.ts'
-import { isThenable } from '../scope/scope.ts'
 import type { Scope } from '../scope/scope.ts'
+import { isThenable } from '../scope/thenable.ts'
 import type { Hook, HookKind, Hooks, Listener } from './hook.ts'
 
 type Listening = (value: unknown) => unknown

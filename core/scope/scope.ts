@@ -1,5 +1,6 @@
 import { Refusal, UpstreamFailure } from '../errors/error.ts'
 import { Call, enterCall } from './call.ts'
+import { isThenable } from './thenable.ts'
 
 /** Undoes one registration. Called at most once. */
 export type Dispose = () => void | Promise<void>
@@ -200,9 +201,4 @@ export class Scope {
     await Promise.race([new Promise<void>((resolve) => this.#idle.push(resolve)), timeout])
     clearTimeout(timer)
   }
-}
-
-/** Whether something is to be waited for, of whichever realm or library. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
