@@ -163,6 +163,9 @@ function isBuiltIn({ services }: HostContext, channel: string): boolean {
   return plugin?.access === 'built-in' && (plugin.state === 'loaded' || plugin.state === 'loading')
 }
 
+/** Accounts were let go by the sender. */
+const ACCOUNTS_RELEASED = 'channels.released'
+
 interface ConnectionParts {
   readonly messaging: Messaging
   readonly link: LinkDeps
@@ -174,14 +177,15 @@ function createConnections(
   ctx: HostContext,
   { registry, accounts, background, link, messaging }: ConnectionParts,
 ): AccountConnections {
-  const { config, hooks, log, services } = ctx
-  return new AccountConnections({
+  const { config, hooks, log, own, services } = ctx
+  const connections = new AccountConnections({
     ...link,
     accounts,
     registry,
     settings: config,
     random: Math.random,
     leaseHolder: homeId(services.daemon.config()),
+    released: () => services.broadcast.send(ACCOUNTS_RELEASED, {}),
     receive: (account, adapter, message) => messaging.inbox.receive(account, adapter, message),
     observe(account, event, reason) {
       const { channel, id: accountId } = account
@@ -195,6 +199,10 @@ function createConnections(
       })
     },
   })
+  const retry = (): void => connections.retry()
+  const subscription = services.broadcast.on(ACCOUNTS_RELEASED, { heard: retry, missed: retry })
+  own('messages of other daemons', () => subscription[Symbol.dispose]())
+  return connections
 }
 
 /** No key of an adapter: theirs are short names. */

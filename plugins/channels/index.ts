@@ -7,6 +7,7 @@ import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Chat, SlashCommands, Turns } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
+import { Cluster, DrainingChanged, MemberEnded, OwnedCounted } from '../cluster/contract.ts'
 import { Journal } from '../journal/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { Sessions } from '../sessions/contract.ts'
@@ -21,6 +22,7 @@ import {
   MessageSent,
   ReplyFormatted,
 } from './contract.ts'
+import type { ChannelHost } from './host.ts'
 import { HostLoader } from './host-loader.ts'
 import { migrations } from './migrations.ts'
 import { createCounters, register } from './registrations.ts'
@@ -36,6 +38,7 @@ export default definePlugin({
     audit: Audit,
     broadcast: Broadcast,
     chat: Chat,
+    cluster: Cluster,
     configuration: Configuration,
     daemon: Daemon,
     journal: Journal,
@@ -83,7 +86,11 @@ export default definePlugin({
     })
     let section = config.channels
     const host = new HostLoader({
-      create: async () => (await import('./host.ts')).createHost(ctx, { registry, counters, section }),
+      async create() {
+        const created = (await import('./host.ts')).createHost(ctx, { registry, counters, section })
+        await handOver(created)
+        return created
+      },
       isUsed: async () => Object.keys(section).length > 0 || (await isUsed(db)),
     })
     ctx.own('channels', () => host.close())
@@ -105,6 +112,20 @@ export default definePlugin({
       created?.accounts.replaceFile(section)
       await connect()
       return true
+    })
+    /** Without another daemon that takes them, accounts stay connected here to the end. */
+    const handOver = async (created?: ChannelHost): Promise<void> => {
+      const given = created ?? (await host.requested())
+      if (!given) return
+      const { cluster } = ctx.services
+      const others = cluster.isDraining ? await cluster.members() : []
+      await given.connections.drain(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
+    }
+    ctx.hooks.on(DrainingChanged, () => handOver())
+    ctx.hooks.on(MemberEnded, () => handOver())
+    ctx.hooks.on(OwnedCounted, async (counts) => {
+      const { ConnectionStore } = await import('./connections/store.ts')
+      return [...counts, ...(await new ConnectionStore(db).countLeases())]
     })
     const configured = async () => {
       const accounts = (await (await host.loadIfUsed())?.accounts.list()) ?? []

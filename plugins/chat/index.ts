@@ -7,7 +7,7 @@ import { ApprovalRequested, ApprovalResolved, Approvals } from '../approvals/con
 import { Audit } from '../audit/contract.ts'
 import { Budgets } from '../budgets/contract.ts'
 import { Catalog } from '../catalog/contract.ts'
-import { Cluster, MemberEnded } from '../cluster/contract.ts'
+import { Cluster, DrainingChanged, MemberEnded, OwnedCounted } from '../cluster/contract.ts'
 import { Uploads } from '../files/contract.ts'
 import { Journal, TurnsAbandoned } from '../journal/contract.ts'
 import { Inference } from '../providers/contract.ts'
@@ -113,6 +113,8 @@ export default definePlugin({
     hooks.on(CollectProbes, (probes) => [...probes, ...chatProbes(ctx.tools, plantedSecret)])
     measureTurns(metrics, composed)
     hooks.on(MemberEnded, ({ id }) => composed.shared()?.ended(id))
+    hooks.on(DrainingChanged, () => composed.shared()?.look())
+    hooks.on(OwnedCounted, async (counts) => [...counts, ...((await composed.shared()?.owners.counts()) ?? [])])
     hooks.on(TurnsAbandoned, async () => {
       // What this process released is not for itself to take up again.
       if (!ctx.leaving.aborted) await composed.resumeTurns()

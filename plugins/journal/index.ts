@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { BEATS, Broadcast, Daemon, homeId } from 'svc/internal'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentKilled, Agents } from '../agents/contract.ts'
-import { Cluster } from '../cluster/contract.ts'
+import { Cluster, OwnedCounted } from '../cluster/contract.ts'
 import { Journal, TurnsAbandoned } from './contract.ts'
 import { migrations } from './migrations.ts'
 import { Retention } from './retention.ts'
@@ -55,6 +55,7 @@ export default definePlugin({
     jobs.every('retention', config.cleanup_interval_hours * 3_600_000, (signal) => retention.dropOld(signal))
     jobs.every('traces', TRIM_MS, (signal) => retention.trim(signal))
     const owners = services.broadcast.isShared ? memberOwners(services.cluster) : onFile()
+    hooks.on(OwnedCounted, async (counts) => [...counts, ...(await store.countOpen())])
     hooks.on(AgentKilled, ({ agent }) => {
       retention.forget(agent.id)
       return store.forget(agent.id)

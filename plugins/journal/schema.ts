@@ -101,5 +101,6 @@ export type SendRow = v.InferOutput<typeof SendRow>
 const Count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
 export const CountRow = v.object({ state: v.picklist([...States, 'intent', 'unknown']), n: Count })
 /** An instance that has open turns, and how often it has counted. */
+export const OwnerCount = v.object({ owner: v.string(), count: Count })
 export const HeartbeatRow = v.object({ id: v.string(), beats: Count })
 export type CountRow = v.InferOutput<typeof CountRow>

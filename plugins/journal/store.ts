@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../cluster/contract.ts'
 import type { Effect, NewTurn, Trace, TurnState } from './contract.ts'
-import { CountRow, EffectRow, EndedRow, HeartbeatRow, SendRow, TraceRow, TurnRow } from './schema.ts'
+import { CountRow, EffectRow, EndedRow, HeartbeatRow, OwnerCount, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
@@ -83,6 +84,15 @@ export class JournalStore {
     const rows = await this.#db.all<{ owner: string }>`SELECT DISTINCT owner FROM journal_turn
       WHERE state IN ('queued', 'running', 'waiting')`
     return rows.map(({ owner }) => owner)
+  }
+  /** How many open turns each owner has; one that shares a file with others is known by its home. */
+  async countOpen(): Promise<readonly OwnedCount[]> {
+    const rows = v.parse(
+      v.array(OwnerCount),
+      await this.#db.all`SELECT owner, count(*) AS count FROM journal_turn
+        WHERE state IN ('queued', 'running', 'waiting') GROUP BY owner`,
+    )
+    return rows.map(({ owner, count }) => ({ owner: owner.replace(/\/.*/, ''), what: 'turns', count }))
   }
   async heartbeats(): Promise<readonly v.InferOutput<typeof HeartbeatRow>[]> {
     return v.parse(v.array(HeartbeatRow), await this.#db.all`SELECT id, beats FROM journal_owner`)

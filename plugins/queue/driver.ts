@@ -1,4 +1,5 @@
 import type { Statement } from 'svc/sdk'
+import type { OwnedCount } from '../cluster/contract.ts'
 import type { JobState, NewJob } from './contract.ts'
 import type { LaneCount, StoredJob, Throughput } from './schema.ts'
 
@@ -47,6 +48,8 @@ export interface QueueDriver {
   nextDue(lane: string, searchedMsAgo: number): Promise<number | undefined>
   /** Jobs that wait, of all lanes. */
   pending(agentId?: string): Promise<number>
+  /** Jobs that run, by the home that has them; those that are not known of yet are missing. */
+  owned(): Promise<readonly OwnedCount[]>
   counts(): Promise<readonly LaneCount[]>
   throughput(lane: string): Promise<Throughput>
   /** Deletes jobs that ended long ago. */

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto'
-import { hostname } from 'node:os'
-import { Broadcast, Daemon, DatabaseServer, pluginsLoaded, wallClock } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseServer, homeId, pluginsLoaded, wallClock } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import { Cluster, DrainingChanged, MemberEnded, OwnedCounted } from '../cluster/contract.ts'
 import { Settings } from './config.ts'
 import { Queue } from './contract.ts'
 import { migrations } from './migrations.ts'
@@ -15,11 +14,11 @@ export default definePlugin({
   name: 'queue',
   version: '1.0.0',
   config: Settings,
-  requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon, server: DatabaseServer },
+  requires: { audit: Audit, broadcast: Broadcast, cluster: Cluster, daemon: Daemon, server: DatabaseServer },
   provides: { queue: Queue },
   migrations,
-  async setup({ config, db, jobs, leaving, log, metrics, own, routes, run, services, tools }) {
-    const { audit, broadcast, daemon, server } = services
+  async setup({ config, db, hooks, jobs, leaving, log, metrics, own, routes, run, services, tools }) {
+    const { audit, broadcast, cluster, daemon, server } = services
     const [{ DatabaseQueue }, { openDriver }] = await Promise.all([import('./service.ts'), import('./open-driver.ts')])
     const ended = metrics.counter('svc_queue_jobs_total', 'Jobs of the queue that were run, by lane and outcome.')
     const background = (work: () => Promise<void>): void => {
@@ -29,7 +28,7 @@ export default definePlugin({
       db,
       server,
       settings: config,
-      owner: hash('sha256', `${hostname()}\n${daemon.config().homeDir}`).slice(0, 32),
+      owner: homeId(daemon.config()),
       clock: wallClock,
       log,
       lost: (lane) => ended.add(1, { lane, outcome: 'lost' }),
@@ -54,6 +53,18 @@ export default definePlugin({
     jobs.every('retention', HOUR_MS, () => queue.deleteOld())
     jobs.every('poll', config.poll_interval_ms, async () => queue.poll())
     jobs.every('leases', (config.lease_secs * 1000) / 3, () => queue.renew())
+    /** Without another daemon that takes them, jobs are done here to the end. */
+    const handOver = async (): Promise<void> => {
+      const others = cluster.isDraining ? await cluster.members() : []
+      queue.pause(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
+    }
+    hooks.on(DrainingChanged, handOver)
+    hooks.on(MemberEnded, async () => {
+      await handOver()
+      await queue.renew()
+    })
+    hooks.on(OwnedCounted, async (counts) => [...counts, ...(await queue.owned())])
+    await handOver()
     const isReloaded = daemon.plugins().some(({ name, reloads }) => name === 'queue' && reloads > 0)
     // A job may need the tools and channels of any plugin.
     background(async () => {

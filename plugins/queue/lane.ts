@@ -22,6 +22,8 @@ export interface LaneDeps {
   readonly counted: (outcome: 'done' | 'postponed' | 'failed' | 'dead') => void
   /** It runs as many jobs as it may, and others may wait that another daemon could run. */
   readonly full: () => void
+  /** Whether nothing is to be claimed for now. */
+  readonly isPaused: () => boolean
 }
 
 interface RunningJob {
@@ -69,7 +71,7 @@ export class Lane {
 
   /** Looks for jobs that are due. */
   wake(): void {
-    if (this.#isStopped || !this.#hasBegun) return
+    if (this.#isStopped || !this.#hasBegun || this.#deps.isPaused()) return
     if (this.#pass) {
       this.#isPassRequested = true
       return
@@ -104,10 +106,10 @@ export class Lane {
   }
 
   async #claimAll(): Promise<void> {
-    const { lane, driver, settings, clock, log, full } = this.#deps
+    const { lane, driver, settings, clock, log, full, isPaused } = this.#deps
     this.#cancelTimer?.()
     try {
-      while (!this.#isStopped) {
+      while (!this.#isStopped && !isPaused()) {
         if (this.isFull) return full()
         const searchedAt = clock.now()
         const job = await driver.claim(lane)

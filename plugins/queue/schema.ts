@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { OwnedCount } from '../cluster/contract.ts'
 import { STATES } from './states.ts'
 
 const count = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
@@ -45,4 +46,7 @@ export const LaneCount = v.object({
 })
 export type LaneCount = v.InferOutput<typeof LaneCount>
 export const LaneName = v.object({ lane: v.string() })
+const Owned = v.object({ owner: v.string(), count })
+export const toOwned = (rows: readonly unknown[]): readonly OwnedCount[] =>
+  v.parse(v.array(Owned), rows).map((row) => ({ ...row, what: 'jobs' }))
 export const JobId = v.object({ id: v.string() })

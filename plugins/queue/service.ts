@@ -2,6 +2,7 @@ import { messageOf } from 'svc/internal'
 import type { Broadcast, Clock } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Dispose, Logger, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../cluster/contract.ts'
 import type { Settings } from './config.ts'
 import type { JobRow, JobState, NewJob, Queue, Worker } from './contract.ts'
 import type { QueueDriver } from './driver.ts'
@@ -42,6 +43,7 @@ export class DatabaseQueue implements Queue {
   readonly #lanes = new Map<string, Lane>()
   readonly #signals: LaneSignals
   #hasBegun = false
+  #isPaused = false
   #isCarriedOver = false
 
   constructor(deps: QueueDeps) {
@@ -60,7 +62,7 @@ export class DatabaseQueue implements Queue {
   #wake(name: string): void {
     const lane = this.#lanes.get(name)
     lane?.wake()
-    if (lane === undefined || lane.isFull) this.#signals.waiting(name)
+    if (lane === undefined || lane.isFull || this.#isPaused) this.#signals.waiting(name)
   }
 
   async admit(agentId?: string, { all, ofAgent } = { all: 0, ofAgent: 0 }): Promise<void> {
@@ -80,6 +82,7 @@ export class DatabaseQueue implements Queue {
       capacity: this.capacity(lane),
       counted: (outcome) => counted(lane, outcome),
       full: () => this.#signals.waiting(lane),
+      isPaused: () => this.#isPaused,
     })
     this.#lanes.set(lane, created)
     if (this.#hasBegun) created.begin()
@@ -103,6 +106,13 @@ export class DatabaseQueue implements Queue {
       this.#hasBegun = true
       for (const lane of this.#lanes.values()) lane.begin()
     })
+  }
+  /** Claims nothing more, and leaves what is due to others. What runs goes on. */
+  pause(isPaused: boolean): void {
+    if (isPaused === this.#isPaused) return
+    this.#isPaused = isPaused
+    if (isPaused) for (const lane of this.#lanes.keys()) this.#signals.waiting(lane)
+    else this.poll()
   }
   /** Looks for jobs that another daemon added. */
   poll(): void {
@@ -183,6 +193,10 @@ export class DatabaseQueue implements Queue {
     return [...this.#lanes].map(([lane, { active }]) => ({ lane, active }))
   }
 
+  /** Jobs that run in the daemons on the database. */
+  owned(): Promise<readonly OwnedCount[]> {
+    return this.#deps.driver.owned()
+  }
   async deleteOld(): Promise<void> {
     await this.#deps.driver.deleteOld()
   }

@@ -1,6 +1,6 @@
 /**
  * HTTP load from raw sockets, so that the client is never what is measured. Prints `{ rate, p50Ms, p99Ms, failures,
- * count, all }`.
+ * failure, count, all, cpuMs }`: the last is the processor time of this client.
  */
 import { connect } from 'node:net'
 
@@ -28,6 +28,8 @@ const requestTo = (port: number, path: string): Buffer =>
   )
 const times: number[] = []
 let failures = 0
+/** The end of the first answer that was one. */
+let failure: string | undefined
 let answered = 0
 let measuring = false
 let running = true
@@ -65,8 +67,10 @@ function drive(_: unknown, index: number): Promise<void> {
       if (length === 0) return
       const status = held.toString('latin1', 9, 12)
       const good = status.startsWith('2') && (options.ends === undefined || held.includes(options.ends))
-      if (!good) failures++
-      else answered++
+      if (!good) {
+        failures++
+        failure ??= held.toString('utf8').slice(-500)
+      } else answered++
       if (measuring && good) times.push(performance.now() - begun)
       held = held.subarray(length)
       if (running) next()
@@ -108,7 +112,9 @@ console.log(
     p50Ms: at(0.5),
     p99Ms: at(0.99),
     failures,
+    failure,
     count: times.length,
     all: answered,
+    cpuMs: (process.cpuUsage().user + process.cpuUsage().system) / 1000,
   }),
 )

@@ -21,6 +21,8 @@ export interface AccountConnectionsDeps extends LinkDeps {
   readonly random: () => number
   /** The same for every process on one home. */
   readonly leaseHolder: string
+  /** Accounts were let go, for other daemons. */
+  readonly released: () => void
   readonly receive: (account: Account, adapter: ChannelAdapter, message: InboundMessage) => Promise<void>
   /** For hooks, the audit log and metrics. */
   readonly observe: (account: Account, event: 'connected' | 'disconnected' | 'ended', reason: string) => void
@@ -37,6 +39,7 @@ export class AccountConnections implements Connections {
   readonly #running = new Map<string, Entry>()
   readonly #listeners = new Set<(channel: string, accountId: string) => void>()
   readonly #queue = new SerialQueue()
+  #isDrained = false
   #state: 'waiting' | 'started' | 'closed' = 'waiting'
   constructor(deps: AccountConnectionsDeps) {
     this.#deps = deps
@@ -69,6 +72,7 @@ export class AccountConnections implements Connections {
     const running = this.#running.get(accountKey(entry.channel, entry.id))
     if (running) return running.supervisor.status
     if (!entry.enabled) return initialStatus('disabled')
+    if (this.#isDrained) return initialStatus('standby', 'this daemon drains')
     if (entry.problem !== undefined) return initialStatus('misconfigured', entry.problem)
     const retirement = retirementOf(entry.channel)
     if (retirement !== undefined) return initialStatus('retired', retirement)
@@ -88,6 +92,17 @@ export class AccountConnections implements Connections {
   /** Starts and stops what the configuration and the adapters ask for. Returns the names of the channels it started. */
   sync(): Promise<readonly string[]> {
     return this.#queue.run(() => this.#sync())
+  }
+  /** Lets every account go, for another daemon, or takes those that are free. */
+  async drain(isDrained: boolean): Promise<void> {
+    if (isDrained === this.#isDrained) return
+    this.#isDrained = isDrained
+    await this.sync()
+    if (isDrained) this.#deps.released()
+  }
+  /** Another daemon has let accounts go. */
+  retry(): void {
+    for (const { supervisor } of this.#running.values()) supervisor.retry()
   }
   /** Settles when each account has connected once, has failed to, or was stopped. */
   async attempted(): Promise<void> {
@@ -113,12 +128,14 @@ export class AccountConnections implements Connections {
   async close(reason: string): Promise<void> {
     this.#state = 'closed'
     await this.#queue.run(() => this.#stop([...this.#running.keys()], reason))
+    this.#deps.released()
   }
 
   async #sync(): Promise<readonly string[]> {
     if (this.#state !== 'started') return []
     const { accounts, registry } = this.#deps
-    const entries = (await accounts.list()).filter(({ enabled, problem }) => enabled && problem === undefined)
+    const all = this.#isDrained ? [] : await accounts.list()
+    const entries = all.filter(({ enabled, problem }) => enabled && problem === undefined)
     const wanted = new Map<string, { readonly account: Account; readonly declaration: ChannelDeclaration }>()
     for (const entry of entries) {
       const declaration = registry.find(entry.channel)

@@ -1,11 +1,14 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../../cluster/contract.ts'
 
 const Value = v.object({ value: v.string() })
+const Count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
+const HolderCount = v.object({ owner: v.string(), count: Count })
 /** Who polls an account, and how often it has counted. */
 const Holder = v.object({
   id: v.string(),
-  beats: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)),
+  beats: Count,
 })
 export type Holder = v.InferOutput<typeof Holder>
 
@@ -57,6 +60,11 @@ export class ConnectionStore {
           ON CONFLICT (channel, account_id) DO UPDATE SET beats = channels_lease.beats + 1
           WHERE channels_lease.holder = ${holder}`
     return changes > 0
+  }
+  /** How many accounts each home has. */
+  async countLeases(): Promise<readonly OwnedCount[]> {
+    const rows = await this.#db.all`SELECT holder AS owner, count(*) AS count FROM channels_lease GROUP BY holder`
+    return v.parse(v.array(HolderCount), rows).map((row) => ({ ...row, what: 'accounts' }))
   }
   async releaseLease(channel: string, account: string, holder: string): Promise<void> {
     await this.#db.run`DELETE FROM channels_lease

@@ -63,6 +63,8 @@ export class AccountSupervisor {
   /** Messages on their way to the platform. */
   readonly #sends = new Set<Promise<unknown>>()
   #loop: Promise<void> | undefined
+  /** Ends the pause before the next attempt, while another daemon has the account. */
+  #retry = (): void => undefined
   readonly #attempted = Promise.withResolvers<void>()
 
   constructor(deps: SupervisorDeps) {
@@ -102,6 +104,10 @@ export class AccountSupervisor {
       this.#update({ state: 'error', lastError: 'the supervisor of this connection failed; see the log' })
       this.#attempted.resolve()
     })
+  }
+  /** Another daemon may have let the account go. */
+  retry(): void {
+    this.#retry()
   }
   /** Settles when nothing of the account runs, or its adapter did not end in time. */
   async stop(reason: string): Promise<void> {
@@ -147,8 +153,10 @@ export class AccountSupervisor {
 
   async #pause(ms: number, state: 'standby' | 'backing_off' | 'error'): Promise<void> {
     this.#update({ state, startedAt: undefined, nextRetryAt: this.#clock.now() + ms })
-    // Rejects when the account is stopped, which ends the loop.
-    await sleep(this.#clock, ms, this.#stop.signal).catch(() => undefined)
+    const early = new AbortController()
+    if (state === 'standby') this.#retry = () => early.abort()
+    // Rejects when the account is stopped, which ends the loop, or tried again early.
+    await sleep(this.#clock, ms, AbortSignal.any([this.#stop.signal, early.signal])).catch(() => undefined)
     this.#update({ nextRetryAt: undefined })
   }
 

@@ -99,7 +99,7 @@ export class SharedTurns {
     )
   }
 
-  /** What the messages of others may have left out. Called now and then. */
+  /** What the messages of others may have left out. Called now and then, and when this daemon begins to drain. */
   async look(): Promise<void> {
     const { cluster, chat } = this.#deps
     this.#remote.look()

@@ -1,7 +1,7 @@
 import type { Broadcast } from 'svc/internal'
 import { KeyedQueue, parse } from 'svc/sdk'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
-import type { Cluster } from '../../cluster/contract.ts'
+import type { Cluster, OwnedCount } from '../../cluster/contract.ts'
 import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Block, Sessions } from '../../sessions/contract.ts'
 import type { AcceptedTurn } from '../contract.ts'
@@ -74,6 +74,10 @@ export class SessionOwners {
     this.#deps = deps
   }
 
+  /** How many sessions each daemon has. */
+  counts(): Promise<readonly OwnedCount[]> {
+    return this.#deps.store.counts()
+  }
   /** How many sessions this daemon has. */
   get size(): number {
     return this.#held.size

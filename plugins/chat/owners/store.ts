@@ -1,7 +1,9 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../../cluster/contract.ts'
 
 const Count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
+const CountRow = v.object({ owner: v.string(), count: Count })
 const OwnerRow = v.object({ session_id: v.string(), owner: v.string(), fence: Count, relayed: Count })
 /**
  * Who works on the turns of a session. A session without a row has no open turn. `owner` is empty where one handed it
@@ -31,6 +33,14 @@ export class OwnerStore {
       await this.#db.one`SELECT session_id, owner, fence, relayed FROM chat_session_owner
         WHERE session_id = ${sessionId}`,
     )
+  }
+  /** How many sessions each daemon has. */
+  async counts(): Promise<readonly OwnedCount[]> {
+    const rows = v.parse(
+      v.array(CountRow),
+      await this.#db.all`SELECT owner, count(*) AS count FROM chat_session_owner WHERE owner <> '' GROUP BY owner`,
+    )
+    return rows.map((row) => ({ ...row, what: 'sessions' }))
   }
   /** Of every daemon but those. */
   async notOf(owners: readonly string[]): Promise<readonly OwnerRow[]> {

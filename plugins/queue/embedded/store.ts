@@ -4,10 +4,11 @@ import { v7 } from 'uuid'
 import { currentActor } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../../cluster/contract.ts'
 import type { Settings } from '../config.ts'
 import type { JobState, NewJob } from '../contract.ts'
 import type { Lost, QueueDriver, Release } from '../driver.ts'
-import { Count, JobId, LaneCount, LaneName, NextDue, StoredJob, Throughput } from '../schema.ts'
+import { Count, JobId, LaneCount, LaneName, NextDue, StoredJob, Throughput, toOwned } from '../schema.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -125,6 +126,12 @@ export class EmbeddedDriver implements QueueDriver {
     for (const { lane } of v.parse(v.array(LaneName), rows)) this.#deps.lost(lane)
   }
 
+  async owned(): Promise<readonly OwnedCount[]> {
+    return toOwned(
+      await this.#db.all`SELECT owner, COUNT(*) AS count FROM queue_job
+        WHERE state = 'running' AND owner IS NOT NULL GROUP BY owner`,
+    )
+  }
   async cancel(lane: string, id: string): Promise<boolean> {
     const { changes } = await this.#db.run`UPDATE queue_job
       SET state = 'cancelled', settled_at = ${this.#now}, claim_id = NULL, owner = NULL, lease_until = NULL

@@ -3,6 +3,7 @@ import { messageOf } from 'svc/internal'
 import type { Clock, ServerPool } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Settings } from '../config.ts'
+import type { OwnedCount } from '../../cluster/contract.ts'
 import type { JobState, NewJob } from '../contract.ts'
 import type { Lost, QueueDriver, Release } from '../driver.ts'
 import type { LaneCount, StoredJob, Throughput } from '../schema.ts'
@@ -22,6 +23,8 @@ export interface PgBossDeps {
   /** Of its own: what pg-boss does waits for nobody's batch. It is closed with the driver. */
   readonly pool: ServerPool
   readonly settings: Settings
+  /** The same in every process on one home. */
+  readonly owner: string
   readonly clock: Clock
   readonly log: Logger
   readonly lost: Lost
@@ -38,10 +41,11 @@ export class PgBossDriver implements QueueDriver {
   readonly #lanes = new Set<string>()
 
   private constructor(deps: PgBossDeps) {
-    const { pool, settings, db, log } = deps
+    const { pool, settings, db, log, owner } = deps
     this.#deps = deps
     this.#store = new PgBossStore({
       db,
+      owner,
       leaseSecs: settings.lease_secs,
       retentionSecs: settings.retention_hours * HOUR_SECS,
     })
@@ -117,7 +121,7 @@ export class PgBossDriver implements QueueDriver {
   settle(job: StoredJob, release: Release): Statement {
     return this.#store.settle(job, release)
   }
-  /** Which home had a job is not known: an earlier process on this one loses it by its heartbeat, as any other. */
+  /** Which home had a job is not known for certain: an earlier process on this one loses it by its heartbeat, as any other. */
   async takeOver(): Promise<void> {
     await this.#boss.supervise()
   }
@@ -137,6 +141,9 @@ export class PgBossDriver implements QueueDriver {
   }
   pending(agentId?: string): Promise<number> {
     return this.#store.pending(agentId)
+  }
+  owned(): Promise<readonly OwnedCount[]> {
+    return this.#store.owned()
   }
   counts(): Promise<readonly LaneCount[]> {
     return this.#store.counts()

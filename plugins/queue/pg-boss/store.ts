@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { currentActor } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { OwnedCount } from '../../cluster/contract.ts'
 import type { JobState, NewJob } from '../contract.ts'
 import type { Release } from '../driver.ts'
-import { Count, JobId, LaneCount, LaneName, NextDue, Throughput } from '../schema.ts'
+import { Count, JobId, LaneCount, LaneName, NextDue, Throughput, toOwned } from '../schema.ts'
 import type { StoredJob } from '../schema.ts'
 import { attemptOf, clean, Row, rowId, rowStates, toStored } from './row.ts'
 import type { Data } from './row.ts'
@@ -30,6 +31,7 @@ export const AGENT_INDEX = `BEGIN;
 
 export interface PgBossStoreDeps {
   readonly db: PluginDatabase
+  readonly owner: string
   readonly leaseSecs: number
   readonly retentionSecs: number
 }
@@ -112,14 +114,21 @@ export class PgBossStore {
             AND earlier.state < 'active' AND earlier.created_on < claimed.created_on AND earlier.start_after <= now())`
     return changes > 0
   }
+  /** Whose a job is stands in it from its first renewal on. */
   async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
     const claims = held.map((job) => `${rowId(job.id)} ${attemptOf(job)}`)
     const ids = held.map(({ id }) => rowId(id))
-    const rows = await this.#db.all`UPDATE queue_pgboss.job SET heartbeat_on = now()
+    const rows = await this.#db.all`UPDATE queue_pgboss.job SET heartbeat_on = now(),
+        data = data || jsonb_build_object('owner', CAST(${this.#deps.owner} AS text))
       WHERE name = ${lane} AND state = 'active' AND id = ANY (CAST(${`{${ids.join()}}`} AS uuid[]))
         AND replace(CAST(id AS text), '-', '') || ' ' || retry_count = ANY (CAST(${`{${claims.join()}}`} AS text[]))
       RETURNING data->>'id' AS id`
     return new Set(v.parse(v.array(JobId), rows).map(({ id }) => id))
+  }
+  async owned(): Promise<readonly OwnedCount[]> {
+    const rows = await this.#db.all`SELECT data->>'owner' AS owner, count(*) AS count FROM queue_pgboss.job
+      WHERE state = 'active' AND data->>'owner' IS NOT NULL GROUP BY 1`
+    return toOwned(rows)
   }
   settle(job: StoredJob, { state, failures, afterMs = 0, error }: Release): Statement {
     const attempt = attemptOf(job)
@@ -127,7 +136,7 @@ export class PgBossStore {
     const output = error === undefined ? null : JSON.stringify({ error: clean(error) })
     if (state === 'pending')
       return this.#db.sql`WITH settled AS (UPDATE queue_pgboss.job SET
-          state = 'retry', data = (data || CAST(${data} AS jsonb)) - 'hurried', output = CAST(${output} AS jsonb),
+          state = 'retry', data = (data || CAST(${data} AS jsonb)) - 'hurried' - 'owner', output = CAST(${output} AS jsonb),
           start_after = now() + CASE WHEN data->>'hurried' IS NULL THEN CAST(${afterMs} AS bigint) ELSE 0 END
             * interval '1 millisecond',
           created_on = now() + CASE WHEN data->>'hurried' IS NULL THEN CAST(${afterMs} AS bigint) ELSE 0 END

@@ -3,13 +3,14 @@ import { median } from '../processes.ts'
 import { startFloor } from '../realistic-turn.ts'
 import { startDaemons } from './daemons.ts'
 import type { Daemons, TurnCost } from './daemons.ts'
-import { commitRate, costOfNotification } from './notify.ts'
+import { commitRate, costOfMembers, costOfNotification } from './notify.ts'
 import { listStatements, startBenchPostgres } from './postgres.ts'
 import type { BenchPostgres } from './postgres.ts'
 
 const ROUNDS = 3
 const IDLE_MS = 15_000
 const LISTENERS = [0, 1, 10, 100]
+const MEMBERS = [10, 100, 1000]
 const NO_GOAL = { floor: '', ratio: '', goal: '' }
 
 /** Turns on one PostgreSQL by how many daemons work, and where they enter. */
@@ -51,6 +52,7 @@ export async function cluster(): Promise<readonly Result[]> {
     ...(await Promise.all(all.map(describeConnections))),
     await measureIdle(three),
     ...(await measureNotifications(postgres, one)),
+    ...(await measureMembers(postgres, one)),
     ...(await measureCommits(one)),
     ...(process.env['STATEMENTS'] ? (await listStatements(three.database)).map(toStatementResult) : []),
   ]
@@ -76,6 +78,7 @@ function toResult({ label, costs }: Scenario): Result {
       `${of('roundTrips').toFixed(1)} round trips`,
       `${of('writes').toFixed(1)} commits that write`,
       `${(of('walBytes') / 1024).toFixed(1)} KB log`,
+      `${of('rate').toFixed(0)} turns/s on ${of('cores').toFixed(2)} cores with ${of('aroundMs').toFixed(2)} ms around`,
       `${of('notifications').toFixed(2)} notifications of ${of('messages').toFixed(1)} messages`,
     ].join(', '),
   }
@@ -110,6 +113,18 @@ async function measureNotifications(postgres: BenchPostgres, { database }: Daemo
     label: `a notification while ${listeners} others listen, processor time of PostgreSQL`,
     value: `${(costs[index] ?? 0).toFixed(0)} us`,
   }))
+}
+async function measureMembers(postgres: BenchPostgres, { database }: Daemons): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (const members of MEMBERS) {
+    const cost = await costOfMembers(database, postgres, members)
+    results.push({
+      ...NO_GOAL,
+      label: `a look at ${members} members, processor time of PostgreSQL`,
+      value: `${cost.toFixed(0)} us`,
+    })
+  }
+  return results
 }
 async function measureCommits({ database }: Daemons): Promise<readonly Result[]> {
   const [plain, notifying]: [number[], number[]] = [[], []]

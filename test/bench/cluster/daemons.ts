@@ -1,3 +1,4 @@
+import { cpus } from 'node:os'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { body, DONE, spawnAgent, streamOf, talk, TURNS_BEFORE } from '../realistic-turn.ts'
 import { Home, load, startSvc } from '../processes.ts'
@@ -17,6 +18,12 @@ export interface TurnCost {
   readonly walBytes: number
   readonly notifications: number
   readonly messages: number
+  /** Turns a second. */
+  readonly rate: number
+  /** Processor time of a turn in the provider and the client. */
+  readonly aroundMs: number
+  /** Cores that were left for all of that by what else the machine did. */
+  readonly cores: number
 }
 /** What passes in a second without a turn. */
 export type IdleCost = Omit<TurnCost, 'turns'>
@@ -32,6 +39,13 @@ export interface Daemons extends AsyncDisposable {
   }): Promise<TurnCost>
   idle(ms: number): Promise<IdleCost>
   connections(): Promise<number>
+}
+
+interface Load {
+  readonly failures: number
+  readonly failure?: string
+  readonly all: number
+  readonly cpuMs: number
 }
 
 const AGENTS = 48
@@ -66,12 +80,25 @@ api_key = "bench-key"
   }
   await Promise.all(agents.map(({ id, owner }) => talk(at(servers, owner), id, TURNS_BEFORE)))
 
-  const measure = async (work: () => Promise<number>): Promise<TurnCost> => {
+  const measure = async (
+    work: () => Promise<{ readonly turns: number; readonly clientMs: number }>,
+  ): Promise<TurnCost> => {
     const counts = await readCounts(database)
     const figures = await readFigures(servers)
-    const [daemonsBefore, postgresBefore] = [cpuOf(servers), postgres.cpuMs()]
-    const turns = await work()
-    const [daemonMs, postgresMs] = [cpuOf(servers) - daemonsBefore, postgres.cpuMs() - postgresBefore]
+    const read = () => ({
+      daemons: cpuOf(servers),
+      postgres: postgres.cpuMs(),
+      provider: provider.cpuMs(),
+      machine: machineMs(),
+      at: performance.now(),
+    })
+    const before = read()
+    const { turns, clientMs } = await work()
+    const now = read()
+    const ms = now.at - before.at
+    const [daemonMs, postgresMs] = [now.daemons - before.daemons, now.postgres - before.postgres]
+    const aroundMs = now.provider - before.provider + clientMs
+    const othersMs = now.machine - before.machine - daemonMs - postgresMs - aroundMs
     const figuresAfter = await readFigures(servers)
     const after = await readCounts(database)
     return {
@@ -85,6 +112,9 @@ api_key = "bench-key"
       roundTrips: (figuresAfter.roundTrips - figures.roundTrips) / turns,
       batches: (figuresAfter.batches - figures.batches) / turns,
       messages: (figuresAfter.messages - figures.messages) / turns,
+      rate: (turns * 1000) / ms,
+      aroundMs: aroundMs / turns,
+      cores: cpus().length - othersMs / ms,
     }
   }
   return {
@@ -96,7 +126,7 @@ api_key = "bench-key"
       // One that was unused for a while belongs to whoever is asked first.
       await Promise.all(used.map(({ id, owner }) => talk(at(servers, owner), id, 1)))
       return measure(async () => {
-        const { failures, all } = await load<{ readonly failures: number; readonly all: number }>('load.ts', {
+        const { failures, failure, all, cpuMs } = await load<Load>('load.ts', {
           port: 0,
           ports: used.map(({ owner }) => at(servers, (owner + step) % count).port),
           paths: used.map(({ id }) => streamOf(id)),
@@ -108,8 +138,8 @@ api_key = "bench-key"
           ends: DONE,
           sleeps: true,
         })
-        if (failures > 0) throw new Error(`${failures} turns failed`)
-        return all
+        if (failures > 0) throw new Error(`${failures} turns failed: ${failure}`)
+        return { turns: all, clientMs: cpuMs }
       })
     },
     idle: (ms) =>
@@ -117,7 +147,7 @@ api_key = "bench-key"
         await new Promise((resolve) => {
           setTimeout(resolve, ms)
         })
-        return ms / 1000
+        return { turns: ms / 1000, clientMs: 0 }
       }),
     connections: async () => (await readCounts(database)).connections,
     async [Symbol.asyncDispose]() {
@@ -134,6 +164,11 @@ function at(servers: readonly Server[], index: number): Server {
   return server
 }
 const cpuOf = (servers: readonly Server[]): number => servers.reduce((sum, server) => sum + server.cpuMs(), 0)
+
+/** That all processors of the machine were busy since it started. */
+function machineMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0)
+}
 
 /** Sums of `GET /api/metrics`. */
 async function readFigures(

@@ -63,3 +63,22 @@ export async function commitRate(database: TestDatabase, notifies: boolean): Pro
   await Promise.all(clients.map((client) => client.end()))
   return rate
 }
+
+/** Processor time of the server for a look at so many members, in microseconds: every daemon does it with each beat. */
+export async function costOfMembers(database: TestDatabase, postgres: BenchPostgres, members: number): Promise<number> {
+  const client = await connectPostgres(database.url, DEFAULT_SETTINGS)
+  await client.query('CREATE TEMP TABLE bench_member (LIKE cluster_member)')
+  await client.query(
+    `INSERT INTO bench_member SELECT gen_random_uuid(), gen_random_uuid(), 'web-' || n, 'host-' || n, '10.0.0.1:4545',
+      '1.0.0', now()::text, 'active', 15000, n FROM generate_series(1, $1) AS n`,
+    [members],
+  )
+  let count = 0
+  const before = postgres.cpuMs()
+  while (postgres.cpuMs() - before < TICKS_MS)
+    for (let index = 0; index < 20; index++, count++)
+      await client.query({ name: 'members', text: 'SELECT * FROM bench_member ORDER BY started_at, id' })
+  const cost = ((postgres.cpuMs() - before) * 1000) / count
+  await client.end()
+  return cost
+}

@@ -1,0 +1,117 @@
+import { fileURLToPath } from 'node:url'
+import { expect, it, onTestFinished } from 'vitest'
+import { ManualTimer } from '../../../core/jobs/manual-timer.ts'
+import { byHand, toConfig } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startFakeProvider } from '../../support/fake-provider.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { ChatPlatform } from '../channels/chat-platform.ts'
+import { turnPlugins } from '../plugin-test.ts'
+
+/** Nothing is looked for: the timers of plugins stand still, so what happens was told. */
+const folder = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+
+interface Stage {
+  readonly fake: Awaited<ReturnType<typeof startFakeProvider>>
+  readonly platform: ChatPlatform
+  /** The daemon at which a job began, and how it ends. */
+  readonly jobs: Map<string, { readonly daemon: string; readonly end: () => void }>
+  start(name: string): Promise<TestHost>
+}
+async function open(): Promise<Stage> {
+  const database = await createTestDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const fake = await startFakeProvider()
+  onTestFinished(() => fake[Symbol.asyncDispose]())
+  const platform = new ChatPlatform()
+  platform.install()
+  const jobs: Stage['jobs'] = new Map()
+  Reflect.set(globalThis, Symbol.for('svc.test.jobs'), {
+    begun(job: string, daemon: string) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      jobs.set(job, { daemon, end: resolve })
+      return promise
+    },
+  })
+  return {
+    fake,
+    platform,
+    jobs,
+    async start(name) {
+      const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
+      const host = await startHost({
+        plugins: [
+          ...turnPlugins,
+          'providers/openai-compatible',
+          'queue',
+          'channels',
+          folder('../channels/test-channel'),
+          folder('./queue-worker'),
+        ],
+        config: toConfig(fake, {
+          database_url: database.url,
+          channels: { test_chat: { agent_name: 'assistant', allowed_users: ['ada'] } },
+          plugins: { cluster: { name }, 'queue-worker': { name } },
+        }),
+        jobTimer: () => timer,
+      })
+      onTestFinished(() => host[Symbol.asyncDispose]())
+      return host
+    },
+  }
+}
+const channel = async (host: TestHost): Promise<string> =>
+  (await host.json('GET', '/api/channels/test_chat')).body.status.state
+const drain = (host: TestHost, what: 'drain' | 'undrain') => host.json('POST', `/api/cluster/members/self/${what}`)
+const owned = async (host: TestHost, name: string): Promise<Record<string, number>> =>
+  (await host.json('GET', '/api/cluster')).body.members.find((member: { name: string }) => member.name === name).owned
+
+it('a daemon that drains hands over at once, ends what it has, and takes work again when it is asked to', async () => {
+  const { fake, jobs, platform, start } = await open()
+  const one = await start('one')
+  await platform.connected()
+  const two = await start('two')
+  const answer = byHand()
+  fake.script({ text: answer.text })
+  const agent = (await one.json('GET', '/api/agents')).body[0].id
+  const first = one.fetch(`/api/agents/${agent}/message/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message: 'one' }),
+  })
+  await fake.request(0)
+  await one.json('POST', '/api/jobs/first')
+  await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
+  expect(await owned(two, 'one')).toEqual({ accounts: 1, sessions: 1, turns: 1 })
+  expect(await owned(two, 'two')).toEqual({})
+
+  await drain(one, 'drain')
+  await eventually(async () => expect(await owned(two, 'two')).toEqual({ accounts: 1 }))
+  await eventually(async () => expect([await channel(one), await channel(two)]).toEqual(['standby', 'connected']))
+  await one.json('POST', '/api/jobs/second')
+  await eventually(() => expect(jobs.get('second')?.daemon).toBe('two'))
+  for (const job of jobs.values()) job.end()
+  answer.say('The end.')
+  answer.end()
+  expect(await (await first).text()).toContain('"stop":"done"')
+
+  await drain(one, 'undrain')
+  await drain(two, 'drain')
+  await eventually(async () => expect(await owned(one, 'one')).toMatchObject({ accounts: 1 }))
+  await one.json('POST', '/api/jobs/third')
+  await eventually(() => expect(jobs.get('third')?.daemon).toBe('one'))
+  jobs.get('third')?.end()
+})
+
+it('what a daemon has nobody to hand over to it keeps', async () => {
+  const { jobs, platform, start } = await open()
+  const one = await start('one')
+  await platform.connected()
+  await drain(one, 'drain')
+  await one.json('POST', '/api/jobs/first')
+  await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
+  jobs.get('first')?.end()
+  expect(await channel(one)).toBe('connected')
+})
