@@ -172,7 +172,9 @@ describe('a turn that waits for a person', () => {
     const asked = two.post(`/api/agents/${agent}/message`, { message: 'launch it' })
     const state = () => database.query('SELECT state FROM journal_turn')
     await expect.poll(state).toBe('waiting')
-    const approval = await database.query('SELECT id FROM approvals_request')
+    const find = () => database.query('SELECT id FROM approvals_request')
+    await expect.poll(find).not.toBe('')
+    const approval = await find()
     return { one, two, agent, asked, approval, state }
   }
 

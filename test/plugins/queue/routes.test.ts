@@ -33,7 +33,7 @@ beforeAll(async () => {
   folder = await temporaryFolder()
   test = await startPlugin({
     plugin: await writePlugin(join(folder.path, 'greeter'), text),
-    builtIns: ['audit', 'queue', 'system'],
+    builtIns: ['audit', 'cluster', 'queue', 'system'],
     database: 'file',
     config: { plugins: { queue: { max_depth: 5, concurrency: { greet: 2 } } } },
   })
