@@ -8,6 +8,7 @@ import type { Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Chat, SlashCommands, Turns } from '../chat/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { Journal } from '../journal/contract.ts'
 import type { Screening } from '../screening/contract.ts'
 import type { Sessions } from '../sessions/contract.ts'
@@ -39,6 +40,7 @@ export type HostContext = PluginContext<
     audit: ServiceToken<Audit>
     broadcast: ServiceToken<Broadcast>
     chat: ServiceToken<Chat>
+    cluster: ServiceToken<Cluster>
     configuration: ServiceToken<Configuration>
     daemon: ServiceToken<Daemon>
     journal: ServiceToken<Journal>

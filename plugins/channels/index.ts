@@ -22,7 +22,7 @@ import {
   MessageSent,
   ReplyFormatted,
 } from './contract.ts'
-import type { ChannelHost } from './host.ts'
+import type { ChannelHost, HostContext } from './host.ts'
 import { HostLoader } from './host-loader.ts'
 import { migrations } from './migrations.ts'
 import { createCounters, register } from './registrations.ts'
@@ -113,20 +113,7 @@ export default definePlugin({
       await connect()
       return true
     })
-    /** Without another daemon that takes them, accounts stay connected here to the end. */
-    const handOver = async (created?: ChannelHost): Promise<void> => {
-      const given = created ?? (await host.requested())
-      if (!given) return
-      const { cluster } = ctx.services
-      const others = cluster.isDraining ? await cluster.members() : []
-      await given.connections.drain(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
-    }
-    ctx.hooks.on(DrainingChanged, () => handOver())
-    ctx.hooks.on(MemberEnded, () => handOver())
-    ctx.hooks.on(OwnedCounted, async (counts) => {
-      const { ConnectionStore } = await import('./connections/store.ts')
-      return [...counts, ...(await new ConnectionStore(db).countLeases())]
-    })
+    const handOver = handOverAccounts(ctx, () => host.requested())
     const configured = async () => {
       const accounts = (await (await host.loadIfUsed())?.accounts.list()) ?? []
       return [...new Set(accounts.map(({ channel }) => channel))]
@@ -139,3 +126,25 @@ export default definePlugin({
     return { channels: registry, accounts: { configured }, messages }
   },
 })
+
+/** Lets accounts go while this daemon drains and another one takes them; otherwise they stay connected here. */
+function handOverAccounts(
+  { db, hooks, services: { cluster } }: Pick<HostContext, 'db' | 'hooks' | 'services'>,
+  requested: () => Promise<ChannelHost | undefined>,
+): (host: ChannelHost) => Promise<void> {
+  const handOver = async ({ connections }: ChannelHost): Promise<void> => {
+    const others = cluster.isDraining ? await cluster.members() : []
+    await connections.drain(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
+  }
+  const review = async (): Promise<void> => {
+    const host = await requested()
+    if (host) await handOver(host)
+  }
+  hooks.on(DrainingChanged, review)
+  hooks.on(MemberEnded, review)
+  hooks.on(OwnedCounted, async (counts) => {
+    const { ConnectionStore } = await import('./connections/store.ts')
+    return [...counts, ...(await new ConnectionStore(db).countLeases())]
+  })
+  return handOver
+}
