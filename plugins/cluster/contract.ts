@@ -69,3 +69,13 @@ export interface OwnedCount {
 }
 /** Asks what the daemons on the database have: each plugin adds what its tables say, of all daemons. */
 export const OwnedCounted = transform<readonly OwnedCount[]>('cluster:owned-counted')
+
+/** What a daemon was to do as the others did, and has not done. */
+export interface MemberProblem {
+  /** The id of a member, or of its home. */
+  readonly owner: string
+  /** For a person. */
+  readonly text: string
+}
+/** Asks what the daemons on the database have not done: each plugin adds what its tables say, of all daemons. */
+export const MemberProblemsListed = transform<readonly MemberProblem[]>('cluster:member-problems-listed')

@@ -3,7 +3,7 @@ import { Broadcast, Configuration, Daemon, DatabaseSnapshots, homeId } from 'svc
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { ClusterConfig } from './config.ts'
-import { Cluster, DrainingChanged, MemberEnded, OwnedCounted } from './contract.ts'
+import { Cluster, DrainingChanged, MemberEnded, MemberProblemsListed, OwnedCounted } from './contract.ts'
 import type { Member } from './contract.ts'
 import { OnlyDaemon } from './members.ts'
 import { migrations } from './migrations.ts'
@@ -22,7 +22,7 @@ export default definePlugin({
     snapshots: DatabaseSnapshots,
   },
   provides: { cluster: Cluster },
-  hooks: [MemberEnded, DrainingChanged, OwnedCounted],
+  hooks: [MemberEnded, DrainingChanged, OwnedCounted, MemberProblemsListed],
   migrations,
   pages: [{ path: 'cluster', title: 'Cluster', file: 'pages/cluster.html', assets: ['cluster.js', 'cluster.css'] }],
   async setup(ctx) {
@@ -44,7 +44,11 @@ export default definePlugin({
       )
       if (state === 'stopping') daemon.shutdown('it was drained to be stopped')
     }
-    const rest = { daemon, owned: () => hooks.apply(OwnedCounted, []) }
+    const rest = {
+      daemon,
+      owned: () => hooks.apply(OwnedCounted, []),
+      problems: () => hooks.apply(MemberProblemsListed, []),
+    }
     // Nobody else can be on a database that is a file of this machine.
     if (db.dialect === 'sqlite') {
       const members = new OnlyDaemon(self, daemon, onState)

@@ -2,7 +2,7 @@ import { defineRoute, Refusal } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import * as v from 'valibot'
-import type { OwnedCount } from './contract.ts'
+import type { Member, MemberProblem, OwnedCount } from './contract.ts'
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
 import { Changed, ClusterView, Drain, Ready } from './schema.ts'
@@ -12,6 +12,7 @@ export interface ClusterRoutesDeps {
   readonly daemon: Pick<Daemon, 'health' | 'isListening' | 'stopping'>
   readonly isShared: boolean
   readonly owned: () => Promise<readonly OwnedCount[]>
+  readonly problems: () => Promise<readonly MemberProblem[]>
   readonly differences: () => Promise<readonly Difference[]>
 }
 
@@ -43,7 +44,7 @@ function readyRoute({ members, daemon }: ClusterRoutesDeps): AnyRoute {
   })
 }
 
-function listRoute({ members, isShared, owned, differences }: ClusterRoutesDeps): AnyRoute {
+function listRoute({ members, isShared, owned, problems, differences }: ClusterRoutesDeps): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/cluster',
@@ -53,7 +54,7 @@ function listRoute({ members, isShared, owned, differences }: ClusterRoutesDeps)
     cost: 5,
     returns: ClusterView,
     async handle() {
-      const [list, counts, different] = await Promise.all([members.list(), owned(), differences()])
+      const [list, counts, open, different] = await Promise.all([members.list(), owned(), problems(), differences()])
       return {
         shared: isShared,
         members: list.map((member) => ({
@@ -67,13 +68,18 @@ function listRoute({ members, isShared, owned, differences }: ClusterRoutesDeps)
           self: member.id === members.self,
           seen_secs: member.seenSecs,
           lease_secs: member.leaseSecs,
-          owned: sumOf(counts.filter(({ owner }) => owner === member.id || owner === member.homeId)),
+          owned: sumOf(counts.filter(isOf(member))),
+          problems: open.filter(isOf(member)).map(({ text }) => text),
           differences: different.filter(({ id }) => id === member.id).flatMap(({ keys }) => keys),
         })),
       }
     },
   })
 }
+const isOf =
+  ({ id, homeId }: Member) =>
+  ({ owner }: { readonly owner: string }): boolean =>
+    owner === id || owner === homeId
 function sumOf(counts: readonly OwnedCount[]): Readonly<Record<string, number>> {
   const sums: Record<string, number> = {}
   for (const { what, count } of counts) sums[what] = (sums[what] ?? 0) + count

@@ -32,6 +32,10 @@ const ClusterMember = v.object({
   seen_secs: v.pipe(v.number(), v.description('How long ago it was last seen to be alive; dead after its lease.')),
   lease_secs: v.number(),
   owned: v.pipe(v.record(v.string(), v.number()), v.description('What it works on, such as `turns`, by kind.')),
+  problems: v.pipe(
+    v.array(v.string()),
+    v.description('What it was to do as the others did and has not done, such as installing a plugin.'),
+  ),
   differences: v.pipe(
     v.array(v.string()),
     v.description('Keys of the configuration and plugins that are not as in this daemon.'),

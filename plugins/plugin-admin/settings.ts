@@ -36,6 +36,16 @@ export const Settings = fileOnly(
       ),
       [],
     ),
+    adopt: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          'Install, update and remove here what was installed, updated or removed at another daemon on the database. ' +
+            'The other keys of this section hold as for a request.',
+        ),
+      ),
+      true,
+    ),
     max_archive_bytes: settable(
       limit,
       fields.integer('Largest archive that is downloaded or read.', 16_777_216, 1024, 1_073_741_824),

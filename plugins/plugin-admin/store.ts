@@ -24,20 +24,30 @@ export type Installed = Omit<v.InferOutput<typeof Row>, 'previous'> & { readonly
 
 export class InstallStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #home: string
+  /** `home`: its id where daemons share the database, else empty. */
+  constructor(db: PluginDatabase, home: string) {
     this.#db = db
+    this.#home = home
   }
 
   async find(name: string): Promise<Installed | undefined> {
-    const found = await this.#db.one`SELECT * FROM plugin_admin_install WHERE name = ${name}`
+    // One of no home was installed when only one daemon could use the database.
+    const found = await this.#db.one`SELECT * FROM plugin_admin_installed
+      WHERE name = ${name} AND home IN (${this.#home}, '') ORDER BY home DESC LIMIT 1`
     return found === undefined ? undefined : toInstalled(found)
   }
   async list(): Promise<readonly Installed[]> {
-    return (await this.#db.all`SELECT * FROM plugin_admin_install ORDER BY name`).map(toInstalled)
+    const found = await this.#db.all`SELECT * FROM plugin_admin_installed
+      WHERE home IN (${this.#home}, '') ORDER BY name, home`
+    const byName = new Map(found.map(toInstalled).map((entry) => [entry.name, entry]))
+    return [...byName.values()]
   }
   /** Those whose installation or removal was cut off. */
   async unfinished(): Promise<readonly Installed[]> {
-    return (await this.#db.all`SELECT * FROM plugin_admin_install WHERE state <> 'installed'`).map(toInstalled)
+    const found = await this.#db.all`SELECT * FROM plugin_admin_installed
+      WHERE home = ${this.#home} AND state <> 'installed'`
+    return found.map(toInstalled)
   }
 
   put(entry: Installed): Statement {
@@ -45,16 +55,16 @@ export class InstallStore {
     const permissions = JSON.stringify(entry.permissions)
     const replaces = entry.replaces === null ? null : JSON.stringify(entry.replaces)
     const previous = entry.previous === null ? null : JSON.stringify({ ...entry.previous, previous: null })
-    return this.#db.sql`INSERT INTO plugin_admin_install
-        (name, version, source, hash, signed_by, permissions, state, previous, replaces, installed_at, updated_at)
-      VALUES (${name}, ${version}, ${source}, ${hash}, ${signedBy}, ${permissions}, ${state}, ${previous}, ${replaces},
+    return this.#db.sql`INSERT INTO plugin_admin_installed
+        (home, name, version, source, hash, signed_by, permissions, state, previous, replaces, installed_at, updated_at)
+      VALUES (${this.#home}, ${name}, ${version}, ${source}, ${hash}, ${signedBy}, ${permissions}, ${state}, ${previous}, ${replaces},
         ${at}, ${updated})
-      ON CONFLICT (name) DO UPDATE SET version = excluded.version, source = excluded.source, hash = excluded.hash,
+      ON CONFLICT (home, name) DO UPDATE SET version = excluded.version, source = excluded.source, hash = excluded.hash,
         signed_by = excluded.signed_by, permissions = excluded.permissions, state = excluded.state,
         previous = excluded.previous, replaces = excluded.replaces, updated_at = excluded.updated_at`
   }
   remove(name: string): Statement {
-    return this.#db.sql`DELETE FROM plugin_admin_install WHERE name = ${name}`
+    return this.#db.sql`DELETE FROM plugin_admin_installed WHERE name = ${name} AND home IN (${this.#home}, '')`
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

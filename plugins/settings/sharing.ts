@@ -96,10 +96,12 @@ class SharedSettings {
   /** Adopts what this home has not adopted yet, in the order in which it was set. */
   async adopt(): Promise<void> {
     this.#isDue = true
-    this.#adopting ??= this.#adoptAll().finally(() => {
-      this.#adopting = undefined
-    })
-    await this.#adopting
+    while (this.#isDue) {
+      this.#adopting ??= this.#adoptAll().finally(() => {
+        this.#adopting = undefined
+      })
+      await this.#adopting
+    }
   }
   async #adoptAll(): Promise<void> {
     const { daemon, store } = this.#deps

@@ -7,6 +7,9 @@ const check: Check = async ({ daemon }) => {
   if (!daemon) return passed('known while the daemon runs')
   const { shared, members } = await daemon.call('GET', '/api/cluster', Cluster)
   if (!shared) return passed('the only daemon on its database')
+  const problems = members.flatMap((member) => member.problems.map((problem) => `${member.name}: ${problem}`))
+  if (problems.length > 0)
+    return warned(problems.join('; '), 'repair the cause there, and restart that daemon or install the plugin again')
   const different = members.filter(({ differences }) => differences.length > 0)
   const versions = [...new Set(members.map(({ version }) => version))]
   if (different.length > 0)

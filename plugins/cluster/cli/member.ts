@@ -13,6 +13,8 @@ export const Member = v.looseObject({
   self: v.boolean(),
   seen_secs: v.number(),
   owned: v.record(v.string(), v.number()),
+  /** Absent in an earlier version. */
+  problems: v.optional(v.array(v.string()), []),
   differences: v.array(v.string()),
 })
 export type Member = v.InferOutput<typeof Member>

@@ -25,6 +25,8 @@ export default defineCommand({
     else {
       print(renderMembers(cluster.members))
       if (!cluster.shared) print('Other daemons can join on a PostgreSQL database only: see database_url.')
+      for (const { name, problems } of cluster.members)
+        for (const problem of problems) print(escapeControls(`${name}: ${problem}`))
       for (const { name, differences } of cluster.members)
         if (differences.length > 0) print(escapeControls(`${name} differs from this one in ${differences.join(', ')}`))
     }

@@ -57,6 +57,7 @@ function memberCard(member) {
         ],
       ]),
     ),
+    ...member.problems.map((problem) => element('p', { className: 'words problem' }, problem)),
     member.differences.length > 0 &&
       element('p', { className: 'words problem' }, `Differs from this one in ${member.differences.join(', ')}`),
     element(

@@ -6,6 +6,8 @@ export type Source =
   | { readonly kind: 'registry'; readonly name: string; readonly range: string }
   | { readonly kind: 'url' | 'git'; readonly url: string }
   | { readonly kind: 'archive' | 'folder'; readonly path: string }
+  /** From another daemon, which had it `from` there. */
+  | { readonly kind: 'archive'; readonly bytes: Uint8Array; readonly from: string }
 
 /** Throws `invalid_request` for a request that names no source, or one that cannot be had. */
 export function toSource(request: InstallRequest, isFolder: (path: string) => boolean): Source {
@@ -25,10 +27,22 @@ export function toSource(request: InstallRequest, isFolder: (path: string) => bo
 
 /** For records and answers. */
 export function describeSource(source: Source): string {
+  if ('bytes' in source) return source.from
   if ('path' in source) return `${source.kind}:${source.path}`
   if (source.kind === 'registry') return `registry:${source.name}@${source.range}`
   const { origin, pathname } = new URL(source.url)
   return `${source.kind}:${origin}${pathname}`
+}
+
+/** What `describeSource` has made. Throws `forbidden` for what lies on the machine of another daemon. */
+export function parseSource(text: string): Source {
+  const [kind, rest] = [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]
+  if (kind === 'registry') return { kind, ...splitPackage(rest, undefined) }
+  if (kind === 'url' || kind === 'git') return { kind, url: webAddress(rest) }
+  throw new Refusal(
+    'forbidden',
+    `"${text}" lies on the machine of another daemon, and plugins.plugin-admin.sources permits no archives here`,
+  )
 }
 
 function required(value: string | undefined, key: string, kind: string): string {

@@ -14,17 +14,22 @@ import { inspectPlugin } from '../inspect/inspect.ts'
 import { Placement } from './placement.ts'
 import type { PlacementDeps } from './placement.ts'
 import { Registry } from './registry.ts'
-import { toSource } from './request.ts'
+import { parseSource, toSource } from './request.ts'
 import type * as v from 'valibot'
 import { displayName } from '../plugin-view.ts'
 import type { InstallAnswer, InstallRequest, Registries, Scaffolded, ScaffoldRequest } from '../schema.ts'
 import { isEmpty } from './stored-data.ts'
 import type { Source } from './request.ts'
 import { Staging } from './staging.ts'
+import { packFolder } from '../sharing/archive.ts'
+import type { PluginSharing } from '../sharing/sharing.ts'
+import type { PluginChange } from '../sharing/store.ts'
 
 export interface InstallerDeps extends PlacementDeps {
   readonly settings: Settings
   readonly fetch: Fetch
+  /** Where other daemons on the database do the same. */
+  readonly sharing: () => Promise<PluginSharing | undefined>
 }
 
 export interface UninstallOptions {
@@ -55,19 +60,43 @@ export class Installer {
    * the code before goes on.
    */
   async install(request: InstallRequest): Promise<v.InferOutput<typeof InstallAnswer>> {
-    const source = toSource(request, isFolder)
+    const { candidate, answer, archive } = await this.#install(toSource(request, isFolder), request)
+    if (archive) {
+      const { name, version, permissions } = candidate.inspection
+      const signature = request.signature ?? null
+      const plugin = { name, version, source: answer.source, signature, permissions: [...permissions] }
+      await (await this.#deps.sharing())?.installed(plugin, archive)
+    }
+    return answer
+  }
+
+  /** Installs what another daemon has installed, by the rules of this one. */
+  async adopt(change: PluginChange, readArchive: () => Promise<Uint8Array>): Promise<void> {
+    const { sources } = this.#deps.settings
+    // Where archives are not permitted it comes from where the other daemon had it, if that is permitted here.
+    const source: Source = sources.includes('archive')
+      ? { kind: 'archive', bytes: await readArchive(), from: change.source }
+      : parseSource(change.source)
+    const request = { hash: `sha256:${change.sha256}`, accept: change.permissions, update: true }
+    const signature = change.signature === null ? {} : { signature: change.signature }
+    await this.#install(source, { ...request, ...signature, accept_permissions: false, dry_run: false })
+  }
+
+  async #install(source: Source, request: InstallRequest) {
     this.#checkPolicy(source)
-    const { plugins } = this.#deps
+    const { plugins, sharing } = this.#deps
     await using staging = await Staging.make(plugins)
     await staging.fill(source, request, this.#deps)
+    const isShared = !request.dry_run && (await sharing()) !== undefined
+    const archive = isShared ? (staging.archive ?? (await packFolder(staging.folder))) : undefined
     const found = await this.#inspect(staging)
     return await this.#queue.run(async () => {
       const candidate = this.#check({ ...found, source }, request)
-      if (request.dry_run) return toAnswer(candidate, plugins, false)
+      if (request.dry_run) return { candidate, answer: toAnswer(candidate, plugins, false), archive }
       refuseUnaccepted(candidate, request)
       await syncFiles(staging.folder)
       await this.#placement.put(candidate, staging.folder)
-      return toAnswer(candidate, plugins, true)
+      return { candidate, answer: toAnswer(candidate, plugins, true), archive }
     })
   }
 
@@ -75,7 +104,19 @@ export class Installer {
    * Unloads a plugin and removes its files; with `deletesData`, what it has stored as well. Resolves to what that is or
    * was; `undefined` without `deletesData`.
    */
-  uninstall(name: string, options: UninstallOptions): Promise<PluginData | undefined> {
+  async uninstall(name: string, options: UninstallOptions): Promise<PluginData | undefined> {
+    const sharing = await this.#deps.sharing()
+    if (options.deletesData) await sharing?.refuseInUse(name)
+    const { data, removed } = await this.#uninstall(name, options)
+    if (removed) await sharing?.removed({ name, version: removed.version, force: options.force })
+    return data
+  }
+  /** Removes what another daemon has removed. */
+  async adoptRemoval({ name, force }: PluginChange): Promise<void> {
+    if (!this.#deps.daemon.plugins().some((one) => one.name === name)) return
+    await this.#uninstall(name, { force })
+  }
+  #uninstall(name: string, options: UninstallOptions) {
     const { force, deletesData = false, isDryRun = false } = options
     return this.#queue.run(async () => {
       const { daemon, pluginData } = this.#deps
@@ -85,7 +126,7 @@ export class Installer {
       if (status) refuseNeeded(status, daemon.plugins(), force)
       if (!isDryRun && status) await this.#placement.remove(name, status.version, status.source, data)
       if (!isDryRun && !status && data) await this.#placement.deleteData(name, data)
-      return data
+      return { data, removed: isDryRun ? undefined : status }
     })
   }
 

@@ -29,6 +29,8 @@ export class Staging implements AsyncDisposable {
   hash = ''
   /** The trusted key that signed the archive. */
   signedBy: string | undefined
+  /** The archive as it was fetched; `undefined` for a folder. */
+  archive: Uint8Array | undefined
   /** Why the registry says that this version should not be used. */
   deprecated: string | undefined
 
@@ -65,6 +67,7 @@ export class Staging implements AsyncDisposable {
       )
     await unpack(bytes, this.folder, settings)
     this.hash = integrityOf(bytes)
+    this.archive = bytes
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -92,6 +95,11 @@ async function readArchive(source: Source, { fetch, settings }: StagingDeps): Pr
   }
   if (source.kind === 'url' || source.kind === 'git')
     return { bytes: await orUnavailable((await fetchFrom(fetch, source.url, { maxBytes })).bytes()) }
+  if ('bytes' in source) {
+    const { bytes, from } = source
+    if (bytes.length <= maxBytes) return { bytes }
+    throw new Refusal('payload_too_large', `The archive of ${from} is larger than max_archive_bytes (${maxBytes})`)
+  }
   const { path } = source as { readonly path: string }
   const facts = await stat(path).catch(() => undefined /* told apart below */)
   if (!facts?.isFile()) throw new Refusal('not_found', `${path} does not exist on the machine of the daemon`)

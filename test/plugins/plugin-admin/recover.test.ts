@@ -150,7 +150,7 @@ async function boot(home: string) {
   const accepted = new AcceptedPermissionsFile(home)
   await accepted.open(storageOf(home))
   const daemon = new FakeDaemon(plugins, accepted)
-  const store = new InstallStore(sql)
+  const store = new InstallStore(sql, '')
   const installer = new Installer({
     plugins,
     log: createConsola({ level: -999 }),
@@ -170,6 +170,7 @@ async function boot(home: string) {
       delete: fault.guard(async (_plugin, entries) => void (await sql.batch(entries))),
     },
     fetch: fetchPackage as never,
+    sharing: async () => undefined,
   })
   return {
     installer,
@@ -266,7 +267,7 @@ async function atEveryEffect(label: string, { prepare, change }: Change) {
   for (let effect = Infinity; ; effect = effect === Infinity ? 1 : effect + 1) {
     const home = join(root.path, `${label.replaceAll(' ', '-')}-${effect}`)
     await files.mkdir(join(home, 'plugins'), { recursive: true })
-    await sql.batch([sql.sql`DELETE FROM plugin_admin_install`])
+    await sql.batch([sql.sql`DELETE FROM plugin_admin_installed`])
     await prepare(await boot(home), home)
     const first = await boot(home)
     const before = await first.state()

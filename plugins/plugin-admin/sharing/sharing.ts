@@ -1,0 +1,273 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { join } from 'node:path'
+import { currentActor, describeActor, messageOf, toIso } from 'svc/internal'
+import type { Broadcast } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type { Logger, Statement } from 'svc/sdk'
+import type { Cluster, MemberProblem } from '../../cluster/contract.ts'
+import { exists } from '../install/folders.ts'
+import type { Settings } from '../settings.ts'
+import { sha256 } from './archive.ts'
+import { TOPIC } from './follow.ts'
+import { parseChange } from './store.ts'
+import type { Outcome, PluginChange, SharedStore } from './store.ts'
+
+export interface Adopter {
+  /** As a request of this daemon's operator would install it. Throws refusals. */
+  install(change: PluginChange, archive: () => Promise<Uint8Array>): Promise<void>
+  /** Nothing when it is not there. */
+  remove(change: PluginChange): Promise<void>
+}
+
+export interface PluginSharingDeps {
+  readonly store: SharedStore
+  readonly broadcast: Broadcast
+  readonly cluster: Cluster
+  readonly settings: Pick<Settings, 'adopt'>
+  /** The folder of installed plugins. */
+  readonly plugins: string
+  /** Id of the home. */
+  readonly home: string
+  /** What this daemon is called. */
+  readonly daemon: string
+  /** That all daemons on the database have, and nobody else. */
+  readonly secret: Uint8Array
+  readonly adopter: () => Promise<Adopter>
+  readonly log: Logger
+}
+
+/**
+ * What is installed or removed at one daemon, installed or removed at the others on the database: at one after the
+ * other, so that a plugin that fails does so at one of them. The last change of each plugin is a row, with its archive.
+ */
+export class PluginSharing {
+  readonly #deps: PluginSharingDeps
+  #adopting: Promise<void> | undefined
+  #isDue = false
+  /** Changes that were done, refused or have failed here: tried again when the plugin starts anew. */
+  readonly #tried = new Set<string>()
+  constructor(deps: PluginSharingDeps) {
+    this.#deps = deps
+  }
+
+  /** This daemon has installed it: the others are to. Durable when it settles. */
+  async installed(
+    plugin: Pick<PluginChange, 'name' | 'version' | 'source' | 'signature' | 'permissions'>,
+    archive: Uint8Array,
+  ): Promise<void> {
+    const size = { sha256: sha256(archive), size_bytes: archive.length }
+    await this.#publish({ ...this.#stamp(), ...plugin, ...size, action: 'install', force: false }, archive)
+  }
+  /** This daemon has removed it: the others are to. Durable when it settles. */
+  async removed(plugin: Pick<PluginChange, 'name' | 'version' | 'force'>): Promise<void> {
+    const none = { source: '', sha256: '', size_bytes: 0, signature: null, permissions: [] }
+    await this.#publish({ ...this.#stamp(), ...none, ...plugin, action: 'remove' }, new Uint8Array())
+  }
+
+  /** Throws `conflict` while another daemon has the plugin: its data is that of all. */
+  async refuseInUse(name: string): Promise<void> {
+    const [members, outcomes] = await Promise.all([this.#deps.cluster.members(), this.#deps.store.outcomes()])
+    const changes = new Map((await this.#changes()).map((change) => [change.id, change]))
+    const others = outcomes.filter(
+      ({ home, name: plugin, change_id: id, outcome }) =>
+        plugin === name &&
+        home !== this.#deps.home &&
+        members.some(({ homeId }) => homeId === home) &&
+        !(outcome === 'done' && changes.get(id)?.action === 'remove'),
+    )
+    if (others.length === 0) return
+    const where = others.map(({ daemon }) => daemon).join(', ')
+    throw new Refusal(
+      'conflict',
+      `Other daemons still have plugin "${name}" (${where}), and its data is that of all: remove it without ` +
+        'delete_data, and delete its data once it is gone there',
+    )
+  }
+
+  /** What was not done, of all daemons. */
+  async problems(): Promise<readonly MemberProblem[]> {
+    const changes = new Map((await this.#changes()).map((change) => [change.id, change]))
+    return (await this.#deps.store.outcomes()).flatMap(({ home, change_id: id, outcome, reason }) => {
+      const change = changes.get(id)
+      if (outcome === 'done' || !change) return []
+      const what = change.action === 'install' ? `${change.version} was not installed` : 'was not removed'
+      return { owner: home, text: `plugin "${change.name}" ${what}: ${reason}` }
+    })
+  }
+
+  /** Does here what was done elsewhere and not here yet. */
+  async adopt(): Promise<void> {
+    this.#isDue = true
+    while (this.#isDue) {
+      this.#adopting ??= this.#adoptAll().finally(() => {
+        this.#adopting = undefined
+      })
+      await this.#adopting
+    }
+  }
+
+  async #adoptAll(): Promise<void> {
+    while (this.#isDue) {
+      this.#isDue = false
+      const own = new Map((await this.#deps.store.outcomes()).filter(this.#isOwn).map((one) => [one.name, one]))
+      for (const change of await this.#changes()) {
+        const known = own.get(change.name)
+        if (await this.#isDone(change, known)) continue
+        if (!(await this.#adoptOne(change, known))) break
+      }
+    }
+  }
+  async #isDone({ action, id, name }: PluginChange, known: Outcome | undefined): Promise<boolean> {
+    if (this.#tried.has(id)) return true
+    if (known?.change_id !== id || known.outcome !== 'done') return false
+    // A home that was lost has the id of the one before and none of its files.
+    return action === 'remove' || (await exists(join(this.#deps.plugins, name)))
+  }
+
+  /** Whether this daemon is to go on: not when it is the turn of another, which tells when it has ended. */
+  async #adoptOne(change: PluginChange, known: Outcome | undefined): Promise<boolean> {
+    const { cluster, plugins, settings, store } = this.#deps
+    if (change.action === 'remove' && !(await exists(join(plugins, change.name)))) {
+      await this.#end(change, 'done', '')
+      return true
+    }
+    if (!settings.adopt) {
+      this.#tried.add(change.id)
+      await this.#end(change, 'refused', 'plugins.plugin-admin.adopt is false in the configuration of this home')
+      return true
+    }
+    const failure = await this.#failureElsewhere(change)
+    if (failure !== undefined) {
+      const isKnown = known?.change_id === change.id && known.reason === failure
+      if (!isKnown) await store.batch([store.setOutcome(this.#outcome(change, 'stopped', failure))])
+      return true
+    }
+    if (!(await this.#takeTurn())) return false
+    this.#tried.add(change.id)
+    const [outcome, reason] = await this.#perform(change)
+    await this.#end(change, outcome, reason, [store.endTurn(cluster.self)])
+    return true
+  }
+  async #perform(change: PluginChange): Promise<readonly [outcome: Outcome['outcome'], reason: string]> {
+    const { log } = this.#deps
+    try {
+      const adopter = await this.#deps.adopter()
+      if (change.action === 'remove') await adopter.remove(change)
+      else await adopter.install(change, () => this.#archive(change))
+      log.info(`plugin "${change.name}": ${describe(change)}`)
+      return ['done', '']
+    } catch (error) {
+      log.warn(`plugin "${change.name}" was not taken over: ${describe(change)}`, error)
+      return [isRefused(error) ? 'refused' : 'failed', messageOf(error)]
+    }
+  }
+
+  async #archive(change: PluginChange): Promise<Uint8Array> {
+    const archive = await this.#deps.store.archive(change)
+    if (archive) return archive
+    throw new Refusal('conflict', 'its archive in the database is not whole, or is another one by now')
+  }
+
+  async #failureElsewhere({ id }: PluginChange): Promise<string | undefined> {
+    const { cluster, home, store } = this.#deps
+    const failed = (await store.outcomes()).filter(
+      (one) => one.change_id === id && one.outcome === 'failed' && one.home !== home,
+    )
+    if (failed.length === 0) return undefined
+    const alive = new Set((await cluster.members()).map(({ homeId }) => homeId))
+    const first = failed.find((one) => alive.has(one.home))
+    return first && `it failed at ${first.daemon}: ${first.reason}`
+  }
+
+  async #takeTurn(): Promise<boolean> {
+    const { cluster, store } = this.#deps
+    const holder = await store.holder()
+    const isFree = holder === undefined || holder === cluster.self
+    if (!isFree && cluster.isAlive(holder)) return false
+    try {
+      const taken = await store.batch([
+        ...cluster.fence(),
+        ...(isFree ? [] : cluster.unlessAlive(holder)),
+        store.takeTurn(cluster.self, holder),
+      ])
+      return (taken.at(-1)?.changes ?? 0) > 0
+    } catch (error) {
+      if (error instanceof Refusal) return false
+      throw error
+    }
+  }
+
+  /** The others may wait for it, or are to stop because of it. */
+  async #end(
+    change: PluginChange,
+    outcome: Outcome['outcome'],
+    reason: string,
+    more: readonly Statement[] = [],
+  ): Promise<void> {
+    const { store } = this.#deps
+    await store.batch([store.setOutcome(this.#outcome(change, outcome, reason)), ...more, ...this.#tell()])
+  }
+  readonly #isOwn = ({ home }: Outcome): boolean => home === this.#deps.home
+  #outcome({ name, id }: PluginChange, outcome: Outcome['outcome'], reason: string): Outcome {
+    const { daemon, home } = this.#deps
+    return { home, daemon, name, change_id: id, outcome, reason }
+  }
+
+  async #publish(change: PluginChange, archive: Uint8Array): Promise<void> {
+    const { store } = this.#deps
+    const about = JSON.stringify(change)
+    try {
+      await store.batch([
+        ...store.put(change.name, { about, mac: this.#mac(about).toString('base64url') }, archive),
+        store.setOutcome(this.#outcome(change, 'done', '')),
+        ...this.#tell(),
+      ])
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const done = change.action === 'install' ? 'installed' : 'removed'
+      const text = `Plugin "${change.name}" is ${done} at this daemon, and the others were not told: ${error.message}`
+      throw new Refusal(error.code, text, { cause: error })
+    }
+  }
+  #stamp() {
+    const actor = currentActor()
+    return {
+      id: randomUUID(),
+      daemon: this.#deps.daemon,
+      changed_by: actor ? describeActor(actor) : 'svc',
+      changed_at: toIso(Date.now()),
+    }
+  }
+  #tell(): readonly Statement[] {
+    return this.#deps.broadcast.tell(TOPIC, {})
+  }
+
+  /** Those that a daemon on this database has written. */
+  async #changes(): Promise<readonly PluginChange[]> {
+    const { log, store } = this.#deps
+    return (await store.changes()).flatMap(({ about, mac }) => {
+      const given = Buffer.from(mac, 'base64url')
+      const own = this.#mac(about)
+      if (given.length === own.length && timingSafeEqual(given, own)) return parseChange(about)
+      log.error('a row of plugin_admin_change was not written by a daemon on this database: it is ignored')
+      return []
+    })
+  }
+  #mac(about: string): Buffer {
+    return createHmac('sha256', this.#deps.secret).update(about).digest()
+  }
+}
+
+function describe({ action, version, source, daemon, changed_by: by }: PluginChange): string {
+  const what = action === 'install' ? `${version} from ${source} installed` : 'removed'
+  return `${what}, as at ${daemon} by ${by}`
+}
+
+/** What this home does not permit, or has no room for; anything else is a failure, at which the others stop. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof Refusal)) return false
+  const { code, details } = error
+  return code === 'forbidden' || code === 'payload_too_large' || (code === 'conflict' && !isRolledBack(details))
+}
+const isRolledBack = (details: unknown): boolean =>
+  typeof details === 'object' && details !== null && 'rolled_back' in details
