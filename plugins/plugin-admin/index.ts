@@ -21,7 +21,6 @@ import type { Installer } from './install/service.ts'
 import { listRoutes } from './list-routes.ts'
 import { migrations } from './migrations.ts'
 import { Settings } from './settings.ts'
-import { followOthers } from './sharing/follow.ts'
 import type { PluginSharing } from './sharing/sharing.ts'
 import type { InstallStore } from './store.ts'
 
@@ -48,7 +47,7 @@ export default definePlugin({
       assets: ['plugins.css', 'plugins.js', 'install.js', 'plugin-card.js', 'plugin-dialogs.js'],
     },
   ],
-  setup(ctx) {
+  async setup(ctx) {
     const { config: settings, db, fetch, hooks, log, optional, routes, run, services } = ctx
     const { broadcast, daemon } = services
     const integrations = () => optional('integrations')
@@ -83,7 +82,7 @@ export default definePlugin({
       const unfinished = await (await openStore()).unfinished()
       if (names.some((name) => name.startsWith('.')) || unfinished.length > 0) await (await installer()).recover()
     }
-    if (broadcast.isShared) followOthers(ctx, sharing)
+    if (broadcast.isShared) (await import('./sharing/follow.ts')).followOthers(ctx, sharing)
     hooks.on(DaemonListening, () => run(listening))
     return {}
   },
