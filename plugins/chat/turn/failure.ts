@@ -24,14 +24,16 @@ export function failureOf(error: unknown): TurnFailure {
 export function isTakenOver(error: unknown): boolean {
   return error instanceof Refusal && isNotHeld(error.cause)
 }
-/** For who waits at a daemon that lost the session. */
-export function takenOver(turnId: string): Refusal {
-  return new Refusal(
-    'service_unavailable',
-    'This daemon was cut off from the database for longer than its lease, and another one has taken the session over: ' +
-      `GET /api/turns/${turnId} tells what becomes of the message`,
-    { details: { turn_id: turnId }, retryAfterSecs: 5 },
-  )
+/** For who waits at a daemon that lost the session: the turn ends elsewhere, and not by this. */
+export class SessionLost extends Refusal {
+  constructor(turnId: string) {
+    super(
+      'service_unavailable',
+      'This daemon was cut off from the database for longer than its lease, and another one has taken the session over: ' +
+        `GET /api/turns/${turnId} tells what becomes of the message`,
+      { details: { turn_id: turnId }, retryAfterSecs: 5 },
+    )
+  }
 }
 /** The failure thrown again, for whoever asks a second time. */
 export function refusalOf({ code, message, retryAfterSecs }: TurnFailure, turnId: string): Refusal {

@@ -3,7 +3,7 @@ import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
-import { refusalOf, unknownFailure } from './failure.ts'
+import { refusalOf, SessionLost, unknownFailure } from './failure.ts'
 import type { SharedTurns } from '../owners/open.ts'
 import type { LiveTurn } from './live-turn.ts'
 
@@ -42,7 +42,7 @@ export class TurnLookup implements Turns {
 
   async replay(turnId: string): Promise<Pick<AcceptedTurn, 'events' | 'result'> | undefined> {
     // A turn that ends while the journal is read would be found in neither place, so the running turns come first.
-    const live = this.#deps.chat.attach(turnId)
+    const live = this.#attach(turnId)
     if (live) return live
     const found = await this.#read(turnId)
     if (!found) return undefined
@@ -78,7 +78,31 @@ export class TurnLookup implements Turns {
   }
 
   async ensure(request: TurnRequest & { readonly id: string }): Promise<Pick<AcceptedTurn, 'events' | 'result'>> {
-    return (await this.replay(request.id)) ?? this.#deps.chat.accept(request)
+    const turn = (await this.replay(request.id)) ?? (await this.#deps.chat.accept(request))
+    return { events: () => turn.events(), result: () => this.#resultOf(request.id, turn) }
+  }
+  /** Wherever it ends: a turn that was lost to another daemon is followed there. */
+  async #resultOf(turnId: string, turn: Pick<AcceptedTurn, 'result'>): Promise<TurnResult> {
+    try {
+      return await turn.result()
+    } catch (error) {
+      if (!(error instanceof SessionLost) && !(await this.#endedElsewhere(turnId))) throw error
+      const again = await this.replay(turnId)
+      if (!again) throw error
+      return again.result()
+    }
+  }
+  /** While the daemon stops, another one may have gone on with the turn to its end. */
+  async #endedElsewhere(turnId: string): Promise<boolean> {
+    if (!this.#deps.shared()) return false
+    const turn = await this.#deps.journal.find(turnId)
+    return turn?.state === 'done'
+  }
+
+  /** A turn that waits or runs here, and was not lost to another daemon. */
+  #attach(turnId: string): LiveTurn | undefined {
+    const live = this.#deps.chat.attach(turnId)
+    return live?.stopped?.by === 'lost' ? undefined : live
   }
 
   /** The turns that are answered before this one. */
@@ -90,8 +114,8 @@ export class TurnLookup implements Turns {
   }
 
   async #read(turnId: string) {
-    const { chat, journal, sessions, usage } = this.#deps
-    const live = chat.attach(turnId)
+    const { journal, sessions, usage } = this.#deps
+    const live = this.#attach(turnId)
     const turn = await journal.find(turnId)
     if (!turn) return undefined
     const [messages, use] = await Promise.all([sessions.turn(turn.sessionId, turnId), usage()?.turn(turn)])

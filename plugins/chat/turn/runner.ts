@@ -12,7 +12,7 @@ import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
-import { explain, failureOf, isTakenOver, naming, takenOver } from './failure.ts'
+import { explain, failureOf, isTakenOver, naming, SessionLost } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
 import type { LoopEnd, LoopEvent, LoopInput, LoopPorts } from './loop.ts'
@@ -245,7 +245,7 @@ export class TurnRunner {
   async #leaveToOther({ live, progress }: Run): Promise<void> {
     const { onDefect, onLost, record } = this.#deps
     onLost(live)
-    live.fail(takenOver(live.id))
+    live.fail(new SessionLost(live.id))
     const reserved = progress.releaseReservation()
     try {
       if (reserved.length > 0) await record.commit({}, reserved)

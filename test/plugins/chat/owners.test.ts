@@ -162,6 +162,27 @@ it('a turn that may resume goes on at another daemon, once, as does a message th
   await (await first).body?.cancel()
 })
 
+it('a step of a workflow gets the answer of its turn that another daemon took over', async () => {
+  await using shared = await openSharedChat()
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  const wakeUp = Promise.withResolvers<void>()
+  fake.script({ text: lateWords(wakeUp.promise) }, { text: 'I went on.' })
+  const steps = [{ name: 'ask', agent_id: one.agent, prompt: 'one' }]
+  const { workflow_id: id } = (await one.host.json('POST', '/api/workflows', { name: 'asks', steps })).body
+  const { run_id: run } = (await one.host.json('POST', `/api/workflows/${id}/run?wait=false`, { input: '' })).body
+  await fake.request(0)
+  await declareDead(two, database)
+  await expect.poll(() => database.query('SELECT state FROM journal_turn')).toBe('done')
+
+  wakeUp.resolve()
+  const end = async (): Promise<Json> => (await two.host.json('GET', `/api/workflows/runs/${run}`)).body
+  await expect.poll(async () => (await end()).state).not.toBe('Running')
+  expect(await end()).toMatchObject({ error: null, state: 'Completed', output: 'I went on.' })
+  expect(fake.requests).toHaveLength(2)
+})
+
 describe('a turn that waits for a person', () => {
   async function waitingTurn(shared: SharedChat) {
     const { fake, database } = shared
