@@ -9,7 +9,7 @@ import { AutomationLoad } from './cluster/automation.ts'
 import { BudgetLoad, PRICE_PER_MILLION, USAGE } from './cluster/budget.ts'
 import { ChannelLoad } from './cluster/channels.ts'
 import { ChatLoad } from './cluster/chat.ts'
-import { Client, until } from './cluster/client.ts'
+import { Client, isReady, until } from './cluster/client.ts'
 import { ClusterDaemon, loopbackAddresses } from './cluster/daemons.ts'
 import { DatabaseLink } from './cluster/database-link.ts'
 import { incidents } from './cluster/incidents.ts'
@@ -141,12 +141,7 @@ function choose(round: number, random: () => number): readonly string[] {
 
 /** Every daemon takes requests again. */
 async function healed(daemons: readonly ClusterDaemon[]): Promise<readonly string[]> {
-  const ready = ({ url }: ClusterDaemon): Promise<boolean> =>
-    fetch(`${url}/api/ready`, { signal: AbortSignal.timeout(5_000) }).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  const states = await Promise.all(daemons.map((daemon) => until(() => ready(daemon), HEALS_MS)))
+  const states = await Promise.all(daemons.map((daemon) => until(() => isReady(new URL(daemon.url).host), HEALS_MS)))
   return daemons.flatMap(({ name }, index) =>
     states[index] ? [] : [`${name} is not ready after ${HEALS_MS / 1000} s`],
   )

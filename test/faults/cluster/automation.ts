@@ -9,6 +9,7 @@ import type { Marks } from './marks.ts'
 import type { Receiver } from './receiver.ts'
 
 const SCHEDULES = 3
+const SOON_MS = 2_500
 const EVENTS_MS = 400
 const RUNS_MS = 900
 
@@ -66,9 +67,8 @@ export class AutomationLoad implements Load {
   async #addSchedules(state: Round, round: number, signal: AbortSignal): Promise<void> {
     for (let n = 0; n < SCHEDULES && !signal.aborted; n++) {
       const label = `s${round}-${n}-0`
-      state.slots.push(label)
-      const at = new Date(Date.now() + 1_000 + n * 1_000).toISOString()
-      await this.#client.make('/api/schedules', 'id', {
+      const at = new Date(Date.now() + SOON_MS + n * 1_000).toISOString()
+      const { status, body } = await this.#client.insist('POST', '/api/schedules', {
         agent_id: state.agentId,
         name: label,
         schedule: { kind: 'at', at },
@@ -76,6 +76,9 @@ export class AutomationLoad implements Load {
         session_mode: 'new',
         delivery: { kind: 'webhook', url: `${this.#receiver.url}/slot/${label}` },
       })
+      if (status === 201) state.slots.push(label)
+      // It was tried until the time had passed.
+      else if (status !== 400) this.#client.problem(`schedule ${label} answered ${status}: ${JSON.stringify(body)}`)
     }
   }
   async #causeEvents(state: Round, signal: AbortSignal): Promise<void> {
@@ -114,8 +117,16 @@ export class AutomationLoad implements Load {
       if (marks > 1) problems.push(`the slot ${label} called its tool ${marks} times`)
     }
     const fired = this.#receiver.keysAt(results)
-    if (fired < events || fired > events + unknown)
-      problems.push(`${events} events and ${unknown} that may have happened, but ${fired} results of the trigger`)
+    if (fired < events || fired > events + unknown) {
+      const { firings } = await this.#client.get(`/api/triggers/${state.triggerId}/history?limit=1000`)
+      const [done, others] = [true, false].map((isDone) =>
+        firings.filter(({ state: ended }: Json) => (ended === 'done') === isDone),
+      )
+      problems.push(
+        `${events} events and ${unknown} that may have happened, but ${fired} results of the trigger; ` +
+          `${done.length} firings are done; the others: ${JSON.stringify(others)}`,
+      )
+    }
     problems.push(...(await this.#checkRuns(runs)))
     return problems
   }

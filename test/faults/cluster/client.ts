@@ -6,6 +6,8 @@ import { json } from '../home.ts'
 /** No request may wait longer, whatever happens to the daemons meanwhile. */
 export const HANGS_MS = 60_000
 const RETRY_MS = 100
+/** The answer to a repeated request whose turn was cut off; it will not be another one. */
+const INTERRUPTED = 'under another key'
 
 type Headers = Readonly<Record<string, string>>
 export interface Answer {
@@ -34,7 +36,7 @@ export class Client {
     const text = await response?.text().catch(() => undefined)
     this.#last = response && `${response.status}: ${text}`
     // What the balancer says itself is not JSON.
-    if (!response || text === undefined || isDown(response.status)) return undefined
+    if (!response || text === undefined || (isDown(response.status) && !text.includes(INTERRUPTED))) return undefined
     if (response.status === 500) this.problem(`${method} ${path} answered ${this.#last}`)
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
@@ -81,6 +83,14 @@ export class Client {
 /** That a daemon was not there, or could not reach its database: not an answer to the request. */
 export function isDown(status: number): boolean {
   return status === 502 || status === 503 || status === 504
+}
+
+/** Whether the daemon at `host:port` takes requests. */
+export function isReady(address: string): Promise<boolean> {
+  return fetch(`http://${address}/api/ready`, { signal: AbortSignal.timeout(5_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  )
 }
 
 /** Polls until the check holds; whether it did in time. */
