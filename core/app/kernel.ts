@@ -103,6 +103,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     metrics,
     build,
     idempotency,
+    ...(database.broadcast.isShared ? { shared: database.sql } : {}),
     onDefect: defects.note,
     onAuthFailure: (failure) => void hooks.forPlugin(scope).emit(AuthenticationFailed, failure),
     onUnrecorded: (request) => hooks.forPlugin(scope).emit(UnrecordedChange, request),

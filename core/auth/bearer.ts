@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../errors/error.ts'
 import type { Limiter } from '../limit/gcra.ts'
 import { enforced } from '../scope/enforcement.ts'
@@ -48,6 +48,8 @@ export interface Auth {
   generation(): number
   /** Whether what this principal presented when the key had this generation still opens what it did. */
   holds(principal: Principal, generation: number): boolean
+  /** Tells the key in force from others, to whoever knows the salt. Every daemon with the same key has the same one. */
+  keyMark(salt: string): string
   /** Throws `rate_limit` after too many wrong credentials of this address. */
   checkAttempts(limiterKey: string): void
   /** A wrong credential: counts, and is told. */
@@ -116,11 +118,17 @@ export function createAuth(options: AuthOptions): Auth {
       key()
       return since === generation && (options.further?.holds(principal) ?? true)
     },
+    keyMark: (salt) => markOf(key(), salt),
     checkAttempts,
     failed,
     required: () => key() !== undefined,
   }
 }
+
+const markOf = (key: Buffer | undefined, salt: string): string =>
+  createHmac('sha256', salt)
+    .update(key ?? '')
+    .digest('base64url')
 
 function presentedKey(request: Credentials): string | undefined {
   const authorization = request.header('authorization')

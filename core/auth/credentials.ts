@@ -37,6 +37,11 @@ export interface PluginCredentials {
   failed(failure: AuthFailure): void
 }
 
+/** The name of a source and the digest of a credential. */
+export interface Presented {
+  readonly name: string
+  readonly digest: string
+}
 interface Accepted {
   readonly source: CredentialSource
   readonly owner: string
@@ -47,7 +52,7 @@ interface Accepted {
 export class CredentialRegistry {
   #accepted = new Map<string, Accepted>()
   /** What was presented by those that were let in, for what they opened. */
-  #presented = new WeakMap<Principal, { readonly name: string; readonly digest: string }>()
+  #presented = new WeakMap<Principal, Presented>()
   #kept = new Set<ReadonlySet<string>>()
   #onRevoked: () => void
 
@@ -88,15 +93,24 @@ export class CredentialRegistry {
   find(presented: string): Holder | undefined {
     if (this.#accepted.size === 0) return undefined
     const digest = hash('sha256', presented, 'hex')
-    for (const [name, { source }] of this.#accepted) {
-      const holder = source.find(digest)
-      if (!holder) continue
-      // A copy: the source may hand out the same one for all that its holder was given.
-      const principal = { ...holder }
-      this.#presented.set(principal, { name, digest })
-      return principal
+    for (const name of this.#accepted.keys()) {
+      const principal = this.findAgain(name, digest)
+      if (principal) return principal
     }
     return undefined
+  }
+  /** Who presented the credential with this digest, of one source. */
+  findAgain(name: string, digest: string): Holder | undefined {
+    const holder = this.#accepted.get(name)?.source.find(digest)
+    if (!holder) return undefined
+    // A copy: the source may hand out the same one for all that its holder was given.
+    const principal = { ...holder }
+    this.#presented.set(principal, { name, digest })
+    return principal
+  }
+  /** What a principal presented, to find it again; `undefined` of one who presented no such credential. */
+  presented(principal: Principal): Presented | undefined {
+    return this.#presented.get(principal)
   }
 
   /** Whether what this principal presented is still accepted. True of those who presented no such credential. */

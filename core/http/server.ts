@@ -29,6 +29,8 @@ import type { AnyRoute, AnySocketRoute, Routes } from './route.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { HttpSettings } from './settings.ts'
 import { StreamedBody } from './streamed-body.ts'
+import type { SharedTickets } from './shared-tickets.ts'
+import type { PluginDatabase } from '../storage/database.ts'
 import { Tickets } from './tickets.ts'
 import { Upgrades } from './upgrade.ts'
 
@@ -43,6 +45,8 @@ export interface HttpOptions {
   readonly build: Build
   /** Stores the answers of requests with an Idempotency-Key. Absent: the header is ignored. */
   readonly idempotency?: Idempotency
+  /** The database that other daemons use too; absent where there are none. */
+  readonly shared?: PluginDatabase
   /** Called for every failure that is a bug, with its route. */
   onDefect(error: unknown, where: string): void
   /** Called for every wrong key; the limiter allows few per minute and address. */
@@ -113,7 +117,7 @@ class HttpLayer implements HttpServer {
     const admission = new Admission(settings, () => this.#listener?.address.port, this.#limiter, this.#auth)
     this.#pipeline = this.#createPipeline(admission)
     this.#table = new RouteTable((request, entry) => this.#pipeline.handle(request, entry))
-    const tickets = new Tickets(this.#auth)
+    const tickets = new Tickets(this.#auth, this.#sharedTickets())
     this.#upgrades = this.#createUpgrades(admission, tickets)
     this.#table.add(new Scope('http'), tickets.route())
     metrics.core.observed('svc_websockets', 'WebSocket connections that are open.', () => [
@@ -134,6 +138,18 @@ class HttpLayer implements HttpServer {
       },
       onChange: () => this.#endRevoked(),
     })
+  }
+
+  #sharedTickets(): (() => Promise<SharedTickets>) | undefined {
+    const { shared } = this.#options
+    let opened: Promise<SharedTickets> | undefined
+    return (
+      shared &&
+      (() =>
+        (opened ??= import('./shared-tickets.ts').then(
+          ({ SharedTickets }) => new SharedTickets(this.#auth, this.#credentials, shared),
+        )))
+    )
   }
 
   #createPipeline(admission: Admission): Pipeline {

@@ -5,6 +5,7 @@ import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
 import { defineRoute } from './route.ts'
 import type { AnyRoute } from './route.ts'
+import type { SharedTickets } from './shared-tickets.ts'
 
 const ticketSecs = 30
 const maxTickets = 1_000
@@ -18,11 +19,15 @@ const prefix = 'svc.ticket.'
 export class Tickets {
   #open = new Map<string, { readonly until: number; readonly generation: number; readonly principal: Principal }>()
   #auth: Pick<Auth, 'generation' | 'holds'>
-  constructor(auth: Pick<Auth, 'generation' | 'holds'>) {
+  #shared: (() => Promise<SharedTickets>) | undefined
+  /** `shared`: where any daemon on the database has to accept what one of them issued. */
+  constructor(auth: Pick<Auth, 'generation' | 'holds'>, shared?: () => Promise<SharedTickets>) {
     this.#auth = auth
+    this.#shared = shared
   }
 
-  issue(principal: Principal): string {
+  async issue(principal: Principal): Promise<string> {
+    if (this.#shared) return (await this.#shared()).issue(principal, ticketSecs, maxTickets)
     const now = performance.now()
     for (const [value, { until }] of this.#open) if (until <= now) this.#open.delete(value)
     if (this.#open.size >= maxTickets)
@@ -36,7 +41,8 @@ export class Tickets {
    * Uses a ticket up and tells whose it was. A key that was changed since takes its tickets with it, and so does a
    * credential that ended.
    */
-  redeem(value: string): Principal | undefined {
+  async redeem(value: string): Promise<Principal | undefined> {
+    if (this.#shared) return (await this.#shared()).redeem(value)
     const ticket = this.#open.get(value)
     this.#open.delete(value)
     return ticket !== undefined &&
@@ -58,8 +64,8 @@ export class Tickets {
       effect: 'own',
       cost: 1,
       returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
-      handle: ({ principal }) => {
-        const ticket = this.issue(principal)
+      handle: async ({ principal }) => {
+        const ticket = await this.issue(principal)
         return { ticket, protocol: `${prefix}${ticket}`, expires_in: ticketSecs }
       },
     })

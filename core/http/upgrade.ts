@@ -149,7 +149,7 @@ export class Upgrades {
         ? new Refusal('invalid_request', 'This path is no WebSocket')
         : new Refusal('not_found', 'No such path')
     checkHandshake(caller)
-    const principal = this.#authenticate(first.entry, caller, address)
+    const principal = await this.#authenticate(first.entry, caller, address)
     const found = await this.#waitForPlugin(first, caller, { address, principal }, onLeave)
     const { entry, params } = found
     const decoded = decodeParams(params)
@@ -185,16 +185,16 @@ export class Upgrades {
     const again = table().findSocket(caller.path)
     if (!again) throw new Refusal('not_found', 'No such path')
     // The ticket is used up: only a route that requires another kind of authentication checks again, and refuses it.
-    if (again.entry.route.auth !== found.entry.route.auth) this.#authenticate(again.entry, caller, address)
+    if (again.entry.route.auth !== found.entry.route.auth) await this.#authenticate(again.entry, caller, address)
     else checkAuthority(principal, again.entry.route.effect)
     return again
   }
 
-  #authenticate(entry: SocketEntry, caller: UpgradeCaller, address: string): Principal {
+  async #authenticate(entry: SocketEntry, caller: UpgradeCaller, address: string): Promise<Principal> {
     const { ticket } = offeredProtocols(caller.header('sec-websocket-protocol'))
     const redeemed =
       entry.route.auth === 'bearer' && ticket !== undefined && caller.header('authorization') === undefined
-        ? this.#deps.tickets.redeem(ticket)
+        ? await this.#deps.tickets.redeem(ticket)
         : undefined
     const principal = redeemed ?? this.#deps.admission.authenticate(entry.route.auth, caller, address)
     checkAuthority(principal, entry.route.effect)

@@ -54,6 +54,13 @@ const CORE: readonly Migration[] = [
   },
   // Seconds, as in the Retry-After header.
   { id: '005-idempotency-retry-after', sql: 'ALTER TABLE core_idempotency ADD COLUMN retry_after INTEGER' },
+  {
+    id: '006-ticket',
+    // Used where daemons share a database. Seconds since 1970.
+    sql:
+      'CREATE TABLE core_ticket (digest TEXT PRIMARY KEY, holder TEXT NOT NULL, key_mark TEXT NOT NULL, ' +
+      'expires_at INTEGER NOT NULL)',
+  },
 ]
 
 /** Opens and checks the database and makes the core's own tables. Throws `DatabaseRefused` for one that is damaged. */

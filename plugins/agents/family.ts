@@ -1,18 +1,15 @@
 import { enforced, isNotHeld } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
 import { exceeds } from './inherit.ts'
-import { editManifest } from './manifest.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 import type { AgentStore } from './store.ts'
 
 /** The origin of an agent. It is part of the manifest, so it is stored with the agent. */
-const parentKey = 'parent_agent_id'
-const rootKey = 'root_agent_id'
-const depthKey = 'spawn_depth'
+export const parentKey = 'parent_agent_id'
+export const rootKey = 'root_agent_id'
 
 /** Generations of agents made by agents, and how many of one family may be alive at the same time. */
 export interface FamilyLimits {
@@ -49,46 +46,25 @@ export class FamilyService implements Family {
   }
 
   async spawn(parentId: string, manifestToml: string): Promise<Agent> {
-    const root = rootOf(await this.#agents.require(parentId))
+    const parent = await this.#agents.require(parentId)
+    const root = rootOf(parent)
+    const deps = {
+      agents: this.#agents,
+      store: this.#store,
+      limits: this.#limits,
+      deny: (agent: LoadedAgent, why: string) => this.#deny(agent, why),
+    }
     return this.#queue.run(root, async () => {
+      const { spawnChild } = await import('./spawn-child.ts')
+      this.#parents.add(parent.id)
       // Each time another daemon was faster there is one place less in the family: this ends.
       for (;;)
         try {
-          return await this.#spawn(await this.#agents.require(parentId), root, manifestToml)
+          return await spawnChild(deps, await this.#agents.require(parentId), root, manifestToml)
         } catch (error) {
           if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
         }
     })
-  }
-  async #spawn(parent: LoadedAgent, root: string, manifestToml: string): Promise<Agent> {
-    if (!parent.manifest.capabilities.agent_spawn)
-      await this.#deny(parent, 'capabilities.agent_spawn is not granted to this agent')
-    const { max_depth: deepest, max_descendants: max } = this.#limits
-    const depth = depthOf(parent) + 1
-    if (depth > deepest)
-      await this.#deny(
-        parent,
-        `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`,
-      )
-    const conditions = await this.#unlessGrown(root)
-    const live = (await this.#agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
-    if (live >= max)
-      await this.#deny(
-        parent,
-        `there are ${live} agents of this family already, at most ${max} are allowed ` +
-          '(plugins.agents.max_descendants)',
-      )
-    const { inherited } = await import('./child-manifest.ts')
-    const { toml, right } = inherited(parent.manifest, manifestToml)
-    if (right !== undefined)
-      await this.#deny(parent, `the new agent would have a right that this one has not: ${right}`)
-    this.#parents.add(parent.id)
-    const placed = editManifest(toml, {
-      [`metadata.${parentKey}`]: parent.id,
-      [`metadata.${rootKey}`]: root,
-      [`metadata.${depthKey}`]: depth,
-    })
-    return this.#agents.spawn(placed, { permission: parent.permission, conditions })
   }
 
   parentOf({ manifest }: Agent): string | undefined {
@@ -134,11 +110,6 @@ export class FamilyService implements Family {
     }
   }
 
-  /** For the batch that makes an agent: another daemon may make one of the same family at the same moment. */
-  async #unlessGrown(root: string): Promise<readonly Statement[]> {
-    return this.#store.shared ? [this.#store.unlessMentioned(root, await this.#store.mentions(root))] : []
-  }
-
   async #deny(agent: LoadedAgent, why: string): Promise<never> {
     enforced('capability_inheritance_validation')
     await this.#audit.write({ event: 'capability_check', agentId: agent.id, details: `denied: ${why}` })
@@ -149,8 +120,4 @@ export class FamilyService implements Family {
 /** From the least to the most. */
 const permissions: readonly Agent['permission'][] = ['observe', 'assist', 'full']
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-const rootOf = (agent: Agent): string => text(agent.manifest.metadata[rootKey]) ?? agent.id
-const depthOf = (agent: Agent): number => {
-  const depth = agent.manifest.metadata[depthKey]
-  return typeof depth === 'number' ? depth : 0
-}
+export const rootOf = (agent: Agent): string => text(agent.manifest.metadata[rootKey]) ?? agent.id

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { costNano, toUsd } from 'svc/providers'
+import { costNano } from 'svc/providers'
 import type { Price, Rates } from 'svc/providers'
 import type { RowsInMemory, TellChange } from 'svc/internal'
 import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
@@ -11,7 +11,7 @@ import type { BudgetConfig } from './config.ts'
 import type { Budgets, Resources } from './contract.ts'
 import { AgentLineage, parentOf, spentTogether } from './lineage.ts'
 import type { AncestorLink, Payer } from './lineage.ts'
-import { limitsAnything, limitsMoney, limitsOfAgent, limitsOfAll, linesOf, periodOf, unset } from './limits.ts'
+import { limitsAnything, limitsMoney, limitsOfAgent, limitsOfAll, linesOf, unset } from './limits.ts'
 import type { Line, SetLimits } from './limits.ts'
 import type { BudgetNotifier } from './notifier.ts'
 import type { BudgetStore } from './store.ts'
@@ -100,7 +100,7 @@ export class BudgetService implements Budgets {
     if (!limitsAnything(all) && !limitsAnything(own) && payers.length === 0) return
     const nano = costNano(highestPrice(model.price), { input: maxTokens.input, output: maxTokens.output })
     if (nano === null && [all, own, ...payers.map(({ limits }) => limits)].some(limitsMoney)) {
-      if (config.unknown_price === 'refuse') throw unpriced(agent, model)
+      if (config.unknown_price === 'refuse') throw (await import('./refusal.ts')).unpriced(agent, model)
       notifier.unpriced(agent, model)
     }
     const claim = {
@@ -276,6 +276,7 @@ export class BudgetService implements Budgets {
   async #refuse(payer: Agent | undefined, full: Line, { nano, tokens }: CallCost): Promise<Refusal> {
     this.#deps.refused()
     await this.#deps.notifier.exceeded(payer, full)
+    const { refusal } = await import('./refusal.ts')
     return refusal(payer, full, full.unit === 'usd' ? nano : tokens, this.#deps.now())
   }
 
@@ -353,48 +354,4 @@ function highestPrice(price: Price | undefined): Price | undefined {
     input: Math.max(rates.input, rates.cacheWrite ?? 0),
   })
   return price && { ...withHighestInput(price), ...(price.long && { long: withHighestInput(price.long) }) }
-}
-
-const WORDS = { hour: 'hourly', day: 'daily', month: 'monthly' } as const
-function refusal(agent: Agent | undefined, line: Line, needs: number, at: number): Refusal {
-  const { period, unit, limit, spent, held } = line
-  const amount = (value: number): string => (unit === 'usd' ? dollars(value) : `${value} tokens`)
-  const { resetsAt } = periodOf(period, at)
-  const what = unit === 'usd' ? 'budget' : 'token limit'
-  const payer = agent ? `agent "${agent.name}"` : 'all agents'
-  const path = agent ? `/api/budget/agents/${agent.id}` : '/api/budget'
-  const rest =
-    spent >= limit ? '' : `; this call may take ${amount(needs)}${held > 0 ? ` and running ones ${amount(held)}` : ''}`
-  return new Refusal(
-    'rate_limit',
-    `The ${WORDS[period]} ${what} of ${payer} is used up: ${amount(spent)} of ${amount(limit)}${rest}. ` +
-      `It resets at ${resetsAt}; PUT ${path} raises it.`,
-    {
-      // What only running calls hold may be free again soon.
-      retryAfterSecs: spent + needs <= limit ? 5 : Math.max(1, Math.ceil((Date.parse(resetsAt) - at) / 1000)),
-      details: {
-        budget: {
-          agent_id: agent?.id ?? null,
-          period,
-          unit,
-          limit: unit === 'usd' ? toUsd(limit) : limit,
-          spent: unit === 'usd' ? toUsd(spent) : spent,
-          resets_at: resetsAt,
-        },
-      },
-    },
-  )
-}
-export function dollars(nano: number): string {
-  const exact = toUsd(nano).toFixed(6)
-  // At least two decimals, and no more than needed.
-  return `$${exact.replace(/0{1,4}$/, '')}`
-}
-function unpriced(agent: Agent, { provider, model }: { readonly provider: string; readonly model: string }): Refusal {
-  return new Refusal(
-    'conflict',
-    `The price of ${model} by ${provider} is unknown, and the money of agent "${agent.name}" is limited: ` +
-      `set [providers.${provider}.prices."${model}"] input and output, ` +
-      'choose another model, or set [budget] unknown_price = "allow".',
-  )
 }

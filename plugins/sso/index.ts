@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Broadcast, Daemon, followChanges } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseSnapshots, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { accountRoutes } from './account-routes.ts'
@@ -12,7 +12,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { external_auth: v.optional(ExternalAuth, {}) },
-  requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon },
+  requires: { audit: Audit, broadcast: Broadcast, daemon: Daemon, snapshots: DatabaseSnapshots },
   migrations,
   async setup({
     config: { external_auth: section },
@@ -23,7 +23,7 @@ export default definePlugin({
     log,
     own,
     routes,
-    services: { audit, broadcast, daemon },
+    services: { audit, broadcast, daemon, snapshots },
   }) {
     const service = section.enabled
       ? await (
@@ -36,6 +36,7 @@ export default definePlugin({
           db,
           fetch,
           jobs,
+          sharedKey: async () => (broadcast.isShared ? snapshots.deriveKey('sign-in') : undefined),
           follow: (rows) => followChanges({ broadcast, own }, 'sso.sessions', rows),
           warn: (message, fields) => log.warn(message, fields),
         })

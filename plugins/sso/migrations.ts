@@ -19,4 +19,9 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX sso_session_expiry ON sso_session (expires_at)`,
   },
+  {
+    id: '002-once',
+    // What counts once, by its digest, and what is handed over under it.
+    sql: 'CREATE TABLE sso_once (digest TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at TEXT NOT NULL)',
+  },
 ]

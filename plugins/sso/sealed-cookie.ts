@@ -6,10 +6,14 @@ const TAG_BYTES = 16
 
 /**
  * Encrypts the state of a sign-in into a cookie that the browser can neither read nor change, so that abandoned
- * sign-ins take no memory here. The key lasts as long as the process.
+ * sign-ins take no memory here. Daemons with the same key open each other's.
  */
 export class SealedCookie {
-  readonly #key = randomBytes(32)
+  readonly #key: Uint8Array
+  /** `key`: 32 bytes; without it one that lasts as long as the process. */
+  constructor(key: Uint8Array = randomBytes(32)) {
+    this.#key = key
+  }
 
   seal(value: unknown): string {
     const iv = randomBytes(IV_BYTES)
@@ -18,7 +22,7 @@ export class SealedCookie {
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** `undefined` for text that this process did not seal. */
+  /** `undefined` for text that was not sealed with this key. */
   open(text: string): unknown {
     const bytes = Buffer.from(text, 'base64url')
     if (bytes.length < IV_BYTES + TAG_BYTES) return undefined
@@ -30,7 +34,7 @@ export class SealedCookie {
         Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8'),
       )
     } catch {
-      // Sealed by another process, or forged: the caller treats both alike.
+      // Sealed with another key, or forged: the caller treats both alike.
       return undefined
     }
   }

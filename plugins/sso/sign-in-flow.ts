@@ -48,7 +48,7 @@ export class SignInFlow {
     try {
       const { identity, page } = await signIn.complete(answer, cookies.read(request.header('cookie')))
       if (page) {
-        const { code, cookie } = signIn.handOver(identity, redirectUrl)
+        const { code, cookie } = await signIn.handOver(identity, redirectUrl)
         return redirect(`/#sso=${code}`, 303, cookie)
       }
       return this.#answer(identity, request)
@@ -70,7 +70,7 @@ export class SignInFlow {
   async fetchToken(code: string, request: Facts): Promise<Reply> {
     const { signIn, redirectUrl, credentials } = this.#deps
     const cookies = cookiesFor(redirectUrl)
-    const identity = signIn.take(code, cookies.read(request.header('cookie')))
+    const identity = await signIn.take(code, cookies.read(request.header('cookie')))
     if (!identity) {
       credentials.failed({
         clientAddress: request.clientAddress,

@@ -18,6 +18,8 @@ export interface SignInServiceDeps {
   readonly db: PluginDatabase
   readonly fetch: Fetch
   readonly jobs: Jobs
+  /** Of all daemons on the database, for what a browser keeps between the steps of a sign-in. */
+  readonly sharedKey: () => Promise<Uint8Array | undefined>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void
@@ -40,8 +42,9 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
     warn(`sign-in is off: ${providers}`)
     return providers
   }
+  const store = new SessionStore(db)
   const sessions = new Sessions({
-    store: new SessionStore(db),
+    store,
     audit,
     now,
     follow,
@@ -61,10 +64,10 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
   })
   let made: Promise<SignInFlow> | undefined
   const flow = (): Promise<SignInFlow> =>
-    (made ??= Promise.all([import('./sign-in-flow.ts'), import('./sign-in.ts')]).then(
-      ([{ SignInFlow }, { SignIn }]) =>
+    (made ??= Promise.all([import('./sign-in-flow.ts'), import('./sign-in.ts'), deps.sharedKey()]).then(
+      ([{ SignInFlow }, { SignIn }, key]) =>
         new SignInFlow({
-          signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now }),
+          signIn: new SignIn(providers, { fetch, timeoutMs: settings.timeout_ms, now, store, key }),
           sessions,
           credentials,
           ttlSecs: settings.session_ttl_secs,

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { AuthorizationResponseError } from 'oauth4webapi'
 import * as v from 'valibot'
+import { readOwnJson, toIso } from 'svc/internal'
 import type { Fetch } from 'svc/sdk'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
@@ -8,12 +9,11 @@ import { cookiesFor } from './cookie.ts'
 import { unknownProvider } from './answers.ts'
 import { Protocol } from './protocol.ts'
 import { SealedCookie } from './sealed-cookie.ts'
+import type { SessionStore } from './store.ts'
 
 /** How long a person may take at the provider, and their page to fetch the token afterwards. */
 const SIGN_IN_MS = 600_000,
   HANDOVER_MS = 60_000
-const MAX_USED_STATES = 10_000,
-  MAX_HANDOVERS = 1_000
 
 const Pending = v.object({
   state: v.string(),
@@ -39,20 +39,29 @@ export class SignInFailed extends Error {
   }
 }
 
+export interface SignInDeps {
+  readonly fetch: Fetch
+  readonly timeoutMs: number
+  readonly now: () => number
+  readonly store: SessionStore
+  /** Of all daemons on the database, 32 bytes; absent where there is one. */
+  readonly key: Uint8Array | undefined
+}
+
 /** The way to the provider and back. */
 export class SignIn {
   readonly #protocols: ReadonlyMap<string, { readonly provider: Provider; readonly protocol: Protocol }>
   readonly #now: () => number
-  readonly #sealed = new SealedCookie()
-  /** Used states, until their expiry: each is accepted once. */
-  #used = new Map<string, number>()
-  /** Identities whose page has not fetched its token yet, by a digest of the code that it must send. */
-  #handovers = new Map<string, { readonly identity: Identity; readonly until: number }>()
+  readonly #sealed: SealedCookie
+  /**
+   * Used states, which are accepted once, and identities whose page has not fetched its token yet, by a digest of the
+   * code that it must send: any daemon on the database may get the second step of a sign-in.
+   */
+  readonly #store: SessionStore
 
-  constructor(
-    providers: readonly Provider[],
-    parts: { readonly fetch: Fetch; readonly timeoutMs: number; readonly now: () => number },
-  ) {
+  constructor(providers: readonly Provider[], parts: SignInDeps) {
+    this.#sealed = new SealedCookie(parts.key)
+    this.#store = parts.store
     this.#protocols = new Map(
       providers.map((provider) => [provider.id, { provider, protocol: new Protocol(provider, parts) }]),
     )
@@ -79,7 +88,7 @@ export class SignIn {
     answer: URLSearchParams,
     sealed: string | undefined,
   ): Promise<{ readonly identity: Identity; readonly page: boolean }> {
-    const pending = this.#take(answer, sealed)
+    const pending = await this.#take(answer, sealed)
     const { provider, protocol } = this.#find(pending.provider)
     const { page } = pending
     let identity: Identity
@@ -102,40 +111,32 @@ export class SignIn {
    * For a page, which cannot read the answer of a redirect: it brings the code of its address, and the cookie, within a
    * minute.
    */
-  handOver(identity: Identity, redirectUrl: string): { readonly code: string; readonly cookie: string } {
-    const now = this.#now()
-    for (const [key, { until }] of this.#handovers)
-      if (until <= now || this.#handovers.size >= MAX_HANDOVERS) this.#handovers.delete(key)
+  async handOver(identity: Identity, redirectUrl: string): Promise<{ readonly code: string; readonly cookie: string }> {
     const [code, binding] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
-    this.#handovers.set(keyOf(code, binding), { identity, until: now + HANDOVER_MS })
+    await this.#insertOnce(keyOf(code, binding), JSON.stringify(identity), this.#now() + HANDOVER_MS)
     return { code, cookie: cookiesFor(redirectUrl).set(binding, 'strict', HANDOVER_MS / 1000) }
   }
   /** The identity for the page to sign in, once. */
-  take(code: string, binding: string | undefined): Identity | undefined {
-    const key = keyOf(code, binding ?? '')
-    const found = this.#handovers.get(key)
-    this.#handovers.delete(key)
-    return found !== undefined && found.until > this.#now() ? found.identity : undefined
+  async take(code: string, binding: string | undefined): Promise<Identity | undefined> {
+    const found = await this.#store.takeOnce(keyOf(code, binding ?? ''), toIso(this.#now()))
+    return found === undefined ? undefined : (readOwnJson(found) as Identity)
   }
 
-  #take(answer: URLSearchParams, sealed: string | undefined): Pending {
+  async #take(answer: URLSearchParams, sealed: string | undefined): Promise<Pending> {
     const parsed = v.safeParse(Pending, sealed === undefined ? undefined : this.#sealed.open(sealed))
     const pending = parsed.success ? parsed.output : undefined
-    const expired = (): SignInFailed =>
-      new SignInFailed(
-        'expired',
-        pending?.page ?? false,
-        'This sign-in began too long ago, in another browser, or has ended: begin again at /api/auth/login',
-      )
-    const now = this.#now()
     // A holder of the cookie knows the state, and the cookie is checked here: comparing in constant time would gain
     // nothing.
-    if (!pending || pending.until <= now || answer.get('state') !== pending.state || this.#used.has(pending.state))
-      throw expired()
-    for (const [state, until] of this.#used)
-      if (until <= now || this.#used.size >= MAX_USED_STATES) this.#used.delete(state)
-    this.#used.set(pending.state, pending.until)
-    return pending
+    const isValid = pending && pending.until > this.#now() && answer.get('state') === pending.state
+    if (isValid && (await this.#insertOnce(keyOf('state', pending.state), '', pending.until))) return pending
+    throw new SignInFailed(
+      'expired',
+      pending?.page ?? false,
+      'This sign-in began too long ago, in another browser, or has ended: begin again at /api/auth/login',
+    )
+  }
+  #insertOnce(digest: string, value: string, until: number): Promise<boolean> {
+    return this.#store.insertOnce(digest, value, toIso(until), toIso(this.#now()))
   }
 
   #find(id: string): { readonly provider: Provider; readonly protocol: Protocol } {

@@ -34,6 +34,22 @@ export class SessionStore {
   sweep(now: string): Statement {
     return this.#db.sql`DELETE FROM sso_session WHERE expires_at <= ${now}`
   }
+  /** Whether this digest was not there before: then it is until `expiresAt`, with a value. */
+  async insertOnce(digest: string, value: string, expiresAt: string, now: string): Promise<boolean> {
+    const outcomes = await this.#db.batch([
+      this.#db.sql`DELETE FROM sso_once WHERE expires_at <= ${now}`,
+      this.#db.sql`INSERT INTO sso_once (digest, value, expires_at) VALUES (${digest}, ${value}, ${expiresAt})
+        ON CONFLICT (digest) DO NOTHING`,
+    ])
+    return outcomes.at(-1)?.changes === 1
+  }
+  /** The value under a digest, for the one caller who removes it. */
+  async takeOnce(digest: string, now: string): Promise<string | undefined> {
+    const row = await this.#db.one<{ readonly value: string }>`SELECT value FROM sso_once
+      WHERE digest = ${digest} AND expires_at > ${now}`
+    const { changes } = await this.#db.run`DELETE FROM sso_once WHERE digest = ${digest}`
+    return changes === 1 ? row?.value : undefined
+  }
   async commit(...statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)
   }
