@@ -4,6 +4,7 @@ import { schedules } from './automation/schedules.ts'
 import { workflows } from './automation/workflows.ts'
 import { auditVerify } from './audit-verify.ts'
 import { cluster } from './cluster/cluster.ts'
+import { clusterModel } from './cluster/cluster-model.ts'
 import { channelIdle } from './channel-idle.ts'
 import { channelMessages } from './channel-messages.ts'
 import { hostile } from './hostile.ts'
@@ -323,5 +324,6 @@ export const figures: readonly Figure[] = [
   { name: 'few-agents', measure: fewAgents },
   { name: 'streams', measure: streamsAtOnce },
   { name: 'cluster', measure: cluster },
+  { name: 'cluster-model', measure: clusterModel },
   { name: 'soak', measure: soak },
 ]
