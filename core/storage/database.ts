@@ -86,9 +86,9 @@ export interface Database extends AsyncDisposable {
   readonly server: DatabaseServer
   /**
    * Applies the missing migrations of one plugin in order, each with its record in one batch; says how many. Throws
-   * when a recorded checksum differs, naming plugin and id; and with `strict` when a newer version of the plugin
-   * changed the tables, which otherwise is a warning: a reload that is taken back runs on the tables of the code that
-   * failed.
+   * when a recorded checksum differs, naming plugin and id; and with `strict` on SQLite when a newer version of the
+   * plugin changed the tables, which otherwise is a warning: a reload that is taken back runs on the tables of the code
+   * that failed, and of daemons that share a database some may be older than others.
    */
   migrate(plugin: string, migrations: readonly Migration[], options?: { readonly strict?: boolean }): Promise<number>
   /** Whether `migrate` of any of these would do something: the daemon takes a snapshot first. */

@@ -112,7 +112,8 @@ export class Migrations {
       }
     }
     const newer = applied.filter((row) => !ids.has(row.id)).map((row) => row.id)
-    if (newer.length > 0 && strict)
+    // Daemons that share a database are upgraded one after the other, and their migrations only add.
+    if (newer.length > 0 && strict && this.#db.dialect === 'sqlite')
       throw new NewerDatabase(
         `the database was used with a newer version of plugin "${plugin}", which applied ${newer.join(', ')}. ` +
           'Nothing was changed. Start that version again, or restore the copy from before it',

@@ -32,12 +32,14 @@ export async function daemonCommand(built: boolean): Promise<BuiltCommand> {
 export async function startDaemon(options: {
   readonly home: string
   readonly built?: boolean
+  /** That of another build. */ readonly file?: string
   readonly env?: NodeJS.ProcessEnv
   readonly args?: readonly string[]
   /** A program that runs the daemon, such as `prlimit` with its arguments. */ readonly under?: readonly string[]
   /** Kills it, whether or not it listens by then. */ readonly signal?: AbortSignal
 }): Promise<DaemonProcess> {
-  const { file, path } = await daemonCommand(options.built ?? false)
+  const command = await daemonCommand(options.built ?? false)
+  const { path, file } = { ...command, ...(options.file !== undefined && { file: options.file }) }
   const begun = performance.now()
   const [program = '', ...before] = [...(options.under ?? []), process.execPath]
   const child = spawn(
