@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FakeTelegram } from '../../support/platforms/telegram.ts'
 import { Platform, deliver } from '../delivery.ts'
-import { until } from './client.ts'
+import { isDown, until } from './client.ts'
 import type { Client } from './client.ts'
 import { agentOf, SETTLES_MS } from './load.ts'
 import type { Load } from './load.ts'
@@ -19,7 +19,13 @@ const AGENT = 'chatter'
  * it is sent. And programs that ask an agent by an inbound webhook, whose answers go to the first platform.
  */
 export class ChannelLoad implements Load {
-  readonly figures = { webhook_messages: 0, telegram_messages: 0, telegram_unanswered: 0, inbound_webhooks: 0 }
+  readonly figures = {
+    webhook_messages: 0,
+    telegram_messages: 0,
+    telegram_unanswered: 0,
+    inbound_webhooks: 0,
+    inbound_webhooks_failed: 0,
+  }
   readonly #client: Client
   readonly #marks: Marks
   readonly #platform: Platform
@@ -104,7 +110,6 @@ rate_limit_per_minute = 100000
       }),
       this.#repeat(signal, async (n) => {
         const label = `h${round}-${n}-0`
-        this.#hooks.push(label)
         await this.#callHook(label)
       }),
     ])
@@ -129,8 +134,10 @@ rate_limit_per_minute = 100000
         'webhook-signature': `v1,${createHmac('sha256', HOOK_TOKEN).update(signed).digest('base64')}`,
       }
     })
-    if (status !== 200)
-      this.#client.problem(`the inbound webhook ${label} answered ${status}: ${JSON.stringify(answer)}`)
+    if (status === 200) this.#hooks.push(label)
+    // Its turn failed, as the session says.
+    else if (isDown(status)) this.figures.inbound_webhooks_failed++
+    else this.#client.problem(`the inbound webhook ${label} answered ${status}: ${JSON.stringify(answer)}`)
   }
 
   async check(): Promise<readonly string[]> {

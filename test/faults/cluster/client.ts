@@ -6,8 +6,6 @@ import { json } from '../home.ts'
 /** No request may wait longer, whatever happens to the daemons meanwhile. */
 export const HANGS_MS = 60_000
 const RETRY_MS = 100
-/** The answer to a repeated request whose turn was cut off; it will not be another one. */
-const INTERRUPTED = 'under another key'
 
 type Headers = Readonly<Record<string, string>>
 export interface Answer {
@@ -36,9 +34,23 @@ export class Client {
     const text = await response?.text().catch(() => undefined)
     this.#last = response && `${response.status}: ${text}`
     // What the balancer says itself is not JSON.
-    if (!response || text === undefined || (isDown(response.status) && !text.includes(INTERRUPTED))) return undefined
+    if (!response || text === undefined || (isDown(response.status) && !text.startsWith('{'))) return undefined
     if (response.status === 500) this.problem(`${method} ${path} answered ${this.#last}`)
-    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    }
+    return isDown(response.status) && !(await this.#isFinal(answer)) ? undefined : answer
+  }
+  /** Whether a turn failed for good: then the same request will not get another answer. */
+  async #isFinal({ body }: Answer): Promise<boolean> {
+    const turnId = (body as Json).error?.details?.turn_id
+    if (turnId === undefined) return false
+    const turn = await this.open('GET', `/api/turns/${turnId}`)
+    if (turn?.status !== 200) return false
+    const { state } = (await turn.json().catch(() => ({}))) as Json
+    return state === 'failed' || state === 'interrupted'
   }
   /** The same until a daemon has answered, under one key unless `headers` says otherwise. */
   async insist(method: string, path: string, body?: unknown, headers?: () => Headers): Promise<Answer> {
