@@ -70,7 +70,7 @@ export class ClusterDaemon implements AsyncDisposable {
   }
   /** Kills it so long after its start, whether or not it listens by then. */
   async startAndKill(afterMs: number): Promise<void> {
-    const signal = AbortSignal.timeout(afterMs)
+    const signal = AbortSignal.timeout(Math.round(afterMs))
     // It ends before it listens.
     await this.start(signal).catch(() => undefined)
     if (!signal.aborted) await once(signal, 'abort')
