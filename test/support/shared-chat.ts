@@ -27,9 +27,9 @@ export interface SharedChat extends AsyncDisposable {
   start(name: string, config?: Record<string, unknown>): Promise<SharedStage>
 }
 
-/** Daemons on one PostgreSQL database whose agents talk to one fake provider. */
-export async function openSharedChat(): Promise<SharedChat> {
-  const database = await createTestDatabase()
+/** Daemons on one PostgreSQL database whose agents talk to one fake provider. The database is dropped at the end. */
+export async function openSharedChat(given?: TestDatabase): Promise<SharedChat> {
+  const database = given ?? (await createTestDatabase())
   const fake = await startFakeProvider()
   const folder = await mkdtemp(join(tmpdir(), 'svc-shared-'))
   const launches = join(folder, 'launches.log')

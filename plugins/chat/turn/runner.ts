@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { runAs } from 'svc/internal'
 import type { ResponseFormat, ToolCall, Usage } from 'svc/providers'
@@ -11,6 +12,7 @@ import type { ModelHistory } from '../context/history.ts'
 import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
+import { isOpen } from '../owners/remote-turns.ts'
 import { carriedBy } from '../safety/labels.ts'
 import { explain, failureOf, isTakenOver, naming, SessionLost } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -26,8 +28,11 @@ import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
 import { riskOfCall } from './tool-step.ts'
 
+/** Between two attempts to write the end of a turn. */
+const END_RETRY_MS = 1_000
+
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
-  readonly journal: Pick<Journal, 'effects'>
+  readonly journal: Pick<Journal, 'effects' | 'find'>
   readonly maxIterations: number
   readonly reasoningChars: number
   /** Aborts when the plugin begins to unload. */
@@ -196,7 +201,7 @@ export class TurnRunner {
     if (end.usage) progress.addUsage(end.usage)
     const result = progress.result(end.stop)
     const details = `${result.usage.input} tokens in, ${result.usage.output} out`
-    await record.commit(live, [
+    await this.#commitEnd(live, [
       ...record.answer(live, { text: end.text, reasoning: progress.takeReasoning() }, progress.labels),
       ...(end.usage && progress.model ? record.usage(live, progress.model, end.usage) : []),
       ...progress.releaseReservation(),
@@ -204,6 +209,27 @@ export class TurnRunner {
       ...startNext(),
     ])
     return result
+  }
+
+  /**
+   * On a database that other daemons share, nobody looks for an open turn of a daemon that lives. So its end is written
+   * again until the server answers.
+   */
+  async #commitEnd(live: LiveTurn, statements: readonly Statement[]): Promise<void> {
+    const { record, journal, leaving, log } = this.#deps
+    for (let attempt = 1; ; attempt++) {
+      try {
+        // What failed may have been written after all.
+        const known = attempt > 1 ? await journal.find(live.id) : undefined
+        if (known && !isOpen(known)) return
+        await record.commit(live, statements)
+        return
+      } catch (error) {
+        if (live.fence.length === 0 || !isPassing(error) || leaving.aborted) throw error
+        if (attempt === 1) log.warn(`the end of turn ${live.id} cannot be written yet; that is tried again`, error)
+        await delay(END_RETRY_MS, undefined, { signal: leaving }).catch(() => undefined)
+      }
+    }
   }
 
   #announceEnd({ live: { entryPoint }, progress: { agent } }: Run, result: TurnResult, durationMs: number): void {
@@ -257,7 +283,7 @@ export class TurnRunner {
   /** The turn was stopped or failed. */
   async #recordUnfinished(run: Run, error: unknown): Promise<void> {
     const { live, progress } = run
-    const { hooks, onDefect, background, leaving } = this.#deps
+    const { hooks, onDefect, background, leaving, record } = this.#deps
     // Providers and tools unload one by one: what fails for want of one is no answer, and goes on after the start.
     if (isTakenOver(error)) live.stop('lost')
     else if (leaving.aborted && live.resumable && failureOf(error).retryable) live.stop('unload')
@@ -269,7 +295,8 @@ export class TurnRunner {
     try {
       // Loaded by the first turn that is stopped or fails.
       const { recordUnfinishedTurn } = await import('./unfinished-turn.ts')
-      await recordUnfinishedTurn(this.#deps, run, error, reason)
+      const commit = (statements: readonly Statement[]): Promise<void> => this.#commitEnd(live, statements)
+      await recordUnfinishedTurn({ record, commit }, run, error, reason)
     } catch (unrecorded) {
       if (isTakenOver(unrecorded)) return this.#leaveToOther(run)
       // The turn stays open in the journal, and the next start marks it: nothing is lost, only reported later.
@@ -287,6 +314,9 @@ export class TurnRunner {
   }
 }
 
+/** A failure of the database that another attempt may not meet. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof Refusal && error.code === 'service_unavailable' && !isTakenOver(error)
 function unloading({ waiting }: LiveTurn): Refusal {
   return new Refusal(
     'service_unavailable',

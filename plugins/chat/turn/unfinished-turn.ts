@@ -14,13 +14,15 @@ export interface UnfinishedTurn {
 }
 interface UnfinishedTurnDeps {
   readonly record: TurnRecord
+  /** Settles when durable. */
+  readonly commit: (statements: readonly Statement[]) => Promise<void>
 }
 /** A turn that is lost is not recorded here. */
 const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted', lost: 'interrupted' } as const
 
 /** Records a turn that was stopped or failed: its text and its effects are kept and marked as incomplete. */
 export async function recordUnfinishedTurn(
-  { record }: UnfinishedTurnDeps,
+  { record, commit }: UnfinishedTurnDeps,
   { live, progress, startNext }: UnfinishedTurn,
   error: unknown,
   reason: string,
@@ -34,13 +36,13 @@ export async function recordUnfinishedTurn(
       const outcome = progress.outcomes.get(call.id)
       return outcome ? [record.receipt(live, call, outcome)] : []
     })
-    await record.commit(live, [...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
+    await commit([...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
     return
   }
   const messages = forgotten
     ? []
     : [...openCallResults(record, live, progress), ...partialAnswer(record, live, progress, state)]
-  await record.commit(live, [
+  await commit([
     ...messages,
     ...(failure && !forgotten ? record.failed(live, failure, progress.effects) : []),
     ...paid,

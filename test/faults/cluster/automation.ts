@@ -119,12 +119,14 @@ export class AutomationLoad implements Load {
     const fired = this.#receiver.keysAt(results)
     if (fired < events || fired > events + unknown) {
       const { firings } = await this.#client.get(`/api/triggers/${state.triggerId}/history?limit=1000`)
+      const { entries } = await this.#client.get('/api/audit/recent?limit=500&event_type=memory_access')
+      const recorded = entries.filter(({ details }: Json) => details.startsWith(`set key "${state.key}" `)).length
       const [done, others] = [true, false].map((isDone) =>
         firings.filter(({ state: ended }: Json) => (ended === 'done') === isDone),
       )
       problems.push(
         `${events} events and ${unknown} that may have happened, but ${fired} results of the trigger; ` +
-          `${done.length} firings are done; the others: ${JSON.stringify(others)}`,
+          `the trail has ${recorded} of them; ${done.length} firings are done; the others: ${JSON.stringify(others)}`,
       )
     }
     problems.push(...(await this.#checkRuns(runs)))

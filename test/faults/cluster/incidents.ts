@@ -86,6 +86,12 @@ const databaseCrashed: Incident = async ({ server, random }) => {
   await delay(random() * 1_500)
   await server.start()
 }
+/** Longer than any call waits for it, and than a lease. */
+const databaseAway: Incident = async ({ server, leaseMs }) => {
+  await server.stop('fast')
+  await delay(leaseMs * 1.4)
+  await server.start()
+}
 const MAX_SHIFT_MS = 240_000
 const clockShifted: Incident = async ({ random }, daemon) => {
   await daemon.shiftClock((random() * 2 - 1) * MAX_SHIFT_MS)
@@ -101,6 +107,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
   goneForLong,
   drained,
   unreachable,
+  databaseAway,
   twoKilled,
   clockShifted,
   databaseRestarted,

@@ -1,7 +1,9 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
+import { startPostgres } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
 import type { SharedChat, SharedStage } from '../../support/shared-chat.ts'
@@ -181,6 +183,24 @@ it('a step of a workflow gets the answer of its turn that another daemon took ov
   await expect.poll(async () => (await end()).state).not.toBe('Running')
   expect(await end()).toMatchObject({ error: null, state: 'Completed', output: 'I went on.' })
   expect(fake.requests).toHaveLength(2)
+})
+
+it('the end of a turn is written when the server of the database is back', async () => {
+  await using server = await startPostgres()
+  await using shared = await openSharedChat(await server.createDatabase())
+  const { fake, database } = shared
+  const one = await shared.start('one')
+  const words = Promise.withResolvers<void>()
+  fake.script({ text: lateWords(words.promise) })
+  const asked = one.post(`/api/agents/${one.agent}/message`, { message: 'one' })
+  await fake.request(0)
+  await server.stop('fast')
+  words.resolve()
+  await eventually(() => expect(one.host.log.join('\n')).toContain('cannot be written yet; that is tried again'))
+  await server.start()
+  expect(await (await asked).json()).toMatchObject({ response: 'It began and ended.' })
+  expect(await database.query('SELECT state FROM journal_turn')).toBe('done')
+  one.host.defects()
 })
 
 describe('a turn that waits for a person', () => {
