@@ -40,6 +40,8 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
   #pending = ''
   #flushing: NodeJS.Immediate | undefined
   #quiet = false
+  /** The socket, corked while it holds the head. */
+  #headed: Socket | undefined
   /** Requested before the head was sent. */
   #next: Promise<IteratorResult<ServerSentEvent>> | undefined
 
@@ -59,9 +61,10 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
         next.catch(() => undefined)
         this.#next = next
         const step = await Promise.race([next, late.promise])
-        if (!step || step.done === true || !step.value.provisional) return
+        if (!step || step.done === true) return
         this.#next = undefined
         this.#pending += encodeEvent(step.value)
+        if (!step.value.provisional) return
       }
     } finally {
       clearTimeout(timer)
@@ -69,8 +72,11 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
   }
 
   override pipe(out: Writable): void {
+    // The head waits for the events of this turn of the loop, and goes with them in one write to the socket.
+    this.#headed = out instanceof http.ServerResponse ? (out.socket ?? undefined) : undefined
+    this.#headed?.cork()
     super.pipe(out)
-    this.#flush()
+    this.#append('')
   }
 
   /** With one last event. */
@@ -114,21 +120,24 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
     this.#flushing ??= setImmediate(() => this.#flush())
   }
 
-  #flush(socket = this.out && freeSocket(this.out)): void {
+  #flush(socket = this.out && freeSocket(this.out, this.#headed !== undefined)): void {
     if (this.#flushing) clearImmediate(this.#flushing)
     this.#flushing = undefined
-    if (this.#pending === '' || !this.out || this.out.destroyed || this.out.writableEnded) return
-    const text = this.#pending
-    this.#pending = ''
-    this.#quiet = false
-    writeChunk(this.out, socket, text)
+    if (this.#pending !== '' && this.out && !this.out.destroyed && !this.out.writableEnded) {
+      const text = this.#pending
+      this.#pending = ''
+      this.#quiet = false
+      writeChunk(this.out, socket, text)
+    }
+    this.#headed?.uncork()
+    this.#headed = undefined
   }
 
   /** The last events and the end of the body are one write to the socket. */
   #finish(): void {
     const { out } = this
     if (!out || out.destroyed || out.writableEnded) return
-    const socket = freeSocket(out)
+    const socket = freeSocket(out, this.#headed !== undefined)
     socket?.cork()
     this.#flush(socket)
     out.end()
@@ -137,13 +146,14 @@ export class EventStreamBody extends StreamedBody<ServerSentEvent> {
 }
 
 /**
- * The socket of a response whose head was sent, while the client keeps up. Each chunk of the chunked encoding is then
- * one write to it: Node makes four, which with a thousand streams takes most of the processor time.
+ * The socket of a response whose head was sent, while the client keeps up, or `isHeaded`: while it holds no more than
+ * the head. Each chunk of the chunked encoding is then one write to it: Node makes four, which with a thousand streams
+ * takes most of the processor time.
  */
-function freeSocket(out: Writable): Socket | undefined {
+function freeSocket(out: Writable, isHeaded: boolean): Socket | undefined {
   const socket = out instanceof http.ServerResponse && out.chunkedEncoding && out.headersSent ? out.socket : null
-  if (!socket || socket.writableLength > 0 || socket.writableCorked > 0 || socket.destroyed) return undefined
-  return socket
+  if (!socket || socket.destroyed) return undefined
+  return isHeaded || (socket.writableLength === 0 && socket.writableCorked === 0) ? socket : undefined
 }
 /** Without a free socket `response.write` handles backpressure. */
 function writeChunk(out: Writable, socket: Socket | undefined, text: string): void {

@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import * as v from 'valibot'
@@ -58,6 +58,41 @@ test('the head goes out before the first event', async () => {
   expect(answer.status).toBe(200)
   first.resolve()
   expect(await answer.text()).toBe('data: 1\n\n')
+})
+
+test('an answer that is ready at once is one write to the socket, with its head and its end', async () => {
+  const { url, port } = await open([
+    streaming(async function* () {
+      yield { data: '1' }
+      yield { data: '2' }
+    }),
+  ])
+  const writes = [vi.spyOn(Socket.prototype, '_write'), vi.spyOn(Socket.prototype, '_writev')]
+  try {
+    expect(await (await fetch(`${url}/api/events`)).text()).toBe('data: 1\n\ndata: 2\n\n')
+    const sockets = writes.flatMap(({ mock }) => mock.contexts as Socket[])
+    expect(sockets.filter(({ localPort }) => localPort === port)).toHaveLength(1)
+  } finally {
+    for (const spy of writes) spy.mockRestore()
+  }
+})
+
+test('a client of HTTP/1.0 gets the events as they are', async () => {
+  const { port } = await open([
+    streaming(async function* () {
+      yield { data: '1' }
+      await new Promise((resolve) => setImmediate(resolve))
+      yield { data: '2' }
+    }),
+  ])
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', (bytes) => {
+    text += bytes
+  })
+  socket.write('GET /api/events HTTP/1.0\r\nHost: localhost\r\n\r\n')
+  await new Promise((resolve) => socket.on('close', resolve))
+  expect(text.split('\r\n\r\n')[1]).toBe('data: 1\n\ndata: 2\n\n')
 })
 
 test('events that are ready together leave as one chunk', async () => {
