@@ -35,8 +35,7 @@ export function readOwnJson(text: string): unknown {
 
 /** Throws `NestingError`. Counts brackets outside of strings, so it also works for texts that are not valid JSON. */
 function checkTextDepth(text: string, maxDepth: number): void {
-  // Each level takes two characters.
-  if (text.length <= maxDepth * 2) return
+  if (!hasMoreBrackets(text, maxDepth)) return
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -46,6 +45,16 @@ function checkTextDepth(text: string, maxDepth: number): void {
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
+/** Whether it opens more brackets than this, those in strings included: hardly any text does, and most are short. */
+function hasMoreBrackets(text: string, max: number): boolean {
+  // Each level takes two characters.
+  if (text.length <= max * 2) return false
+  let found = 0
+  for (const bracket of BRACKETS)
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (++found > max) return true
+  return false
+}
+const BRACKETS = ['{', '[']
 function stringEnd(text: string, start: number): number {
   let at = start
   for (;;) {
