@@ -15,6 +15,8 @@ import { pressureOf } from '../context/window.ts'
 
 const MAX_INPUT_CHARS = 1000
 const MAX_OUTPUT_CHARS = 200
+/** Traces that wait for the end of their turn; a crash loses them. */
+const MAX_KEPT_TRACES = 16
 type NewTrace = Omit<Trace, 'id' | 'agentId' | 'sessionId' | 'turnId' | 'iteration'>
 
 /** What is known so far of a running turn. Its last batch is made of this, however it ends. */
@@ -120,6 +122,10 @@ export class TurnProgress {
   /** The traces for the next batch. */
   takeTraces(): readonly Trace[] {
     return this.#traces.splice(0)
+  }
+  /** Those for the batch of a step: the end of the turn has a column for all that are left, and a row each costs more. */
+  takeManyTraces(): readonly Trace[] {
+    return this.#traces.length < MAX_KEPT_TRACES ? [] : this.takeTraces()
   }
 
   result(stop: TurnResult['stop']): TurnResult {

@@ -11,6 +11,7 @@ import type { UsageLedger } from '../../usage/contract.ts'
 import type { Declassification } from '../safety/taint.ts'
 import type { ReleaseReservation } from './model-caller.ts'
 import type { LiveTurn } from './live-turn.ts'
+import type { TurnProgress } from './progress.ts'
 import type { Outcome, ToolOutcome } from './tool-step.ts'
 
 /** What a person did about a failed or interrupted turn. */
@@ -198,8 +199,13 @@ export class TurnRecord {
       details: `turn ${turn.id}: ${call.name} ${outcome.failed ? 'failed' : 'done'}`,
     })
   }
+  /** All that are not recorded yet. */
   traces(progress: Traces): readonly Statement[] {
     return this.#deps.journal.trace(progress.takeTraces())
+  }
+  /** Those of a turn with many steps. */
+  tracesSoFar(progress: Pick<TurnProgress, 'takeManyTraces'>): readonly Statement[] {
+    return this.#deps.journal.trace(progress.takeManyTraces())
   }
   /** A label that was let through to a sink, by whom, for exactly which arguments. Never the value. */
   declassified({ id, agentId }: TurnFacts, { label, sink, by, argumentHash }: Declassification): Statement {

@@ -243,7 +243,7 @@ export class TurnRunner {
     return [
       ...(progress.model ? record.usage(live, progress.model, usage) : []),
       ...progress.releaseReservation(),
-      ...record.traces(progress),
+      ...record.tracesSoFar(progress),
     ]
   }
 

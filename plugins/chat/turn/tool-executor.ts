@@ -145,7 +145,7 @@ export class ToolExecutor implements ToolPorts {
     await record.commit(this.#live, [
       ...record.toolResults(this.#live, results),
       ...fresh.map(({ call, outcome }) => record.receipt(this.#live, call, outcome)),
-      ...record.traces(this.#progress),
+      ...record.tracesSoFar(this.#progress),
     ])
     this.#progress.calls = []
   }
