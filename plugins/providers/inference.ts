@@ -10,7 +10,7 @@ import type { Config } from './config.ts'
 import type { Connections } from './connection.ts'
 import type { Inference, InferenceEvent, ResolvedModel } from './contract.ts'
 import type { DefaultModel } from './default-model.ts'
-import { createEmbedder } from './embed.ts'
+import type { EmbedderDeps } from './embed.ts'
 import type { KeyRotation } from './key-rotation.ts'
 import type { Keys } from './keys.ts'
 import { ModelNaming } from './naming.ts'
@@ -44,16 +44,20 @@ export function createInference(deps: InferenceDeps): Inference {
   )
   const naming = new ModelNaming(deps)
   const callDeps = { ...deps, failures }
-  const embed = createEmbedder({
+  const embedderDeps: EmbedderDeps = {
     connections,
     calls: (model, input, signal, wrapClient) => callModel(callDeps, model, input, signal, { wrapClient }),
     resolve: (choice) => naming.resolve(choice),
     usual: { provider: config.embedding.provider, model: config.embedding.model },
-  })
+  }
   return {
     resolve: (choice) => naming.resolve(choice),
     complete: (model, request, signal, withinMs) => callModel(callDeps, model, request, signal, { withinMs }),
-    embed,
+    // Few daemons embed anything: the code is loaded by the first call.
+    async embed(...request) {
+      const { createEmbedder } = await import('./embed.ts')
+      return createEmbedder(embedderDeps)(...request)
+    },
     choose: (name, own) => naming.choose(name, own),
     admit: deps.admit,
     doubt: (choice) => naming.doubt(choice),
