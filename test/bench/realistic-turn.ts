@@ -58,7 +58,8 @@ interface Subject extends AsyncDisposable {
 
 /**
  * A turn as people have them: 30 messages of history, 20 tools, a call of a tool in every third turn, and an answer that
- * is streamed. `beside` is the folder of another build, measured in the same run.
+ * is streamed. The floor is what any server on Node has to do for it, `floor/realistic-turn.ts`. `beside` is the folder of
+ * another build, measured in the same run.
  */
 export async function realisticTurn(beside: string | undefined): Promise<readonly Result[]> {
   await using provider = await startFloor('instant-provider.ts', 1, {
@@ -68,21 +69,33 @@ export async function realisticTurn(beside: string | undefined): Promise<readonl
   })
   await using own = await startSubject(provider, root)
   await using other = beside === undefined ? undefined : await startSubject(provider, beside)
-  const subjects = other ? [own, other] : [own]
+  await using floorTurn = await startFloorTurn(provider)
+  const subjects = other ? [own, other, floorTurn] : [own, floorTurn]
   for (let round = 0; round < ROUNDS; round++) for (const subject of subjects) await loadAgents(subject, 64)
   const alone = await measureAlone(provider, own)
   const [growth, floor] = await measureGrowth(own)
-  const cost = median(own.costs)
+  const [cost, floorCost] = [median(own.costs), median(floorTurn.costs)]
   const [rate, otherRate] = [median(own.rates), other && median(other.rates)]
   return [
     {
       label: 'realistic turn, 64 connections, processor time',
       value: us(cost),
-      floor: other ? `${us(median(other.costs))} (${beside})` : '',
-      ratio: other ? `${(cost / median(other.costs)).toFixed(2)} x` : '',
+      floor: us(floorCost),
+      ratio: `${(cost / floorCost).toFixed(2)} x`,
       goal: `<= ${us(CPU_US)}`,
       reached: cost <= CPU_US,
     },
+    ...(other
+      ? [
+          {
+            label: `the same against ${beside}`,
+            value: us(cost),
+            floor: us(median(other.costs)),
+            ratio: `${(cost / median(other.costs)).toFixed(2)} x`,
+            goal: '',
+          },
+        ]
+      : []),
     {
       label: 'the same, turns a second',
       value: perSecond(rate),
@@ -117,6 +130,20 @@ const perSecond = (value: number): string => `${Math.round(value)}/s`
 
 export async function startFloor(script: string, core: number, env: NodeJS.ProcessEnv): Promise<Server> {
   return startServer([join(root, 'test/bench/floor', script)], { port: await freePort(), path: '/', env, core })
+}
+
+/** Its tools are those that the provider was given for an agent. */
+async function startFloorTurn(provider: Server): Promise<Subject> {
+  const asked = await (await fetch(`http://127.0.0.1:${provider.port}/last-request`)).text()
+  const { tools } = JSON.parse(asked) as { readonly tools: unknown }
+  const svc = await startServer([join(root, 'test/bench/floor/realistic-turn.ts')], {
+    port: await freePort(),
+    path: '/',
+    env: { UPSTREAM: `http://127.0.0.1:${provider.port}`, TOOLS: JSON.stringify(tools) },
+  })
+  const agents = Array.from({ length: AGENTS }, (_, index) => `bench-${index}`)
+  await Promise.all(agents.map((agent) => talk(svc, agent, TURNS_BEFORE)))
+  return { svc, agents, rates: [], costs: [], [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose]() }
 }
 
 async function startSubject(provider: Server, folder: string): Promise<Subject> {
