@@ -67,14 +67,14 @@ export class TurnRunner {
 
   /**
    * Runs a turn to its end, whatever that is, and records it. Never rejects. `next` returns the following turn of the
-   * session.
+   * session. `agent`: as it was read just now.
    */
-  run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
+  run(live: LiveTurn, next: () => LiveTurn | undefined, agent?: Agent): Promise<void> {
     // The agent is the actor of its turn, whoever sent the message.
     const origin = live.sender?.origin ?? live.id
-    return runAs({ kind: 'agent', id: live.agentId, origin }, () => this.#run(live, next))
+    return runAs({ kind: 'agent', id: live.agentId, origin }, () => this.#run(live, next, agent))
   }
-  async #run(live: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
+  async #run(live: LiveTurn, next: () => LiveTurn | undefined, agent?: Agent): Promise<void> {
     const start = performance.now()
     const progress = new TurnProgress(live)
     const startNext = (): Statement[] => {
@@ -83,7 +83,7 @@ export class TurnRunner {
     }
     const run = { live, progress, startNext }
     try {
-      const result = await this.#answer(run)
+      const result = await this.#answer(run, agent)
       live.finish(result)
       this.#announceEnd(run, result, performance.now() - start)
     } catch (error) {
@@ -91,11 +91,12 @@ export class TurnRunner {
     }
   }
 
-  async #answer(run: Run): Promise<TurnResult> {
+  async #answer(run: Run, found?: Agent): Promise<TurnResult> {
     const { live, progress } = run
     const { hooks, agents, history } = this.#deps
     live.signal.throwIfAborted()
-    const named = (progress.agent = await agents.requireRunning(live.agentId))
+    const named = found?.state === 'Running' ? found : await agents.requireRunning(live.agentId)
+    progress.agent = named
     live.push({ type: 'thinking' })
     await hooks.check(TurnStarting, { agent: named, turnId: live.id, sessionId: live.sessionId })
     const { messages, ...turn } = await this.#prepare(run, named)

@@ -179,7 +179,7 @@ export class ChatService implements Chat {
     const { agents, runner, record } = this.#deps
     const agent = await agents.find(turn.agentId)
     const limit = agent && maxConcurrentTurns(agent, turn.entryPoint)
-    if (limit === undefined) return runner.run(turn, next)
+    if (limit === undefined) return runner.run(turn, next, agent)
     let acquired = false
     this.#held.add(turn)
     try {

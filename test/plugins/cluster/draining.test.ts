@@ -18,7 +18,8 @@ interface Stage {
   readonly platform: ChatPlatform
   /** The daemon at which a job began, and how it ends. */
   readonly jobs: Map<string, { readonly daemon: string; readonly end: () => void }>
-  start(name: string): Promise<TestHost>
+  /** `plugins`: keys of the section of this name. */
+  start(name: string, plugins?: object): Promise<TestHost>
 }
 async function open(): Promise<Stage> {
   const database = await createTestDatabase()
@@ -39,7 +40,7 @@ async function open(): Promise<Stage> {
     fake,
     platform,
     jobs,
-    async start(name) {
+    async start(name, plugins = {}) {
       const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
       const host = await startHost({
         plugins: [
@@ -53,7 +54,7 @@ async function open(): Promise<Stage> {
         config: toConfig(fake, {
           database_url: database.url,
           channels: { test_chat: { agent_name: 'assistant', allowed_users: ['ada'] } },
-          plugins: { cluster: { name }, 'queue-worker': { name } },
+          plugins: { cluster: { name, notice_secs: 0 }, 'queue-worker': { name }, ...plugins },
         }),
         jobTimer: () => timer,
       })
@@ -62,6 +63,13 @@ async function open(): Promise<Stage> {
     },
   }
 }
+const firstAgent = async (host: TestHost): Promise<string> => (await host.json('GET', '/api/agents')).body[0].id
+const send = (host: TestHost, agent: string, message: string): Promise<Response> =>
+  host.fetch(`/api/agents/${agent}/message/stream`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  })
 const channel = async (host: TestHost): Promise<string> =>
   (await host.json('GET', '/api/channels/test_chat')).body.status.state
 const drain = (host: TestHost, what: 'drain' | 'undrain') => host.json('POST', `/api/cluster/members/self/${what}`)
@@ -75,12 +83,7 @@ it('a daemon that drains hands over at once, ends what it has, and takes work ag
   const two = await start('two')
   const answer = byHand()
   fake.script({ text: answer.text })
-  const agent = (await one.json('GET', '/api/agents')).body[0].id
-  const first = one.fetch(`/api/agents/${agent}/message/stream`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ message: 'one' }),
-  })
+  const first = send(one, await firstAgent(one), 'one')
   await fake.request(0)
   await one.json('POST', '/api/jobs/first')
   await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
@@ -114,4 +117,44 @@ it('what a daemon has nobody to hand over to it keeps', async () => {
   await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
   jobs.get('first')?.end()
   expect(await channel(one)).toBe('connected')
+})
+
+it('a stream goes on to its end while its daemon stops', async () => {
+  const { fake, start } = await open()
+  const one = await start('one', { drain_ms: 60_000 })
+  await start('two')
+  const answer = byHand()
+  fake.script({ text: answer.text })
+  const stream = await send(one, await firstAgent(one), 'one')
+  await fake.request(0)
+  const stopped = one.stop()
+  await eventually(async () => expect((await one.json('GET', '/api/ready')).status).toBe(503))
+  answer.say('The end.')
+  answer.end()
+  const text = await stream.text()
+  expect(text).toContain('The end.')
+  expect(text).toContain('"stop":"done"')
+  await stopped
+})
+
+it('whoever follows a turn of another daemon is told of the restart, and the turn goes on there', async () => {
+  const { fake, start } = await open()
+  const one = await start('one')
+  const two = await start('two')
+  const answer = byHand()
+  fake.script({ text: answer.text })
+  const agent = await firstAgent(two)
+  const running = await send(two, agent, 'one')
+  await fake.request(0)
+  const relayed = await send(one, agent, 'two')
+  const stopped = one.stop()
+  expect(await relayed.text()).toContain('"message":"service restart"')
+  answer.say('The end.')
+  answer.end()
+  expect(await running.text()).toContain('"stop":"done"')
+  await eventually(async () => {
+    const { messages } = (await two.json('GET', `/api/agents/${agent}/session`)).body
+    expect(messages.at(-1).content).toBe('Hello from the fake.')
+  })
+  await stopped
 })
