@@ -101,3 +101,21 @@ it.each([
     ['later', [1], 0],
   ])
 })
+
+it.each(['embedded on sqlite', 'pg-boss'] as const)('%s: says which home runs how many jobs', async (name) => {
+  const stage = await Stage.open(name)
+  const one = await stage.start({ owner: 'one' })
+  one.queue.work('work', { run: rejectOnAbort })
+  one.begin()
+  for (const id of ['a', 'b']) await one.add(job(id))
+  await eventually(async () => expect(await one.queue.list('work', 'running', 10, 0)).toHaveLength(2))
+  await one.queue.renew()
+  expect(await one.queue.owned()).toEqual([{ owner: 'one', what: 'jobs', count: 2 }])
+  one.queue.pause(true)
+  await one.add(job('c'))
+  await one.queue.cancel('work', 'a')
+  await eventually(async () => expect(await one.queue.owned()).toEqual([{ owner: 'one', what: 'jobs', count: 1 }]))
+  expect(await one.state('c')).toBe('pending')
+  one.queue.pause(false)
+  await eventually(async () => expect(await one.state('c')).toBe('running'))
+})
