@@ -21,7 +21,7 @@ export { readableByLoader, readDefinition, servePlugin } from './host/read-defin
 export { Configuration } from './host/configuration-service.ts'
 export type { AppliedChange } from './host/configuration-service.ts'
 export { parseToml, renderToml, TomlError } from './config/toml-text.ts'
-export { confine, splitName } from './files/confine.ts'
+export { checkFileName, confine, splitName } from './files/confine.ts'
 export { inFolder, openConfined, removeConfined, removeFolder, replaceConfined } from './files/late.ts'
 export { mediaTypeOf } from './files/media-type.ts'
 export {

@@ -23,7 +23,7 @@ export async function confine(
   name: string,
   options: { readonly denied?: readonly string[] } = {},
 ): Promise<string> {
-  const segments = checkName(name)
+  const segments = checkFileName(name)
   const base = await realpath(root)
   const path = join(base, ...segments)
   for (const denied of options.denied ?? []) {
@@ -51,7 +51,8 @@ export async function confine(
   return path
 }
 
-function checkName(name: string): string[] {
+/** The segments of a name. Throws `invalid_request` for a name that is none, as `confine` says. */
+export function checkFileName(name: string): string[] {
   const refuse = (why: string): never => {
     enforced(SYSTEM)
     throw new Refusal('invalid_request', `The name of the file ${why}`)

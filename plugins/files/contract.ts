@@ -17,6 +17,8 @@ export interface WorkspaceFile {
  * decides whose workspace it is, so pass the id of the acting agent, never one from the arguments of a tool.
  */
 export interface Workspaces {
+  /** Whether they are folders of this machine. Otherwise `root`, `resolve` and `within` throw `conflict`. */
+  readonly isFolder: boolean
   /**
    * Absolute and real path of the folder, made with its identity files when it is missing. Throws `agent_not_found`.
    */
@@ -46,6 +48,14 @@ export interface Workspaces {
    * The plain files below `folder` (default: all of them) by name, at most `limit` (default 1000). Links are left out.
    */
   list(agentId: string, folder?: string, limit?: number): Promise<readonly WorkspaceFile[]>
+}
+
+/** The same for the routes of this plugin. */
+export interface WorkspaceFiles extends Workspaces {
+  /** Throws for a name that is none, or leads out of the workspace. */
+  check(agentId: string, name: string): Promise<void>
+  /** Throws `payload_too_large`. */
+  checkSize(name: string, size: number): void
 }
 export const Workspaces = defineService<Workspaces>()('workspaces')
 

@@ -1,16 +1,18 @@
 import { join } from 'node:path'
-import { Daemon } from 'svc/internal'
+import { Broadcast, Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
 import { ChangeStore } from './changes/store.ts'
 import { Uploads, Workspaces } from './contract.ts'
+import type { WorkspaceFiles } from './contract.ts'
 import { Folders } from './folders.ts'
 import { migrations } from './migrations.ts'
 import { fileRoutes } from './routes.ts'
 import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
+import { SizeLimits } from './size-limits.ts'
 import { UploadStore } from './store.ts'
 import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
@@ -24,20 +26,28 @@ export default definePlugin({
   name: 'files',
   version: '1.0.0',
   config: Limits,
-  requires: { agents: Agents, audit: Audit, daemon: Daemon },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, jobs, log, routes, services: { agents, audit, daemon }, spawn, tools }) {
+  async setup({ config, db, hooks, jobs, log, routes, services, spawn, tools }) {
+    const { agents, audit, broadcast, daemon } = services
     const base = join(daemon.config().dataDir, 'workspaces')
     spawn.checkWorkspace(base)
     // And again when one is used: a link may lead elsewhere by then.
     const folders = new Folders(base, config.max_identity_bytes, (folder) => spawn.checkWorkspace(folder))
-    const workspaces = new WorkspaceService({
-      agents,
-      folders,
+    const sizes = new SizeLimits({
       maxFileBytes: config.max_file_bytes,
       maxUploadBytes: config.max_upload_bytes,
+      maxIdentityBytes: config.max_identity_bytes,
     })
+    const inFolders = new WorkspaceService({ agents, folders, sizes })
+    const stored =
+      config.mount === 'database'
+        ? await (await import('./stored/open.ts')).openStored({ agents, base, db, inFolders, log, sizes })
+        : undefined
+    const workspaces: WorkspaceFiles = stored ?? inFolders
+    if (broadcast.isShared)
+      await (await import('./mount.ts')).compareMounts({ base, daemon, db, hooks, isStored: stored !== undefined })
     const uploads = new UploadService({
       agents,
       audit,
@@ -55,7 +65,7 @@ export default definePlugin({
     hooks.on(AgentSpawned, async ({ agent }) => {
       if (agent.clonedFrom === undefined) return
       try {
-        await folders.open(agent)
+        await (stored ? stored.make(agent) : folders.open(agent))
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         // Created with the first file.
@@ -65,7 +75,7 @@ export default definePlugin({
     hooks.on(AgentKilled, async ({ agent }) => {
       await uploads.clear(agent.id)
       await store.clear(agent.id)
-      await folders.remove(agent.id)
+      await (stored ? stored.removeAll(agent.id) : folders.remove(agent.id))
     })
     routes.add(
       ...fileRoutes(workspaces, agents, audit, config.max_file_bytes),

@@ -28,4 +28,18 @@ export const migrations: readonly Migration[] = [
     );
     CREATE INDEX files_change_time ON files_change (created_at);`,
   },
+  {
+    id: '003-stored',
+    sql: `CREATE TABLE files_workspace (agent_id TEXT PRIMARY KEY);
+    CREATE TABLE files_stored (
+      agent_id TEXT NOT NULL,
+      path TEXT NOT NULL,
+      size_bytes INTEGER NOT NULL,
+      modified_at TEXT NOT NULL,
+      content BLOB NOT NULL,
+      PRIMARY KEY (agent_id, path)
+    );
+    -- With a folder that all daemons mount, the file in it says which one it is.
+    CREATE TABLE files_mount (home TEXT PRIMARY KEY, mount TEXT NOT NULL)`,
+  },
 ]

@@ -5,10 +5,10 @@ import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
+import type { WorkspaceFiles } from './contract.ts'
 import { identityFiles } from './identity-files.ts'
 import { attachment } from './media-type.ts'
 import { FileContent, FileList, FileParams, ListQuery, NewContent, ReadQuery, Removed, Written } from './schema.ts'
-import type { WorkspaceService } from './service.ts'
 
 /** A page must not run what an agent wrote: it is saved, never shown. */
 export const asFile = (content: Uint8Array, type: string, name: string) =>
@@ -21,7 +21,7 @@ export const asFile = (content: Uint8Array, type: string, name: string) =>
 const errors = ['agent_not_found', 'file_not_found', 'forbidden'] as const
 
 export function fileRoutes(
-  workspaces: WorkspaceService,
+  workspaces: WorkspaceFiles,
   agents: Agents,
   audit: Audit,
   maxFileBytes: number,
@@ -34,7 +34,7 @@ export function fileRoutes(
   ]
 }
 
-function listRoute(workspaces: WorkspaceService): AnyRoute {
+function listRoute(workspaces: WorkspaceFiles): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/files',
@@ -70,7 +70,7 @@ function listRoute(workspaces: WorkspaceService): AnyRoute {
   })
 }
 
-function readRoute(workspaces: WorkspaceService): AnyRoute {
+function readRoute(workspaces: WorkspaceFiles): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/agents/:id/files/**:filename',
@@ -98,7 +98,7 @@ function readRoute(workspaces: WorkspaceService): AnyRoute {
   })
 }
 
-function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, maxFileBytes: number): AnyRoute {
+function writeRoute(workspaces: WorkspaceFiles, agents: Agents, audit: Audit, maxFileBytes: number): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: '/api/agents/:id/files/**:filename',
@@ -120,7 +120,7 @@ function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, 
       const content = contentOf(body, header('content-type'))
       const size = content.byteLength
       // Everything that can be refused is refused before the audit entry.
-      await workspaces.resolve(agent.id, filename)
+      await workspaces.check(agent.id, filename)
       workspaces.checkSize(filename, size)
       await audit.write({ event: 'file_access', agentId: agent.id, details: `write "${filename}" (${size} bytes)` })
       const { created } = await workspaces.write(agent.id, filename, content)
@@ -129,7 +129,7 @@ function writeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit, 
   })
 }
 
-function removeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit): AnyRoute {
+function removeRoute(workspaces: WorkspaceFiles, agents: Agents, audit: Audit): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/agents/:id/files/**:filename',
@@ -142,7 +142,7 @@ function removeRoute(workspaces: WorkspaceService, agents: Agents, audit: Audit)
     errors,
     async handle({ params: { id, filename } }) {
       const agent = await agents.require(id)
-      await workspaces.resolve(agent.id, filename)
+      await workspaces.check(agent.id, filename)
       await audit.write({ event: 'file_access', agentId: agent.id, details: `delete "${filename}"` })
       if (!(await workspaces.remove(agent.id, filename))) throw new Refusal('file_not_found', `No file "${filename}"`)
       return { status: 'ok' as const, name: filename }

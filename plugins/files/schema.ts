@@ -5,6 +5,16 @@ import { AgentParams } from '../agents/contract.ts'
 export const Limits = fileOnly(
   'bounds what agents take of the disk',
   v.object({
+    mount: v.optional(
+      v.pipe(
+        v.picklist(['folder', 'database']),
+        v.description(
+          'Where the files of agents and uploads lie: in data/workspaces, which all daemons on a database have to ' +
+            'mount, or in the database. Programs of agents need folders: with "database" they are refused.',
+        ),
+      ),
+      'folder',
+    ),
     max_file_bytes: fields.integer(
       'Largest file of a workspace that a route or a tool reads or writes, in bytes.',
       10_485_760,

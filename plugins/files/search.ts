@@ -59,7 +59,11 @@ async function filesAt(
   agentId: string,
   name: string,
 ): Promise<readonly { readonly name: string; readonly sizeBytes: number }[]> {
-  if (name !== '') {
+  if (name !== '' && !workspaces.isFolder) {
+    const all = await workspaces.list(agentId, undefined, MAX_FILES)
+    const file = all.find((one) => one.name === name)
+    if (file) return [file]
+  } else if (name !== '') {
     const at = await lstat(await workspaces.resolve(agentId, name)).catch(() => undefined)
     if (at?.isFile()) return [{ name, sizeBytes: at.size }]
   }

@@ -1,27 +1,22 @@
 import { isUtf8 } from 'node:buffer'
-import type { Dirent } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
 import type { AnyTool, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
-import type { Workspaces } from './contract.ts'
-import { accessProblem, accessRefusal, hasCode } from './disk.ts'
+import type { WorkspaceFiles } from './contract.ts'
+import { hasCode } from './disk.ts'
 
-/** Entries of a folder in one answer. */
-const MAX_ENTRIES = 1000
 /** A file or its name may hold the words of a web page that was read in another session (security facts 1.2). */
 const EXTERNAL = ['ExternalNetwork']
 const path = v.pipe(v.string(), v.maxLength(1024), v.description('Relative to the workspace'))
 
 /** The workspace as the tools of an agent name its files. */
 export class AgentFiles {
-  readonly workspaces: Workspaces
+  readonly workspaces: WorkspaceFiles
   readonly changes: () => Promise<ChangeLog>
   readonly #audit: Audit
-  constructor(workspaces: Workspaces, changes: () => Promise<ChangeLog>, audit: Audit) {
+  constructor(workspaces: WorkspaceFiles, changes: () => Promise<ChangeLog>, audit: Audit) {
     this.workspaces = workspaces
     this.changes = changes
     this.#audit = audit
@@ -32,8 +27,8 @@ export class AgentFiles {
    * itself.
    */
   async nameIn(agentId: string, name: string): Promise<string> {
-    const root = await this.workspaces.root(agentId)
-    const isInside = name === root || name.startsWith(`${root}/`)
+    const root = this.workspaces.isFolder ? await this.workspaces.root(agentId) : undefined
+    const isInside = root !== undefined && (name === root || name.startsWith(`${root}/`))
     const inside = isInside ? name.slice(root.length).replace(/^\//, '') : name === '/' ? '' : name
     const plain = inside.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
     return plain === '.' ? '' : plain
@@ -60,7 +55,11 @@ export class AgentFiles {
   }
 }
 
-export function fileTools(workspaces: Workspaces, changes: () => Promise<ChangeLog>, audit: Audit): readonly AnyTool[] {
+export function fileTools(
+  workspaces: WorkspaceFiles,
+  changes: () => Promise<ChangeLog>,
+  audit: Audit,
+): readonly AnyTool[] {
   const files = new AgentFiles(workspaces, changes, audit)
   return [readTool(files), writeTool(files), listTool(files), createTool(files), patchTool(files), searchTool(files)]
 }
@@ -109,37 +108,10 @@ function listTool(files: AgentFiles): AnyTool {
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await files.nameIn(agentId, input.path)
-      return files.workspaces.within(agentId, name, listFolder).catch((error: unknown) => {
-        if (hasCode(error, 'ENOENT', 'ENOTDIR'))
-          throw new Refusal('file_not_found', `No folder "${input.path}"`, { cause: error })
-        throw accessRefusal(input.path, error) ?? error
-      })
+      const { listEntries } = await import('./entries.ts')
+      return listEntries(files.workspaces, agentId, name, input.path)
     },
   })
-}
-
-async function listFolder(folder: string): Promise<string> {
-  const found = await readdir(folder, { withFileTypes: true })
-  // Links are left out: they may lead anywhere.
-  const entries = found
-    .filter((entry) => entry.isFile() || entry.isDirectory())
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-  return JSON.stringify({
-    entries: await Promise.all(entries.slice(0, MAX_ENTRIES).map((entry) => toEntry(folder, entry))),
-    total: entries.length,
-  })
-}
-
-async function toEntry(folder: string, entry: Dirent): Promise<object> {
-  const { name } = entry
-  if (entry.isDirectory()) return { name, type: 'folder' }
-  try {
-    return { name, type: 'file', size_bytes: (await lstat(join(folder, name))).size }
-  } catch (error) {
-    const problem = hasCode(error, 'ENOENT') ? 'removed while the folder was listed' : accessProblem(error)
-    if (problem === undefined) throw error
-    return { name, type: 'file', size_bytes: null, problem }
-  }
 }
 
 function createTool(files: AgentFiles): AnyTool {
@@ -150,6 +122,8 @@ function createTool(files: AgentFiles): AnyTool {
     input: v.object({ path }),
     async run(input, { agentId }) {
       const name = await files.fileIn(agentId, input.path)
+      await files.workspaces.check(agentId, name)
+      if (!files.workspaces.isFolder) return `"${name}" is made with the first file in it.`
       const made = await files.workspaces
         .within(agentId, name, (_, isNew) => Promise.resolve(isNew), { make: true })
         .catch((error: unknown) => {

@@ -2,17 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import type { Upload, Uploads } from './contract.ts'
+import type { Upload, Uploads, WorkspaceFiles } from './contract.ts'
 import { safeName, storedType } from './media-type.ts'
 import type { UploadRow } from './schema.ts'
-import type { WorkspaceService } from './service.ts'
 import type { UploadStore } from './store.ts'
 
 export interface UploadServiceDeps {
   readonly agents: Agents
   readonly audit: Audit
   readonly store: UploadStore
-  readonly workspaces: WorkspaceService
+  readonly workspaces: WorkspaceFiles
   readonly maxBytes: number
 }
 interface UploadedFile {

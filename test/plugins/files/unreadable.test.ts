@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Agent, Agents } from '../../../plugins/agents/contract.ts'
 import type { Audit } from '../../../plugins/audit/contract.ts'
 import { Folders } from '../../../plugins/files/folders.ts'
+import { SizeLimits } from '../../../plugins/files/size-limits.ts'
 import { WorkspaceService } from '../../../plugins/files/service.ts'
 import { fileTools } from '../../../plugins/files/tools.ts'
 import type { ToolCallContext } from '../../../core/tools/tool.ts'
@@ -38,8 +39,7 @@ beforeAll(async () => {
   workspaces = new WorkspaceService({
     agents,
     folders: new Folders(base, 1000),
-    maxFileBytes: 1000,
-    maxUploadBytes: 1000,
+    sizes: new SizeLimits({ maxFileBytes: 1000, maxUploadBytes: 1000, maxIdentityBytes: 1000 }),
   })
   const root = await workspaces.root(agent.id)
   await mkdir(join(root, 'locked'))

@@ -61,7 +61,7 @@ function start(settings: v.InferInput<typeof Settings> = {}) {
         },
       }) as unknown as Inference,
     usage: () => ({ entry: (record: UsageRecord) => (used.push(record), {}) }) as unknown as UsageLedger,
-    workspaces: () => ({ root: async (id: string) => `/home/ada/work space/${id}` }),
+    workspaces: () => ({ isFolder: true, root: async (id: string) => `/home/ada/work space/${id}` }),
     now: () => now,
   } as unknown as FeaturesDeps)
   const handle = (

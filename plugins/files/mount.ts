@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { homeId } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
+import type { Hooks, PluginDatabase } from 'svc/sdk'
+import { MemberProblemsListed } from '../cluster/contract.ts'
+import { hasCode } from './disk.ts'
+
+export interface CompareMountsDeps {
+  /** The folder of workspaces. */
+  readonly base: string
+  readonly daemon: Pick<Daemon, 'config'>
+  readonly db: PluginDatabase
+  readonly hooks: Hooks
+  readonly isStored: boolean
+}
+
+const FILE = '.mount'
+const DATABASE = 'database'
+
+/** Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is. */
+export async function compareMounts({ base, daemon, db, hooks, isStored }: CompareMountsDeps): Promise<void> {
+  const home = homeId(daemon.config())
+  const mount = isStored ? DATABASE : await idOf(base)
+  await db.run`INSERT INTO files_mount (home, mount) VALUES (${home}, ${mount})
+    ON CONFLICT (home) DO UPDATE SET mount = excluded.mount`
+  hooks.on(MemberProblemsListed, async (listed) => {
+    const others = await db.all<{ readonly home: string }>`SELECT home FROM files_mount WHERE mount <> ${mount}`
+    return [
+      ...listed,
+      ...others.map((other) => ({
+        owner: other.home,
+        text:
+          'the files of its agents are not those of the daemon that answers: mount one folder as data/workspaces in ' +
+          'all of them, or set plugins.files.mount = "database" in all of them',
+      })),
+    ]
+  })
+}
+
+/** Made by the first daemon that looks. */
+async function idOf(base: string): Promise<string> {
+  await mkdir(base, { recursive: true, mode: 0o700 })
+  const file = join(base, FILE)
+  await writeFile(file, randomUUID(), { flag: 'wx', mode: 0o600, flush: true }).catch((error: unknown) => {
+    if (!hasCode(error, 'EEXIST')) throw error
+  })
+  return await readFile(file, 'utf8')
+}

@@ -1,0 +1,130 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
+import { openTools } from '../../support/tool-stage.ts'
+import type { ToolStage } from '../../support/tool-stage.ts'
+
+/** Workspaces in the database: what one daemon writes is there at the other. */
+let database: TestDatabase
+let one: ToolStage
+let two: ToolStage
+let agent: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  one = await open(database.url, 'database')
+  two = await open(database.url, 'database')
+  agent = await one.spawn('filer', 'shell = ["*"]')
+}, 60_000)
+afterAll(async () => {
+  await two?.[Symbol.asyncDispose]()
+  await one?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+})
+
+function open(url: string, mount: 'database' | 'folder', home?: string): Promise<ToolStage> {
+  const config = { database_url: url, plugins: { files: { mount, max_file_bytes: 1000, max_upload_bytes: 2000 } } }
+  return openTools(['shell', 'approvals'], { memory: false, config, ...(home === undefined ? {} : { home }) })
+}
+const path = (name = '') => `/api/agents/${agent}/files${name === '' ? '' : `/${name}`}`
+
+it('files that a tool writes at one are read, searched, patched and listed at the other', async () => {
+  expect((await one.call(agent, 'file_write', { path: 'notes/a.txt', content: 'hello\nworld\n' })).text).toContain(
+    'Created "notes/a.txt"',
+  )
+  expect(await two.call(agent, 'file_read', { path: './notes/a.txt' })).toEqual({
+    text: 'hello\nworld\n',
+    failed: false,
+  })
+  const patch =
+    '*** Begin Patch\n*** Update File: notes/a.txt\n@@\n-hello\n+goodbye\n*** Add File: b.txt\n+b\n*** End Patch'
+  expect((await two.call(agent, 'apply_patch', { patch })).text).toBe('Done: changed "notes/a.txt", added "b.txt".')
+  for (const search of ['.', 'notes', 'notes/a.txt'])
+    expect((await one.call(agent, 'code_search', { query: 'goodbye', path: search })).text).toBe(
+      'notes/a.txt:1: goodbye',
+    )
+  expect(await one.json(agent, 'file_list', { path: 'notes' })).toEqual({
+    entries: [{ name: 'a.txt', type: 'file', size_bytes: 14 }],
+    total: 1,
+  })
+  expect((await one.json(agent, 'file_list', { path: '.' })).entries).toContainEqual({ name: 'notes', type: 'folder' })
+  const { files } = (await two.host.json('GET', path())).body
+  expect(files.filter(({ exists }: { exists: boolean }) => exists).map(({ name }: { name: string }) => name)).toEqual(
+    expect.arrayContaining(['SOUL.md', 'b.txt', 'notes/a.txt']),
+  )
+})
+
+it('an upload at one is read at the other, and goes with its agent', async () => {
+  const { body } = await one.host.json('POST', '/api/agents', { manifest_toml: 'name = "receiver"' })
+  const sent = await one.host.fetch(`/api/agents/${body.agent_id}/upload`, {
+    method: 'POST',
+    body: 'a'.repeat(1500),
+    headers: { 'x-filename': 'long.txt', 'content-type': 'text/plain' },
+  })
+  const { file_id: id } = (await sent.json()) as { file_id: string }
+  expect(await (await two.host.fetch(`/api/uploads/${id}`)).text()).toBe('a'.repeat(1500))
+  expect((await two.host.json('DELETE', `/api/agents/${body.agent_id}`)).status).toBeLessThan(300)
+  expect(await database.query(`SELECT count(*) FROM files_stored WHERE agent_id = '${body.agent_id}'`)).toBe('0')
+})
+
+it('names and sizes are checked as in a folder', async () => {
+  for (const name of [
+    '../x',
+    '/etc/passwd',
+    'a/../../x',
+    '~/x',
+    'C:/x',
+    'a\0b',
+    '%2e%2e/x',
+    '.',
+    '',
+    'con',
+    'a/'.repeat(600),
+  ])
+    for (const [tool, args] of [
+      ['file_read', { path: name }],
+      ['create_directory', { path: name }],
+    ] as const)
+      expect([name, tool, (await one.call(agent, tool, args)).failed]).toEqual([name, tool, true])
+  const put = async (name: string, content = 'x') => {
+    const { status, body } = await one.host.json('PUT', path(name), { content })
+    return [status, body.error?.message]
+  }
+  expect(await put('b.txt/c')).toEqual([403, expect.stringContaining('"b.txt" is a file')])
+  expect(await put('notes')).toEqual([403, expect.stringContaining('it is a folder')])
+  expect(await put('large', 'x'.repeat(1001))).toEqual([413, expect.stringContaining('at most 1000 bytes')])
+  for (const name of ['%2e%2e%2fx', '%252e%252e/x', 'con', 'a%5cb', '%7e/x'])
+    expect([name, (await put(name))[0]]).toEqual([name, expect.toSatisfy((status) => status === 400 || status === 403)])
+  expect((await one.call(agent, 'file_read', { path: 'notes' })).text).toContain('is a folder')
+  expect((await one.host.json('DELETE', path('missing'))).status).toBe(404)
+  expect((await one.host.json('DELETE', path('b.txt'))).status).toBe(200)
+})
+
+it('a program is refused, with the setting that says why', async () => {
+  const { text, failed } = await one.call(agent, 'shell_exec', { command: 'ls' })
+  expect([failed, text]).toEqual([true, expect.stringContaining('plugins.files.mount = "database"')])
+})
+
+it('folders of before are taken in once, and a daemon that works on other files is named', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-stored-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  const folder = await open(database.url, 'folder', home)
+  const kept = await folder.spawn('kept')
+  await folder.call(kept, 'file_write', { path: 'old.txt', content: 'old' })
+  const { members } = (await one.host.json('GET', '/api/cluster')).body
+  expect(members.map(({ problems }: { problems: readonly string[] }) => problems.length).toSorted()).toEqual([0, 0, 1])
+  expect(JSON.stringify(members)).toContain('the files of its agents are not those of the daemon that answers')
+  await folder[Symbol.asyncDispose]()
+  await mkdir(join(home, 'data/workspaces/no-agent'))
+  await writeFile(join(home, 'data/workspaces/no-agent/x'), 'x')
+  const moved = await open(database.url, 'database', home)
+  onTestFinished(() => moved[Symbol.asyncDispose]())
+  expect((await two.call(kept, 'file_read', { path: 'old.txt' })).text).toBe('old')
+  expect(
+    (await one.host.json('GET', '/api/cluster')).body.members.flatMap(
+      (member: { problems: string[] }) => member.problems,
+    ),
+  ).toEqual([])
+})
