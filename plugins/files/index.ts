@@ -47,7 +47,9 @@ export default definePlugin({
         : undefined
     const workspaces: WorkspaceFiles = stored ?? inFolders
     if (broadcast.isShared)
-      await (await import('./mount.ts')).compareMounts({ base, daemon, db, hooks, isStored: stored !== undefined })
+      await (
+        await import('./mount/compare.ts')
+      ).compareMounts({ base, daemon, db, hooks, isStored: stored !== undefined })
     const uploads = new UploadService({
       agents,
       audit,

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { homeId } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { Hooks, PluginDatabase } from 'svc/sdk'
-import { MemberProblemsListed } from '../cluster/contract.ts'
-import { hasCode } from './disk.ts'
+import { MemberProblemsListed } from '../../cluster/contract.ts'
+import { hasCode } from '../disk.ts'
+import { MountStore } from './store.ts'
 
 export interface CompareMountsDeps {
   /** The folder of workspaces. */
@@ -23,14 +24,14 @@ const DATABASE = 'database'
 export async function compareMounts({ base, daemon, db, hooks, isStored }: CompareMountsDeps): Promise<void> {
   const home = homeId(daemon.config())
   const mount = isStored ? DATABASE : await idOf(base)
-  await db.run`INSERT INTO files_mount (home, mount) VALUES (${home}, ${mount})
-    ON CONFLICT (home) DO UPDATE SET mount = excluded.mount`
+  const store = new MountStore(db)
+  await store.put(home, mount)
   hooks.on(MemberProblemsListed, async (listed) => {
-    const others = await db.all<{ readonly home: string }>`SELECT home FROM files_mount WHERE mount <> ${mount}`
+    const others = await store.others(mount)
     return [
       ...listed,
-      ...others.map((other) => ({
-        owner: other.home,
+      ...others.map((owner) => ({
+        owner,
         text:
           'the files of its agents are not those of the daemon that answers: mount one folder as data/workspaces in ' +
           'all of them, or set plugins.files.mount = "database" in all of them',
