@@ -12,6 +12,7 @@ import { lockHome } from '../storage/lock.ts'
 import type { HomeLock } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
 import type { PostgresSettings } from '../storage/postgres-client.ts'
+import { homeId } from '../process/liveness.ts'
 import { refuseLost } from '../storage/sqlite-file.ts'
 import { openStorage } from '../storage/storage.ts'
 import type { PluginStorage } from '../storage/storage.ts'
@@ -73,7 +74,10 @@ export async function openHome(
   const [vault, restarts] = await Promise.all([
     openVault(database, key, log.withTag('vault')),
     RestartCount.open(storage),
-    accepted.open(storage.forPlugin('core')),
+    accepted.open(
+      storage.forPlugin('core'),
+      database.broadcast.isShared ? homeId({ homeDir: config.home_dir }) : undefined,
+    ),
   ])
   // A start after a crash is a restart that nobody requested.
   if (lock.afterCrash) await restarts.increment()

@@ -15,21 +15,29 @@ const FILE = 'accepted-permissions.json'
 const INSTALLED = 'installed_plugins'
 const Entries = v.record(v.string(), v.array(v.string()))
 
-/** The database keeps which folders were installed: a lost file must not turn them into plugins of the operator. */
+/**
+ * The database keeps which folders were installed: a lost file must not turn them into plugins of the operator. Where
+ * several daemons use it, for each home by itself.
+ */
 export class AcceptedPermissionsFile implements AcceptedPermissions {
   readonly #home: string
   readonly #path: string
   readonly #writes = new SerialQueue()
   #installed: ReadonlySet<string> | undefined
   #storage: KeyValueStorage | undefined
+  #key = INSTALLED
 
   constructor(home: string) {
     this.#home = home
     this.#path = join(home, FILE)
   }
 
-  async open(storage: KeyValueStorage): Promise<void> {
-    const found = v.safeParse(v.array(v.string()), await storage.getItem(INSTALLED))
+  /** `home`: its id where other daemons may use the database. */
+  async open(storage: KeyValueStorage, home?: string): Promise<void> {
+    if (home !== undefined) this.#key = `${INSTALLED}:${home}`
+    // Without a home: written when no other daemon could use the database.
+    const stored = (await storage.getItem(this.#key)) ?? (await storage.getItem(INSTALLED))
+    const found = v.safeParse(v.array(v.string()), stored)
     const known = found.success ? found.output : null
     const { entries, problem } = readEntries(this.#path)
     // Any plugin may be an installed one.
@@ -37,7 +45,7 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     this.#storage = storage
     const all = new Set([...(known ?? []), ...Object.keys(entries)])
     this.#installed = all
-    if (known === null || all.size > known.length) await storage.setItem(INSTALLED, [...all])
+    if (known === null || all.size > known.length) await storage.setItem(this.#key, [...all])
   }
 
   of(folder: string): readonly string[] | undefined {
@@ -71,7 +79,7 @@ export class AcceptedPermissionsFile implements AcceptedPermissions {
     return this.#writes.run(async () => {
       const { addKey, removeKey, writeEntries } = await import('./write-permissions.ts')
       const installed = permissions ? addKey(this.#installed, key) : removeKey(this.#installed, key)
-      const remember = async (): Promise<void> => this.#storage?.setItem(INSTALLED, [...installed])
+      const remember = async (): Promise<void> => this.#storage?.setItem(this.#key, [...installed])
       // At no moment an installed plugin is one that nobody installed.
       if (permissions) await remember()
       await writeEntries(this.#home, FILE, readEntries(this.#path), key, permissions)

@@ -5,6 +5,7 @@ import { definePlugin, defineService } from 'svc/sdk'
 import { describe, expect, it } from 'vitest'
 import { AcceptedPermissionsFile } from '../../../core/host/accepted-permissions.ts'
 import { newPermissions, permissionsOf } from '../../../core/host/permissions.ts'
+import type { KeyValueStorage, StoredValue } from '../../../core/storage/key-value.ts'
 import type { AnyPlugin } from '../../../core/host/define.ts'
 import { startHost } from '../../support/host.ts'
 import { pluginText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
@@ -73,6 +74,27 @@ describe('accepted permissions', () => {
     expect(again.of(join(home.path, 'plugins/constructor'))).toBeUndefined()
     await again.forget(folder)
     expect(accepted.of(folder)).toBeUndefined()
+  })
+
+  it('of homes that share a database are kept for each by itself', async () => {
+    await using one = await temporaryFolder()
+    await using two = await temporaryFolder()
+    const stored = new Map<string, StoredValue>()
+    const storage = {
+      getItem: async (key: string) => stored.get(key) ?? null,
+      setItem: async (key: string, value: StoredValue) => void stored.set(key, value),
+    } as KeyValueStorage
+    const open = async (home: string): Promise<AcceptedPermissionsFile> => {
+      const accepted = new AcceptedPermissionsFile(home)
+      await accepted.open(storage, home)
+      return accepted
+    }
+    const [first, second] = [await open(one.path), await open(two.path)]
+    await second.accept(join(two.path, 'plugins/weather'), [])
+    await first.accept(join(one.path, 'plugins/other'), [])
+    await rm(join(two.path, 'accepted-permissions.json'))
+    expect((await open(two.path)).problem(join(two.path, 'plugins/weather'))).toContain('what it may use is unknown')
+    expect((await open(one.path)).problem(join(one.path, 'plugins/weather'))).toBeUndefined()
   })
 
   it.each(['{', '[]', '{"plugins/weather": "all"}'])('a damaged file accepts nothing: %s', async (text) => {
