@@ -24,6 +24,7 @@ import { Listening } from '../host/listening.ts'
 import type { WatchSettings } from '../host/reload-watch.ts'
 import type { RetirementSettings } from '../host/retired-copies.ts'
 import { Idempotency } from '../http/idempotency.ts'
+import type { DaemonLiveness } from '../http/key-owners.ts'
 import { createHttp } from '../http/server.ts'
 import type { HttpServer, HttpSettings } from '../http/server.ts'
 import { MetricRegistry } from '../metrics/registry.ts'
@@ -65,6 +66,7 @@ export interface Kernel {
   readonly listening: Listening
   /** What the parts of the core read of the configuration at this moment, each by the function it was given. */
   settings(): KernelSettings
+  setLiveness(liveness: DaemonLiveness | undefined): void
   /** Applies a new configuration to everything that keeps a copy of a value. */
   reconfigure(config: Config): void
 }
@@ -95,10 +97,10 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
   const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, ownPorts))
   const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
   const idempotency = parts.own('idempotency keys', openIdempotency(database, defects))
-  let settings: HttpSettings = httpSettings(config)
-  limitNesting(settings.maxJsonDepth)
+  const shares = new RateShares(live)
+  limitNesting(shares.settings.maxJsonDepth)
   const http = createHttp({
-    settings: () => settings,
+    settings: () => shares.settings,
     log: log.withTag('http'),
     metrics,
     build,
@@ -123,10 +125,14 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     folders: daemonFolders(config, loaded.files, () => live.schema),
     ownPorts,
     listening: new Listening(),
-    settings: () => kernelSettings(settings, live.current),
+    settings: () => kernelSettings(shares.settings, live.current),
+    setLiveness(liveness) {
+      shares.liveness = liveness
+      idempotency.setLiveness(liveness)
+    },
     reconfigure(next) {
-      settings = httpSettings(next)
-      limitNesting(settings.maxJsonDepth)
+      shares.configure(next)
+      limitNesting(shares.settings.maxJsonDepth)
       const secrets = secretsOf(next, live)
       for (const secret of secrets) scanner.add(secret)
       options.onConfig?.(next, secrets)
@@ -134,6 +140,30 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
       outbound?.recheck()
       void programNetwork?.recheck().catch((error) => defects.report(error, 'connections of programs under new rules'))
     },
+  }
+}
+
+/** The settings of HTTP, with the part of a shared rate limit that this daemon allows now. */
+class RateShares {
+  liveness: DaemonLiveness | undefined
+  #daemons = 1
+  #config: Config
+  #settings: HttpSettings
+  constructor({ current }: LiveConfig) {
+    this.#config = current
+    this.#settings = httpSettings(current)
+  }
+  get settings(): HttpSettings {
+    const daemons = this.liveness?.count() ?? 1
+    if (daemons !== this.#daemons) {
+      this.#daemons = daemons
+      this.configure(this.#config)
+    }
+    return this.#settings
+  }
+  configure(config: Config): void {
+    this.#config = config
+    this.#settings = httpSettings(config, this.#daemons)
   }
 }
 

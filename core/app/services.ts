@@ -83,7 +83,9 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
     setWarnings: (part, warnings) => health.setWarnings(part, warnings),
-    setLiveness: (liveness) => kernel.idempotency.setLiveness(liveness),
+    setLiveness: (liveness) => kernel.setLiveness(liveness),
+    remember: (principal) => kernel.http.remember(principal),
+    isHeld: (remembered) => kernel.http.isHeld(remembered),
     ownPort: kernel.http.ownPort,
     get isListening() {
       return kernel.listening.isAnnounced

@@ -118,8 +118,10 @@ export function proxySettings({ outbound }: Config): ProxySettings {
   }
 }
 
-export function httpSettings(config: Config): HttpSettings {
-  const { http } = config
+/** `daemons`: how many are on the database. */
+export function httpSettings(config: Config, daemons = 1): HttpSettings {
+  const { http, rate_limit: limits } = config
+  const part = (limit: number): number => (limits.shared ? Math.max(1, Math.floor(limit / daemons)) : limit)
   const { host, port } = parseListenAddr(config.listen_addr)
   return {
     host,
@@ -127,8 +129,8 @@ export function httpSettings(config: Config): HttpSettings {
     apiKey: config.api_key,
     allowNoAuth: config.allow_no_auth,
     development: config.development,
-    tokensPerMinute: config.rate_limit.tokens_per_minute,
-    failedAuthPerMinute: config.rate_limit.failed_auth_per_minute,
+    tokensPerMinute: part(limits.tokens_per_minute),
+    failedAuthPerMinute: part(limits.failed_auth_per_minute),
     maxBodyBytes: http.max_body_bytes,
     maxHeaderBytes: http.max_header_bytes,
     maxJsonDepth: http.max_json_depth,

@@ -30,6 +30,10 @@ const RateLimit = table('How much one client address may ask for.', overApi(reso
     100_000,
     inFile('more tries find a key sooner'),
   ),
+  shared: flag(
+    'Where several daemons share a database each allows its part: these limits divided by the number of daemons. ' +
+      'Otherwise each daemon allows all of it.',
+  ),
 })
 
 const DatabaseSection = table('How a PostgreSQL server is used.', overApi(resources), {

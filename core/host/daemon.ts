@@ -1,5 +1,6 @@
 import type { DaemonLiveness } from '../http/key-owners.ts'
 import type { OwnPort } from '../http/own-port.ts'
+import type { Principal } from '../auth/principal.ts'
 import type { Build } from '../process/installation.ts'
 import type { Actor } from '../scope/actor.ts'
 import type { Entry } from '../scope/scope.ts'
@@ -77,9 +78,16 @@ export interface Daemon {
   setWarnings(part: string, warnings: readonly string[]): void
   /**
    * Which daemons on the database are alive, from whoever knows: what a dead one began under an Idempotency-Key is taken
-   * over. `undefined` takes it back.
+   * over, and a shared rate limit is divided by their number. `undefined` takes it back.
    */
   setLiveness(liveness: DaemonLiveness | undefined): void
+  /**
+   * What a principal presented beside the API key, as text to store that opens nothing; `undefined` of one who presented
+   * no such credential.
+   */
+  remember(principal: Principal): string | undefined
+  /** Whether what was remembered, here or at another daemon on the database, is still accepted. */
+  isHeld(remembered: string): boolean
   readonly ownPort: OwnPort
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean

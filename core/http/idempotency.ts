@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors/error.ts'
 import type { OnDefect } from '../errors/defect.ts'
-import { isNotHeld } from '../storage/failure.ts'
+import type { Statement } from '../storage/database.ts'
 import type { Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
 import type { Broadcast } from '../storage/broadcast.ts'
 import { Answer } from './answer.ts'
@@ -75,7 +75,6 @@ export class Idempotency implements Disposable {
   readonly #flights = new Map<string, Flight>()
   /** Absent where no other daemon can be. */
   readonly #others: Promise<KeyOwners> | undefined
-  #liveness: DaemonLiveness | undefined
   #timer: NodeJS.Timeout | undefined
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps
@@ -87,7 +86,7 @@ export class Idempotency implements Disposable {
 
   /** Without it the work of another daemon on the database is never taken over. */
   setLiveness(liveness: DaemonLiveness | undefined): void {
-    this.#liveness = liveness
+    void this.#others?.then((others) => others.setLiveness(liveness))
   }
 
   /** Throws `invalid_request` for an invalid key, and `conflict` if the key was used for another request. */
@@ -152,27 +151,17 @@ export class Idempotency implements Disposable {
         return { once: await this.#replay(work, as), as }
       }
       if (await this.#takeOver(mine, found)) return this.#resolve(mine)
-      if (work.signal?.aborted) throw beingWorkedOn()
     }
   }
 
   /** The reservation is open: somebody works on it, or its process died, or the answer could not be stored. */
   async #takeOver(work: Mine, found: Reservation): Promise<boolean> {
     const { reservations, broadcast } = this.#deps
-    const [daemonId = ''] = found.owner.split('/')
+    const takeOver = (conditions: readonly Statement[] = []): Promise<boolean> =>
+      reservations.takeOver(work, found.owner, work.owner, conditions)
     const others = await this.#others
-    if (!others || daemonId === broadcast.daemonId) return reservations.takeOver(work, found.owner, work.owner)
-    const liveness = this.#liveness
-    if (!liveness) throw beingWorkedOn()
-    if (!liveness.isAlive(daemonId))
-      try {
-        return await reservations.takeOver(work, found.owner, work.owner, liveness.unlessAlive(daemonId))
-      } catch (error) {
-        // It has joined a moment ago, and is not known here yet.
-        if (!(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
-      }
-    const isIdle = await others.isIdle(daemonId, found.owner, nameOf(work), work.signal)
-    return isIdle && reservations.takeOver(work, found.owner, work.owner)
+    const isOwn = found.owner.startsWith(`${broadcast.daemonId}/`)
+    return !others || isOwn ? takeOver() : others.takeOver({ ...found, name: nameOf(work) }, takeOver, work.signal)
   }
 
   async #resolve(work: Mine): Promise<Outcome> {
@@ -269,11 +258,6 @@ export class Idempotency implements Disposable {
 }
 
 const nameOf = ({ scope, key }: Work): string => `${scope}\n${key}`
-function beingWorkedOn(): Refusal {
-  return new Refusal('service_unavailable', 'A request with this Idempotency-Key is being worked on', {
-    retryAfterSecs: 1,
-  })
-}
 function usedBefore(): Refusal {
   return new Refusal('conflict', 'This Idempotency-Key was used for another request')
 }

@@ -11,6 +11,7 @@ import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
 import type { Limiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
+import type { Principal } from '../auth/principal.ts'
 import { omitUndefined } from '../schema/object.ts'
 import { Scope } from '../scope/scope.ts'
 import { Admission } from './admission.ts'
@@ -60,6 +61,9 @@ export interface HttpServer extends AsyncDisposable {
   forPlugin(scope: Scope): Routes
   /** Credentials besides the API key, accepted as long as the scope is open. */
   credentials(scope: Scope): PluginCredentials
+  /** As `Daemon.remember` and `Daemon.isHeld`. */
+  remember(principal: Principal): string | undefined
+  isHeld(remembered: string): boolean
   /**
    * Holds requests for routes of these plugins until the returned function is called. Their number and waiting time
    * are limited; beyond that they get 503 with Retry-After. The present routes still match meanwhile.
@@ -198,6 +202,15 @@ class HttpLayer implements HttpServer {
         for (const route of routes) this.#table.addSocket(scope, route)
       },
     }
+  }
+
+  remember(principal: Principal): string | undefined {
+    const presented = this.#credentials.presented(principal)
+    return presented && `${presented.digest} ${presented.name}`
+  }
+  isHeld(remembered: string): boolean {
+    const at = remembered.indexOf(' ')
+    return this.#credentials.findAgain(remembered.slice(at + 1), remembered.slice(0, at)) !== undefined
   }
 
   credentials(scope: Scope): PluginCredentials {

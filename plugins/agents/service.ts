@@ -414,6 +414,7 @@ export class AgentService implements Agents {
     id: string,
     change: (agent: LoadedAgent) => Change | undefined | Promise<Change | undefined>,
   ): Promise<LoadedAgent> {
+    const { store } = this.#deps
     const agent = await this.require(id)
     const changed = await change(agent)
     if (!changed) return agent
@@ -430,7 +431,7 @@ export class AgentService implements Agents {
     }
     await this.#commit(
       row,
-      [...(this.#deps.store.shared ? [this.#deps.store.unlessChanged(agent.row)] : []), this.#deps.store.update(row)],
+      [...(store.shared ? [(await store.sharing()).unlessChanged(agent.row)] : []), store.update(row)],
       what === undefined
         ? undefined
         : {

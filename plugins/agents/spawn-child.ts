@@ -36,7 +36,8 @@ export async function spawnChild(
       parent,
       `the new agent would be ${depth} generations deep, at most ${deepest} are allowed (plugins.agents.max_depth)`,
     )
-  const conditions = store.shared ? [store.unlessMentioned(root, await store.mentions(root))] : []
+  const sharing = store.shared ? await store.sharing() : undefined
+  const conditions = sharing ? [sharing.unlessMentioned(root, await sharing.mentions(root))] : []
   const live = (await agents.list()).filter((agent) => agent.id !== root && rootOf(agent) === root).length
   if (live >= max)
     await deny(

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import { AgentRow } from './schema.ts'
+import type { SharingStore } from './sharing/store.ts'
 
 export class AgentStore {
   readonly #db: PluginDatabase
@@ -27,6 +28,12 @@ export class AgentStore {
     return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`)
   }
 
+  /** What only daemons that share a database need. */
+  async sharing(): Promise<SharingStore> {
+    const { SharingStore } = await import('./sharing/store.ts')
+    return new SharingStore(this.#db)
+  }
+
   /** The ids of agents whose making was cut short. Agents are made in one batch now; earlier versions took two. */
   async unfinished(): Promise<readonly string[]> {
     const rows = await this.#db.all<{ id: string }>`SELECT id FROM agents_agent
@@ -41,28 +48,6 @@ export class AgentStore {
     return rows.map(({ id }) => id)
   }
 
-  /** How many manifests hold an id, such as that of the root of a family. */
-  async mentions(id: string): Promise<number> {
-    const row = await this.#db.one<{ count: number | string }>`SELECT count(*) AS count FROM agents_agent
-      WHERE manifest_toml LIKE ${`%${id}%`}`
-    return Number(row?.count ?? 0)
-  }
-  /** Makes its batch fail when more manifests than that hold the id by now. On PostgreSQL only. */
-  unlessMentioned(id: string, beyond: number): Statement {
-    return {
-      ...this.#db.sql`SELECT svc_require(count(*) <= ${beyond}) FROM agents_agent
-        WHERE manifest_toml LIKE ${`%${id}%`}`,
-      exclusive: `agents_agent ${id}`,
-    }
-  }
-  /** Makes its batch fail unless the row is as it was read. On PostgreSQL only. */
-  unlessChanged(row: AgentRow): Statement {
-    return this.#db.sql`SELECT svc_require(count(*) = 1) FROM (SELECT 1 FROM agents_agent
-      WHERE id = ${row.id} AND name = ${row.name} AND manifest_toml = ${row.manifest_toml} AND state = ${row.state}
-        AND mode = ${row.mode} AND session_id = ${row.session_id} AND permission = ${row.permission}
-        AND identity = ${row.identity} AND pin IS NOT DISTINCT FROM CAST(${row.pin} AS TEXT)
-        AND signed_by IS NOT DISTINCT FROM CAST(${row.signed_by} AS TEXT) FOR UPDATE) AS same`
-  }
   insert(row: AgentRow): Statement {
     return this.#db
       .sql`INSERT INTO agents_agent (id, name, manifest_toml, state, mode, session_id, created_at, updated_at,

@@ -2,7 +2,7 @@ import { commandLine, definePlugin } from 'svc/sdk'
 import type { Metrics } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Broadcast, wallClock } from 'svc/internal'
+import { Broadcast, Daemon, wallClock } from 'svc/internal'
 import { ApprovalsConfig } from './config.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { ApprovalEscalated, ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
@@ -24,26 +24,11 @@ export default definePlugin({
   version: '1.0.0',
   config: ApprovalsConfig,
   hooks: [ApprovalRequested, ApprovalEscalated, ApprovalResolved],
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
   optional: { delivery: ResultDelivery },
   provides: { approvals: Approvals },
   migrations,
-  async setup({
-    config,
-    credentials,
-    db,
-    hooks,
-    jobs,
-    log,
-    metrics,
-    optional,
-    own,
-    routes,
-    run,
-    services,
-    leaving,
-    tools,
-  }) {
+  async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools }) {
     const store = new ApprovalStore(db, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
@@ -65,7 +50,8 @@ export default definePlugin({
       failed,
       granted: countGranted(metrics),
       asks: (agent, tool) => asks(agent, tool, config),
-      holds: (principal) => credentials.holds(principal),
+      remember: (principal) => services.daemon.remember(principal),
+      holds: (remembered) => services.daemon.isHeld(remembered),
       limits: limitsOf(config),
       requested(approval) {
         log.info(describeRequest(approval))

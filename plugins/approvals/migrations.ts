@@ -97,4 +97,10 @@ export const migrations: readonly Migration[] = [
     id: '012-lasting',
     sql: 'ALTER TABLE approvals_request ADD COLUMN lasting INTEGER NOT NULL DEFAULT 0',
   },
+  {
+    id: '013-credential',
+    // What the approvers presented, where it was not the API key.
+    sql: `ALTER TABLE approvals_request ADD COLUMN credential TEXT;
+      ALTER TABLE approvals_request ADD COLUMN first_credential TEXT`,
+  },
 ]

@@ -5,8 +5,6 @@ import type { Person } from './contract.ts'
 import type { RequestRow } from './schema.ts'
 
 export type Answerer = Principal | Person | string
-/** The first of two people, by request, where a credential of theirs can be revoked. */
-export type FirstApprovers = Map<string, Principal>
 /** The caller with the API key, or on a machine whose daemon has none (`nameOf`). */
 export const OPERATOR = 'operator'
 /** Begins what a person is called whose credential can be revoked. */
@@ -18,6 +16,14 @@ export function toPerson(by: Answerer): Person {
   // By what a sign-in or a device is called: the same person may have several.
   const person = 'name' in by ? `${CREDENTIAL}${by.kind} ${by.name}` : OPERATOR
   return { name: nameOf(by), person, inOwnChat: false }
+}
+
+/** What an approver presented, where it can be revoked. */
+export function credentialOf(
+  by: Answerer,
+  { remember }: { readonly remember: (principal: Principal) => string | undefined },
+): string | undefined {
+  return typeof by === 'string' || 'person' in by ? undefined : remember(by)
 }
 
 /** Throws `forbidden` for whoever does not hold the API key. */

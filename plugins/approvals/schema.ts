@@ -148,6 +148,8 @@ export const RequestRow = v.object({
   form: nullish,
   content: nullish,
   lasting: v.pipe(v.unknown(), v.transform(Number)),
+  credential: nullish,
+  first_credential: nullish,
 })
 export const EscalationRow = v.object({
   id: v.string(),

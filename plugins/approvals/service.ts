@@ -8,8 +8,8 @@ import type { Clock } from 'svc/internal'
 import type { TwoPeopleRule } from './config.ts'
 import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant, Scope, Standing } from './contract.ts'
 import { matches } from './matching.ts'
-import { answered, OPERATOR, requireKey, toPerson } from './person.ts'
-import type { Answerer, FirstApprovers } from './person.ts'
+import { answered, credentialOf, OPERATOR, requireKey, toPerson } from './person.ts'
+import type { Answerer } from './person.ts'
 import { toApproval, toGrant } from './schema.ts'
 import type { GrantRow, RequestRow } from './schema.ts'
 import type { ApprovalStore } from './store.ts'
@@ -29,7 +29,10 @@ export interface ApprovalServiceDeps {
   }
   readonly asks: Approvals['asks']
   /** Whether somebody's credential is still accepted. */
-  readonly holds: (principal: Principal) => boolean
+  /** What a principal presented beside the API key, to store. */
+  readonly remember: (principal: Principal) => string | undefined
+  /** Whether what was remembered is still accepted. */
+  readonly holds: (remembered: string) => boolean
   /** Called after the change is on disk; must not throw. */
   readonly requested: (approval: Approval) => void
   /** Called at the start for each request of an earlier process that still waits. */
@@ -43,8 +46,6 @@ export interface ApprovalServiceDeps {
 type FormInput = Readonly<Record<string, unknown>>
 const RECENT = 50
 const DAY_MS = 86_400_000
-/** How many approvals keep their approver; older ones have to be given again. */
-const MAX_APPROVERS = 1_000
 
 /** Holds requests until they are answered. The table decides; timers and waiters only read it. */
 export class ApprovalService implements Approvals {
@@ -52,12 +53,6 @@ export class ApprovalService implements Approvals {
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
   #standing = 0
-  /**
-   * Who gave approvals that can still be used without having the API key: these hold as long as the credential does.
-   */
-  readonly #approvers = new Map<string, Principal>()
-  /** The first of two people, by request. */
-  readonly #firstApprovers: FirstApprovers = new Map()
   constructor(deps: ApprovalServiceDeps) {
     this.#deps = deps
   }
@@ -149,20 +144,12 @@ export class ApprovalService implements Approvals {
   asks(...call: Parameters<Approvals['asks']>): boolean {
     return this.#deps.asks(...call)
   }
-  async approve(id: string, by: Answerer, scope: Scope = 'once', content?: FormInput): Promise<Approval> {
-    // Before it is on disk: a waiting call uses it at once.
-    if (typeof by !== 'string' && 'id' in by) this.#approvers.set(id, by)
-    try {
-      return await this.#answer(id, 'approved', by, { scope, content })
-    } finally {
-      for (const given of [...this.#approvers.keys()].slice(0, -MAX_APPROVERS)) this.#approvers.delete(given)
-    }
+  approve(id: string, by: Answerer, scope: Scope = 'once', content?: FormInput): Promise<Approval> {
+    return this.#answer(id, 'approved', by, { scope, content })
   }
-  /** Whether an approval still counts. It does not when the approver is unknown, as after a restart. */
-  holds({ id, decided_by: by }: Pick<RequestRow, 'id' | 'decided_by'>): boolean {
-    if (by === OPERATOR) return true
-    const approver = this.#approvers.get(id)
-    return approver !== undefined && this.#deps.holds(approver)
+  /** Whether an approval still counts: without the API key as long as the credential that it was given with. */
+  holds({ credential, decided_by: by }: Pick<RequestRow, 'credential' | 'decided_by'>): boolean {
+    return by === OPERATOR || (credential !== null && this.#deps.holds(credential))
   }
   reject(id: string, by: Answerer): Promise<Approval> {
     return this.#answer(id, 'rejected', by)
@@ -380,12 +367,13 @@ export class ApprovalService implements Approvals {
     const content = state === 'approved' ? await filledIn(row, given) : undefined
     if (state === 'approved' && row.needed === 2) return this.#approveAsOneOfTwo(row, answerer, scope)
     const by = toPerson(answerer).name
+    const credential = credentialOf(answerer, this.#deps)
     const at = toIso(clock.now())
     const grant = scope === 'session' ? await this.#grant(row, by, at) : undefined
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
-        ...store.answer(id, state, { by, at, scope: scope ?? null, content }),
+        ...store.answer(id, state, { by, credential, at, scope: scope ?? null, content }),
         ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
@@ -431,7 +419,7 @@ export class ApprovalService implements Approvals {
   /** Two people are seldom needed: the code is loaded by the first such request. */
   async #approveAsOneOfTwo(row: RequestRow, by: Answerer, scope: Scope = 'once'): Promise<Approval> {
     const { approveAsOneOfTwo } = await import('./two-people.ts')
-    const approved = await approveAsOneOfTwo({ ...this.#deps, firstApprovers: this.#firstApprovers }, row, by, scope)
+    const approved = await approveAsOneOfTwo(this.#deps, row, by, scope)
     return approved.state === 'pending' ? toApproval(approved) : this.#settle(approved)
   }
 
@@ -472,7 +460,6 @@ export class ApprovalService implements Approvals {
     const approval = toApproval(row)
     this.#timers.get(row.id)?.()
     this.#timers.delete(row.id)
-    this.#firstApprovers.delete(row.id)
     this.#resolveWaiters(approval)
     this.#deps.resolved(approval)
     return approval

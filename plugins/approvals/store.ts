@@ -40,25 +40,44 @@ export class ApprovalStore {
   answer(
     id: string,
     state: 'approved' | 'rejected',
-    { by, at, scope, content }: Pick<Approval, 'content'> & { by: string; at: string; scope: Scope | null },
+    {
+      by,
+      credential,
+      at,
+      scope,
+      content,
+    }: Pick<Approval, 'content'> & {
+      by: string
+      /** What an approver presented beside the API key. */
+      credential?: string | undefined
+      at: string
+      scope: Scope | null
+    },
   ): readonly Statement[] {
     const statement = this.#db
       .sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = ${scope},
-      content = ${content === undefined ? null : JSON.stringify(content)},
+      credential = ${credential ?? null}, content = ${content === undefined ? null : JSON.stringify(content)},
       state = CASE WHEN state = 'pending' AND expires_at > ${at}
       AND (needed = 1 OR ${state} = 'rejected') THEN ${state} END WHERE id = ${id}`
     return [statement, ...this.#tellDecided(id)]
   }
   /** The first of two people. `replaces`: whose approval does not count any more. */
-  approveFirst(id: string, by: Person, at: string, replaces: string | null): Statement {
+  approveFirst(id: string, by: Person, credential: string | undefined, at: string, replaces: string | null): Statement {
     return this.#db.sql`UPDATE approvals_request SET first_by = ${by.name}, first_person = ${by.person},
-      first_at = ${at}, first_in_own_chat = ${by.inOwnChat ? 1 : 0},
+      first_at = ${at}, first_credential = ${credential ?? null}, first_in_own_chat = ${by.inOwnChat ? 1 : 0},
       state = CASE WHEN state = 'pending' AND expires_at > ${at} AND needed = 2
       AND coalesce(first_person, '') = ${replaces ?? ''} THEN state END WHERE id = ${id}`
   }
   /** Another person than the first one, whose approval has to be the one that was looked at. */
-  approveSecond(id: string, first: string, by: string, at: string): readonly Statement[] {
+  approveSecond(
+    id: string,
+    first: string,
+    by: string,
+    credential: string | undefined,
+    at: string,
+  ): readonly Statement[] {
     const statement = this.#db.sql`UPDATE approvals_request SET decided_at = ${at}, decided_by = ${by}, scope = 'once',
+      credential = ${credential ?? null},
       state = CASE WHEN state = 'pending' AND expires_at > ${at} AND first_person = ${first} THEN 'approved' END
       WHERE id = ${id}`
     return [statement, ...this.#tellDecided(id)]

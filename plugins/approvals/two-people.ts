@@ -1,15 +1,13 @@
 import { toIso } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Scope } from './contract.ts'
-import { answered, CREDENTIAL, toPerson } from './person.ts'
-import type { Answerer, FirstApprovers } from './person.ts'
+import { answered, CREDENTIAL, credentialOf, toPerson } from './person.ts'
+import type { Answerer } from './person.ts'
 import type { Person } from './contract.ts'
 import type { RequestRow } from './schema.ts'
 import type { ApprovalServiceDeps } from './service.ts'
 
-interface TwoPeopleDeps extends Pick<ApprovalServiceDeps, 'store' | 'audit' | 'clock' | 'holds'> {
-  readonly firstApprovers: FirstApprovers
-}
+type TwoPeopleDeps = Pick<ApprovalServiceDeps, 'store' | 'audit' | 'clock' | 'holds' | 'remember'>
 
 /**
  * Approves a pending request that needs two people, and returns it as it is then: the first approval leaves it pending.
@@ -21,15 +19,16 @@ export async function approveAsOneOfTwo(
   by: Answerer,
   scope: Scope,
 ): Promise<RequestRow> {
-  const { store, audit, clock, firstApprovers } = deps
+  const { store, audit, clock } = deps
   if (scope === 'session') throw new Refusal('forbidden', 'Two people have to approve this, each time')
   const person = toPerson(by)
+  const credential = credentialOf(by, deps)
   const at = toIso(clock.now())
   const isFirst = row.first_person === null || !firstHolds(deps, row)
   if (!isFirst) refuseSamePerson(row, person)
   const statements = isFirst
-    ? [store.approveFirst(row.id, person, at, row.first_person)]
-    : store.approveSecond(row.id, row.first_person ?? '', person.name, at)
+    ? [store.approveFirst(row.id, person, credential, at, row.first_person)]
+    : store.approveSecond(row.id, row.first_person ?? '', person.name, credential, at)
   const what = isFirst ? 'first, a second person has to as well' : `second, after ${row.first_by}`
   const details = `approval ${row.id} approved by ${person.name} (${what}), action ${row.action_hash}: ${row.summary}`
   try {
@@ -41,15 +40,13 @@ export async function approveAsOneOfTwo(
     throw new Refusal('conflict', 'Somebody else approved this at the same moment: look at it again', { cause: error })
   }
   if (!isFirst) return { ...row, state: 'approved', decided_at: at, decided_by: person.name, scope: 'once' }
-  if (typeof by !== 'string' && 'id' in by) firstApprovers.set(row.id, by)
   return { ...row, first_by: person.name, first_person: person.person, first_at: at }
 }
 
 /** A first approval counts as long as its credential does; it has to be given again when that is not known. */
-function firstHolds({ firstApprovers, holds }: TwoPeopleDeps, { id, first_person: person }: RequestRow): boolean {
+function firstHolds({ holds }: TwoPeopleDeps, { first_credential: first, first_person: person }: RequestRow): boolean {
   if (person?.startsWith(CREDENTIAL) !== true) return true
-  const first = firstApprovers.get(id)
-  return first !== undefined && holds(first)
+  return first !== null && holds(first)
 }
 
 /** Throws unless this is another person, who does not answer in the same chat as the first when that is the asker's. */

@@ -57,6 +57,10 @@ export class Membership implements Members {
   get known(): readonly Member[] {
     return [...this.#known.values()]
   }
+  /** How many are alive, as known here. */
+  count(): number {
+    return Math.max(1, this.#known.size)
+  }
   /** How many others this daemon has declared dead. */
   get declaredDead(): number {
     return this.#declared

@@ -219,6 +219,7 @@ describe('a key at two daemons on one database', () => {
       const { sql, broadcast } = closing(await openStorage({ url, log: recorder().log }))
       const reservations = openReservations(sql, () => new Date().toISOString())
       const liveness: DaemonLiveness = {
+        count: () => 2,
         isAlive: (id) => !dead.has(id),
         unlessAlive: (id) => [sql.sql`SELECT svc_require(${dead.has(id) ? 1 : 0} = 1)`],
       }

@@ -75,7 +75,8 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
         throw error
       },
       asks: () => false,
-      holds: (principal) => !revoked.has(principal),
+      remember: (principal) => ('id' in principal ? principal.id : undefined),
+      holds: (remembered) => ![...revoked].some((one) => 'id' in one && one.id === remembered),
       limits: {
         timeoutSecs: settings.timeout_secs,
         pendingPerAgent: settings.pending_per_agent,
@@ -251,6 +252,22 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(await outcome(call)).toBe('passed')
   })
 
+  it('two people: each may answer at another daemon, and their credentials are known there', async () => {
+    const { gate, service, boot, revoked } = await start(engine, { two_people: [{}] })
+    const { service: other } = await boot()
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const id = request?.id ?? ''
+    const [ann, bob, cid] = ['ann', 'bob', 'cid'].map((name): Principal => ({ kind: 'device', id: name, name }))
+    if (!ann || !bob || !cid) throw new Error('nobody')
+    await service.approve(id, ann)
+    await expect(other.approve(id, ann)).rejects.toMatchObject({ code: 'forbidden' })
+    revoked.add(ann)
+    expect(await other.approve(id, bob)).toMatchObject({ state: 'pending', firstBy: 'device "bob"' })
+    expect(await service.approve(id, cid)).toMatchObject({ state: 'approved' })
+    expect(await outcome(call)).toBe('passed')
+  })
+
   it('another chat is noted as asked once, and not for what was answered', async () => {
     const { gate, service, lines } = await start(engine)
     const call = gate(attempt())
@@ -352,6 +369,27 @@ describe.each(engines)('the gate on %s', (engine) => {
     const again = next.gate(attempt())
     await next.service.reject((await pending(next.service))[0]?.id ?? '', 'operator')
     expect(await outcome(again)).toContain('rejected')
+  })
+
+  it('an approval of a device is used by another call at another daemon, once, while the device is accepted', async () => {
+    const { gate, service, boot, revoked } = await start(engine)
+    const device: Principal = { kind: 'device', id: 'd1', name: 'phone of ann' }
+    const other = await boot()
+    const approve = async (turnId: string): Promise<void> => {
+      const leave = new AbortController()
+      const left = outcome(gate(attempt({ turnId, signal: leave.signal })))
+      const [request] = await pending(service)
+      leave.abort(new Error('nobody waits'))
+      await left
+      await service.approve(request?.id ?? '', device)
+    }
+    await approve('one')
+    expect(await outcome(other.gate(attempt({ turnId: 'two' })))).toBe('passed')
+    await approve('three')
+    revoked.add(device)
+    const call = outcome(other.gate(attempt({ turnId: 'four' })))
+    await other.service.reject((await pending(other.service))[0]?.id ?? '', 'operator')
+    expect(await call).toContain('rejected')
   })
 
   it('the same action in the same conversation uses an approval whose turn is gone, until it is too old', async () => {

@@ -10,6 +10,7 @@ function start(lasting: 0 | 1) {
   const committed: unknown[] = []
   const row = { id: 'r1', state: 'pending', expires_at: '2999-01-01T00:00:00Z', needed: 1, form: null, payload: '{}' }
   const service = new ApprovalService({
+    remember: () => undefined,
     store: {
       find: async () => ({ ...row, lasting, standing_key: null, covers: null, content: null }),
       answer: (_id: string, state: string) => [state],
