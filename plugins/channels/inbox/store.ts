@@ -50,10 +50,13 @@ export class InboxStore {
       WHERE id = ${row.id} AND state = 'pending'`
     return changes > 0
   }
-  /** The oldest waiting message of a queue. */
+  /**
+   * The oldest message of a queue that is not answered, for who works on none of it: one that is being worked on was left
+   * so by a database that did not answer.
+   */
   async head(queue: string, owner: string): Promise<InboxRow | undefined> {
     const row = await this.#db.one`SELECT * FROM channels_inbox
-      WHERE queue = ${queue} AND state = 'pending' AND owner = ${owner}
+      WHERE queue = ${queue} AND state IN ('pending', 'processing') AND owner = ${owner}
       ORDER BY id LIMIT 1`
     return v.parse(v.optional(InboxRow), row)
   }
@@ -64,7 +67,7 @@ export class InboxStore {
   async claim(id: string, owner: string): Promise<InboxRow | undefined> {
     const { changes } = await this.#db.run`UPDATE channels_inbox
       SET state = 'processing', attempts = attempts + 1, next_at = NULL
-      WHERE id = ${id} AND state = 'pending' AND owner = ${owner}`
+      WHERE id = ${id} AND state IN ('pending', 'processing') AND owner = ${owner}`
     return changes > 0 ? this.find(id) : undefined
   }
   /** Whether there is a message that is not answered, of any owner. */

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { Refusal } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import { openTables, startInbox } from './inbox-stage.ts'
 
@@ -138,4 +139,35 @@ it('a clock that is set back holds up no postponed message, in this process and 
   again.clock.advance(600_000)
   await again.settle()
   expect(answered.at(-1)).toBe('one third')
+})
+
+it('a message whose failure could not be written down is answered when the database is back', async () => {
+  const db = await openTables()
+  let isAway = false
+  const orAway =
+    <Given extends unknown[], T>(work: (...given: Given) => Promise<T>) =>
+    (...given: Given): Promise<T> =>
+      isAway ? Promise.reject(new Refusal('service_unavailable', 'The database does not answer')) : work(...given)
+  const flaky = new Proxy(db, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target)
+      if (typeof member !== 'function') return member
+      const bound = member.bind(target) as () => Promise<unknown>
+      return name === 'run' || name === 'batch' ? orAway(bound) : bound
+    },
+  })
+  const answered: string[] = []
+  const one = startInbox(flaky, 'one', answered, async ({ message }) => {
+    if (answered.length === 0) isAway = true
+    answered.push(message.text)
+    return { outcome: 'answered', agentId: '', statements: [] }
+  })
+  await one.receive('first')
+  await one.settle()
+  expect(await states(db)).toEqual(['processing'])
+  isAway = false
+  one.clock.advance(5_000)
+  await one.settle()
+  expect(await states(db)).toEqual(['done'])
+  expect(answered).toEqual(['first', 'first'])
 })
