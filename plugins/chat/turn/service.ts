@@ -177,7 +177,8 @@ export class ChatService implements Chat {
   /** Runs the next turn of a session when its agent may run one more. */
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const { agents, runner, record } = this.#deps
-    const agent = await agents.find(turn.agentId)
+    // Where the database does not answer, the runner fails in the same way and records it.
+    const agent = await agents.find(turn.agentId).catch(() => undefined)
     const limit = agent && maxConcurrentTurns(agent, turn.entryPoint)
     if (limit === undefined) return runner.run(turn, next, agent)
     let acquired = false
