@@ -1,9 +1,9 @@
 import type { Auth } from '../auth/bearer.ts'
-import { checkOrigin } from '../auth/origin.ts'
+import { checkOrigin, isLoopback } from '../auth/origin.ts'
 import type { OriginRules } from '../auth/origin.ts'
 import type { Principal } from '../auth/principal.ts'
 import { Refusal } from '../errors/error.ts'
-import { clientAddress, limiterKey, trustedProxies } from '../limit/client.ts'
+import { clientAddress, foldAddress, limiterKey, trustedProxies } from '../limit/client.ts'
 import type { TrustedProxies } from '../limit/client.ts'
 import type { Limiter } from '../limit/gcra.ts'
 import { enforced } from '../scope/enforcement.ts'
@@ -81,6 +81,7 @@ export class Admission {
     throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
   }
 
+  /** Throws as `Auth.check`, and `unauthorized` where no key protects the daemon from other machines. */
   authenticate(
     level: 'public' | 'bearer' | 'signed',
     caller: Caller,
@@ -88,7 +89,20 @@ export class Admission {
     token?: string,
     signed?: boolean,
   ): Principal {
+    if (level === 'bearer' && token === undefined) this.#checkUnprotected(caller)
     return this.auth.check(level, caller, address, limiterKey(address), token, signed)
+  }
+
+  /** Without a key the daemon listens on this machine only; a proxy here must not let others in all the same. */
+  #checkUnprotected(caller: Caller): void {
+    if (this.auth.required() || this.#settings().allowNoAuth === true) return
+    const hops = caller.header('x-forwarded-for')?.split(',') ?? []
+    if (hops.every((hop) => isLoopback(foldAddress(hop.trim())))) return
+    throw new Refusal(
+      'unauthorized',
+      'No API key is set, so only this machine is served, and a proxy says that the request comes from another: ' +
+        'set api_key',
+    )
   }
 }
 

@@ -261,3 +261,23 @@ describe('threats: who may call', () => {
     ])
   })
 })
+
+describe('a daemon without a key behind a proxy', () => {
+  const status = async (path: string, headers: Record<string, string>): Promise<number> =>
+    (await open.json('GET', path, undefined, headers)).status
+  it.each([
+    '203.0.113.9',
+    '127.0.0.1, 203.0.113.9',
+    '203.0.113.9, 127.0.0.1',
+    '2001:db8::1',
+    '203.0.113.9:4711',
+    'unknown',
+  ])('serves nobody that the proxy says is on another machine: %s', async (hops) => {
+    const answer = await open.json('GET', '/api/agents', undefined, { 'x-forwarded-for': hops })
+    expect([answer.status, answer.body.error]).toEqual([401, expect.stringContaining('set api_key')])
+  })
+  it('serves this machine, and what needs no key', async () => {
+    expect(await status('/api/agents', { 'x-forwarded-for': '127.0.0.1, ::1' })).toBe(200)
+    expect(await status('/api/health', { 'x-forwarded-for': '203.0.113.9' })).toBe(200)
+  })
+})
