@@ -72,7 +72,8 @@ async function keySource(own: string, keyFile: string | undefined): Promise<Vaul
     throw new Failure(
       exits.usage,
       'the key of the vault is missing',
-      'copy vault.key of another home, name a file with --vault-key-file, or set SVC_VAULT_KEY',
+      'copy vault.key of another home, name a file with --vault-key-file, or set SVC_VAULT_KEY; ' +
+        'for the first daemon of a new database, `openssl rand -hex 32` makes one',
     )
   return { file: own, given: typed }
 }
@@ -83,10 +84,13 @@ async function check(url: string, source: VaultKeySource): Promise<void> {
     await using database = await openDatabase({ url, password: readVariable('PGPASSWORD'), log })
     await checkSharedKey(database, source)
   } catch (error) {
-    if (error instanceof VaultKeyRefused)
-      throw new Failure(exits.config, error.message, 'nothing was written; give the key of the other daemons', {
+    if (error instanceof VaultKeyRefused) {
+      const isOfHome = source.given === undefined && source.isNamed !== true
+      const how = isOfHome ? ` with --vault-key-file or SVC_VAULT_KEY: this home has one of its own` : ''
+      throw new Failure(exits.config, error.message, `nothing was written; give the key of the other daemons${how}`, {
         cause: error,
       })
+    }
     throw explainServer(error, url) ?? error
   }
 }

@@ -1,5 +1,6 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
+import { Refusal } from '../errors/error.ts'
 import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
@@ -144,7 +145,7 @@ function explainFolder(error: unknown, { home_dir: home }: Config): Failure | un
 export function explainServer(error: unknown, url: string): Failure | undefined {
   if (!/^postgres(ql)?:/.test(url) || !(error instanceof Error)) return undefined
   const shown = url.replace(/\/\/[^@/]*@/, '//***@')
-  const reason = isLost(codeOf(error.cause)) ? error.cause : error
+  const reason = error instanceof Refusal && isLost(codeOf(error.cause)) ? error.cause : error
   const code = codeOf(reason)
   const advice = isLost(code)
     ? 'start it, or correct database_url'

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { MASK } from '../schema/secret.ts'
 import { CoreSchema } from './schema.ts'
-import { findChild, isSecret, isTree } from './shape.ts'
+import { findChild, hideCredentials, isSecret, isTree } from './shape.ts'
 import type { Schema } from './shape.ts'
 
 /** A copy that may be printed: values of secret keys are `***`, and so are passwords inside URLs. */
 export function redact(value: unknown, schema: Schema | undefined = CoreSchema): unknown {
-  if (typeof value === 'string') return value.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@')
+  if (typeof value === 'string') return hideCredentials(value)
   if (Array.isArray(value)) return value.map((item) => redact(item, undefined))
   if (!isTree(value)) return value
   return Object.fromEntries(

@@ -117,5 +117,10 @@ export function describe(value: unknown, hidden: boolean): string {
   if (kind === undefined) return typeof value
   if (hidden) return `${kind.replace(/^the/, 'a')} (not shown: a secret)`
   if (typeof value !== 'string') return `${kind} ${String(value)}`
-  return `${kind} ${JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)}`
+  const shown = hideCredentials(value)
+  return `${kind} ${JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown)}`
 }
+
+/** An address without the user and password in it. */
+export const hideCredentials = (address: string): string =>
+  address.replace(/^([a-z][a-z\d+.-]*:\/\/)[^\s/?#@]+@/i, '$1***@')

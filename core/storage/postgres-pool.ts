@@ -185,6 +185,7 @@ export class PostgresPool {
     } catch (error) {
       // A wrong password or name stays wrong.
       if (error instanceof pg.DatabaseError && !isLost(codeOf(error))) throw error
+      if (error instanceof Error && error.message.startsWith('SASL')) throw passwordMissing(error)
       throw new ConnectionLost(error, true)
     }
   }
@@ -234,6 +235,11 @@ export class PostgresPool {
       clearTimeout(timer)
     }
   }
+}
+
+/** The client has no code for it: the one that the server has for a wrong password. */
+function passwordMissing(cause: Error): Error {
+  return Object.assign(new Error(`the server asks for a password (${cause.message})`, { cause }), { code: '28P01' })
 }
 
 /** Those that are small enough to reach the server at once. */

@@ -34,7 +34,9 @@ export function vaultKeySource(config: {
 
 /** For messages. */
 export function describeKey({ file, given }: VaultKeySource): string {
-  return given === undefined ? `the key file ${file}` : 'the key in SVC_VAULT_KEY or vault_key'
+  return given === undefined
+    ? `the key file ${file}`
+    : 'the key that was given (SVC_VAULT_KEY, vault_key or standard input)'
 }
 
 /** Synchronous: it reads a few bytes at every start. */

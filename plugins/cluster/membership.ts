@@ -142,8 +142,9 @@ export class Membership implements Members {
     await this.refresh()
   }
   async list(): Promise<readonly ListedMember[]> {
+    const rows = await this.refresh()
     const now = this.#deps.now()
-    return (await this.refresh()).map((row) => ({
+    return rows.map((row) => ({
       ...toMember(row),
       leaseSecs: row.lease_ms / 1000,
       seenSecs: Math.floor((now - (this.#seen.get(row.id)?.at ?? now)) / 1000),

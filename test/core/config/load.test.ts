@@ -231,6 +231,11 @@ describe('what is wrong', () => {
       'a whole number from 1 to 1000000000000',
     ])
   })
+  it('shows no password of an address', async () => {
+    const error = await failure({ toml: 'database_url = "postgress://me:pa55word@db/x"\n' })
+    expect(error.message).toContain('found the text "postgress://***@db/x"')
+    expect(error.message).not.toContain('pa55word')
+  })
   it('reports every problem of every source at once', async () => {
     const error = await failure({
       toml: 'log_level = "loud"\nplugins = 5\n',

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
+import { explainServer } from '../../../core/cli/start-failure.ts'
 import { createLog } from '../../../core/log/log.ts'
 import { openDatabase } from '../../../core/storage/open.ts'
 
@@ -37,4 +38,30 @@ it('a PostgreSQL address without a password gets the one that is given beside it
   expect(await passwordFor((port) => `postgres://me@127.0.0.1:${port}/x`, 'a pass/word')).toBe('a pass/word')
   expect(await passwordFor((port) => `postgres://me:its-own@127.0.0.1:${port}/x`, 'other')).toBe('its-own')
   expect(await passwordFor((port) => `postgres://127.0.0.1:${port}/x?password=in-query`, 'other')).toBe('in-query')
+})
+
+it('a PostgreSQL server that asks for a password, where there is none, is not one that does not answer', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    // AuthenticationSASL and AuthenticationSASLContinue, of the protocol of PostgreSQL.
+    const send = (type: number, text: string): void => {
+      const head = Buffer.from([0x52, 0, 0, 0, 8 + text.length, 0, 0, 0, type])
+      socket.write(Buffer.concat([head, Buffer.from(text)]))
+    }
+    socket.once('data', () => {
+      send(10, 'SCRAM-SHA-256\0\0')
+      socket.once('data', (first) => send(11, `r=${/r=(.+)$/.exec(first.toString())?.[1]}x,s=c2FsdA==,i=4096`))
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const url = `postgres://me@127.0.0.1:${(server.address() as AddressInfo).port}/x`
+    const failure: unknown = await openDatabase({ url, log: createLog({ level: 'silent' }) }).catch((error) => error)
+    expect(explainServer(failure, url)).toMatchObject({
+      message: expect.stringContaining('the server asks for a password'),
+      advice: expect.stringContaining('PGPASSWORD'),
+    })
+  } finally {
+    server.close()
+  }
 })

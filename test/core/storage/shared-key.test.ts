@@ -35,7 +35,7 @@ it('a daemon with another key, or none, is refused with what to do', async () =>
   const { home, database } = await start()
   await checkSharedKey(database, { file: 'unused', given: KEY })
   await expect(checkSharedKey(database, { file: 'unused', given: OTHER })).rejects.toThrow(
-    'the secrets on this database were encrypted with another key than the key in SVC_VAULT_KEY or vault_key',
+    'the secrets on this database were encrypted with another key than the key that was given (SVC_VAULT_KEY, vault_key or standard input)',
   )
   const none = checkSharedKey(database, { file: join(home, 'vault.key') })
   await expect(none).rejects.toThrow(`the key file ${home}/vault.key does not exist`)

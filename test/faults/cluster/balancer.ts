@@ -25,7 +25,7 @@ export async function startBalancer(options: BalancerOptions): Promise<AsyncDisp
 async function startHaproxy({ folder, address, daemons }: BalancerOptions): Promise<AsyncDisposable> {
   let text = (await readFile(example, 'utf8'))
     .replace('bind :4545', `bind ${address}`)
-    .replace('hdr Host localhost:4545', `hdr Host ${address}`)
+    .replace('hdr Host localhost', `hdr Host ${address}`)
     .replace('inter 1s', `inter ${LOOK_MS}ms`)
   for (const [index, daemon] of daemons.entries()) text = text.replace(`10.0.0.1${index + 1}:4545`, daemon)
   const file = join(folder, 'haproxy.cfg')

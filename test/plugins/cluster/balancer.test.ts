@@ -31,7 +31,7 @@ it('HAProxy, configured as documented, sends nothing to a daemon that drains', a
 
   const socket = join(folder.path, 'balancer.sock')
   const text = (await readFile(example, 'utf8'))
-    .replace('hdr Host localhost:4545', 'hdr Host balancer.example.org')
+    .replace('hdr Host localhost', 'hdr Host balancer.example.org')
     .replace('bind :4545', `bind unix@${socket}`)
     .replace(/^ {2}server svc-3 .*$/m, '')
     .replace('10.0.0.11:4545', new URL(hosts[0].url).host)

@@ -59,6 +59,9 @@ it('svc cluster join writes what a second daemon needs, once it is right', async
     SVC_VAULT_KEY: SHARED_VAULT_KEY,
   })
   expect(lost.stderr).toContain('postgres://127.0.0.1:1/svc cannot be used')
+  const keyless = await join_({}, '--vault-key-file', join(folder.path, 'none'))
+  expect(keyless.stderr).toContain(`vault_key_file: ${join(folder.path, 'none')} cannot be read (ENOENT)`)
+  expect(keyless.stderr).not.toContain('database_url')
 
   await writeFile(key, SHARED_VAULT_KEY, { mode: 0o600 })
   const joined = await join_({}, '--vault-key-file', key)
