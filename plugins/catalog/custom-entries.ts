@@ -143,7 +143,8 @@ export class CustomEntries {
   }
 
   async #changed(because: 'alias' | 'custom'): Promise<void> {
-    await this.#deps.models.refresh()
+    this.#deps.models.changed()
+    await this.#deps.models.ready()
     await this.#deps.hooks.emit(CatalogChanged, { because })
   }
 }

@@ -1,3 +1,4 @@
+import { Broadcast, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Config } from './config.ts'
@@ -16,12 +17,13 @@ export default definePlugin({
   version: '1.0.0',
   config: Config,
   hooks: [ModelsListed, CatalogChanged],
-  requires: { audit: Audit },
+  requires: { audit: Audit, broadcast: Broadcast },
   provides: { catalog: Catalog },
   migrations,
-  setup({ config, db, hooks, fetch, routes, signal, services: { audit } }) {
+  setup({ config, db, hooks, fetch, own, routes, signal, services: { audit, broadcast } }) {
     const now = (): Date => new Date()
-    const store = new CatalogStore(db)
+    const tell = followChanges({ broadcast, own }, 'catalog.models', () => models.changed())
+    const store = new CatalogStore(db, () => tell(''))
     // Nothing is read here: models cost no start time until the first request.
     let reading: Promise<Contents> | undefined
     const shipped = (): Promise<Contents> =>
@@ -47,7 +49,8 @@ export default definePlugin({
           maxModels: config.max_registry_models,
         },
         async changed() {
-          await models.refresh()
+          models.changed()
+          await models.ready()
           await hooks.emit(CatalogChanged, { because: 'registry' })
         },
       })

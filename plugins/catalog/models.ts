@@ -1,3 +1,4 @@
+import { KeptRows } from 'svc/internal'
 import type { Catalog, CatalogModel } from './contract.ts'
 import { aliases as shippedAliases } from './aliases.ts'
 import type { Target } from './aliases.ts'
@@ -6,6 +7,12 @@ import type { Entry } from './data.ts'
 import type { CatalogStore } from './store.ts'
 
 type Held = { readonly entry: Entry; readonly origin: 'shipped' | 'registry' | 'custom' }
+interface Contents {
+  readonly models: ReadonlyMap<string, ReadonlyMap<string, Held>>
+  /** The first provider of an id, which is its maker where the maker serves it. */
+  readonly owners: ReadonlyMap<string, string>
+  readonly undated: ReadonlyMap<string, string>
+}
 export interface ModelsDeps {
   readonly store: CatalogStore
   readonly shipped: () => Promise<readonly Entry[]>
@@ -15,39 +22,31 @@ export interface ModelsDeps {
 /** All known models: the shipped ones, overridden by the registry, overridden by custom ones. Read on first use. */
 export class Models implements Catalog {
   readonly #deps: ModelsDeps
-  #reading: Promise<void> | undefined
-  #models = new Map<string, Map<string, Held>>()
-  /** The first provider of an id, which is its maker where the maker serves it. */
-  #owners = new Map<string, string>()
-  #undated = new Map<string, string>()
-  #aliases: ReadonlyMap<string, Target> = shippedAliases
-  #naming: Promise<void> | undefined
+  readonly #contents = new KeptRows(() => this.#read())
+  readonly #aliases = new KeptRows(() => this.#readAliases())
 
   constructor(deps: ModelsDeps) {
     this.#deps = deps
   }
 
-  ready(): Promise<void> {
-    return (this.#reading ??= this.#read().catch((error: unknown) => {
-      this.#reading = undefined
-      throw error
-    }))
+  async ready(): Promise<void> {
+    await Promise.all([this.#contents.get(), this.#aliases.get()])
   }
-  /** Reads again what changed in the store. */
-  async refresh(): Promise<void> {
-    this.#naming = undefined
-    this.#reading = this.#read()
-    await this.#reading
+  /** What is in the store changed, here or elsewhere: it is read again when it is next asked for. */
+  changed(): void {
+    this.#contents.changed()
+    this.#aliases.changed()
   }
   async aliasLookup(): Promise<(name: string) => Target | undefined> {
-    await this.#named()
+    await this.#aliases.get()
     return (name) => this.resolveAlias(name)
   }
 
   find(provider: string, model: string): CatalogModel | undefined {
-    const own = this.#models.get(provider)
+    const { models, undated: dated } = this.#contents.last ?? nothing
+    const own = models.get(provider)
     const held =
-      own?.get(model) ?? own?.get(undated(model)) ?? own?.get(this.#undated.get(`${provider} ${undated(model)}`) ?? '')
+      own?.get(model) ?? own?.get(undated(model)) ?? own?.get(dated.get(`${provider} ${undated(model)}`) ?? '')
     return held && this.#toModel(held)
   }
   /** A model by an alias, by `provider/id`, or by its id alone: then its maker's, where several providers have it. */
@@ -55,43 +54,39 @@ export class Models implements Catalog {
     const target = this.resolveAlias(name)
     if (target) return this.find(target.provider, target.model)
     const slash = name.indexOf('/')
-    const owner = this.#owners.get(name)
+    const owner = (this.#contents.last ?? nothing).owners.get(name)
     return (
       (slash > 0 ? this.find(name.slice(0, slash), name.slice(slash + 1)) : undefined) ??
       (owner === undefined ? undefined : this.find(owner, name))
     )
   }
   resolveAlias(name: string): Target | undefined {
-    return this.#aliases.get(name.toLowerCase())
+    return this.aliases().get(name.toLowerCase())
   }
   list(provider?: string): readonly CatalogModel[] {
+    const { models } = this.#contents.last ?? nothing
     const held =
       provider === undefined
-        ? [...this.#models.values()].flatMap((models) => [...models.values()])
-        : [...(this.#models.get(provider)?.values() ?? [])]
+        ? [...models.values()].flatMap((own) => [...own.values()])
+        : [...(models.get(provider)?.values() ?? [])]
     const now = this.#deps.now()
     return held.map((one) => this.#toModel(one, now))
   }
   aliases(): ReadonlyMap<string, Target> {
-    return this.#aliases
+    return this.#aliases.last ?? shippedAliases
   }
   aliasesOf({ provider, id }: CatalogModel): readonly string[] {
-    return [...this.#aliases]
+    return [...this.aliases()]
       .filter(([, target]) => target.provider === provider && target.model === id)
       .map(([alias]) => alias)
   }
   providers(): number {
-    return this.#models.size
+    return (this.#contents.last ?? nothing).models.size
   }
 
-  async #read(): Promise<void> {
+  async #read(): Promise<Contents> {
     const { store } = this.#deps
-    const [shipped, registry, custom] = await Promise.all([
-      this.#deps.shipped(),
-      store.registry(),
-      store.custom(),
-      this.#named(),
-    ])
+    const [shipped, registry, custom] = await Promise.all([this.#deps.shipped(), store.registry(), store.custom()])
     const models = new Map<string, Map<string, Held>>()
     const put = (entry: Entry, origin: Held['origin']): void => {
       let own = models.get(entry.provider)
@@ -111,21 +106,14 @@ export class Models implements Catalog {
         if (undated(id) !== id) dated.set(`${provider} ${undated(id)}`, id)
       }
     }
-    this.#models = models
-    this.#owners = owners
-    this.#undated = dated
+    return { models, owners, undated: dated }
   }
-  #named(): Promise<void> {
-    return (this.#naming ??= (async () => {
-      const aliases = new Map(shippedAliases)
-      for (const { alias, target } of await this.#deps.store.aliases())
-        if (target) aliases.set(alias, target)
-        else aliases.delete(alias)
-      this.#aliases = aliases
-    })().catch((error: unknown) => {
-      this.#naming = undefined
-      throw error
-    }))
+  async #readAliases(): Promise<ReadonlyMap<string, Target>> {
+    const aliases = new Map(shippedAliases)
+    for (const { alias, target } of await this.#deps.store.aliases())
+      if (target) aliases.set(alias, target)
+      else aliases.delete(alias)
+    return aliases
   }
 
   #toModel({ entry, origin }: Held, now = this.#deps.now()): CatalogModel {
@@ -147,6 +135,9 @@ export class Models implements Catalog {
     }
   }
 }
+
+/** Before the first use. */
+const nothing: Contents = { models: new Map(), owners: new Map(), undated: new Map() }
 
 /** An id without its date: vendors serve dated forms of a model at its price. */
 function undated(id: string): string {

@@ -26,8 +26,11 @@ const json = <S extends v.GenericSchema>(schema: S, text: string): v.InferOutput
 
 export class CatalogStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #tellChanged: () => readonly Statement[]
+  /** `tellChanged` is for each batch that changes rows: other daemons have them in memory. */
+  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[] = () => []) {
     this.#db = db
+    this.#tellChanged = tellChanged
   }
 
   async aliases() {
@@ -88,6 +91,6 @@ export class CatalogStore {
         fetched_at = excluded.fetched_at, models = excluded.models, entries = excluded.entries`
   }
   commit(...statements: readonly Statement[]): Promise<readonly { readonly changes: number }[]> {
-    return this.#db.batch(statements)
+    return this.#db.batch([...statements, ...this.#tellChanged()])
   }
 }

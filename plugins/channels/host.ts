@@ -2,7 +2,7 @@ import type * as v from 'valibot'
 import { homeId, toIso, wallClock as systemClock } from 'svc/internal'
 import type { Broadcast, Configuration, Daemon } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { PluginContext, ServiceToken } from 'svc/sdk'
+import type { PluginContext, ServiceToken, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -70,13 +70,15 @@ export interface HostParts {
   readonly counters: MessageCounters
   /** `[channels]` of the file. */
   readonly section: v.InferOutput<typeof Section>
+  /** For each batch that changes an account. */
+  readonly tellAccounts: () => readonly Statement[]
 }
 
 /** Reads no platform and connects to nobody before `connections.begin()`. */
-export function createHost(ctx: HostContext, { registry, counters, section }: HostParts): ChannelHost {
+export function createHost(ctx: HostContext, { registry, counters, section, tellAccounts }: HostParts): ChannelHost {
   const { config, log, services } = ctx
   const background = inBackground(ctx)
-  const accounts = createAccounts(ctx, { registry, section })
+  const accounts = createAccounts(ctx, { registry, section, tellAccounts })
   const link = createLinkDeps(ctx, registry)
   const { messaging, toolDeps } = createMessaging(ctx, { registry, accounts, counters, connections: () => connections })
   const connections = createConnections(ctx, { registry, accounts, background, link, messaging })
@@ -125,7 +127,7 @@ function inBackground({ run, signal, log }: HostContext): (work: () => Promise<u
 
 function createAccounts(
   { config, db, vault, services, admit }: HostContext,
-  { registry, section }: Pick<HostParts, 'registry' | 'section'>,
+  { registry, section, tellAccounts }: Pick<HostParts, 'registry' | 'section' | 'tellAccounts'>,
 ): Accounts {
   const states = new ConnectionStore(db)
   return new Accounts({
@@ -134,6 +136,7 @@ function createAccounts(
     vault,
     audit: services.audit,
     registry,
+    tellChanged: tellAccounts,
     commit: (statements) => db.batch(statements),
     admit,
     forget: (channel, id) => [states.removeStates(channel, id)],

@@ -87,7 +87,7 @@ export default definePlugin({
     let section = config.channels
     const host = new HostLoader({
       async create() {
-        const created = (await import('./host.ts')).createHost(ctx, { registry, counters, section })
+        const created = (await import('./host.ts')).createHost(ctx, { registry, counters, section, tellAccounts })
         await handOver(created)
         return created
       },
@@ -103,7 +103,7 @@ export default definePlugin({
       run: () => 'An agent is chosen in a chat of a channel.',
     })
     ctx.own('command', command)
-    const { connect } = register(ctx, host)
+    const { connect, tellAccounts } = register(ctx, host)
     ctx.onConfigChange(async (next) => {
       if (!isDeepStrictEqual({ ...next, channels: section }, { ...config, channels: section })) return false
       section = next.channels

@@ -89,6 +89,7 @@ export class Messaging {
     const nowIso = (): string => toIso(now())
     const common = { ...deps, clock, signal, background: this.#background, settings: config }
     const { counters } = deps
+    const follow = (topic: string) => (rows: RowsInMemory) => deps.follow(topic, rows)
     this.outbox = new Outbox({
       ...common,
       store: new OutboxStore(db),
@@ -103,11 +104,17 @@ export class Messaging {
       clock,
       settings: config,
       store: new PairingStore(db),
+      follow: follow('channels.people'),
     })
     const routing = new RoutingStore(db)
-    this.bindings = new Bindings({ store: routing, audit, maxBindings: config.max_bindings, now: nowIso })
+    this.bindings = new Bindings({
+      store: routing,
+      audit,
+      maxBindings: config.max_bindings,
+      now: nowIso,
+      follow: follow('channels.bindings'),
+    })
     this.#routingStore = routing
-    const follow = (topic: string) => (rows: RowsInMemory) => deps.follow(topic, rows)
     this.#owners = new ThreadOwners({ store: routing, now, follow: follow('channels.threads') })
     const forgotten = (): void => this.#owners.forgetAll()
     this.conversations = new Conversations({

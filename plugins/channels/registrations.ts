@@ -1,5 +1,5 @@
-import { DaemonListening } from 'svc/internal'
-import type { Counter, Metrics } from 'svc/sdk'
+import { DaemonListening, followChanges } from 'svc/internal'
+import type { Counter, Metrics, Statement } from 'svc/sdk'
 import { AgentKilling } from '../agents/contract.ts'
 import { ApprovalRequested } from '../approvals/contract.ts'
 import type { HostContext } from './host.ts'
@@ -26,10 +26,14 @@ export function createCounters(metrics: Metrics): MessageCounters {
 
 /**
  * Registers all that the plugin has without reading the code of the host. `connect` starts and ends connections as they
- * are configured, once the daemon listens.
+ * are configured, once the daemon listens. `tellAccounts` is for each batch that changes an account: other daemons do
+ * the same then.
  */
-export function register(ctx: HostContext, host: HostLoader): { readonly connect: () => Promise<void> } {
-  const { config, db, hooks, jobs, metrics, routes, tools } = ctx
+export function register(
+  ctx: HostContext,
+  host: HostLoader,
+): { readonly connect: () => Promise<void>; readonly tellAccounts: () => readonly Statement[] } {
+  const { config, db, hooks, jobs, log, metrics, own, routes, run, services, tools } = ctx
   routes.add(...channelRoutes({ host: () => host.load(), webhookMaxBytes: config.webhook_max_bytes }))
   tools.add(channelSendTool(async () => (await host.load()).toolDeps))
   metrics.observed('svc_channels_accounts', 'Accounts of chat platforms that are enabled, by state.', () =>
@@ -50,7 +54,10 @@ export function register(ctx: HostContext, host: HostLoader): { readonly connect
     const forgetting = used?.messaging.conversations ?? new RoutingStore(db)
     return { agent, statements: [...statements, ...forgetting.forgetAgent(agent.id)] }
   })
-  return { connect }
+  const tell = followChanges({ broadcast: services.broadcast, own }, 'channels.accounts', () => {
+    run(connect).catch((error: unknown) => log.error('the accounts that changed could not be connected', error))
+  })
+  return { connect, tellAccounts: () => tell('') }
 }
 
 /** Answering requests comes before connecting to anybody. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { KeptRows } from 'svc/internal'
 import type { PluginContext, PluginDatabase, Statement } from 'svc/sdk'
 import { AddressStore } from './store.ts'
 
@@ -9,27 +10,31 @@ type Storage = PluginContext<never, {}, {}>['storage']
 /** Base URLs that were set while running, by provider. They outlive a restart. */
 export class Addresses {
   readonly #store: AddressStore
-  readonly #urls: Map<string, string>
+  readonly #urls: KeptRows<ReadonlyMap<string, string>>
 
-  static async open(db: PluginDatabase, storage: Storage): Promise<Addresses> {
-    const store = new AddressStore(db)
-    const [rows, keys] = await Promise.all([store.all(), storage.getKeys(PREFIX.slice(0, -1))])
-    const older = await Promise.all(
-      keys.map(async (key) => [key.slice(PREFIX.length), v.parse(v.string(), await storage.getItem(key))] as const),
-    )
-    return new Addresses(store, new Map([...older, ...rows]))
-  }
-  private constructor(store: AddressStore, urls: Map<string, string>) {
-    this.#store = store
-    this.#urls = urls
+  /** `tellChanged`: for the batch that changes one. */
+  constructor(db: PluginDatabase, storage: Storage, tellChanged: () => readonly Statement[]) {
+    this.#store = new AddressStore(db, tellChanged)
+    this.#urls = new KeptRows(async () => {
+      const [rows, keys] = await Promise.all([this.#store.all(), storage.getKeys(PREFIX.slice(0, -1))])
+      const older = await Promise.all(
+        keys.map(async (key) => [key.slice(PREFIX.length), v.parse(v.string(), await storage.getItem(key))] as const),
+      )
+      return new Map([...older, ...rows])
+    })
   }
 
+  /** Reads them, also after another daemon changed some. Before the first time there are none. */
+  async read(): Promise<void> {
+    this.#urls.changed()
+    await this.#urls.get()
+  }
   get(provider: string): string | undefined {
-    return this.#urls.get(provider)
+    return this.#urls.last?.get(provider)
   }
   /** Durable before it settles, in one batch with the statements. */
   async set(provider: string, url: string, entries: readonly Statement[]): Promise<void> {
     await this.#store.set(provider, url, entries)
-    this.#urls.set(provider, url)
+    await this.read()
   }
 }

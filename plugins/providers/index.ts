@@ -1,5 +1,14 @@
-import { Configuration, Daemon, DaemonListening, monotonicClock as clock, readVariable } from 'svc/internal'
+import {
+  Broadcast,
+  Configuration,
+  Daemon,
+  DaemonListening,
+  followChanges,
+  monotonicClock as clock,
+  readVariable,
+} from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
@@ -29,16 +38,22 @@ export default definePlugin({
   config: OwnConfig,
   sections,
   hooks: [ProviderChanged],
-  requires: { configuration: Configuration, daemon: Daemon },
+  requires: { broadcast: Broadcast, configuration: Configuration, daemon: Daemon },
   optional: { audit: Audit, catalog: Catalog },
   provides: { providers: Providers, inference: Inference },
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const [addresses, keys] = await Promise.all([
-      Addresses.open(ctx.db, ctx.storage),
-      Keys.open(ctx.vault, readVariable, config.providers),
-    ])
+    const tellChanged = (): readonly Statement[] => tell('')
+    const addresses = new Addresses(ctx.db, ctx.storage, tellChanged)
+    const keys = new Keys(ctx.vault, readVariable, config.providers, tellChanged)
+    const read = async (): Promise<void> => {
+      await Promise.all([addresses.read(), keys.read()])
+    }
+    const tell = followChanges({ broadcast: services.broadcast, own: ctx.own }, 'providers.connections', () => {
+      ctx.run(read).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
+    })
+    await read()
     const changed = (provider: string): Promise<void> => {
       defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })

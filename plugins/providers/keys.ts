@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
+import { KeptRows, readOwnJson } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
@@ -48,27 +48,29 @@ export class Keys {
   readonly #environment: Environment
   readonly #sections: Readonly<Record<string, Section>>
   /** Names only. Spares a read of the vault for each call of a provider that has no stored key. */
-  readonly #stored: Set<string>
+  readonly #stored: KeptRows<ReadonlySet<string>>
+  readonly #tellChanged: () => readonly Statement[]
   /** A key that is added must not replace one that was stored in between. */
   readonly #changes = new SerialQueue()
 
-  static async open(
+  /** `tellChanged`: for the batch that changes stored keys. */
+  constructor(
     vault: Vault,
     environment: Environment,
     sections: Readonly<Record<string, Section>>,
-  ): Promise<Keys> {
-    return new Keys(vault, environment, sections, await vault.names())
-  }
-  private constructor(
-    vault: Vault,
-    environment: Environment,
-    sections: Readonly<Record<string, Section>>,
-    stored: readonly string[],
+    tellChanged: () => readonly Statement[],
   ) {
     this.#vault = vault
     this.#environment = environment
     this.#sections = sections
-    this.#stored = new Set(stored)
+    this.#stored = new KeptRows(async () => new Set(await vault.names()))
+    this.#tellChanged = tellChanged
+  }
+
+  /** Reads which providers have stored keys, also after another daemon changed some. Before that none has. */
+  async read(): Promise<void> {
+    this.#stored.changed()
+    await this.#stored.get()
   }
 
   /** Empty when there is none. `manifestVariable` overrides the driver's own `variables`, as a manifest may. */
@@ -93,7 +95,7 @@ export class Keys {
 
   /** Where a key is, without reading it. */
   source(provider: string, variables: readonly string[]): Key['source'] | undefined {
-    if (this.#stored.has(provider)) return 'stored'
+    if (this.#stored.last?.has(provider)) return 'stored'
     if (this.#configured(provider).length > 0) return 'config'
     return variables.some((variable) => this.#read(variable) !== undefined) ? 'environment' : undefined
   }
@@ -123,15 +125,15 @@ export class Keys {
       ]
       if (all.length > MAX_KEYS)
         throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MAX_KEYS} keys`)
-      await this.#vault.write(provider, JSON.stringify({ keys: all, address }), entries)
-      this.#stored.add(provider)
+      await this.#vault.write(provider, JSON.stringify({ keys: all, address }), [...entries, ...this.#tellChanged()])
+      await this.read()
     })
   }
   /** Removes what is stored, together with the statements. Whether there was anything. */
   remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
     return this.#changes.run(async () => {
-      const removed = await this.#vault.remove(provider, entries)
-      this.#stored.delete(provider)
+      const removed = await this.#vault.remove(provider, [...entries, ...this.#tellChanged()])
+      await this.read()
       return removed
     })
   }
@@ -139,7 +141,7 @@ export class Keys {
   async #held(
     provider: string,
   ): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
-    const stored = this.#stored.has(provider) ? await this.#vault.read(provider) : undefined
+    const stored = this.#stored.last?.has(provider) ? await this.#vault.read(provider) : undefined
     if (stored === undefined) return undefined
     const held = v.parse(StoredKeys, readOwnJson(stored))
     return 'key' in held ? { keys: [held.key], address: held.address } : held

@@ -3,8 +3,11 @@ import type { PluginDatabase, Statement } from 'svc/sdk'
 /** Base URLs that were set while running. */
 export class AddressStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #tellChanged: () => readonly Statement[]
+  /** `tellChanged` is for each batch that changes rows: other daemons have them in memory. */
+  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[]) {
     this.#db = db
+    this.#tellChanged = tellChanged
   }
 
   async all(): Promise<readonly (readonly [provider: string, url: string])[]> {
@@ -16,6 +19,7 @@ export class AddressStore {
       this.#db.sql`INSERT INTO providers_address (provider, url) VALUES (${provider}, ${url}) ON CONFLICT (provider)
           DO UPDATE SET url = excluded.url`,
       ...entries,
+      ...this.#tellChanged(),
     ])
   }
 }

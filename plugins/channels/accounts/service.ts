@@ -32,6 +32,8 @@ export interface AccountsDeps {
   readonly vault: Vault
   readonly audit: Pick<Audit, 'entry'>
   readonly registry: AdapterRegistry
+  /** For each batch that changes an account: other daemons connect them too. */
+  readonly tellChanged: () => readonly Statement[]
   readonly commit: (statements: readonly Statement[]) => Promise<unknown>
   /** Throws for an address that the API may not name: only the file may name private ones. */
   readonly admit: (url: string) => Promise<void>
@@ -137,7 +139,7 @@ export class Accounts {
     }
     const statements = [
       store.save(row, now()),
-      this.#record(channel, id, `configured: ${Object.keys(fields).join(', ')}`),
+      ...this.#record(channel, id, `configured: ${Object.keys(fields).join(', ')}`),
     ]
     if (row.secrets.length === 0) await commit(statements)
     else await vault.write(vaultName(channel, id), JSON.stringify(merged.secrets), statements)
@@ -159,7 +161,7 @@ export class Accounts {
     const row = { channel, account_id: id, enabled, settings: null, config: null, has_token: true }
     await vault.write(vaultName(channel, id), JSON.stringify(own), [
       store.save({ ...row, secrets: Object.keys(own) }, now()),
-      this.#record(channel, id, `given secrets: ${Object.keys(fields).join(', ')}`),
+      ...this.#record(channel, id, `given secrets: ${Object.keys(fields).join(', ')}`),
     ])
   }
 
@@ -179,7 +181,7 @@ export class Accounts {
     await vault.remove(vaultName(channel, id), [
       store.remove(channel, id),
       ...forget(channel, id),
-      this.#record(channel, id, 'removed'),
+      ...this.#record(channel, id, 'removed'),
     ])
   }
 
@@ -192,12 +194,14 @@ export class Accounts {
     if (known.enabled === enabled) return
     await commit([
       store.setEnabled(channel, id, enabled, now()),
-      this.#record(channel, id, enabled ? 'enabled' : 'disabled'),
+      ...this.#record(channel, id, enabled ? 'enabled' : 'disabled'),
     ])
   }
 
-  #record(channel: string, id: string, what: string): Statement {
-    return this.#deps.audit.entry({ event: 'channel_changed', details: `channel ${accountKey(channel, id)} ${what}` })
+  #record(channel: string, id: string, what: string): readonly Statement[] {
+    const { audit, tellChanged } = this.#deps
+    const details = `channel ${accountKey(channel, id)} ${what}`
+    return [audit.entry({ event: 'channel_changed', details }), ...tellChanged()]
   }
   async #readSecrets(channel: string, id: string): Promise<Table> {
     const text = await this.#deps.vault.read(vaultName(channel, id))

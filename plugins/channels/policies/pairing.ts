@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { CodeHasher, createLimiter, makeCode, toIso } from 'svc/internal'
-import type { Clock, Limiter } from 'svc/internal'
+import { CodeHasher, createLimiter, KeptRows, makeCode, toIso } from 'svc/internal'
+import type { Clock, Limiter, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
-import type { Counter, Statement, Vault } from 'svc/sdk'
+import type { Counter, Vault } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Audit } from '../../audit/contract.ts'
 import type { Account } from '../accounts/account.ts'
@@ -15,6 +15,8 @@ export interface PairingDeps {
   readonly vault: Pick<Vault, 'read' | 'write'>
   readonly clock: Clock
   readonly guesses: Counter
+  /** Hears of people that another daemon paired or removed. */
+  readonly follow: (rows: RowsInMemory) => TellChange
   readonly settings: { readonly pairing_code_secs: number; readonly pairing_guesses_per_hour: number }
 }
 type Place = Pick<Account, 'channel' | 'id'>
@@ -42,11 +44,17 @@ export class Pairing {
   readonly #queue = new SerialQueue()
   readonly #personal: Limiter
   readonly #overall: Limiter
-  #people: Promise<Map<string, Paired>> | undefined
+  readonly #people: KeptRows<ReadonlyMap<string, Paired>>
+  readonly #tell: TellChange
   readonly #hasher: CodeHasher
   constructor(deps: PairingDeps) {
     this.#deps = deps
     this.#hasher = new CodeHasher(deps.vault, CODE_KEY)
+    this.#people = new KeptRows(async () => {
+      const rows = await deps.store.all()
+      return new Map(rows.map((row) => [keyOf(row.channel, row.account, row.sender_id), row]))
+    })
+    this.#tell = deps.follow(() => this.#people.changed())
     const now = (): number => deps.clock.now()
     this.#personal = createLimiter({ tokens: GUESSES_PER_PERSON, windowMs: HOUR_MS, maxKeys: 10_000, now })
     const { pairing_guesses_per_hour: tokens } = deps.settings
@@ -54,10 +62,10 @@ export class Pairing {
   }
 
   async find({ channel, id }: Place, senderId: string): Promise<Paired | undefined> {
-    return (await this.#all()).get(keyOf(channel, id, senderId))
+    return (await this.#people.get()).get(keyOf(channel, id, senderId))
   }
   async list(channel: string): Promise<readonly Paired[]> {
-    return [...(await this.#all()).values()].filter((each) => each.channel === channel)
+    return [...(await this.#people.get()).values()].filter((each) => each.channel === channel)
   }
   /** How many people of an account are paired. */
   async count({ channel, id }: Place): Promise<number> {
@@ -118,13 +126,15 @@ export class Pairing {
       paired_at: this.#now(),
     }
     await store.commit([
-      this.#remember(paired),
+      store.insert(paired),
       store.removeCode(found.digest),
       audit.entry({
         event: 'pairing_changed',
         details: `${describe(paired)} paired as ${paired.role} on ${channel} account ${account}`,
       }),
+      ...this.#tell(''),
     ])
+    this.#people.changed()
     return paired
   }
 
@@ -144,34 +154,19 @@ export class Pairing {
   /** Throws `pairing_not_found`. */
   async revoke(channel: string, id: string): Promise<void> {
     const { store, audit } = this.#deps
-    const people = await this.#all()
-    const paired = [...people.values()].find((each) => each.id === id && each.channel === channel)
+    const paired = [...(await this.#people.get()).values()].find((each) => each.id === id && each.channel === channel)
     if (!paired) throw new Refusal('pairing_not_found', `No pairing ${id} of ${channel}`)
-    const written = (): void => void people.delete(keyOf(channel, paired.account, paired.sender_id))
     await store.commit([
-      { ...store.remove(id), written },
+      store.remove(id),
       audit.entry({
         event: 'pairing_changed',
         details: `${describe(paired)} is not paired any more on ${channel} account ${paired.account}`,
       }),
+      ...this.#tell(''),
     ])
+    this.#people.changed()
   }
 
-  #remember(paired: Paired): Statement {
-    const written = (): void => {
-      void this.#all().then((people) => people.set(keyOf(paired.channel, paired.account, paired.sender_id), paired))
-    }
-    return { ...this.#deps.store.insert(paired), written }
-  }
-  #all(): Promise<Map<string, Paired>> {
-    this.#people ??= this.#deps.store
-      .all()
-      .then((rows) => new Map(rows.map((row) => [keyOf(row.channel, row.account, row.sender_id), row])))
-    this.#people.catch(() => {
-      this.#people = undefined
-    })
-    return this.#people
-  }
   #now(): string {
     return toIso(this.#deps.clock.now())
   }

@@ -1,5 +1,7 @@
 import { v7 } from 'uuid'
 import * as v from 'valibot'
+import { KeptRows } from 'svc/internal'
+import type { RowsInMemory, TellChange } from 'svc/internal'
 import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
@@ -64,27 +66,25 @@ export interface BindingsDeps {
   readonly audit: Pick<Audit, 'entry'>
   readonly maxBindings: number
   readonly now: () => string
+  /** Hears of bindings that another daemon added or removed. */
+  readonly follow: (rows: RowsInMemory) => TellChange
 }
 
 /** Which agent answers whom. Kept in memory; rows are the truth. */
 export class Bindings {
   readonly #deps: BindingsDeps
   readonly #changes = new SerialQueue()
-  #all: Promise<Binding[]> | undefined
+  readonly #all: KeptRows<readonly Binding[]>
+  readonly #tell: TellChange
   constructor(deps: BindingsDeps) {
     this.#deps = deps
+    this.#all = new KeptRows(async () => v.parse(v.array(Row), await deps.store.bindings()))
+    this.#tell = deps.follow(() => this.#all.changed())
   }
 
   /** Oldest first. */
   list(): Promise<readonly Binding[]> {
-    this.#all ??= this.#read()
-    this.#all.catch(() => {
-      this.#all = undefined
-    })
-    return this.#all
-  }
-  async #read(): Promise<Binding[]> {
-    return v.parse(v.array(Row), await this.#deps.store.bindings())
+    return this.#all.get()
   }
 
   /** The agents of the rules that match, the most specific rule first; of equal ones the newest. */
@@ -126,8 +126,8 @@ export class Bindings {
   }
   async #commit(statement: Statement, details: string): Promise<void> {
     const { store, audit } = this.#deps
-    await store.commit([statement, audit.entry({ event: 'channel_changed', details })])
-    this.#all = undefined
+    await store.commit([statement, audit.entry({ event: 'channel_changed', details }), ...this.#tell('')])
+    this.#all.changed()
   }
 }
 

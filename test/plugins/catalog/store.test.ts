@@ -26,14 +26,16 @@ describe.each(engines)('what is added to the catalog on %s', (engine) => {
       store.addCustom(entry('own/x'), AT),
     )
     await store.commit(store.putAlias('a', { provider: 'groq', model: 'y' }, AT))
-    await models.refresh()
+    models.changed()
+    await models.ready()
     expect([models.resolveAlias('a'), models.resolveAlias('sonnet'), models.find('openai', 'own/x')?.price]).toEqual([
       { provider: 'groq', model: 'y' },
       undefined,
       { input: 1, output: 2 },
     ])
     await store.commit(store.removeAlias('a'), store.removeAlias('sonnet'), store.removeCustom('openai', 'own/x'))
-    await models.refresh()
+    models.changed()
+    await models.ready()
     expect([models.resolveAlias('a'), models.resolveAlias('sonnet')?.provider, models.find('openai', 'own/x')]).toEqual(
       [undefined, 'anthropic', undefined],
     )

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { Json } from '../../support/json.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { KEY, listed, operator, pair } from '../pairing/devices.ts'
 
@@ -85,3 +86,106 @@ it('schedules and triggers made at a daemon that ends are those of the other', a
   })
 })
 const inSeconds = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString()
+
+/** What daemons have in memory of rows that are changed over the API, by the topic that tells the others of it. */
+interface Copy {
+  readonly topic: string
+  readonly change: (host: TestHost) => Promise<unknown>
+  /** Changes it once more, so that nobody is told of it. */
+  readonly sql: string
+  readonly read: (host: TestHost) => Promise<unknown>
+  /** Before, after the change, and after that of `sql`. */
+  readonly states: readonly [unknown, unknown, unknown]
+}
+const PERSON = '0190c2a4-5b6c-4d7e-8f90-a1b2c3d4e5f6'
+const AT = '2026-11-20T12:00:00.000Z'
+const copies: readonly Copy[] = [
+  {
+    topic: 'budgets.limits',
+    change: (host) => call(host, 'PUT', '/api/budget', { hourly_limit_usd: 2 }),
+    sql: "UPDATE budgets_limit SET hour_usd = 3 WHERE scope = ''",
+    read: async (host) => (await call(host, 'GET', '/api/budget')).hourly_limit_usd,
+    states: [0, 2, 3],
+  },
+  {
+    topic: 'catalog.models',
+    change: (host) => call(host, 'POST', '/api/models/aliases', { alias: 'writer', model_id: 'openai/gpt-4o' }),
+    sql: "UPDATE catalog_alias SET model = 'gpt-4o-mini' WHERE alias = 'writer'",
+    read: async (host) => (await call(host, 'GET', '/api/models/aliases')).aliases.writer,
+    states: [undefined, 'gpt-4o', 'gpt-4o-mini'],
+  },
+  {
+    topic: 'channels.accounts',
+    change: (host) => call(host, 'POST', '/api/channels/ntfy/configure', { fields: { topic: 'one' } }),
+    sql: `INSERT INTO channels_account (channel, account_id, enabled, settings, config, secrets, has_token, created_at, updated_at)
+      SELECT channel, 'second', enabled, settings, config, secrets, has_token, created_at, updated_at FROM channels_account`,
+    read: async (host) => {
+      const lines = (await (await host.fetch('/api/metrics', { headers: operator })).text()).split('\n')
+      const counts = lines.filter((line) => line.startsWith('svc_channels_accounts{'))
+      return counts.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0)
+    },
+    states: [0, 1, 2],
+  },
+  {
+    topic: 'channels.bindings',
+    change: (host) => call(host, 'POST', '/api/bindings', { agent: 'parent', match_rule: { channel: 'telegram' } }),
+    sql: "UPDATE channels_binding SET agent = 'another'",
+    read: async (host) => (await call(host, 'GET', '/api/bindings')).bindings.map(({ agent }: Json) => agent),
+    states: [[], ['parent'], ['another']],
+  },
+  {
+    topic: 'channels.people',
+    change: (host) => call(host, 'DELETE', `/api/channels/telegram/pairing/${PERSON}`),
+    sql: `INSERT INTO channels_paired VALUES ('second', 'telegram', 'default', '8', 'Bo', 'operator', '${AT}')`,
+    read: async (host) =>
+      (await call(host, 'GET', '/api/channels/telegram/pairing')).people.map(({ name }: Json) => name),
+    states: [['Ada'], [], ['Bo']],
+  },
+  {
+    topic: 'pairing.devices',
+    change: (host) => pair(host, 'laptop'),
+    sql: 'DELETE FROM pairing_device',
+    read: async (host) => (await listed(host)).map(({ display_name: name }) => name),
+    states: [[], ['laptop'], []],
+  },
+  {
+    topic: 'providers.connections',
+    change: async (host) => {
+      await call(host, 'PUT', '/api/providers/groq/url', { url: 'http://127.0.0.1:18081/v1' })
+      await call(host, 'POST', '/api/providers/groq/key', { api_key: 'sk-one' })
+    },
+    sql: `UPDATE providers_address SET url = 'http://127.0.0.1:18082/v1' WHERE provider = 'groq';
+      DELETE FROM core_vault WHERE plugin = 'providers' AND name = 'groq'`,
+    read: async (host) => {
+      const { base_url: url, auth_status: key } = await call(host, 'GET', '/api/providers/groq')
+      return [url, key]
+    },
+    states: [
+      [expect.stringContaining('api.groq.com'), 'missing'],
+      ['http://127.0.0.1:18081/v1', 'configured'],
+      ['http://127.0.0.1:18082/v1', 'missing'],
+    ],
+  },
+]
+
+describe('what one daemon has in memory', () => {
+  beforeAll(async () => {
+    await database.query(`DELETE FROM pairing_device; DELETE FROM budgets_limit;
+      INSERT INTO channels_paired VALUES ('${PERSON}', 'telegram', 'default', '7', 'Ada', 'operator', '${AT}')`)
+  })
+
+  it.each(copies)('is as another changed it: $topic', async ({ change, read, states: [before, after] }) => {
+    for (const host of [one, two]) expect(await read(host)).toEqual(before)
+    await change(one)
+    await eventually(async () => expect(await read(two)).toEqual(after))
+    expect(await read(one)).toEqual(after)
+  })
+
+  it('is read again when what was told may be lost', async () => {
+    for (const { sql } of copies) await database.query(sql)
+    await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND (query LIKE 'LISTEN%' OR query LIKE 'SELECT pg_notify(m.channel%')`)
+    for (const { topic, read, states } of copies)
+      await eventually(async () => expect([topic, await read(two)]).toEqual([topic, states[2]]))
+  })
+})

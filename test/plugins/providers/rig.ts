@@ -49,7 +49,13 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const config = v.parse(Config, options.config ?? {})
   const outbound = createOutbound({ settings: () => outboundSettings })
   const fetch = options.fetch ?? outbound.forOperator()
-  const keys = await Keys.open(memoryVault(), (name) => options.env?.[name], config.providers)
+  const keys = new Keys(
+    memoryVault(),
+    (name) => options.env?.[name],
+    config.providers,
+    () => [],
+  )
+  await keys.read()
   const registry = new DriverRegistry(clock, () => {}, {
     isRunning: () => options.isReloading?.() ?? false,
     maxMs: config.reload_wait_ms,
