@@ -11,7 +11,7 @@ import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { recorder } from '../../core/storage/engines.ts'
 
-/** What is set over the API at one daemon reaches every file. */
+/** What is set over the API at one daemon reaches every file, told by `settings.changes`. */
 const KEEP_ALIVE = 'http.sse_keep_alive_ms'
 let database: TestDatabase
 let one: TestHost
