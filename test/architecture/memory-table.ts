@@ -92,6 +92,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/sso/sign-in-service.ts: made
       plugins/tasks/index.ts: opened
       plugins/triggers/index.ts: loaded opened
+      plugins/usage/spending.ts: opened
       plugins/webhooks/delivery-pipeline.ts: #workers
       plugins/webhooks/inbound/index.ts: handler delivery
       plugins/workflows/index.ts: opened files
