@@ -89,7 +89,6 @@ export class Messaging {
     const nowIso = (): string => toIso(now())
     const common = { ...deps, clock, signal, background: this.#background, settings: config }
     const { counters } = deps
-    const follow = (topic: string) => (rows: RowsInMemory) => deps.follow(topic, rows)
     this.outbox = new Outbox({
       ...common,
       store: new OutboxStore(db),
@@ -97,32 +96,22 @@ export class Messaging {
       readFile: (file) => readFile(deps.workspaces(), file.agentId, file.path),
       settled: (row) => this.#settled(row),
     })
+    const follow = (topic: string) => ({ follow: (rows: RowsInMemory) => deps.follow(topic, rows) })
     this.pairing = new Pairing({
-      audit,
+      ...common,
       vault,
       guesses: counters.guesses,
-      clock,
-      settings: config,
       store: new PairingStore(db),
-      follow: follow('channels.people'),
+      ...follow('channels.people'),
     })
     const routing = new RoutingStore(db)
-    this.bindings = new Bindings({
-      store: routing,
-      audit,
-      maxBindings: config.max_bindings,
-      now: nowIso,
-      follow: follow('channels.bindings'),
-    })
+    const maxBindings = config.max_bindings
+    this.bindings = new Bindings({ store: routing, audit, maxBindings, now: nowIso, ...follow('channels.bindings') })
     this.#routingStore = routing
-    this.#owners = new ThreadOwners({ store: routing, now, follow: follow('channels.threads') })
+    this.#owners = new ThreadOwners({ store: routing, now, ...follow('channels.threads') })
     const forgotten = (): void => this.#owners.forgetAll()
-    this.conversations = new Conversations({
-      store: routing,
-      now: nowIso,
-      follow: follow('channels.conversations'),
-      forgotten,
-    })
+    const conversations = { store: routing, now: nowIso, forgotten }
+    this.conversations = new Conversations({ ...conversations, ...follow('channels.conversations') })
     this.router = new Router({ ...deps, ...this.#routing(), defaultAgent: config.default_agent })
     const store = new InboxStore(db)
     this.#notices = new Notices({ ...common, outbox: this.outbox, inbox: store })

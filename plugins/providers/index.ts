@@ -8,7 +8,7 @@ import {
   readVariable,
 } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import type { Statement } from 'svc/sdk'
+import type { PluginContext, Statement } from 'svc/sdk'
 import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
@@ -31,6 +31,9 @@ import { KeyRotation } from './key-rotation.ts'
 import { providerRoutes } from './routes.ts'
 import type { ProviderRouteDeps } from './routes.ts'
 
+const requires = { broadcast: Broadcast, configuration: Configuration, daemon: Daemon }
+const optional = { audit: Audit, catalog: Catalog }
+
 export default definePlugin({
   name: 'providers',
   outbound: 'operator',
@@ -38,22 +41,13 @@ export default definePlugin({
   config: OwnConfig,
   sections,
   hooks: [ProviderChanged],
-  requires: { broadcast: Broadcast, configuration: Configuration, daemon: Daemon },
-  optional: { audit: Audit, catalog: Catalog },
+  requires,
+  optional,
   provides: { providers: Providers, inference: Inference },
   migrations,
   async setup(ctx) {
     const { config, services, fetch, log } = ctx
-    const tellChanged = (): readonly Statement[] => tell('')
-    const addresses = new Addresses(ctx.db, ctx.storage, tellChanged)
-    const keys = new Keys(ctx.vault, readVariable, config.providers, tellChanged)
-    const read = async (): Promise<void> => {
-      await Promise.all([addresses.read(), keys.read()])
-    }
-    const tell = followChanges({ broadcast: services.broadcast, own: ctx.own }, 'providers.connections', () => {
-      ctx.run(read).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
-    })
-    await read()
+    const { addresses, keys } = await readStored(ctx)
     const changed = (provider: string): Promise<void> => {
       defaultLog.schedule()
       return ctx.hooks.emit(ProviderChanged, { provider })
@@ -105,6 +99,33 @@ export default definePlugin({
     return { providers: registry, inference }
   },
 })
+
+/** What was set over the API, here or at another daemon on the database. */
+async function readStored({
+  config,
+  db,
+  log,
+  own,
+  run,
+  services: { broadcast },
+  storage,
+  vault,
+}: PluginContext<Config, typeof requires, typeof optional>): Promise<{
+  readonly addresses: Addresses
+  readonly keys: Keys
+}> {
+  const tellChanged = (): readonly Statement[] => tell('')
+  const addresses = new Addresses(db, storage, tellChanged)
+  const keys = new Keys(vault, readVariable, config.providers, tellChanged)
+  const read = async (): Promise<void> => {
+    await Promise.all([addresses.read(), keys.read()])
+  }
+  const tell = followChanges({ broadcast, own }, 'providers.connections', () => {
+    run(read).catch((error: unknown) => log.error('addresses and keys of providers could not be read', error))
+  })
+  await read()
+  return { addresses, keys }
+}
 
 function reloadState(daemon: Daemon, maxMs: number): ReloadState {
   const isChanging = ({ state }: { readonly state: string }): boolean => state === 'loading' || state === 'unloading'
