@@ -87,7 +87,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/mcp/index.ts: opened opening listening
       plugins/pairing/index.ts: made
       plugins/peers/index.ts
-      plugins/plugin-admin/index.ts: opened
+      plugins/plugin-admin/index.ts: opened shared
       plugins/schedules/index.ts: opened
       plugins/sso/sign-in-service.ts: made
       plugins/tasks/index.ts: opened
@@ -215,6 +215,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/providers/breaker.ts
       plugins/providers/default-model.ts
       plugins/providers/key-rotation.ts
+      plugins/plugin-admin/sharing/sharing.ts: #tried
       plugins/security/enforcements.ts
       plugins/security/runner.ts
       plugins/sso/protocol.ts
