@@ -1,6 +1,5 @@
 import { KeptRows } from 'svc/internal'
 import type { Catalog, CatalogModel } from './contract.ts'
-import { aliases as shippedAliases } from './aliases.ts'
 import type { Target } from './aliases.ts'
 import { priceAt } from './data.ts'
 import type { Entry } from './data.ts'
@@ -73,7 +72,7 @@ export class Models implements Catalog {
     return held.map((one) => this.#toModel(one, now))
   }
   aliases(): ReadonlyMap<string, Target> {
-    return this.#aliases.last ?? shippedAliases
+    return this.#aliases.last ?? new Map()
   }
   aliasesOf({ provider, id }: CatalogModel): readonly string[] {
     return [...this.aliases()]
@@ -109,7 +108,8 @@ export class Models implements Catalog {
     return { models, owners, undated: dated }
   }
   async #readAliases(): Promise<ReadonlyMap<string, Target>> {
-    const aliases = new Map(shippedAliases)
+    const shipped = await import('./aliases.ts')
+    const aliases = new Map(shipped.aliases)
     for (const { alias, target } of await this.#deps.store.aliases())
       if (target) aliases.set(alias, target)
       else aliases.delete(alias)
