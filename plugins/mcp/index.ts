@@ -1,9 +1,10 @@
-import { Daemon, DaemonListening } from 'svc/internal'
+import { Broadcast, Daemon, DaemonListening, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import type { PluginContext } from 'svc/sdk'
+import type { Metrics, PluginContext } from 'svc/sdk'
 import { Agents, AssignablesListed } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Cluster, MemberEnded } from '../cluster/contract.ts'
 import { Workspaces } from '../files/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { Screening } from '../screening/contract.ts'
@@ -19,7 +20,7 @@ import type { Runtime, RuntimeDeps } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
 
 const IDLE_CHECK_MS = 5000
-const requires = { audit: Audit, daemon: Daemon }
+const requires = { audit: Audit, broadcast: Broadcast, cluster: Cluster, daemon: Daemon }
 /** What requests of servers are answered with. */
 const asked = {
   agents: Agents,
@@ -53,7 +54,8 @@ export default definePlugin({
   setup(ctx) {
     const { config, db, hooks, jobs, log, metrics, own, routes, run } = ctx
     let { mcp_servers: entries, ...settings } = config
-    const deps = runtimeDeps(ctx, settings)
+    const tell = followChanges({ broadcast: ctx.services.broadcast, own }, 'mcp.servers', () => follow())
+    const deps = runtimeDeps(ctx, settings, () => tell(''))
     let opened: ServerRegistry | undefined
     let opening: Promise<Runtime> | undefined
     const open = async (): Promise<Runtime> => {
@@ -64,13 +66,14 @@ export default definePlugin({
     }
     const runtime = (): Promise<Runtime> => (opening ??= open())
     const registry = async (): Promise<ServerRegistry> => (await runtime()).registry
+    const follow = (): void => {
+      run(async () => {
+        if (opening || (await hasServers(db))) await (await registry()).sync()
+      }).catch((error: unknown) => log.error('what another daemon changed of the MCP servers was not done', error))
+    }
+    hooks.on(MemberEnded, async () => opened?.undoAbandoned())
     own('servers', async () => (await opening)?.registry.end())
-    metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
-      Object.entries(Object.groupBy(opened?.servers ?? [], ({ state }) => state)).map(([state, list]) => ({
-        value: list.length,
-        labels: { state },
-      })),
-    )
+    observe(metrics, () => opened?.servers ?? [])
     hooks.on(AssignablesListed, async (asked) => {
       if (asked.kind !== 'mcp_servers' || !(entries.length > 0 || (await hasServers(db)))) return asked
       return { ...asked, names: [...asked.names, ...(await registry()).servers.map(({ name }) => name)] }
@@ -110,7 +113,16 @@ export default definePlugin({
   },
 })
 
-function runtimeDeps(ctx: Context, settings: Settings): RuntimeDeps {
+function observe(metrics: Metrics, servers: () => ServerRegistry['servers']): void {
+  metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
+    Object.entries(Object.groupBy(servers(), ({ state }) => state)).map(([state, list]) => ({
+      value: list.length,
+      labels: { state },
+    })),
+  )
+}
+
+function runtimeDeps(ctx: Context, settings: Settings, tellChanged: RuntimeDeps['tellChanged']): RuntimeDeps {
   const { hooks, metrics, services } = ctx
   const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
   const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')
@@ -122,6 +134,7 @@ function runtimeDeps(ctx: Context, settings: Settings): RuntimeDeps {
     ...ctx,
     ...services,
     settings,
+    tellChanged,
     origin: () => originOf(settings, listening, services.daemon.config().listenAddr),
     counted: (server, outcome) => calls.add(1, { server, outcome }),
     restarted: (server) => restarts.add(1, { server }),

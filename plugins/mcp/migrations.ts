@@ -34,4 +34,14 @@ export const migrations: readonly Migration[] = [
       new_folder INTEGER NOT NULL
     )`,
   },
+  {
+    // Differs with each change, also with one of what is in the vault only.
+    id: '201-server-revision',
+    sql: "ALTER TABLE mcp_server ADD COLUMN revision TEXT NOT NULL DEFAULT ''",
+  },
+  {
+    // The daemon that adds or changes it: others on the database undo nothing of what it is doing.
+    id: '202-attempt-owner',
+    sql: "ALTER TABLE mcp_server_attempt ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+  },
 ]

@@ -1,10 +1,11 @@
 import { messageOf, wallClock } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
-import type { PluginContext } from 'svc/sdk'
+import type { PluginContext, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import type { Approvals } from '../approvals/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import type { Screening } from '../screening/contract.ts'
 import type { Usage } from '../usage/contract.ts'
@@ -40,7 +41,10 @@ export interface RuntimeDeps
     Pick<OpenFeaturesDeps, 'origin'> {
   readonly settings: Settings
   readonly audit: Audit
+  readonly cluster: Cluster
   readonly daemon: Daemon
+  /** For each batch that changes servers. */
+  readonly tellChanged: () => readonly Statement[]
   readonly counted: (server: string, outcome: 'ok' | 'error' | 'failed') => void
   readonly restarted: (server: string) => void
 }
@@ -70,7 +74,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   const { homeDir } = daemon.config()
   const registry: ServerRegistry = new ServerRegistry({
     ...deps,
-    store: new McpStore(deps.db),
+    store: new McpStore(deps.db, deps.tellChanged),
     features,
     toolSet,
     serverDeps: {

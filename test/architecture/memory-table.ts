@@ -29,7 +29,7 @@ export const memoryTable: readonly MemoryRow[] = [
     private: 'core knows no rows of plugins: connections, processes, files, registrations and limits of this process',
     of: `
       core/app.ts
-      core/app/kernel.ts: settings
+      core/app/kernel.ts: liveness #config #settings
       core/auth/bearer.ts
       core/auth/short-code.ts: #key
       core/config/
@@ -38,6 +38,7 @@ export const memoryTable: readonly MemoryRow[] = [
       core/host/
       core/host/isolation/bridge.ts: #registered
       core/http/
+      core/http/server.ts: #listener #document
       core/jobs/
       core/limit/
       core/log/
@@ -59,7 +60,7 @@ export const memoryTable: readonly MemoryRow[] = [
   },
   {
     private: 'plugins that are installed in this home',
-    of: 'core/host/accepted-permissions.ts: #installed #storage',
+    of: 'core/host/accepted-permissions.ts: #installed #storage #key',
   },
   {
     private: 'given by the plugins pairing and sso, which are told of changes',
@@ -103,6 +104,7 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
+      plugins/mcp/servers/server-registry.ts: #file
       plugins/settings/adopted.ts
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
@@ -218,8 +220,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/plugin-admin/sharing/sharing.ts: #tried
       plugins/security/enforcements.ts
       plugins/security/runner.ts
-      plugins/sso/protocol.ts
-      plugins/sso/sign-in.ts`,
+      plugins/sso/protocol.ts`,
   },
   {
     private: 'belongs to the daemon that owns the session, the chat or the account; rows say who that is',
@@ -268,10 +269,6 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/cluster/members.ts
       plugins/cluster/membership.ts: #known #seen #state
       plugins/journal/turn-owners.ts: #dead`,
-  },
-  {
-    alone: 'approvals by a paired device, or by somebody who signed in, that no call waits for',
-    of: 'plugins/approvals/service.ts: #approvers #firstApprovers',
   },
   {
     alone: 'sessions of MCP clients at `/mcp`',
@@ -336,9 +333,10 @@ export const memoryTable: readonly MemoryRow[] = [
     of: 'plugins/channels/routing/thread-owners.ts: #known',
   },
   {
-    alone: 'MCP servers that are added, changed or removed over the API',
+    told: 'mcp.servers',
+    test: 'test/plugins/mcp/several-daemons.test.ts',
     of: `
-      plugins/mcp/servers/server-registry.ts: #servers
+      plugins/mcp/servers/server-registry.ts: #servers #revisions
       plugins/mcp/servers/server.ts
       plugins/mcp/tools/`,
   },

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, messageOf, toIso } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
-import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
+import { commandLine, KeyedQueue, Refusal, SerialQueue } from 'svc/sdk'
 import type { Logger, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
+import type { Cluster } from '../../cluster/contract.ts'
 import type { ServerEntry, Settings } from '../config.ts'
 import { noFeatures } from '../connection/features.ts'
 import type { ClientFeatures } from '../connection/features.ts'
 import type { McpFeatureTool, McpServerAddition, McpServers, McpServerView } from '../contract.ts'
 import { serverFailed } from '../errors.ts'
-import type { Attempt, McpStore } from './store.ts'
+import { newRevision } from './store.ts'
+import type { Attempt, McpStore, StoredServer } from './store.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { toConfig } from './addition.ts'
 import { hasFolder, removeFolder } from './program.ts'
@@ -31,6 +33,7 @@ export interface RegistryDeps {
   readonly features: ClientFeatures
   readonly toolSet: ToolSet
   readonly log: Logger
+  readonly cluster: Pick<Cluster, 'self' | 'isAlive' | 'unlessAlive'>
   readonly serverDeps: Omit<ServerDeps, 'onChanged' | 'onListed' | 'onGivenUp' | 'settings' | 'features' | 'log'>
   /** Nothing is registered any more once it aborts. */
   readonly leaving: AbortSignal
@@ -41,6 +44,10 @@ export interface RegistryDeps {
 export class ServerRegistry implements McpServers {
   readonly #deps: RegistryDeps
   readonly #servers = new Map<string, Server>()
+  /** Of the running servers of the database: the revision of the row that each was made from. */
+  readonly #revisions = new WeakMap<Server, string>()
+  #file: readonly ServerEntry[] = []
+  readonly #syncs = new SerialQueue()
   /** Servers that are being tried, and are none of ours yet. */
   readonly #trying = new Set<Server>()
   readonly #queue = new KeyedQueue()
@@ -58,39 +65,64 @@ export class ServerRegistry implements McpServers {
 
   /** Begins with the servers of the file and of the database. Those that are not lazy are connected in the background. */
   async begin(entries: readonly ServerEntry[]): Promise<void> {
-    const stored = await this.#deps.store.servers()
-    const configs = entries.map(fromFile)
-    for (const { name, spec, origin } of stored) {
-      if (configs.some((config) => config.name === name))
-        this.#deps.log.warn(`the MCP server "${name}" of the configuration file stands for the one that was added`)
-      else configs.push(await this.#fromRow(name, spec, origin))
-    }
-    for (const attempt of await this.#deps.store.attempts())
-      await this.#undo(
-        attempt,
-        configs.find(({ name }) => name === attempt.name),
-      )
-    await Promise.all(configs.map((config) => this.#start(this.#make(config))))
+    this.#file = entries
+    await this.undoAbandoned()
+    const { log, store } = this.#deps
+    for (const { name } of await store.servers())
+      if (entries.some((entry) => entry.name === name))
+        log.warn(`the MCP server "${name}" of the configuration file stands for the one that was added`)
+    await this.replaceFile(entries)
   }
-
   /** Takes other servers of the file: only those that changed are stopped. */
   async replaceFile(entries: readonly ServerEntry[]): Promise<void> {
-    const configs = new Map(entries.map((entry) => [entry.name, fromFile(entry)]))
-    const stored = new Map((await this.#deps.store.servers()).map((row) => [row.name, row]))
-    for (const server of this.servers) {
-      const config = configs.get(server.name)
-      if (config === undefined && server.config.origin !== 'file') continue
-      if (config && canonicalJson(config) === canonicalJson(server.config)) {
-        configs.delete(server.name)
-        continue
-      }
-      await this.#drop(server, 'its configuration changed')
-      const row = stored.get(server.name)
-      if (!config && row) await this.#start(this.#make(await this.#fromRow(row.name, row.spec, row.origin)))
-      else if (!config) this.#deps.announce(server.name)
+    this.#file = entries
+    await this.sync()
+  }
+  /** Makes the servers those of the file and of the database, which another daemon may have changed. */
+  async sync(): Promise<void> {
+    await this.#syncs.run(async () => {
+      if (this.#ended) return
+      const rows = await this.#deps.store.servers()
+      const names = new Set([...this.#servers.keys(), ...rows.map(nameOf)])
+      const inFile = new Set(this.#file.map(({ name }) => name))
+      for (const name of inFile) await this.#syncOne(name)
+      // A server that is being changed here is looked at after that.
+      const others = [...names].filter((name) => !inFile.has(name))
+      await Promise.all(others.map((name) => this.#queue.run(name, () => this.#syncOne(name))))
+      this.#update()
+    })
+  }
+  async #syncOne(name: string): Promise<void> {
+    const running = this.#servers.get(name)
+    const { config, revision } = await this.#wanted(name)
+    if (running && config && !this.#differs(running, config, revision)) return
+    if (running) await this.#drop(running, config ? 'its configuration changed' : 'was removed')
+    if (running && !config) this.#deps.announce(name)
+    if (!config) return
+    const server = this.#make(config)
+    if (revision !== undefined) this.#revisions.set(server, revision)
+    await this.#start(server)
+  }
+  /** What the file says of a server, or else its row. */
+  async #wanted(name: string): Promise<{ readonly config?: ServerConfig; readonly revision?: string }> {
+    const entry = this.#file.find((each) => each.name === name)
+    if (entry) return { config: fromFile(entry) }
+    const row = await this.#deps.store.find(name)
+    return row ? { config: await this.#fromRow(name, row.spec, row.origin), revision: row.revision } : {}
+  }
+  #differs(running: Server, config: ServerConfig, revision: string | undefined): boolean {
+    if (this.#revisions.get(running) !== revision) return true
+    return revision === undefined && canonicalJson(config) !== canonicalJson(running.config)
+  }
+  /** Undoes what daemons that are gone had begun. */
+  async undoAbandoned(): Promise<void> {
+    const { cluster, store } = this.#deps
+    for (const attempt of await store.attempts()) {
+      if (attempt.owner === cluster.self || cluster.isAlive(attempt.owner)) continue
+      // It may have joined a moment ago.
+      if (!(await isDone(store.commit(cluster.unlessAlive(attempt.owner))))) continue
+      await this.#undo(attempt)
     }
-    for (const config of configs.values()) await this.#start(this.#make(config))
-    this.#update()
   }
 
   async end(): Promise<void> {
@@ -134,6 +166,8 @@ export class ServerRegistry implements McpServers {
   add(spec: McpServerAddition): Promise<McpServerView> {
     return this.#queue.run(spec.name, async () => {
       const config = toConfig(spec)
+      // Another daemon may have added it.
+      if (!this.#servers.has(config.name)) await this.#syncOne(config.name)
       if (this.#servers.has(config.name))
         throw new Refusal('conflict', `There is an MCP server "${config.name}" already`)
       if (this.#servers.size + this.#trying.size >= this.#deps.settings.max_servers)
@@ -142,12 +176,9 @@ export class ServerRegistry implements McpServers {
           `There are ${this.#servers.size} MCP servers, the limit of plugins.mcp.max_servers`,
         )
       const { store } = this.#deps
-      return await this.#try(bare(config), secretsOf(spec), (server) => [
-        store.insert(
-          { name: server.name, spec: stored(server.config), origin: server.config.origin },
-          toIso(Date.now()),
-        ),
-        this.#entry(`${server.name} added: ${describe(server.config)}`),
+      return await this.#try(bare(config), secretsOf(spec), (row) => [
+        ...store.insert(row, toIso(Date.now())),
+        this.#entry(`${row.name} added: ${describe(config)}`),
       ])
     })
   }
@@ -172,9 +203,9 @@ export class ServerRegistry implements McpServers {
         origin: spec.origin ?? old.config.origin,
       })
       const { store } = this.#deps
-      return await this.#try(next, secrets, (server) => [
-        store.replace({ name, spec: stored(server.config), origin: server.config.origin }),
-        this.#entry(`${name} changed: ${describe(server.config)}`),
+      return await this.#try(next, secrets, (row) => [
+        ...store.replace(row),
+        this.#entry(`${name} changed: ${describe(next)}`),
       ])
     })
   }
@@ -243,9 +274,10 @@ export class ServerRegistry implements McpServers {
   async #try(
     config: ServerConfig,
     secrets: ServerSecrets,
-    statements: (server: Server) => readonly Statement[],
+    statements: (row: StoredServer) => readonly Statement[],
   ): Promise<McpServerView> {
     const { features, store } = this.#deps
+    const row = { name: config.name, spec: stored(config), origin: config.origin, revision: newRevision() }
     const server = this.#make(config)
     const old = this.#servers.get(config.name)
     const attempt = await this.#attempt(config)
@@ -260,11 +292,11 @@ export class ServerRegistry implements McpServers {
           }),
         )
       if (this.#servers.get(config.name) !== old) throw replaced(config.name)
-      await this.#store(config.name, secrets, [...statements(server), store.endAttempt(config.name)])
+      await this.#store(config.name, secrets, [...statements(row), store.endAttempt(config.name)])
     } catch (error) {
       this.#trying.delete(server)
       await server.stop('could not be added')
-      await this.#undo(attempt, this.#servers.get(config.name)?.config)
+      await this.#undo(attempt)
       throw error
     } finally {
       this.#trying.delete(server)
@@ -279,6 +311,7 @@ export class ServerRegistry implements McpServers {
       await this.#drop(old, 'its configuration changed')
       await features.kept(config)
     }
+    this.#revisions.set(server, row.revision)
     this.#servers.set(config.name, server)
     if (server.listing) await this.#saveListing(server)
     this.#update()
@@ -288,15 +321,16 @@ export class ServerRegistry implements McpServers {
 
   /** On disk before anything of a new server is: what the end of the process cuts off is undone when it starts again. */
   async #attempt({ name, url }: ServerConfig): Promise<Attempt> {
-    const { store, daemon } = this.#deps
-    const attempt = { name, url: url ?? null, new_folder: (await hasFolder(daemon.config().homeDir, name)) ? 0 : 1 }
+    const { cluster, store, daemon } = this.#deps
+    const isNew = !(await hasFolder(daemon.config().homeDir, name))
+    const attempt = { name, url: url ?? null, new_folder: isNew ? 1 : 0, owner: cluster.self }
     await store.commit([store.beginAttempt(attempt)])
     return attempt
   }
   /** Removes what an attempt left. What the server has that is used stays. */
-  async #undo(attempt: Attempt, used: ServerConfig | undefined): Promise<void> {
+  async #undo({ name, url, new_folder: isNew }: Attempt): Promise<void> {
     const { features, store, daemon } = this.#deps
-    const { name, url, new_folder: isNew } = attempt
+    const { config: used } = await this.#wanted(name)
     if (!used) await features.forget(name)
     else if (url !== null && used.url !== url) await features.dropped({ name, url })
     // The file may name one of this name since.
@@ -379,6 +413,12 @@ export class ServerRegistry implements McpServers {
   }
 }
 
+const nameOf = ({ name }: StoredServer): string => name
+const isDone = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  )
 const { onListed, authProvider } = noFeatures
 const nothingKept = { onListed, authProvider }
 

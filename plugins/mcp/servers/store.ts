@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { readOwnJson } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
@@ -11,8 +12,13 @@ export interface Listing {
   readonly capabilities: McpObject
   readonly tools: readonly McpTool[]
 }
-const ServerRow = v.object({ name: v.string(), spec: v.string(), origin: v.string() })
-const AttemptRow = v.object({ name: v.string(), url: v.nullable(v.string()), new_folder: v.number() })
+const ServerRow = v.object({ name: v.string(), spec: v.string(), origin: v.string(), revision: v.string() })
+const AttemptRow = v.object({
+  name: v.string(),
+  url: v.nullable(v.string()),
+  new_folder: v.number(),
+  owner: v.string(),
+})
 /** A server that is being added or changed. */
 export type Attempt = v.InferOutput<typeof AttemptRow>
 const ListingRow = v.object({ server: v.string(), spec_digest: v.string(), listing: v.string() })
@@ -21,40 +27,58 @@ export interface StoredServer {
   readonly name: string
   readonly spec: unknown
   readonly origin: string
+  /** Differs with each change, also with one of its secrets only. */
+  readonly revision: string
 }
+export const newRevision = (): string => randomUUID()
 
 export class McpStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #tellChanged: () => readonly Statement[]
+  /** `tellChanged` is for each batch that changes servers: other daemons run them too. */
+  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[]) {
     this.#db = db
+    this.#tellChanged = tellChanged
   }
 
   async servers(): Promise<readonly StoredServer[]> {
     const rows = v.parse(
       v.array(ServerRow),
-      await this.#db.all`SELECT name, spec, origin FROM mcp_server ORDER BY created_at, name`,
+      await this.#db.all`SELECT name, spec, origin, revision FROM mcp_server ORDER BY created_at, name`,
     )
     return rows.map(({ spec, ...row }) => ({ ...row, spec: readOwnJson(spec) }))
   }
-  insert({ name, spec, origin }: StoredServer, at: string): Statement {
-    return this.#db.sql`INSERT INTO mcp_server (name, spec, origin, created_at)
-      VALUES (${name}, ${JSON.stringify(spec)}, ${origin}, ${at})`
+  async find(name: string): Promise<StoredServer | undefined> {
+    return (await this.servers()).find((row) => row.name === name)
   }
-  replace({ name, spec, origin }: StoredServer): Statement {
-    return this.#db.sql`UPDATE mcp_server SET spec = ${JSON.stringify(spec)}, origin = ${origin} WHERE name = ${name}`
+  insert({ name, spec, origin, revision }: StoredServer, at: string): readonly Statement[] {
+    return [
+      this.#db.sql`INSERT INTO mcp_server (name, spec, origin, revision, created_at)
+        VALUES (${name}, ${JSON.stringify(spec)}, ${origin}, ${revision}, ${at})`,
+      ...this.#tellChanged(),
+    ]
+  }
+  replace({ name, spec, origin, revision }: StoredServer): readonly Statement[] {
+    return [
+      this.#db.sql`UPDATE mcp_server SET spec = ${JSON.stringify(spec)}, origin = ${origin}, revision = ${revision}
+        WHERE name = ${name}`,
+      ...this.#tellChanged(),
+    ]
   }
   remove(name: string): readonly Statement[] {
     return [
       this.#db.sql`DELETE FROM mcp_server WHERE name = ${name}`,
       this.#db.sql`DELETE FROM mcp_tool_list WHERE server = ${name}`,
+      ...this.#tellChanged(),
     ]
   }
 
   async attempts(): Promise<readonly Attempt[]> {
-    return v.parse(v.array(AttemptRow), await this.#db.all`SELECT name, url, new_folder FROM mcp_server_attempt`)
+    return v.parse(v.array(AttemptRow), await this.#db.all`SELECT name, url, new_folder, owner FROM mcp_server_attempt`)
   }
-  beginAttempt({ name, url, new_folder: isNew }: Attempt): Statement {
-    return this.#db.sql`INSERT INTO mcp_server_attempt (name, url, new_folder) VALUES (${name}, ${url}, ${isNew})`
+  beginAttempt({ name, url, new_folder: isNew, owner }: Attempt): Statement {
+    return this.#db.sql`INSERT INTO mcp_server_attempt (name, url, new_folder, owner)
+      VALUES (${name}, ${url}, ${isNew}, ${owner})`
   }
   endAttempt(name: string): Statement {
     return this.#db.sql`DELETE FROM mcp_server_attempt WHERE name = ${name}`
