@@ -184,6 +184,7 @@ describe('rows in memory', () => {
         granted: () => undefined,
         failed,
         asks: () => false,
+        remember: () => undefined,
         holds: () => true,
         limits: {
           timeoutSecs: 60,
