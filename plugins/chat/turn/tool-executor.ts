@@ -1,7 +1,7 @@
 import { enforced, findNearest, suggest } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { Hooks, Logger, ToolCallContext, ToolResult, Tools } from 'svc/sdk'
+import type { Hooks, Logger, ToolCallContext, ToolDescription, ToolResult, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import { offeredTools } from '../context/request.ts'
@@ -75,7 +75,8 @@ export class ToolExecutor implements ToolPorts {
   readonly emit: ToolPorts['emit']
   readonly #deps: ToolExecutorDeps
   readonly #live: LiveTurn
-  readonly #agent: Agent
+  /** As it was before the latest call: what an operator takes from it is missing at the next one. */
+  #agent: Agent
   readonly #progress: TurnProgress
   readonly #known: CallingTurn['known']
   readonly #calling: CallingTurn
@@ -102,22 +103,14 @@ export class ToolExecutor implements ToolPorts {
       return `There is no tool "${name}"${nearest}${names.length === 0 ? '' : ` There are: ${names.join(', ')}.`}`
     }
     if (agents.mayUse(this.#agent, tool)) return { risk: riskOfCall(tool, args), polls: tool.polls ?? false }
-    const needs =
-      tool.needs === undefined
-        ? ''
-        : ` It needs capabilities.${tool.needs} of the manifest besides its name in capabilities.tools.`
-    return (
-      `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not ` +
-      'let it through.' +
-      needs
-    )
+    return notGranted(tool)
   }
 
   /** Rejects only when the signal aborts. */
   async call(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
     const start = performance.now()
     const startedAt = new Date().toISOString()
-    const refusal = this.#exceedsRate() ?? (await this.#exceedsRights(call)) ?? (await this.#admit(call, signal))
+    const refusal = await this.#refuse(call, signal)
     signal.throwIfAborted()
     const outcome =
       refusal === undefined ? await this.#run(call, signal) : { text: `refused: ${refusal}`, failed: true }
@@ -148,6 +141,33 @@ export class ToolExecutor implements ToolPorts {
       ...record.tracesSoFar(this.#progress),
     ])
     this.#progress.calls = []
+  }
+
+  /** Why the call is not made, in words for the model; `undefined` when it is. */
+  async #refuse(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
+    const refusal = (await this.#lostRights(call)) ?? this.#exceedsRate() ?? (await this.#exceedsRights(call))
+    if (refusal !== undefined) return refusal
+    let waited = false
+    const onPerson = (): void => {
+      waited = true
+      this.#calling.onPerson?.()
+    }
+    // A person may take days, and rights may be gone by then.
+    return (
+      (await this.#admit(call, signal, onPerson)) ??
+      (waited ? ((await this.#lostRights(call)) ?? (await this.#exceedsRights(call))) : undefined)
+    )
+  }
+
+  /** A turn may last long: what counts is the agent as it is now, not as it was when the turn began. */
+  async #lostRights({ name }: ToolCall): Promise<string | undefined> {
+    const { agents, tools } = this.#deps
+    const agent = await agents.find(this.#live.agentId)
+    if (!agent) return 'this agent was removed'
+    this.#agent = agent
+    if (agent.state !== 'Running') return `this agent is ${agent.state} and may call no tools`
+    const tool = tools.find(name)
+    return tool && !agents.mayUse(agent, tool) ? notGranted(tool) : undefined
   }
 
   #exceedsRate(): string | undefined {
@@ -227,7 +247,7 @@ export class ToolExecutor implements ToolPorts {
   }
 
   /** Why the call may not be made, in words for the model; `undefined` when it may. */
-  async #admit(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
+  async #admit(call: ToolCall, signal: AbortSignal, onPerson: () => void): Promise<string | undefined> {
     const { tools, record } = this.#deps
     const { name: toolName, args } = call
     const agent = this.#agent
@@ -251,7 +271,7 @@ export class ToolExecutor implements ToolPorts {
       approve: (by) => {
         approver = by
       },
-      waits: () => this.#calling.onPerson?.(),
+      waits: onPerson,
       ...(!verdict.allowed && { refusal: `${agent.name} wants to ${purposeOf(toolName)}. ${verdict.reason}` }),
       ...omitUndefined({ suspicion }),
     })
@@ -331,6 +351,15 @@ export class ToolExecutor implements ToolPorts {
     this.#live.waiting = false
     await this.#deps.record.commit(this.#live, [this.#deps.record.running(this.#live.id)])
   }
+}
+
+function notGranted({ name, needs }: Pick<ToolDescription, 'name' | 'needs'>): string {
+  const more =
+    needs === undefined ? '' : ` It needs capabilities.${needs} of the manifest besides its name in capabilities.tools.`
+  return (
+    `The tool "${name}" is not granted to this agent: its capabilities, its tool lists or its mode do not ` +
+    `let it through.${more}`
+  )
 }
 
 const RUNNERS: ReadonlySet<string> = new Set(['shell_exec', 'process_start'])

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openChat } from '../../support/chat-stage.ts'
+import type { ChatStage } from '../../support/chat-stage.ts'
+import { eventually } from '../../support/eventually.ts'
+import { openSharedChat } from '../../support/shared-chat.ts'
+
+let stage: ChatStage
+beforeAll(async () => {
+  stage = await openChat({ config: { plugins: { approvals: { agents: { 'loses-waiting': 'always' } } } } })
+})
+afterAll(() => stage[Symbol.asyncDispose]())
+
+const posting = (title: string) => ({
+  calls: [{ name: 'task_post', args: JSON.stringify({ title, description: title }) }],
+})
+const titles = async ({ host }: Pick<ChatStage, 'host'>): Promise<readonly string[]> =>
+  (await host.json('GET', '/api/tasks')).body.tasks.map(({ title }: { title: string }) => title)
+const results = async (of: Pick<ChatStage, 'session'>, agent: string): Promise<readonly (string | null)[]> =>
+  (await of.session(agent)).messages.flatMap(({ tools = [] }) => tools.map(({ result }) => result))
+
+describe('what is taken from an agent while its turn runs', () => {
+  it.each([
+    ['tools', 'PUT', 'tools', { capabilities_tools: [] }, 'not granted'],
+    ['blocklist', 'PUT', 'tools', { tool_blocklist: ['task_post'] }, 'not granted'],
+    ['mode', 'PUT', 'mode', { mode: 'observe' }, 'not granted'],
+    ['suspended', 'PUT', 'suspend', undefined, 'is Paused'],
+  ] as const)('is missing at its next tool call: %s', async (name, method, path, body, reason) => {
+    const agent = await stage.spawn(`loses-${name}`)
+    let status = 0
+    stage.fake.script(
+      posting(`${name} before`),
+      async () => {
+        ;({ status } = await stage.host.json(method, `/api/agents/${agent}/${path}`, body))
+        return posting(`${name} after`)
+      },
+      { text: 'ended' },
+    )
+    await stage.post(`/api/agents/${agent}/message`, { message: 'go' })
+    expect(status).toBe(200)
+    expect((await results(stage, agent))[1]).toContain(reason)
+    expect((await titles(stage)).filter((title) => title.startsWith(`${name} `))).toEqual([`${name} before`])
+  })
+
+  it('is missing at a call that a person approves afterwards', async () => {
+    const agent = await stage.spawn('loses-waiting')
+    stage.fake.script(posting('approved late'), { text: 'ended' })
+    const answer = stage.post(`/api/agents/${agent}/message`, { message: 'go' })
+    const approval = await eventually(async () => {
+      const { body } = await stage.host.json('GET', '/api/approvals?status=pending')
+      expect(body.approvals).toHaveLength(1)
+      return body.approvals[0].id as string
+    })
+    await stage.host.json('PUT', `/api/agents/${agent}/mode`, { mode: 'observe' })
+    expect((await stage.post(`/api/approvals/${approval}/approve`, {})).status).toBe(200)
+    await answer
+    expect((await results(stage, agent))[0]).toContain('not granted')
+    expect(await titles(stage)).not.toContain('approved late')
+  })
+})
+
+it('is missing too when another daemon on the database takes it', async () => {
+  await using shared = await openSharedChat()
+  const one = await shared.start('one')
+  const two = await shared.start('two')
+  const agent = await one.spawn('loses-elsewhere')
+  let status = 0
+  shared.fake.script(
+    posting('before'),
+    async () => {
+      ;({ status } = await two.host.json('PUT', `/api/agents/${agent}/mode`, { mode: 'observe' }))
+      return posting('after')
+    },
+    { text: 'ended' },
+  )
+  await one.post(`/api/agents/${agent}/message`, { message: 'go' })
+  expect(status).toBe(200)
+  expect((await results(one, agent))[1]).toContain('not granted')
+  expect(await titles(one)).toEqual(['before'])
+})
