@@ -126,13 +126,13 @@ function inBackground({ run, signal, log }: HostContext): (work: () => Promise<u
 }
 
 function createAccounts(
-  { config, db, vault, services, admit }: HostContext,
+  { config, db, vault, services, admit, log }: HostContext,
   { registry, section, tellAccounts }: Pick<HostParts, 'registry' | 'section' | 'tellAccounts'>,
 ): Accounts {
   const states = new ConnectionStore(db)
   return new Accounts({
     section,
-    store: new AccountStore(db),
+    store: new AccountStore(db, log),
     vault,
     audit: services.audit,
     registry,

@@ -15,8 +15,8 @@ export interface Member {
   readonly version: string
   /** ISO 8601 UTC. */
   readonly startedAt: string
-  /** `draining`: it takes nothing more over and ends what it has. */
-  readonly state: 'active' | 'draining'
+  /** `draining`: it takes nothing more over and ends what it has. `unknown`: another build of svc wrote it. */
+  readonly state: 'active' | 'draining' | 'unknown'
 }
 
 /**

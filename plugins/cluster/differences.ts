@@ -55,6 +55,7 @@ export class Differences {
       const member = members.find(({ id }) => id === row.member)
       if (!member || row.member === self || same(row.sections, sections)) continue
       const theirs = await store.keys(row.member)
+      if (!theirs) continue
       // Another version has other keys: what only one of them knows says nothing of the configuration.
       const keys = different(own, theirs).filter(
         (key) => member.version === version || (key in own && key in theirs) || key.startsWith(PLUGIN),
@@ -92,6 +93,17 @@ function sectionsOf(keys: Digests): Digests {
   return Object.fromEntries(
     [...sections].map(([name, lines]) => [name, hash('sha256', lines.join('\n'), 'base64url').slice(0, 16)]),
   )
+}
+
+/** The same for daemons of another build, which this one does not know enough of. */
+export function describeUnknown(members: readonly Member[]): readonly string[] {
+  return members
+    .filter(({ state }) => state === 'unknown')
+    .map(
+      ({ id, name, version }) =>
+        `daemon "${name}" (${id}, svc ${version}) is in a state that this version of svc does not know: it is given ` +
+        'no work, and is declared dead as any other',
+    )
 }
 
 /** A line for each, for the warnings of the daemon. */

@@ -6,11 +6,11 @@ import type { Audit } from '../audit/contract.ts'
 import type { ClusterConfig } from './config.ts'
 import { MemberEnded } from './contract.ts'
 import type { Member } from './contract.ts'
-import { describeDifferences, Differences } from './differences.ts'
+import { describeDifferences, describeUnknown, Differences } from './differences.ts'
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
 import { Membership } from './membership.ts'
-import type { MemberRow } from './schema.ts'
+import type { MemberState } from './schema.ts'
 import { MemberStore } from './store.ts'
 
 /** The members changed, or what they say of themselves. */
@@ -30,7 +30,7 @@ export interface SharedDeps extends Pick<PluginContext<ClusterConfig, {}, {}>, '
   readonly snapshots: DatabaseSnapshots
   /** As it joins. */
   readonly self: Member
-  onState(state: MemberRow['state']): void
+  onState(state: MemberState): void
 }
 
 /** Joins the daemons on a PostgreSQL database. Whatever is left is left when the plugin unloads. */
@@ -38,7 +38,7 @@ export async function joinOthers(
   deps: SharedDeps,
 ): Promise<{ readonly members: Members; readonly differences: () => Promise<readonly Difference[]> }> {
   const { config, broadcast, hooks, jobs, log, own, run } = deps
-  const store = new MemberStore(deps.db)
+  const store = new MemberStore(deps.db, log)
   const background = (what: string, work: () => Promise<unknown>): void => {
     run(work).catch((error: unknown) => log.warn(what, error))
   }
@@ -123,7 +123,8 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
     async run(): Promise<void> {
       comparison.isDue = false
       await differences.write()
-      const warnings = describeDifferences(await comparison.find())
+      const known = await members.members()
+      const warnings = [...describeUnknown(known), ...describeDifferences(await differences.find(known))]
       daemon.setWarnings('cluster', warnings)
       if (warnings.join() !== shown) for (const warning of warnings) log.warn(warning)
       shown = warnings.join()
@@ -140,7 +141,7 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
 
 function measure(metrics: Metrics, membership: Membership): void {
   metrics.observed('svc_cluster_members', 'Daemons on the database, by state, as known to this one.', () =>
-    (['active', 'draining'] as const).map((state) => ({
+    (['active', 'draining', 'unknown'] as const).map((state) => ({
       value: membership.known.filter((member) => member.state === state).length,
       labels: { state },
     })),

@@ -2,7 +2,7 @@ import { Refusal } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { Statement } from 'svc/sdk'
 import type { Cluster, Member } from './contract.ts'
-import type { MemberRow } from './schema.ts'
+import type { MemberState } from './schema.ts'
 
 export interface ListedMember extends Member {
   /** Seconds since it was last seen to be alive. */
@@ -14,7 +14,7 @@ export interface ListedMember extends Member {
 export interface Members extends Cluster {
   list(): Promise<readonly ListedMember[]>
   /** Throws `not_found` for a daemon that is not there. */
-  setState(id: string, state: MemberRow['state']): Promise<void>
+  setState(id: string, state: MemberState): Promise<void>
 }
 
 export function notAMember(id: string): Refusal {
@@ -26,10 +26,10 @@ export class OnlyDaemon implements Members {
   readonly self: string
   readonly #member: Member
   readonly #daemon: Pick<Daemon, 'ownPort'>
-  readonly #onState: (state: MemberRow['state']) => void
-  #state: MemberRow['state'] = 'active'
+  readonly #onState: (state: MemberState) => void
+  #state: MemberState = 'active'
 
-  constructor(member: Member, daemon: Pick<Daemon, 'ownPort'>, onState: (state: MemberRow['state']) => void) {
+  constructor(member: Member, daemon: Pick<Daemon, 'ownPort'>, onState: (state: MemberState) => void) {
     this.self = member.id
     this.#member = member
     this.#daemon = daemon
@@ -46,7 +46,7 @@ export class OnlyDaemon implements Members {
   async list(): Promise<readonly ListedMember[]> {
     return (await this.members()).map((member) => ({ ...member, seenSecs: 0, leaseSecs: 0 }))
   }
-  async setState(id: string, state: MemberRow['state']): Promise<void> {
+  async setState(id: string, state: MemberState): Promise<void> {
     if (id !== this.self) throw notAMember(id)
     if (state === this.#state) return
     this.#state = state

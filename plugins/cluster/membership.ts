@@ -5,7 +5,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { Member } from './contract.ts'
 import { notAMember } from './members.ts'
 import type { ListedMember, Members } from './members.ts'
-import type { MemberRow } from './schema.ts'
+import type { MemberRow, MemberState } from './schema.ts'
 import { toMember } from './store.ts'
 import type { MemberStore } from './store.ts'
 
@@ -26,7 +26,7 @@ export interface MembershipDeps {
    */
   onDead(twin: Member | undefined): void
   /** Somebody has changed the state of this daemon, at whichever daemon. */
-  onState(state: MemberRow['state']): void
+  onState(state: MemberState): void
   /** Of this machine, in milliseconds; never set back. */
   readonly now: () => number
 }
@@ -40,7 +40,7 @@ export class Membership implements Members {
   #known = new Map<string, Member>()
   /** The newest count of each, and when it was first seen. */
   #seen = new Map<string, { readonly beats: number; readonly at: number }>()
-  #state: MemberRow['state'] = 'active'
+  #state: MemberState = 'active'
   #isDead = false
   #isCutOff = false
   #declared = 0
@@ -134,7 +134,7 @@ export class Membership implements Members {
     const { store, tellChange } = this.#deps
     await store.commit([store.setAddress(this.self, address), ...tellChange()])
   }
-  async setState(id: string, state: MemberRow['state']): Promise<void> {
+  async setState(id: string, state: MemberState): Promise<void> {
     const { store } = this.#deps
     const member = (await this.members()).find((one) => one.id === id)
     if (!member) throw notAMember(id)
@@ -187,7 +187,7 @@ export class Membership implements Members {
       }),
     )
     const state = rows.find(({ id }) => id === this.self)?.state ?? this.#state
-    if (state === this.#state) return
+    if (state === this.#state || state === 'unknown') return
     this.#state = state
     this.#deps.onState(state)
   }

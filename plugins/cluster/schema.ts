@@ -1,5 +1,9 @@
 import * as v from 'valibot'
 
+/** `stopping`: it is asked to stop. */
+const memberStates = ['active', 'draining', 'stopping'] as const
+export type MemberState = (typeof memberStates)[number]
+
 /** A row of `cluster_member`. */
 export const MemberRow = v.object({
   id: v.string(),
@@ -9,8 +13,8 @@ export const MemberRow = v.object({
   address: v.nullable(v.string()),
   version: v.string(),
   started_at: v.string(),
-  /** `stopping`: it is asked to stop. */
-  state: v.picklist(['active', 'draining', 'stopping']),
+  /** `unknown`: what another build of svc wrote. The daemon beats and can die as any other. */
+  state: v.fallback(v.picklist([...memberStates, 'unknown']), 'unknown'),
   lease_ms: v.number(),
   beats: v.number(),
 })
@@ -27,7 +31,10 @@ const ClusterMember = v.object({
   address: v.nullable(v.string()),
   version: v.string(),
   started_at: v.string(),
-  state: v.picklist(['active', 'draining']),
+  state: v.pipe(
+    v.picklist(['active', 'draining', 'unknown']),
+    v.description('`unknown`: another version of svc wrote what this one does not know; it is not given work.'),
+  ),
   self: v.pipe(v.boolean(), v.description('Whether this daemon answers.')),
   seen_secs: v.pipe(v.number(), v.description('How long ago it was last seen to be alive; dead after its lease.')),
   lease_secs: v.number(),

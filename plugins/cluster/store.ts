@@ -1,13 +1,20 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Member } from './contract.ts'
 import { KeysRow, MemberRow, SectionsRow } from './schema.ts'
+import type { MemberState } from './schema.ts'
 
 /** Every statement on `cluster_member`; but for `members` they are for PostgreSQL. */
 export class MemberStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #sections: RowReader<typeof SectionsRow>
+  readonly #keys: RowReader<typeof KeysRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    const of = { table: 'cluster_config', key: ['member'], log }
+    this.#sections = new RowReader({ ...of, schema: SectionsRow })
+    this.#keys = new RowReader({ ...of, schema: KeysRow })
   }
 
   join(member: Member, leaseMs: number): Statement {
@@ -25,7 +32,7 @@ export class MemberStore {
   setAddress(id: string, address: string): Statement {
     return this.#db.sql`UPDATE cluster_member SET address = ${address} WHERE id = ${id}`
   }
-  setState(id: string, state: MemberRow['state']): Statement {
+  setState(id: string, state: MemberState): Statement {
     return this.#db.sql`UPDATE cluster_member SET state = ${state} WHERE id = ${id}`
   }
   leave(id: string): Statement {
@@ -67,11 +74,12 @@ export class MemberStore {
     ])
   }
   async sections(): Promise<readonly v.InferOutput<typeof SectionsRow>[]> {
-    return v.parse(v.array(SectionsRow), await this.#db.all`SELECT member, sections FROM cluster_config`)
+    return this.#sections.all(await this.#db.all`SELECT member, sections FROM cluster_config`)
   }
-  async keys(member: string): Promise<Readonly<Record<string, string>>> {
+  /** `undefined` when they cannot be read. */
+  async keys(member: string): Promise<Readonly<Record<string, string>> | undefined> {
     const row = await this.#db.one`SELECT member, keys FROM cluster_config WHERE member = ${member}`
-    return row === undefined ? {} : v.parse(KeysRow, row).keys
+    return row === undefined ? {} : this.#keys.one(row)?.keys
   }
 
   commit(statements: readonly Statement[]): Promise<unknown> {
@@ -88,6 +96,6 @@ export function toMember(row: MemberRow): Member {
     address: row.address ?? undefined,
     version: row.version,
     startedAt: row.started_at,
-    state: row.state === 'active' ? 'active' : 'draining',
+    state: row.state === 'stopping' ? 'draining' : row.state,
   }
 }

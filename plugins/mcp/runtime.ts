@@ -74,7 +74,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   const { homeDir } = daemon.config()
   const registry: ServerRegistry = new ServerRegistry({
     ...deps,
-    store: new McpStore(deps.db, deps.tellChanged),
+    store: new McpStore(deps.db, deps.tellChanged, deps.log),
     features,
     toolSet,
     serverDeps: {

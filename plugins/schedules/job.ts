@@ -129,7 +129,8 @@ const flag = v.pipe(
   v.transform((value) => value === 1),
 )
 const text = orAbsent(v.string())
-const time = orAbsent(count)
+/** The last moment that a date can be. */
+const time = orAbsent(v.pipe(count, v.maxValue(8.64e15)))
 
 export const JobRow = v.pipe(
   v.object({
@@ -223,4 +224,4 @@ export const SlotRow = v.pipe(
   })),
 )
 export const Count = v.object({ count })
-export const NextDue = v.object({ next_run: time })
+export const NextDue = v.object({ next_run: orAbsent(count) })

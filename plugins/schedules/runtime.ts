@@ -53,7 +53,7 @@ export interface Runtime {
 /** All that works on jobs, once there is one. */
 export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
   const { hooks, background, counted } = deps
-  const jobs = new JobStore(db)
+  const jobs = new JobStore(db, deps.log)
   const slots = new SlotStore(db)
   const manual = new ManualRuns({ ...deps, jobs, slots, settings, clock })
   const scheduler = new Scheduler({

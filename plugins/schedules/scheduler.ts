@@ -86,15 +86,15 @@ export class Scheduler {
         if (due.length === 0 || this.#isStopped) break
         await this.#fireAll(due, now)
       }
-      await this.#wait()
+      await this.#wait(now)
     } catch (error) {
       log.warn(`schedules: slots could not be started; tried again: ${messageOf(error)}`)
       this.#wakeAfter(RETRY_MS)
     }
   }
-  async #wait(): Promise<void> {
+  async #wait(searched: number): Promise<void> {
     const { jobs, clock } = this.#deps
-    const next = await jobs.nextDue()
+    const next = await jobs.nextDue(searched)
     if (next !== undefined) this.#wakeAfter(Math.min(Math.max(next - clock.now(), 0), MAX_TIMER_MS))
   }
   #wakeAfter(ms: number): void {
@@ -192,7 +192,7 @@ export class Scheduler {
         if (next !== job.nextRun) log.info(`schedule ${job.id} "${job.name}": the clock was set back`)
         await jobs.commit([jobs.advance(job, next, now)])
       }
-      if (planned.length < BATCH) return
+      if (planned.length === 0) return
     }
   }
   /** The first slot after a moment that nothing has been recorded of. */

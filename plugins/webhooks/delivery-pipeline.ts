@@ -40,9 +40,9 @@ export class DeliveryPipeline {
   #isPassRequested = false
 
   constructor(deps: DeliveryPipelineDeps) {
-    const { config, db, vault, admit, audit, feed, metrics } = deps
+    const { config, db, vault, admit, audit, feed, log, metrics } = deps
     this.#deps = deps
-    this.#store = new WebhookStore(db)
+    this.#store = new WebhookStore(db, log)
     // The first pass may still run while the plugin unloads, which accepts no metric any more.
     this.#deliveries = metrics.counter(
       'svc_webhook_deliveries_total',

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { DeliveryRow, TargetRow } from './schema.ts'
 import type { Target } from './schema.ts'
 
@@ -17,8 +18,10 @@ const flag = (value: boolean): number => (value ? 1 : 0)
 
 export class WebhookStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #targets: RowReader<typeof TargetRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#targets = new RowReader({ table: 'webhooks_target', key: ['id'], schema: TargetRow, log })
   }
 
   async find(id: string): Promise<Target | undefined> {
@@ -26,13 +29,12 @@ export class WebhookStore {
   }
   /** Oldest first. */
   async list(kind: Target['kind']): Promise<readonly Target[]> {
-    return v.parse(
-      v.array(TargetRow),
+    return this.#targets.all(
       await this.#db.all`SELECT * FROM webhooks_target WHERE kind = ${kind} ORDER BY created_at, id`,
     )
   }
   async enabled(): Promise<readonly Target[]> {
-    return v.parse(v.array(TargetRow), await this.#db.all`SELECT * FROM webhooks_target WHERE enabled = 1 ORDER BY id`)
+    return this.#targets.all(await this.#db.all`SELECT * FROM webhooks_target WHERE enabled = 1 ORDER BY id`)
   }
 
   insert(target: Target): Statement {

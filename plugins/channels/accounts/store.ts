@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const Flag = v.pipe(
   v.union([v.number(), v.string(), v.bigint()]),
@@ -8,9 +8,9 @@ const Flag = v.pipe(
 )
 const Json = v.pipe(v.string(), v.transform(readOwnJson))
 const Table = v.record(v.string(), v.unknown())
+const Key = v.object({ channel: v.string(), account_id: v.string() })
 const Row = v.object({
-  channel: v.string(),
-  account_id: v.string(),
+  ...Key.entries,
   enabled: Flag,
   settings: v.nullable(v.pipe(Json, Table)),
   config: v.nullable(v.pipe(Json, Table)),
@@ -24,12 +24,26 @@ const flag = (value: boolean): number => (value ? 1 : 0)
 
 export class AccountStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof Row>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'channels_account', key: ['channel', 'account_id'], schema: Row, log })
   }
 
+  /** A row that cannot be read may have been to switch off an account of the file: it stands as that. */
   async list(): Promise<readonly AccountRow[]> {
-    return v.parse(v.array(Row), await this.#db.all`SELECT * FROM channels_account ORDER BY channel, account_id`)
+    const rows = await this.#db.all`SELECT * FROM channels_account ORDER BY channel, account_id`
+    return rows.map(
+      (row) =>
+        this.#rows.one(row) ?? {
+          ...v.parse(Key, row),
+          enabled: false,
+          settings: null,
+          config: null,
+          secrets: [],
+          has_token: false,
+        },
+    )
   }
 
   save(row: AccountRow, at: string): Statement {

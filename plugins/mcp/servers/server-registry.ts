@@ -322,6 +322,8 @@ export class ServerRegistry implements McpServers {
   /** On disk before anything of a new server is: what the end of the process cuts off is undone when it starts again. */
   async #attempt({ name, url }: ServerConfig): Promise<Attempt> {
     const { cluster, store, daemon } = this.#deps
+    if (!this.#servers.has(name) && (await store.has(name)))
+      throw new Refusal('conflict', `The database has an MCP server "${name}" already, which this daemon does not run`)
     const isNew = !(await hasFolder(daemon.config().homeDir, name))
     const attempt = { name, url: url ?? null, new_folder: isNew ? 1 : 0, owner: cluster.self }
     await store.commit([store.beginAttempt(attempt)])
@@ -331,6 +333,8 @@ export class ServerRegistry implements McpServers {
   async #undo({ name, url, new_folder: isNew }: Attempt): Promise<void> {
     const { features, store, daemon } = this.#deps
     const { config: used } = await this.#wanted(name)
+    // What belongs to a row that cannot be read is not what an attempt left.
+    if (!used && (await store.has(name))) return
     if (!used) await features.forget(name)
     else if (url !== null && used.url !== url) await features.dropped({ name, url })
     // The file may name one of this name since.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { McpObject, McpTool } from '../contract.ts'
 
 /** What a server said at its last connection. */
@@ -12,7 +12,13 @@ export interface Listing {
   readonly capabilities: McpObject
   readonly tools: readonly McpTool[]
 }
-const ServerRow = v.object({ name: v.string(), spec: v.string(), origin: v.string(), revision: v.string() })
+const Spec = v.looseObject({ name: v.string(), transport: v.picklist(['stdio', 'http', 'sse']) })
+const ServerRow = v.object({
+  name: v.string(),
+  spec: v.pipe(v.string(), v.transform(readOwnJson), Spec),
+  origin: v.string(),
+  revision: v.string(),
+})
 const AttemptRow = v.object({
   name: v.string(),
   url: v.nullable(v.string()),
@@ -35,18 +41,22 @@ export const newRevision = (): string => randomUUID()
 export class McpStore {
   readonly #db: PluginDatabase
   readonly #tellChanged: () => readonly Statement[]
+  readonly #servers: RowReader<typeof ServerRow>
   /** `tellChanged` is for each batch that changes servers: other daemons run them too. */
-  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[]) {
+  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[], log: Pick<Logger, 'error'>) {
     this.#db = db
     this.#tellChanged = tellChanged
+    this.#servers = new RowReader({ table: 'mcp_server', key: ['name'], schema: ServerRow, log })
   }
 
   async servers(): Promise<readonly StoredServer[]> {
-    const rows = v.parse(
-      v.array(ServerRow),
+    return this.#servers.all(
       await this.#db.all`SELECT name, spec, origin, revision FROM mcp_server ORDER BY created_at, name`,
     )
-    return rows.map(({ spec, ...row }) => ({ ...row, spec: readOwnJson(spec) }))
+  }
+  /** Also when its row cannot be read. */
+  async has(name: string): Promise<boolean> {
+    return (await this.#db.one`SELECT name FROM mcp_server WHERE name = ${name}`) !== undefined
   }
   async find(name: string): Promise<StoredServer | undefined> {
     return (await this.servers()).find((row) => row.name === name)

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { Count, JobRow, NextDue } from '../job.ts'
 import type { Job } from '../job.ts'
 
@@ -28,8 +29,10 @@ export interface RunEnd {
 /** SQL of the jobs. */
 export class JobStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof JobRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'schedules_job', key: ['id'], schema: JobRow, log })
   }
 
   /** Over a limit the name becomes NULL, which the column refuses, so that the batch fails as a whole. */
@@ -100,8 +103,7 @@ export class JobStore {
   async list({ agentId, enabled, ended = false }: JobFilter, limit: number, offset = 0): Promise<readonly Job[]> {
     const agent = agentId ?? null
     const isOn = enabled === undefined ? null : Number(enabled)
-    return v.parse(
-      v.array(JobRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM schedules_job
         WHERE (CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent})
           AND (CAST(${isOn} AS INTEGER) IS NULL OR enabled = ${isOn})
@@ -111,8 +113,7 @@ export class JobStore {
   }
   /** Those that are for an agent, or that it made; oldest first. */
   async ofAgent(agentId: string, limit: number): Promise<readonly Job[]> {
-    return v.parse(
-      v.array(JobRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM schedules_job
         WHERE (agent_id = ${agentId} OR created_by = ${agentId}) AND ended_at IS NULL
         ORDER BY created_at, id LIMIT ${limit}`,
@@ -127,26 +128,34 @@ export class JobStore {
         AND (${Number(ended)} = 1 OR ended_at IS NULL)`
     return v.parse(Count, row).count
   }
-  async due(now: number, limit: number): Promise<readonly Job[]> {
-    return v.parse(
-      v.array(JobRow),
-      await this.#db.all`SELECT * FROM schedules_job WHERE enabled = 1 AND next_run <= ${now}
-        ORDER BY next_run LIMIT ${limit}`,
+  due(now: number, limit: number): Promise<readonly Job[]> {
+    return this.#firstPage(
+      limit,
+      (offset) => this.#db.all`SELECT * FROM schedules_job WHERE enabled = 1 AND next_run <= ${now}
+        ORDER BY next_run, id LIMIT ${limit} OFFSET ${offset}`,
     )
   }
-  /** When the next job is due. */
-  async nextDue(): Promise<number | undefined> {
+  /** When the next job after a moment is due. Those before it that are still there cannot be read. */
+  async nextDue(after: number): Promise<number | undefined> {
     const row = await this.#db.one`SELECT MIN(next_run) AS next_run FROM schedules_job
-      WHERE enabled = 1 AND next_run IS NOT NULL`
+      WHERE enabled = 1 AND next_run > ${after}`
     return v.parse(NextDue, row).next_run
   }
   /** Jobs whose next slot was computed when the clock showed a later time than it does now. */
-  async plannedAfter(now: number, limit: number): Promise<readonly Job[]> {
-    return v.parse(
-      v.array(JobRow),
-      await this.#db.all`SELECT * FROM schedules_job
-        WHERE enabled = 1 AND planned_at > ${now} AND next_run IS NOT NULL LIMIT ${limit}`,
+  plannedAfter(now: number, limit: number): Promise<readonly Job[]> {
+    return this.#firstPage(
+      limit,
+      (offset) => this.#db.all`SELECT * FROM schedules_job
+        WHERE enabled = 1 AND planned_at > ${now} AND next_run IS NOT NULL ORDER BY id LIMIT ${limit} OFFSET ${offset}`,
     )
+  }
+  /** The first page with a job that can be read: a page of others must not hide those behind it. Empty: no more. */
+  async #firstPage(limit: number, read: (offset: number) => Promise<readonly unknown[]>): Promise<readonly Job[]> {
+    for (let offset = 0; ; offset += limit) {
+      const rows = await read(offset)
+      const jobs = this.#rows.all(rows)
+      if (jobs.length > 0 || rows.length < limit) return jobs
+    }
   }
   deleteEnded(before: number): readonly Statement[] {
     return [

@@ -45,6 +45,7 @@ it('two daemons on a database know of each other and of the end of one', async (
   expect(await metric(one, 'svc_cluster_members')).toEqual([
     'svc_cluster_members{state="active"} 2',
     'svc_cluster_members{state="draining"} 0',
+    'svc_cluster_members{state="unknown"} 0',
   ])
   await other.host.stop()
   expect(await query('SELECT name FROM cluster_member')).toBe('first')
@@ -112,6 +113,23 @@ it('the members, how they differ, and whether one is ready', async () => {
   await eventually(async () => expect((await other.host.json('GET', '/api/ready')).status).toBe(200))
   await one.host.json('POST', `/api/cluster/members/${second.id}/drain`, { stop: true }, key)
   expect(await other.host.app.closed).toEqual({ kind: 'shutdown', reason: 'it was drained to be stopped' })
+})
+
+it('rows of members that another build wrote stop nothing, and are named once', async () => {
+  const { url, query } = await database()
+  await start(url, { name: 'first' })
+  const one = await start(url, { name: 'second' })
+  await query(`UPDATE cluster_member SET state = 'resting' WHERE name = 'first'`)
+  await query(
+    `UPDATE cluster_config SET sections = '{' WHERE member = (SELECT id FROM cluster_member WHERE name = 'first')`,
+  )
+  const late = await start(url, { name: 'third' })
+  const answer = await one.host.json('GET', '/api/cluster')
+  expect([answer.status, answer.body.members]).toMatchObject([200, [{ name: 'first', state: 'unknown' }, {}, {}]])
+  await late.host.json('GET', '/api/cluster')
+  const times = (text: string): number => late.host.log.filter((line) => line.includes(text)).length
+  expect([times('is in a state that this version'), times('cluster_config with member')]).toEqual([1, 1])
+  expect(late.host.app.daemon.warnings().join('\n')).toContain('daemon "first"')
 })
 
 it('a daemon that is to stop answers until a load balancer has noticed', async () => {

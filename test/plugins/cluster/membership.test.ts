@@ -59,7 +59,7 @@ async function stage() {
         state: 'active',
       }
       const membership = new Membership({
-        store: new MemberStore(db),
+        store: new MemberStore(db, log),
         audit: { entry: ({ details }) => db.sql`INSERT INTO record (details) VALUES (${details})` },
         tellChange: () => [],
         self,
@@ -124,6 +124,19 @@ describe('the daemons on a database', () => {
     expect(one.ended).toEqual(['bb'])
   })
 
+  it('go on beside one in a state that they do not know, and declare it dead', async () => {
+    const on = await stage()
+    const [one, other, third] = [await on.daemon('a'), await on.daemon('bb'), await on.daemon('ccc')]
+    await on.sql.run`UPDATE cluster_member SET state = 'resting' WHERE id <> 'a'`
+    await beat(8, one, other)
+    expect(one.ended).toEqual(['ccc'])
+    expect(await one.membership.members()).toMatchObject([{ state: 'active' }, { id: 'bb', state: 'unknown' }])
+    expect([other.states, other.membership.isDraining, third.died]).toEqual([[], false, []])
+    await on.daemon('dddd')
+    await beat(4, one)
+    expect(one.ended).toEqual(['ccc', 'bb', 'dddd'])
+  })
+
   it('are told of one that leaves', async () => {
     const on = await stage()
     const [one, other] = [await on.daemon('a'), await on.daemon('bb')]
@@ -186,7 +199,7 @@ describe('one that was declared dead', () => {
     const on = await stage()
     const [one, paused, third] = [await on.daemon('a'), await on.daemon('bb'), await on.daemon('ccc')]
     await on.sql.run`DELETE FROM cluster_member WHERE id = 'bb'`
-    const store = new MemberStore(paused.db)
+    const store = new MemberStore(paused.db, log)
     await expect(
       paused.db.batch([store.requireAlive('bb'), store.requireStill('ccc', 1_000), store.leave('ccc')]),
     ).rejects.toMatchObject({ code: 'service_unavailable' })

@@ -72,6 +72,23 @@ describe.each(engines)('the scheduler on %s', (engine) => {
     expect(world.begun).toHaveLength(1)
     await second.stop()
   })
+
+  it('goes on beside jobs that cannot be read, however many are due', async () => {
+    const world = await start()
+    const { sql } = world.database
+    const daemon = startDaemon(world)
+    const { id } = await daemon.add({})
+    for (let at = 0; at < 25; at++) await daemon.add({})
+    await sql.run`UPDATE schedules_job SET timing = '{', next_run = 1 WHERE id <> ${id}`
+    daemon.begin()
+    await daemon.idle()
+    await pass(world, [daemon], 10)
+    expect(told(await daemon.slots(id))).toEqual(['09:10 done'])
+    const { jobs } = daemon
+    expect((await jobs.list({}, 100)).map((job) => job.id)).toEqual([id])
+    expect(await sql.one`SELECT COUNT(*) AS count FROM schedules_job`).toEqual({ count: 26 })
+    await daemon.stop()
+  })
 })
 
 describe('the scheduler', () => {

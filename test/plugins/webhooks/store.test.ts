@@ -3,13 +3,17 @@ import { migrations } from '../../../plugins/webhooks/migrations.ts'
 import { InboundStore } from '../../../plugins/webhooks/inbound/store.ts'
 import type { Target } from '../../../plugins/webhooks/schema.ts'
 import { WebhookStore } from '../../../plugins/webhooks/store.ts'
-import { engines, open } from '../../core/storage/engines.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 
 async function start(engine: EngineName) {
   const { database } = await open(engine)
   await database.migrate('webhooks', migrations)
-  return { store: new WebhookStore(database.sql), inbound: new InboundStore(database.sql) }
+  return {
+    sql: database.sql,
+    store: new WebhookStore(database.sql, recorder().log),
+    inbound: new InboundStore(database.sql),
+  }
 }
 const target = (id: string): Target => ({
   id,
@@ -45,6 +49,16 @@ describe.each(engines)('the outbox on %s', (engine) => {
     expect(await store.find('t')).toEqual({ ...target('t'), position: 9 })
     expect((await store.enabled()).map(({ id }) => id)).toEqual(['t', 'u'])
     expect(await store.count('t', 'pending')).toBe(3)
+  })
+
+  it('leaves out a target that cannot be read, and keeps it', async () => {
+    const { store, sql } = await start(engine)
+    await store.commit([store.insert(target('t')), store.insert(target('u')), store.insert(target('v'))])
+    await sql.run`UPDATE webhooks_target SET kind = 'newer' WHERE id = 't'`
+    await sql.run`UPDATE webhooks_target SET events = '[' WHERE id = 'u'`
+    expect((await store.enabled()).map(({ id }) => id)).toEqual(['v'])
+    expect((await store.list('outbound')).map(({ id }) => id)).toEqual(['v'])
+    expect(await sql.all`SELECT id FROM webhooks_target`).toHaveLength(3)
   })
 
   it('lets one claim a delivery, and another when the lease has ended', async () => {
