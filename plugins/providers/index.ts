@@ -65,7 +65,13 @@ export default definePlugin({
       configured: () => ({ provider: configured('default_provider'), model: configured('default_model') }),
     })
     const shared = { connections, keys, ollama, catalog: () => ctx.optional('catalog') }
-    const defaultLog = new DefaultModelLog(defaults, () => inference.defaultProblem(), clock, log)
+    const defaultLog = new DefaultModelLog({
+      defaults,
+      problem: () => inference.defaultProblem(),
+      clock,
+      log,
+      isStarted: () => services.daemon.isListening,
+    })
     const inference = createInference({
       ...shared,
       config,
