@@ -8,6 +8,8 @@ export interface RowReaderDeps<S extends v.GenericSchema> {
   /** What a row must be. It may throw, as JSON that cannot be parsed does. */
   readonly schema: S
   readonly log: Pick<Logger, 'error'>
+  /** What becomes of a row that cannot be read, for the log. */
+  readonly effect?: string
 }
 
 /** Beyond it, further rows are left out without a line in the log. */
@@ -47,12 +49,12 @@ export class RowReader<S extends v.GenericSchema> {
 
   /** Says nothing of the values: they may be secret. */
   #name(row: unknown, column: string | undefined): void {
-    const { table, key, log } = this.#deps
+    const { table, key, log, effect = 'is left out' } = this.#deps
     const values = new Map(Object.entries(row ?? {}))
     const name = key.map((part) => `${part} ${JSON.stringify(values.get(part))}`.slice(0, MAX_KEY_CHARS)).join(', ')
     if (this.#named.has(name) || this.#named.size >= MAX_NAMED_ROWS) return
     this.#named.add(name)
     const what = column === undefined ? 'its JSON cannot be parsed' : `"${column}" is not as expected`
-    log.error(`the row of ${table} with ${name} is left out: ${what}; the other rows are used, and it stays there`)
+    log.error(`the row of ${table} with ${name} ${effect}: ${what}; the other rows are used, and it stays there`)
   }
 }

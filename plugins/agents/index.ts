@@ -42,7 +42,7 @@ export default definePlugin({
   provides: { agents: Agents, family: Family },
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
-    const store = new AgentStore(db)
+    const store = new AgentStore(db, log)
     const registry = new AgentRegistry(store, log)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names

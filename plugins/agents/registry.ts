@@ -124,7 +124,7 @@ export class AgentRegistry {
       sessionId: row.session_id,
       manifestToml: row.manifest_toml,
       clonedFrom: row.cloned_from ?? undefined,
-      identity: row.identity === '{}' ? nobody : v.parse(StoredIdentity, readOwnJson(row.identity)),
+      identity: readIdentity(row.identity),
       get manifest() {
         return running().manifest
       },
@@ -211,4 +211,10 @@ export class AgentRegistry {
 
 /** Shared by the many agents that have none. */
 const nobody: Identity = Object.freeze({})
+/** One that cannot be read is nobody's; the store has named its row. */
+function readIdentity(text: string): Identity {
+  if (text === '{}') return nobody
+  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), StoredIdentity), text)
+  return read.success ? read.output : nobody
+}
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

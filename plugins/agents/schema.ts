@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { orAbsent } from 'svc/internal'
-import { Identity } from './identity.ts'
+import { orAbsent, readOwnJson } from 'svc/internal'
+import { Identity, StoredIdentity } from './identity.ts'
 import { ModelName } from './manifest-schema.ts'
 
 export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'] as const
@@ -26,6 +26,22 @@ export const AgentRow = v.object({
   signed_by: v.nullable(v.string()),
 })
 export type AgentRow = v.InferOutput<typeof AgentRow>
+
+/** As the plugin writes it. */
+export const StoredAgentRow = v.object({
+  ...AgentRow.entries,
+  identity: v.pipe(
+    v.string(),
+    v.check((text) => text === '{}' || v.is(StoredIdentity, readOwnJson(text))),
+  ),
+})
+/** The least for each value that another build wrote, so that the agent stays in every list and does nothing with it. */
+export const UnknownAgentRow = v.object({
+  ...AgentRow.entries,
+  state: v.fallback(v.picklist(States), 'Stopped'),
+  mode: v.fallback(v.picklist(Modes), 'Stable'),
+  permission: v.fallback(v.picklist(Permissions), 'observe'),
+})
 
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))
 export const ListQuery = v.object({

@@ -1,12 +1,17 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
-import { AgentRow } from './schema.ts'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { StoredAgentRow, UnknownAgentRow } from './schema.ts'
+import type { AgentRow } from './schema.ts'
 import type { SharingStore } from './sharing/store.ts'
 
 export class AgentStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof StoredAgentRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    const effect = 'is used with the least rights'
+    this.#rows = new RowReader({ table: 'agents_agent', key: ['id'], schema: StoredAgentRow, effect, log })
   }
 
   /** Whether other processes may write the same rows. */
@@ -15,23 +20,31 @@ export class AgentStore {
   }
 
   async all(): Promise<readonly AgentRow[]> {
-    return v.parse(v.array(AgentRow), await this.#db.all`SELECT * FROM agents_agent ORDER BY created_at, id`)
+    const rows = await this.#db.all`SELECT * FROM agents_agent ORDER BY created_at, id`
+    return rows.map((row) => this.#read(row))
   }
   async count(): Promise<number> {
     const row = await this.#db.one<{ count: number | string }>`SELECT count(*) AS count FROM agents_agent`
     return Number(row?.count ?? 0)
   }
   async find(id: string): Promise<AgentRow | undefined> {
-    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE id = ${id}`)
+    const row = await this.#db.one`SELECT * FROM agents_agent WHERE id = ${id}`
+    return row === undefined ? undefined : this.#read(row)
   }
   async findByName(name: string): Promise<AgentRow | undefined> {
-    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`)
+    const row = await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`
+    return row === undefined ? undefined : this.#read(row)
   }
 
   /** What only daemons that share a database need. */
   async sharing(): Promise<SharingStore> {
     const { SharingStore } = await import('./sharing/store.ts')
     return new SharingStore(this.#db)
+  }
+
+  /** Agents that are not read would be taken for removed ones: their sessions would go. */
+  #read(row: unknown): AgentRow {
+    return this.#rows.one(row) ?? v.parse(UnknownAgentRow, row)
   }
 
   /** The ids of agents whose making was cut short. Agents are made in one batch now; earlier versions took two. */

@@ -47,8 +47,8 @@ export default definePlugin({
   provides: { journal: Journal },
   hooks: [TurnsAbandoned],
   migrations,
-  setup({ config, db, hooks, jobs, services }) {
-    const store = new JournalStore(db)
+  setup({ config, db, hooks, jobs, log, services }) {
+    const store = new JournalStore(db, log)
     const retention = new Retention(store, { days: config.retention_days, traces: config.traces_per_agent }, () =>
       Date.now(),
     )

@@ -1,13 +1,16 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { OwnedCount } from '../cluster/contract.ts'
 import type { Effect, NewTurn, Trace, TurnState } from './contract.ts'
 import { CountRow, EffectRow, EndedRow, HeartbeatRow, OwnerCount, SendRow, TraceRow, TurnRow } from './schema.ts'
 
 export class JournalStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #turns: RowReader<typeof TurnRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#turns = new RowReader({ table: 'journal_turn', key: ['id'], schema: TurnRow, log })
   }
 
   insertTurn(turn: NewTurn, state: TurnState, owner: string, traces: string | null, at: string): Statement {
@@ -39,8 +42,7 @@ export class JournalStore {
     return v.parse(v.optional(TurnRow), await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
   }
   async turnsOf(agentId: string, limit: number): Promise<readonly TurnRow[]> {
-    return v.parse(
-      v.array(TurnRow),
+    return this.#turns.all(
       await this.#db
         .all`SELECT * FROM journal_turn WHERE agent_id = ${agentId} ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     )
@@ -73,8 +75,7 @@ export class JournalStore {
   }
   /** Open turns of other owners, oldest first. */
   async foreign(owner: string): Promise<readonly TurnRow[]> {
-    return v.parse(
-      v.array(TurnRow),
+    return this.#turns.all(
       await this.#db.all`SELECT * FROM journal_turn
       WHERE state IN ('queued', 'running', 'waiting') AND owner <> ${owner} ORDER BY created_at, id`,
     )

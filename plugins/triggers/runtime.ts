@@ -55,7 +55,7 @@ export interface Runtime {
 /** All that works on triggers, once there is one. */
 export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
   const { hooks, background, counted, agents, turns, published, tasks } = deps
-  const store = new TriggerStore(db)
+  const store = new TriggerStore(db, deps.log)
   const firings = new FiringStore(db)
   const announceEnd = (firing: Firing, { state, error, detail }: FiringEnd): void => {
     const { triggerId, id: firingId, agentId, turnId } = firing

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { renderPattern } from '../events/pattern.ts'
 import { Count, Cursor, TriggerRow } from '../trigger.ts'
 import type { Trigger } from '../trigger.ts'
@@ -13,8 +14,10 @@ export type Cursor = v.InferOutput<typeof Cursor>
 /** SQL of the triggers, and of how far the audit trail was read for them. */
 export class TriggerStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof TriggerRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'triggers_trigger', key: ['id'], schema: TriggerRow, log })
   }
 
   /** Over a limit the template becomes NULL, which the column refuses, so that the batch fails as a whole. */
@@ -83,8 +86,7 @@ export class TriggerStore {
   /** Oldest first; those of one agent, also when it is the target. */
   async list(agentId: string | undefined, limit: number, offset: number): Promise<readonly Trigger[]> {
     const agent = agentId ?? null
-    return v.parse(
-      v.array(TriggerRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM triggers_trigger
         WHERE CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent} OR target_agent_id = ${agent}
         ORDER BY created_at, id LIMIT ${limit} OFFSET ${offset}`,
@@ -92,8 +94,7 @@ export class TriggerStore {
   }
   /** Those that are for an agent, or that it made; oldest first. */
   async ofAgent(agentId: string, limit: number): Promise<readonly Trigger[]> {
-    return v.parse(
-      v.array(TriggerRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM triggers_trigger
         WHERE agent_id = ${agentId} OR target_agent_id = ${agentId} OR created_by = ${agentId}
         ORDER BY created_at, id LIMIT ${limit}`,
@@ -101,10 +102,7 @@ export class TriggerStore {
   }
   /** Oldest first. */
   async enabled(): Promise<readonly Trigger[]> {
-    return v.parse(
-      v.array(TriggerRow),
-      await this.#db.all`SELECT * FROM triggers_trigger WHERE enabled = 1 ORDER BY created_at, id`,
-    )
+    return this.#rows.all(await this.#db.all`SELECT * FROM triggers_trigger WHERE enabled = 1 ORDER BY created_at, id`)
   }
   async count(agentId?: string): Promise<number> {
     const row =

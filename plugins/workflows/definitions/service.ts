@@ -45,7 +45,7 @@ export class WorkflowDefinitions implements Definitions {
   readonly #changes = new SerialQueue()
   constructor(deps: DefinitionsDeps) {
     this.#deps = deps
-    this.#store = new DefinitionStore(deps.db)
+    this.#store = new DefinitionStore(deps.db, deps.log)
   }
 
   get claims(): FileClaims {

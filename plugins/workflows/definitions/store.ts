@@ -1,13 +1,15 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Workflow } from '../definition.ts'
 import { Count, StoredItem, StoredRevision } from './schema.ts'
 
 export class DefinitionStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #items: RowReader<typeof StoredItem>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#items = new RowReader({ table: 'workflows_definition', key: ['id'], schema: StoredItem, log })
   }
 
   async find(id: string): Promise<Workflow | undefined> {
@@ -31,7 +33,7 @@ export class DefinitionStore {
   async list(): Promise<readonly StoredItem[]> {
     const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, run_by, created_at,
         updated_at FROM workflows_definition ORDER BY created_at, id`
-    return v.parse(v.array(StoredItem), rows)
+    return this.#items.all(rows)
   }
   async count(): Promise<number> {
     return v.parse(Count, await this.#db.one`SELECT COUNT(*) AS n FROM workflows_definition`).n

@@ -9,7 +9,7 @@ import { TurnOwners } from '../../../plugins/journal/turn-owners.ts'
 import { migrations as usageMigrations } from '../../../plugins/usage/migrations.ts'
 import { usageLedger } from '../../../plugins/usage/service.ts'
 import { UsageStore } from '../../../plugins/usage/store.ts'
-import { engines, open } from '../../core/storage/engines.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Json } from '../../support/json.ts'
 
@@ -44,7 +44,7 @@ async function start(engine: EngineName) {
   await database.migrate('journal', migrations)
   await database.migrate('usage', usageMigrations)
   const { sql: db } = database
-  const store = new JournalStore(db)
+  const store = new JournalStore(db, recorder().log)
   const journal = new JournalService(store, new TurnOwners({ store, id: 'one' }), () => '2026-01-01T00:00:09.000Z')
   const usage = usageLedger(new UsageStore(db), () => 0)
   const agents = {

@@ -28,12 +28,29 @@ const row = (index: number, more: Partial<AgentRow> = {}): AgentRow => ({
 async function start(engine: EngineName, count: number) {
   const { database } = await open(engine)
   await database.migrate('agents', migrations)
-  const store = new AgentStore(database.sql)
+  const store = new AgentStore(database.sql, recorder().log)
   if (count > 0) await store.commit(...Array.from({ length: count }, (_, index) => store.insert(row(index))))
-  return { store, registry: new AgentRegistry(store, recorder().log) }
+  return { store, sql: database.sql, registry: new AgentRegistry(store, recorder().log) }
 }
 
 describe.each(engines)('agents held in memory, %s', (engine) => {
+  it('stay in the list with the least rights when another build wrote them', async () => {
+    const { registry, store, sql } = await start(engine, 4)
+    await sql.run`UPDATE agents_agent SET state = 'Hibernating' WHERE name = 'agent-0'`
+    await sql.run`UPDATE agents_agent SET permission = 'everything', mode = 'Newer' WHERE name = 'agent-1'`
+    await sql.run`UPDATE agents_agent SET identity = '{' WHERE name = 'agent-2'`
+    expect((await registry.list()).map(({ name, state, mode, permission }) => [name, state, mode, permission])).toEqual(
+      [
+        ['agent-0', 'Stopped', 'Normal', 'full'],
+        ['agent-1', 'Running', 'Stable', 'observe'],
+        ['agent-2', 'Running', 'Normal', 'full'],
+        ['agent-3', 'Running', 'Normal', 'full'],
+      ],
+    )
+    expect((await registry.find(row(2).id))?.identity).toEqual({})
+    expect((await store.find(row(2).id))?.identity).toBe('{')
+  })
+
   it('are read when they are asked for, and listed oldest first', async () => {
     const { registry } = await start(engine, 3)
     expect((await registry.findByName('agent-2'))?.manifest.description).toBe('number 2')

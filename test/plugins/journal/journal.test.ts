@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { engines, open } from '../../core/storage/engines.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { NewTurn, Trace } from '../../../plugins/journal/contract.ts'
 import { migrations } from '../../../plugins/journal/migrations.ts'
@@ -14,7 +14,7 @@ async function start(engine: EngineName) {
   const { sql: db } = database
   let tick = 0
   /** The journal as another process opens it. */
-  const store = new JournalStore(db)
+  const store = new JournalStore(db, recorder().log)
   const retention = (days: number, traces: number, now: () => number) => new Retention(store, { days, traces }, now)
   const boot = (owner: string, wrote: (agentId: string, traces: number) => void = () => undefined) =>
     new JournalService(store, new TurnOwners({ store, id: owner }), () => new Date(tick++).toISOString(), { wrote })
@@ -33,6 +33,16 @@ const turn = (id: string, more: Partial<NewTurn> = {}): NewTurn => ({
 })
 
 describe.each(engines)('the journal on %s', (engine) => {
+  it('takes over what a dead process left beside a turn that cannot be read', async () => {
+    const { db, boot } = await start(engine)
+    const dead = boot('dead')
+    await db.batch(['1', '2'].map((id) => dead.accept(turn(id))))
+    await db.run`UPDATE journal_turn SET failure = '{' WHERE id = '1'`
+    const next = boot('next')
+    expect((await next.orphans()).map(({ id }) => id)).toEqual(['2'])
+    expect((await next.turns('agent', 10)).map(({ id }) => id)).toEqual(['2'])
+  })
+
   it('a turn is queued, moves, and stays in its end state', async () => {
     const { db, boot } = await start(engine)
     const journal = boot('one')
@@ -57,7 +67,7 @@ describe.each(engines)('the journal on %s', (engine) => {
         (id, agent_id, session_id, door, state, on_crash, options, owner, created_at, updated_at)
       VALUES ('1', 'agent', 'session', 'websocket', 'queued', 'resume', '{}', 'one', ${at}, ${at})`
     await database.migrate('journal', migrations)
-    const store = new JournalStore(database.sql)
+    const store = new JournalStore(database.sql, recorder().log)
     const owners = new TurnOwners({ store, id: 'two' })
     const journal = new JournalService(store, owners, () => at, { wrote: () => undefined })
     expect(await journal.find('1')).toMatchObject({ id: '1', entryPoint: 'websocket', state: 'queued' })
@@ -201,7 +211,7 @@ describe.each(engines)('the journal on %s', (engine) => {
     ])
     expect((await journal.traces('agent', 3)).at(-1)).toEqual(last)
     expect(await journal.traces('other', 10)).toEqual([])
-    await new JournalStore(db).forget('agent')
+    await new JournalStore(db, recorder().log).forget('agent')
     expect(await journal.traces('agent', 10)).toEqual([])
   })
 

@@ -45,6 +45,16 @@ it('fires no more often than max_fires for events that are read together', async
   expect(await daemon.triggers.require(id)).toMatchObject({ fireCount: 2, enabled: false })
 })
 
+it('fires beside one that cannot be read', async () => {
+  const { id: bad } = await daemon.triggers.create({ agent_id: 'ear', pattern: 'lifecycle' }, undefined)
+  const { id } = await daemon.triggers.create({ agent_id: 'ear', pattern: 'lifecycle' }, undefined)
+  await world.database.sql.run`UPDATE triggers_trigger SET delivery = '[' WHERE id = ${bad}`
+  world.append('agent_spawned', 'ann', 'agent "ann" spawned')
+  await settle()
+  expect(await outcomes(id)).toEqual(['done'])
+  expect((await daemon.store.list(undefined, 10, 0)).map((one) => one.id)).toEqual([id])
+})
+
 it('a turn that had begun is followed, although the agent was paused before the daemon came back', async () => {
   const { id } = await daemon.triggers.create({ agent_id: 'ear', pattern: 'lifecycle' }, undefined)
   world.append('agent_spawned', 'ann', 'agent "ann" spawned')

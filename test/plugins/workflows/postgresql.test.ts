@@ -1,3 +1,4 @@
+import { createConsola } from 'consola'
 import { describe, expect, it } from 'vitest'
 import type { Workflow } from '../../../plugins/workflows/definition.ts'
 import { DefinitionStore } from '../../../plugins/workflows/definitions/store.ts'
@@ -58,7 +59,7 @@ describe('on PostgreSQL', () => {
 
   it('definitions keep revisions and who may run them, and files the homes that have them', async () => {
     await using database = await prepare(steps, 'postgresql')
-    const store = new DefinitionStore(database.sql)
+    const store = new DefinitionStore(database.sql, createConsola({ level: -999 }))
     const first: Workflow = { ...workflowOf(steps), id: 'd', runBy: ['writer'], file: 'd.toml' }
     await store.commit(store.write(first, 2))
     for (const revision of [2, 3]) await store.commit(store.write({ ...first, revision, name: `n${revision}` }, 2))
@@ -67,6 +68,10 @@ describe('on PostgreSQL', () => {
     expect([await store.findRevision('d', 1), (await store.findRevision('d', 2))?.name]).toEqual([undefined, 'n2'])
     expect(await store.list()).toMatchObject([{ id: 'd', step_count: 7, run_by: ['writer'] }])
     expect([await store.findByName('n3'), await store.count()]).toEqual([['d'], 1])
+
+    await store.commit(store.write({ ...first, id: 'e' }, 2))
+    await database.sql.run`UPDATE workflows_definition SET run_by = '[' WHERE id = 'e'`
+    expect([(await store.list()).map(({ id }) => id), await store.count()]).toEqual([['d'], 2])
 
     const [own, other] = [new FileClaims(database.sql, 'own'), new FileClaims(database.sql, 'other')]
     await store.commit([own.claim('d.toml', '1'), other.claim('d.toml', '2'), own.claim('d.toml', '3')])
