@@ -54,7 +54,7 @@ export interface Runtime {
 export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
   const { hooks, background, counted } = deps
   const jobs = new JobStore(db, deps.log)
-  const slots = new SlotStore(db)
+  const slots = new SlotStore(db, deps.log)
   const manual = new ManualRuns({ ...deps, jobs, slots, settings, clock })
   const scheduler = new Scheduler({
     ...deps,

@@ -128,14 +128,16 @@ export class Scheduler {
     const plan = planSlots(job, { now, isBusy, graceMs: settings.grace_secs * 1000, max: settings.max_skips_recorded })
     if (plan.fire === undefined) return plan
     // After the clock was set back, a slot may come again.
-    const known = await slots.find({ jobId: job.id, kind: 'slot', slotAt: plan.fire })
-    return known ? { ...plan, fire: undefined } : plan
+    const isKnown = await slots.has({ jobId: job.id, kind: 'slot', slotAt: plan.fire })
+    return isKnown ? { ...plan, fire: undefined } : plan
   }
   /** Whether an earlier slot still waits or runs. One whose job of the queue was cancelled is ended. */
   async #isBusy(job: Job, now: number): Promise<boolean> {
     const { jobs, slots, queue } = this.#deps
-    let isBusy = false
-    for (const slot of await slots.waiting(job.id)) {
+    const waiting = await slots.waiting(job.id)
+    // One that cannot be read may run: nothing happens twice.
+    let isBusy = !waiting.isWhole
+    for (const slot of waiting.slots) {
       const state = (await queue.find(LANE, slot.runId))?.state
       if (state === 'pending' || state === 'running') isBusy = true
       else {
@@ -200,7 +202,7 @@ export class Scheduler {
     const { slots } = this.#deps
     if (timing.kind === 'at') return nextRun
     let next = nextSlot(timing, now)
-    while (next !== undefined && (await slots.find({ jobId: id, kind: 'slot', slotAt: next })))
+    while (next !== undefined && (await slots.has({ jobId: id, kind: 'slot', slotAt: next })))
       next = nextSlot(timing, next)
     return next
   }

@@ -165,7 +165,7 @@ export class Schedules {
     return this.#changes.run(async () => {
       const { jobs, slots, audit, queue } = this.#deps
       const job = await this.require(code, id)
-      const open = [...(await slots.waiting(id)), ...(await slots.waiting(id, 'manual'))]
+      const open = [...(await slots.waiting(id)).slots, ...(await slots.waiting(id, 'manual')).slots]
       const details = `schedule ${id} "${job.name}" was removed`
       await jobs.commit([...jobs.remove(id), audit.entry({ event: 'schedule_changed', agentId: job.agentId, details })])
       for (const { runId, workflowRunId } of open) {

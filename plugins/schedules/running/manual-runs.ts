@@ -68,7 +68,7 @@ export class ManualRuns {
     await queue.admit(agentId)
     const now = clock.now()
     let slotAt = now
-    while (await slots.find({ jobId: id, kind: 'manual', slotAt })) slotAt++
+    while (await slots.has({ jobId: id, kind: 'manual', slotAt })) slotAt++
     const payload = { job_id: id, kind: 'manual', slot_at: slotAt }
     await jobs.commit([
       slots.open({ jobId: id, kind: 'manual', slotAt, lateMs: 0, runId, createdAt: now }),

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { SlotRow } from '../job.ts'
 import type { Slot, SlotKind, SlotState } from '../job.ts'
 import type { SkipReason } from '../reasons.ts'
@@ -20,8 +21,10 @@ export interface SlotEnd {
 /** SQL of the slots. */
 export class SlotStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof SlotRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'schedules_slot', key: ['job_id', 'kind', 'slot_at'], schema: SlotRow, log })
   }
 
   /** A second row for the same slot makes its batch fail. */
@@ -60,6 +63,12 @@ export class SlotStore {
         WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt}`,
     )
   }
+  /** Also when its row cannot be read. */
+  async has({ jobId, kind, slotAt }: SlotKey): Promise<boolean> {
+    const row = await this.#db.one`SELECT 1 AS found FROM schedules_slot
+      WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt}`
+    return row !== undefined
+  }
   /** A run by hand. */
   async findManual(runId: string): Promise<Slot | undefined> {
     return v.parse(
@@ -67,18 +76,19 @@ export class SlotStore {
       await this.#db.one`SELECT * FROM schedules_slot WHERE kind = 'manual' AND run_id = ${runId}`,
     )
   }
-  /** Slots of a job that wait or run. */
-  async waiting(jobId: string, kind: SlotKind = 'slot'): Promise<readonly Slot[]> {
-    return v.parse(
-      v.array(SlotRow),
-      await this.#db.all`SELECT * FROM schedules_slot
-        WHERE job_id = ${jobId} AND state = 'open' AND kind = ${kind}`,
-    )
+  /** Slots of a job that wait or run. `isWhole`: there is none that cannot be read. */
+  async waiting(
+    jobId: string,
+    kind: SlotKind = 'slot',
+  ): Promise<{ readonly slots: readonly Slot[]; readonly isWhole: boolean }> {
+    const rows = await this.#db.all`SELECT * FROM schedules_slot
+      WHERE job_id = ${jobId} AND state = 'open' AND kind = ${kind}`
+    const slots = this.#rows.all(rows)
+    return { slots, isWhole: slots.length === rows.length }
   }
   /** Newest first. */
   async list(jobId: string, before: number | undefined, limit: number): Promise<readonly Slot[]> {
-    return v.parse(
-      v.array(SlotRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM schedules_slot
         WHERE job_id = ${jobId} AND slot_at < ${before ?? Number.MAX_SAFE_INTEGER}
         ORDER BY slot_at DESC, kind LIMIT ${limit}`,

@@ -73,6 +73,23 @@ describe.each(engines)('the scheduler on %s', (engine) => {
     await second.stop()
   })
 
+  it('goes on beside a slot that cannot be read, and takes it for one that runs', async () => {
+    const world = await start()
+    const daemon = startDaemon(world)
+    const [busy, free] = [await daemon.add({}), await daemon.add({})]
+    await world.database.sql
+      .run`INSERT INTO schedules_slot (job_id, kind, slot_at, state, reason, late_ms, run_id, created_at)
+      VALUES (${busy.id}, 'slot', 1, 'open', 'newer', 0, 'run', 1)`
+    daemon.begin()
+    await daemon.idle()
+    await pass(world, [daemon], 10)
+    expect(told(await daemon.slots(free.id))).toEqual(['09:10 done'])
+    const [one] = await daemon.slots(busy.id)
+    expect(one).toMatchObject({ state: 'skipped' })
+    expect(world.begun).toHaveLength(1)
+    await daemon.stop()
+  })
+
   it('goes on beside jobs that cannot be read, however many are due', async () => {
     const world = await start()
     const { sql } = world.database
