@@ -28,6 +28,7 @@ import type { DaemonLiveness } from '../http/key-owners.ts'
 import { createHttp } from '../http/server.ts'
 import type { HttpServer, HttpSettings } from '../http/server.ts'
 import { MetricRegistry } from '../metrics/registry.ts'
+import { OwnAddresses } from '../net/own-addresses.ts'
 import { createOutbound } from '../net/outbound.ts'
 import type { Outbound, OutboundSettings } from '../net/outbound.ts'
 import type { ProxySettings } from '../net/proxy.ts'
@@ -38,6 +39,7 @@ import { limitNesting } from '../schema/nesting.ts'
 import { Scope } from '../scope/scope.ts'
 import type { Database } from '../storage/database.ts'
 import { openReservations } from '../storage/reservations.ts'
+import { serverAddress } from '../storage/server-address.ts'
 import { ToolRegistry } from '../tools/registry.ts'
 import type { ToolLimits } from '../tools/registry.ts'
 import { SecretScanner } from '../tools/secret-scanner.ts'
@@ -63,6 +65,8 @@ export interface Kernel {
   readonly folders: DaemonFolders
   /** Ports the daemon listens on: outbound requests to them are refused. */
   readonly ownPorts: Set<number>
+  /** And these. */
+  readonly ownAddresses: OwnAddresses
   readonly listening: Listening
   /** What the parts of the core read of the configuration at this moment, each by the function it was given. */
   settings(): KernelSettings
@@ -93,8 +97,8 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
   const hooks = new HookBus(defects.report)
   const scanner = new SecretScanner()
   for (const secret of options.secrets ?? []) scanner.add(secret)
-  const ownPorts = new Set<number>()
-  const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, ownPorts))
+  const own = { ownPorts: new Set<number>(), ownAddresses: openOwnAddresses(config) }
+  const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, own))
   const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
   const idempotency = parts.own('idempotency keys', openIdempotency(database, defects))
   const shares = new RateShares(live)
@@ -123,7 +127,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     outbound,
     programNetwork,
     folders: daemonFolders(config, loaded.files, () => live.schema),
-    ownPorts,
+    ...own,
     listening: new Listening(),
     settings: () => kernelSettings(shares.settings, live.current),
     setLiveness(liveness) {
@@ -195,13 +199,25 @@ function openIdempotency(database: Database, defects: Defects): Idempotency {
   })
 }
 
-function openOutbound({ log }: AppOptions, live: LiveConfig, ownPorts: ReadonlySet<number>): Outbound {
+function openOwnAddresses({ database_url: url }: Config): OwnAddresses {
+  const addresses = new OwnAddresses()
+  const server = serverAddress(url)
+  if (server) addresses.set('database', [{ ...server, what: 'the database of the daemon is there' }])
+  return addresses
+}
+
+function openOutbound(
+  { log }: AppOptions,
+  live: LiveConfig,
+  { ownPorts, ownAddresses }: Pick<Kernel, 'ownPorts' | 'ownAddresses'>,
+): Outbound {
   return createOutbound({
     settings: () => outboundSettings(live.current),
     log: log.withTag('outbound'),
     own: {
       ports: () => ownPorts,
       names: () => live.current.http.allowed_hosts,
+      addresses: () => ownAddresses.all(),
     },
   })
 }

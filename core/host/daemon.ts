@@ -1,5 +1,6 @@
 import type { DaemonLiveness } from '../http/key-owners.ts'
 import type { OwnPort } from '../http/own-port.ts'
+import type { OwnAddress } from '../net/own-addresses.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Build } from '../process/installation.ts'
 import type { Actor } from '../scope/actor.ts'
@@ -76,6 +77,8 @@ export interface Daemon {
   setImpaired(part: string, reason: string | undefined): void
   /** Shows these warnings of a part beside the others; an empty list takes them back. */
   setWarnings(part: string, warnings: readonly string[]): void
+  /** Refuses requests that go out to these addresses, whatever the configuration permits; an empty list takes it back. */
+  setOwnAddresses(part: string, addresses: readonly OwnAddress[]): void
   /**
    * Which daemons on the database are alive, from whoever knows: what a dead one began under an Idempotency-Key is taken
    * over, and a shared rate limit is divided by their number. `undefined` takes it back.

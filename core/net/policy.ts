@@ -4,6 +4,7 @@ import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 import { classify, inRange, readRange } from './address.ts'
 import type { AddressKind, Range } from './address.ts'
+import type { OwnAddress } from './own-addresses.ts'
 
 /** Names that lead to a cloud machine's credentials wherever they are resolved. */
 const METADATA_NAMES = new Set([
@@ -31,8 +32,10 @@ export interface OwnListeners {
   ports(): ReadonlySet<number>
   /** Names under which others reach it, such as through a proxy in front of it. */
   names(): readonly string[]
+  /** Other places that take what comes from this daemon for the daemon itself, such as its database. */
+  addresses(): readonly OwnAddress[]
 }
-const noListeners: OwnListeners = { ports: () => new Set(), names: () => [] }
+const noListeners: OwnListeners = { ports: () => new Set(), names: () => [], addresses: () => [] }
 
 /**
  * Decides where requests may go. Hosts and ranges of the allow list are permitted whatever they are, except metadata.
@@ -82,6 +85,8 @@ export class Policy {
     // A proxy in front of it listens at the usual ports; other services may go by the same name at others.
     if ((isUsualPort(port) || this.isOwnPort(port)) && this.#own.names().some((name) => canonical(name) === host))
       throw itself(host)
+    for (const own of this.#own.addresses())
+      if (own.port === port && canonical(own.host) === host) throw itself(host, own)
     if (isIP(host) !== 0) this.checkAddress(host, host, port)
     return host
   }
@@ -92,14 +97,16 @@ export class Policy {
       throw forbidden(host, 'private')
   }
 
-  /** Whether the daemon listens on a port of this number, so that an address of this machine is its own there. */
+  /** Whether an address is the daemon's own at a port of this number, so that only both together can be checked. */
   isOwnPort(port: number): boolean {
-    return this.#own.ports().has(port)
+    return this.#own.ports().has(port) || this.#own.addresses().some((own) => own.port === port)
   }
 
   /** Throws when a host must not be reached at this address and port. */
   checkAddress(host: string, address: string, port: number): void {
-    if (this.isOwnPort(port) && isThisMachine(address)) throw itself(host)
+    if (this.#own.ports().has(port) && isThisMachine(address)) throw itself(host)
+    for (const own of this.#own.addresses())
+      if (own.port === port && leadsTo(address, own.host)) throw itself(host, own)
     const kind = this.#kindOf(address)
     if (this.#kinds.has(kind)) return
     if (kind !== 'metadata' && (this.#hosts.has(host) || this.#ranges.some((range) => inRange(address, range)))) return
@@ -132,6 +139,12 @@ function isThisMachine(address: string): boolean {
     .flatMap((rows) => rows ?? [])
     .some((row) => isInText(address, row.address.replace(/%.*$/, '')))
 }
+/** Whether whoever connects to the address reaches the host, as far as is known without resolving its name. */
+function leadsTo(address: string, host: string): boolean {
+  const name = canonical(host)
+  if (isIP(name) === 0) return name === 'localhost' && isThisMachine(address)
+  return isInText(address, name) || (isThisMachine(name) && isThisMachine(address))
+}
 function isInText(address: string, text: string): boolean {
   const range = readRange(text)
   return range !== undefined && inRange(address, range)
@@ -161,8 +174,11 @@ function refusal(message: string): Refusal {
 function permission(host: string): string {
   return `To permit it, add "${host}" to [outbound] allow in config.toml`
 }
-function itself(host: string): Refusal {
-  return refusal(`Requests to ${host} are refused: the daemon itself listens there, and nothing may permit that`)
+function itself(
+  host: string,
+  { what }: Pick<OwnAddress, 'what'> = { what: 'the daemon itself listens there' },
+): Refusal {
+  return refusal(`Requests to ${host} are refused: ${what}, and nothing may permit that`)
 }
 
 function forbidden(host: string, kind: AddressKind): Refusal {

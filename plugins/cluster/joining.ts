@@ -1,6 +1,6 @@
 import { BEATS, DaemonListening, DaemonStopping, PluginChanged } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Broadcast, Configuration, Daemon, DatabaseSnapshots } from 'svc/internal'
+import type { Broadcast, Configuration, Daemon, DatabaseSnapshots, OwnAddress } from 'svc/internal'
 import type { Hooks, Jobs, Logger, Metrics, PluginContext, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { ClusterConfig } from './config.ts'
@@ -10,7 +10,7 @@ import { describeDifferences, describeUnknown, Differences } from './differences
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
 import { Membership } from './membership.ts'
-import type { MemberState } from './schema.ts'
+import type { MemberRow, MemberState } from './schema.ts'
 import { MemberStore } from './store.ts'
 
 /** The members changed, or what they say of themselves. */
@@ -48,6 +48,8 @@ export async function joinOthers(
     tellChange: () => broadcast.tell(TOPIC, {}),
     leaseMs: config.lease_secs * 1000,
     now: () => performance.now(),
+    onRead: (rows) =>
+      deps.daemon.setOwnAddresses('cluster', rows.filter(({ id }) => id !== deps.self.id).flatMap(addressesOf)),
     onEnded: ({ id, homeId }) =>
       background('what a daemon left behind was not taken over', () => hooks.emit(MemberEnded, { id, homeId })),
     onDead: (twin) => endDead(deps, twin),
@@ -63,6 +65,7 @@ export async function joinOthers(
     membership.leave().catch((error: unknown) => log.warn('the other daemons were not told of the end', error)),
   )
   await membership.join()
+  own('addresses of the others', () => deps.daemon.setOwnAddresses('cluster', []))
   own('who is alive', () => deps.daemon.setLiveness(undefined))
   deps.daemon.setLiveness(membership)
   jobs.every('beat', (config.lease_secs * 1000) / BEATS, async () => {
@@ -70,12 +73,23 @@ export async function joinOthers(
     await comparison.runIfDue()
   })
   hooks.on(DaemonListening, async ({ url }) => {
-    await membership.setAddress(config.address ?? new URL(url).host)
+    const { host } = new URL(url)
+    await membership.setAddress(config.address ?? host, host)
     await comparison.run()
   })
   hooks.on(DaemonStopping, () => announceEnd(deps, membership))
   measure(deps.metrics, membership)
   return { members: membership, differences: comparison.find }
+}
+
+/** Nothing goes out to the others: without a key they would take an agent that calls them for the operator. */
+function addressesOf({ address, listens }: MemberRow): readonly OwnAddress[] {
+  return [address, listens].flatMap((text) => {
+    const url = text === null ? null : URL.parse(text.includes('://') ? text : `http://${text}`)
+    if (!url) return []
+    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+    return { host: url.hostname, port, what: 'another daemon on the same database listens there' }
+  })
 }
 
 /** Lets the others and a load balancer know, and gives them time to look elsewhere. */

@@ -18,6 +18,8 @@ export interface MembershipDeps {
   readonly self: Member
   readonly leaseMs: number
   readonly log: Logger
+  /** Called with all members, this daemon included, whenever they were read. */
+  onRead(rows: readonly MemberRow[]): void
   /** Another daemon is gone. */
   onEnded(member: Member): void
   /**
@@ -124,15 +126,17 @@ export class Membership implements Members {
       for (const { id } of rows) gone.delete(id)
       this.#known = new Map(rows.map((row) => [row.id, toMember(row)]))
       this.#note(rows)
+      this.#deps.onRead(rows)
       if (gone.delete(this.self)) this.#end(rows)
       if (!this.#isDead) for (const member of gone.values()) this.#deps.onEnded(member)
       return rows
     })
   }
 
-  async setAddress(address: string): Promise<void> {
+  /** `address`: for operators. `listens`: where it is reached on its machine. */
+  async setAddress(address: string, listens: string): Promise<void> {
     const { store, tellChange } = this.#deps
-    await store.commit([store.setAddress(this.self, address), ...tellChange()])
+    await store.commit([store.setAddress(this.self, address, listens), ...tellChange()])
   }
   async setState(id: string, state: MemberState): Promise<void> {
     const { store } = this.#deps

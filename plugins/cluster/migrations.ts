@@ -20,4 +20,6 @@ export const migrations: readonly Migration[] = [
     id: '002-configuration',
     sql: 'CREATE TABLE cluster_config (member TEXT PRIMARY KEY, sections TEXT NOT NULL, keys TEXT NOT NULL)',
   },
+  // Where it listens, also when its operator names another address.
+  { id: '003-listens', sql: 'ALTER TABLE cluster_member ADD COLUMN listens TEXT' },
 ]

@@ -11,6 +11,8 @@ export const MemberRow = v.object({
   name: v.string(),
   host_name: v.string(),
   address: v.nullable(v.string()),
+  /** Where it listens, which a proxy in front of it may hide; `null` until it does, and for earlier versions. */
+  listens: v.nullable(v.string()),
   version: v.string(),
   started_at: v.string(),
   /** `unknown`: what another build of svc wrote. The daemon beats and can die as any other. */

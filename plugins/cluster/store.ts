@@ -29,8 +29,8 @@ export class MemberStore {
       .run`UPDATE cluster_member SET beats = beats + 1, lease_ms = ${leaseMs} WHERE id = ${id}`
     return changes > 0
   }
-  setAddress(id: string, address: string): Statement {
-    return this.#db.sql`UPDATE cluster_member SET address = ${address} WHERE id = ${id}`
+  setAddress(id: string, address: string, listens: string): Statement {
+    return this.#db.sql`UPDATE cluster_member SET address = ${address}, listens = ${listens} WHERE id = ${id}`
   }
   setState(id: string, state: MemberState): Statement {
     return this.#db.sql`UPDATE cluster_member SET state = ${state} WHERE id = ${id}`

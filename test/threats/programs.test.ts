@@ -585,7 +585,7 @@ describe('threats: the network of programs', () => {
     const allow = settings(['0.0.0.0/0', '::/0', 'inside.test', 'localhost'])
     await using outbound = createOutbound({
       settings: () => allow,
-      own: { ports: () => new Set([port]), names: () => ['svc.example.test'] },
+      own: { ports: () => new Set([port]), names: () => ['svc.example.test'], addresses: () => [] },
       resolve: (name) =>
         Promise.resolve([{ address: name === 'mapped.test' ? '::ffff:127.0.0.1' : '127.0.0.1', family: 4 }]),
     })

@@ -38,7 +38,7 @@ function startNetwork() {
       name === 'nowhere.test'
         ? await new Promise<never>(() => undefined)
         : [{ address: name === 'inside.test' ? '127.0.0.2' : '127.0.0.1', family: 4 }],
-    own: { ports: () => new Set([4545]), names: () => [] },
+    own: { ports: () => new Set([4545]), names: () => [], addresses: () => [] },
   })
   onTestFinished(async () => {
     await scope.close(10)

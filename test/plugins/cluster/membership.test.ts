@@ -65,6 +65,7 @@ async function stage() {
         self,
         leaseMs,
         log,
+        onRead: () => undefined,
         onEnded: (member) => ended.push(member.id),
         onState: (state) => states.push(state),
         now: () => 0,
