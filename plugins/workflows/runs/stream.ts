@@ -47,7 +47,7 @@ export async function* followRun(
   }
 }
 
-/** All runs that go on, then each that changes. */
+/** All runs that go on, then each that changes, here or at another daemon. */
 export async function* followAll(
   { store, changes, clock }: RunStreamDeps,
   signal: AbortSignal,
@@ -58,12 +58,17 @@ export async function* followAll(
     changed.add(runId)
     notify.resolve()
   })
+  /** The revision of each that goes on, as it was told last. */
+  let told: ReadonlyMap<string, number> = new Map()
   try {
-    for (const run of await store.active()) changed.add(run.id)
     while (!signal.aborted) {
-      const ids = [...changed]
+      const candidates = new Set([...changed, ...told.keys()])
       changed.clear()
-      const runs = await Promise.all(ids.map((id) => store.find(id)))
+      const active = await store.active()
+      for (const { id } of active) candidates.delete(id)
+      const ended = await Promise.all([...candidates].map((id) => store.find(id)))
+      const runs = [...active.filter(({ id, revision }) => told.get(id) !== revision), ...ended]
+      told = new Map(active.map(({ id, revision }) => [id, revision]))
       yield* runs.filter((run) => run !== undefined).map((run) => encode({ type: 'run', run: toItem(run) }))
       notify = Promise.withResolvers()
       if (changed.size === 0) await untilChange(notify.promise, clock, signal)
@@ -81,6 +86,7 @@ const encode = (event: RunEvent, id?: string): ServerSentEvent => ({
 
 /** Also settles when the reader leaves. */
 async function untilChange(changed: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
   const stop = new AbortController()
   const both = AbortSignal.any([signal, stop.signal])
   try {
