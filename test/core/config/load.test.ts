@@ -95,7 +95,7 @@ describe('precedence', () => {
       toml: '[rate_limit]\ntokens_per_minute = 3\n',
       env: { SVC_RATE_LIMIT__FAILED_AUTH_PER_MINUTE: '7' },
     })
-    expect(config.rate_limit).toEqual({ tokens_per_minute: 3, failed_auth_per_minute: 7 })
+    expect(config.rate_limit).toEqual({ tokens_per_minute: 3, failed_auth_per_minute: 7, shared: false })
   })
   it('does not load the configuration again that the build already holds', async () => {
     const { config } = await load({
