@@ -45,7 +45,6 @@ export default definePlugin({
       if (state === 'stopping') daemon.shutdown('it was drained to be stopped')
     }
     const rest = {
-      daemon,
       owned: () => hooks.apply(OwnedCounted, []),
       problems: () => hooks.apply(MemberProblemsListed, []),
     }

@@ -1,15 +1,13 @@
-import { defineRoute, Refusal } from 'svc/sdk'
-import type { Daemon } from 'svc/internal'
+import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import * as v from 'valibot'
 import type { Member, MemberProblem, OwnedCount } from './contract.ts'
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
-import { Changed, ClusterView, Drain, Ready } from './schema.ts'
+import { Changed, ClusterView, Drain } from './schema.ts'
 
 export interface ClusterRoutesDeps {
   readonly members: Members
-  readonly daemon: Pick<Daemon, 'health' | 'isListening' | 'stopping'>
   readonly isShared: boolean
   readonly owned: () => Promise<readonly OwnedCount[]>
   readonly problems: () => Promise<readonly MemberProblem[]>
@@ -17,31 +15,7 @@ export interface ClusterRoutesDeps {
 }
 
 export function clusterRoutes(deps: ClusterRoutesDeps): readonly AnyRoute[] {
-  return [readyRoute(deps), listRoute(deps), drainRoute(deps), resumeRoute(deps)]
-}
-
-function readyRoute({ members, daemon }: ClusterRoutesDeps): AnyRoute {
-  return defineRoute({
-    method: 'GET',
-    path: '/api/ready',
-    summary: 'Whether a load balancer is to send requests here',
-    auth: 'public',
-    effect: 'read',
-    cost: 1,
-    returns: Ready,
-    handle() {
-      const why =
-        daemon.stopping !== undefined
-          ? 'is stopping'
-          : members.isDraining
-            ? 'is draining'
-            : daemon.health().database === 'error'
-              ? 'does not reach its database'
-              : undefined
-      if (why !== undefined) throw new Refusal('service_unavailable', `This daemon ${why}`, { retryAfterSecs: 5 })
-      return { status: 'ready' as const }
-    },
-  })
+  return [listRoute(deps), drainRoute(deps), resumeRoute(deps)]
 }
 
 function listRoute({ members, isShared, owned, problems, differences }: ClusterRoutesDeps): AnyRoute {

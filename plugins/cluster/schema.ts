@@ -63,4 +63,3 @@ export const Drain = v.optional(
   {},
 )
 export const Changed = v.object({ id: v.string(), state: v.picklist(['active', 'draining']) })
-export const Ready = v.object({ status: v.literal('ready') })

@@ -1,24 +1,27 @@
 import { commandName } from 'svc/internal'
-import { defineRoute } from 'svc/sdk'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { Daemon } from 'svc/internal'
 import type { AnyRoute } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { Inference } from '../providers/contract.ts'
 import { machine } from './machine.ts'
 import { publicHealth } from './public-health.ts'
-import { Health, HealthDetail, Status, Version, Versions } from './schema.ts'
+import { Health, HealthDetail, Ready, Status, Version, Versions } from './schema.ts'
 
 export interface SystemServices {
   readonly daemon: Daemon
-  /** Read each time: both may be reloaded, or missing. */
+  /** Read each time: they may be reloaded, or missing. */
   agents(): Agents | undefined
+  cluster(): Cluster | undefined
   inference(): Inference | undefined
 }
 
 /** The health and version of the daemon (Interface 4.5 and 9). */
-export function healthRoutes({ daemon, agents, inference }: SystemServices): readonly AnyRoute[] {
+export function healthRoutes({ daemon, agents, cluster, inference }: SystemServices): readonly AnyRoute[] {
   return [
     healthRoute(daemon),
+    readyRoute(daemon, cluster),
     detailRoute(daemon, agents, inference),
     statusRoute(daemon, agents, inference),
     versionRoute(daemon),
@@ -37,6 +40,30 @@ function healthRoute(daemon: Daemon): AnyRoute {
     returns: Health,
     handle: () => publicHealth(daemon.health()),
   })
+}
+
+function readyRoute(daemon: Daemon, cluster: SystemServices['cluster']): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/ready',
+    summary: 'Whether a load balancer is to send requests here',
+    auth: 'public',
+    effect: 'read',
+    cost: 1,
+    returns: Ready,
+    handle() {
+      const why = whyNotReady(daemon, cluster())
+      if (why !== undefined) throw new Refusal('service_unavailable', `This daemon ${why}`, { retryAfterSecs: 5 })
+      return { status: 'ready' as const }
+    },
+  })
+}
+function whyNotReady(daemon: Daemon, cluster: Cluster | undefined): string | undefined {
+  if (daemon.stopping !== undefined) return 'is stopping'
+  if (cluster?.isDraining) return 'is draining'
+  if (daemon.health().database === 'error') return 'does not reach its database'
+  const plugin = daemon.plugins().find(({ name }) => name === 'cluster')
+  return cluster || !plugin || plugin.state === 'disabled' ? undefined : 'has not joined those on its database'
 }
 
 function detailRoute(

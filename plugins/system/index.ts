@@ -3,6 +3,7 @@ import { Daemon, DaemonListening, Logs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Cluster } from '../cluster/contract.ts'
 import { Inference } from '../providers/contract.ts'
 import { CollectProbes } from '../security/contract.ts'
 import { Spending } from '../usage/contract.ts'
@@ -19,10 +20,10 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   requires: { audit: Audit, daemon: Daemon, logs: Logs },
-  optional: { agents: Agents, inference: Inference, spending: Spending },
+  optional: { agents: Agents, cluster: Cluster, inference: Inference, spending: Spending },
   setup({ hooks, metrics, optional, own, routes, services: { audit, daemon, logs }, tools }) {
     const agents = () => optional('agents')
-    const around = { daemon, agents, inference: () => optional('inference') }
+    const around = { daemon, agents, cluster: () => optional('cluster'), inference: () => optional('inference') }
     const refresh = createGauges(metrics, hooks, daemon, agents, () => optional('spending'))
     routes.add(
       ...healthRoutes(around),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { AgentSummary } from '../agents/contract.ts'
 
+export const Ready = v.object({ status: v.literal('ready') })
 export const Health = v.object({
   status: v.picklist(['ok', 'degraded']),
   uptime_seconds: v.number(),

@@ -146,8 +146,17 @@ it('a daemon that is to stop answers until a load balancer has noticed', async (
   expect((await host.json('GET', '/api/ready')).status).toBe(200)
 })
 
+it('a daemon that could not join is not ready', async () => {
+  const { url, query } = await database()
+  await start(url)
+  await query('ALTER TABLE cluster_member RENAME TO cluster_gone')
+  const { host } = await start(url)
+  const answer = await host.json('GET', '/api/ready')
+  expect([answer.status, answer.body.error.message]).toEqual([503, 'This daemon has not joined those on its database'])
+})
+
 it('a daemon on SQLite is drained too', async () => {
-  const host = await startHost({ plugins: ['audit', 'cluster'], memory: true })
+  const host = await startHost({ plugins: ['audit', 'cluster', 'system'], memory: true })
   onTestFinished(() => host[Symbol.asyncDispose]())
   expect((await host.json('GET', '/api/cluster')).body).toMatchObject({ shared: false, members: [{ self: true }] })
   await host.json('POST', '/api/cluster/members/self/drain')
