@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { httpSettings } from '../../../core/app/settings.ts'
 import { createApp } from '../../../core/app.ts'
 import { loadConfig } from '../../../core/config/load.ts'
 import { createLog } from '../../../core/log/log.ts'
@@ -74,6 +75,9 @@ const coreOwners: Readonly<Record<string, (host: TestHost) => unknown>> = {
   log_format: ({ announced }) => announced.log_format,
   'rate_limit.tokens_per_minute': ({ app }) => app.settings().http.tokensPerMinute,
   'rate_limit.failed_auth_per_minute': ({ app }) => app.settings().http.failedAuthPerMinute,
+  // Of two daemons each has half.
+  'rate_limit.shared': ({ announced }) =>
+    httpSettings(announced, 2).tokensPerMinute < announced.rate_limit.tokens_per_minute,
   'http.max_body_bytes': ({ app }) => app.settings().http.maxBodyBytes,
   'http.max_json_depth': () => nestingLimit(),
   'http.sse_keep_alive_ms': ({ app }) => app.settings().http.sseKeepAliveMs,
