@@ -67,7 +67,7 @@ it.each([
   await old.queue.cancel('work', 'cancelled')
   const kept = ['done', 'dead', 'later', 'cancelled']
   const rows = await Promise.all(kept.map((id) => old.queue.find('work', id)))
-  old.crash()
+  await old.crash()
 
   const owner = 'another home'
   const next = await stage.start({ owner, settings: { driver: after, lease_secs: 60 } })

@@ -160,7 +160,7 @@ describe.each(stages)('the queue, %s', (name) => {
     await add(job('a'))
     begin()
     await eventually(async () => expect(await state('a')).toBe('running'))
-    crash()
+    await crash()
     const other = await stage.start({ owner: 'another home' })
     const losses: number[] = []
     other.queue.work('work', {
@@ -178,7 +178,7 @@ describe.each(stages)('the queue, %s', (name) => {
       expect(losses).toEqual([1])
     })
     expect(other.outcomes).toEqual(['work lost'])
-    other.crash()
+    await other.crash()
     const again = await stage.start({ owner: 'another home' })
     again.queue.work('work', { run: done })
     again.begin()
@@ -267,7 +267,7 @@ describe.each(stages)('the queue, %s', (name) => {
       })
       one.begin()
       await started.promise
-      one.crash()
+      await one.crash()
       await stage.age(120_000)
     }
     const last = await stage.start({ settings: { max_losses: 3 } })

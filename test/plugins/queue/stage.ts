@@ -99,6 +99,15 @@ export class Stage {
       log,
       lost: (lane) => counted(lane, 'lost'),
     })
+    // A killed process claims nothing more, and what it has sent reaches the database before another process starts.
+    const claims = new Set<Promise<unknown>>()
+    const claim = driver.claim.bind(driver)
+    driver.claim = (lane) => {
+      if (isDead) return Promise.resolve(undefined)
+      const claiming = claim(lane)
+      claims.add(claiming)
+      return claiming.finally(() => claims.delete(claiming))
+    }
     const queue = new DatabaseQueue({
       driver,
       settings,
@@ -134,7 +143,10 @@ export class Stage {
         every(POLL_MS, () => queue.poll())
         every(RENEW_MS, () => void queue.renew())
       },
-      crash: () => void (isDead = true),
+      async crash() {
+        isDead = true
+        await Promise.allSettled(claims)
+      },
       add: (job: NewJob, ...more: readonly Statement[]) => database.sql.batch([queue.add(job), ...more]),
       state: async (id: string) => (await queue.find('work', id))?.state,
     }
