@@ -140,7 +140,9 @@ it('a daemon that is to stop answers until a load balancer has noticed', async (
   one.host.app.daemon.shutdown('test')
   await eventually(async () => expect((await one.host.json('GET', '/api/ready')).status).toBe(503))
   expect((await one.host.json('GET', '/api/health')).status).toBe(200)
-  expect(await query('SELECT count(*) FROM cluster_member WHERE state = $$draining$$')).toBe('1')
+  await eventually(async () =>
+    expect(await query('SELECT count(*) FROM cluster_member WHERE state = $$draining$$')).toBe('1'),
+  )
   // At most `plugins.drain_ms`.
   await one.host.app.closed
   expect((await host.json('GET', '/api/ready')).status).toBe(200)
