@@ -103,8 +103,8 @@ const options = {
   // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
   expect: { poll: { timeout: PATIENCE_MS } },
   pool: 'forks',
-  // One more than the cores of the smallest machine: much of the time is waited.
-  maxWorkers: 3,
+  // Twice the cores of the smallest machine: much of the time is waited.
+  maxWorkers: 4,
   maxConcurrency: 4,
 } satisfies UserConfig['test']
 
