@@ -162,15 +162,15 @@ describe('GET /api/metrics', () => {
 })
 
 describe('with a key', () => {
-  it('only the health check is public', async () => {
+  it('only the health check and the readiness for a load balancer are public', async () => {
     await using host = await startHost({ plugins, config: { api_key: 'a-key-of-the-operator' } })
     const { paths } = (
       await host.json('GET', '/api/openapi.json', undefined, { authorization: 'Bearer a-key-of-the-operator' })
     ).body
-    expect((await host.fetch('/api/health')).status).toBe(200)
+    for (const path of ['/api/health', '/api/ready']) expect((await host.fetch(path)).status).toBe(200)
     for (const [path, methods] of Object.entries<object>(paths)) {
       for (const method of Object.keys(methods)) {
-        if (path === '/api/health') continue
+        if (path === '/api/health' || path === '/api/ready') continue
         const target = path.replace('{id}', '00000000-0000-4000-8000-000000000000').replace(/\{\w+\}/g, 'x')
         expect([method, path, (await host.fetch(target, { method: method.toUpperCase() })).status]).toEqual([
           method,

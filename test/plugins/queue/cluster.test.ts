@@ -52,7 +52,13 @@ describe.each(['embedded', 'pg-boss'])('two daemons with the driver %s', (driver
   it('finish what a third was at when it was killed', async () => {
     const url = await emptyPostgres()
     const database = await openAt(url)
-    await using survivor = await startWorker(database, { driver, settings: { concurrency: { work: 2 } } })
+    // It holds its jobs until the third is at work: neither is left without work by the other.
+    const isAtWork = Promise.withResolvers<void>()
+    await using survivor = await startWorker(database, {
+      driver,
+      settings: { concurrency: { work: 2 } },
+      began: () => isAtWork.promise,
+    })
     const child = spawn(
       process.execPath,
       ['--conditions=svc-source', fileURLToPath(new URL('worker.ts', import.meta.url)), url, driver],
@@ -61,14 +67,12 @@ describe.each(['embedded', 'pg-boss'])('two daemons with the driver %s', (driver
     const exited = once(child, 'exit')
     const lines = createInterface({ input: child.stdout })
     await once(lines, 'line')
-    const isAtWork = new Promise<void>((resolve) => {
-      let begun = 0
-      lines.on('line', () => {
-        if (++begun === 20) resolve()
-      })
+    let begun = 0
+    lines.on('line', () => {
+      if (++begun === 20) isAtWork.resolve()
     })
     const ids = await addJobs(survivor, 200)
-    await isAtWork
+    await isAtWork.promise
     child.kill('SIGKILL')
     await exited
     await eventually(async () => {
