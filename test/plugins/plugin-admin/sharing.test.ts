@@ -145,7 +145,8 @@ it('a daemon that joins, or was stopped, does at its start what it has missed', 
   const late = await start('late', {}, home)
   await eventually(async () => expect(await greeting(late)).toBe('new'))
   await late.stop()
-  await uninstall(one, 'fresh')
+  // Refused while another change of plugins is on its way.
+  await eventually(async () => expect((await uninstall(one, 'fresh')).status).toBe(200))
   await install(one, greeter('other', { name: 'other' }))
   const again = await start('late', {}, home)
   onTestFinished(() => again.stop())
