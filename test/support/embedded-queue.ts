@@ -13,15 +13,21 @@ export interface EmbeddedQueueOptions {
   readonly clock: Clock
   readonly background: (work: () => Promise<void>) => void
   readonly broadcast?: Broadcast
+  /** A process that was killed claims nothing more. */
+  readonly isDead?: () => boolean
 }
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** The queue of a daemon that a test is made of, which retries without a pause. */
-export function embeddedQueue({ db, settings, clock, background, broadcast }: EmbeddedQueueOptions): DatabaseQueue {
+export function embeddedQueue(options: EmbeddedQueueOptions): DatabaseQueue {
+  const { db, settings, clock, background, broadcast, isDead = () => false } = options
   const parsed = parse(Settings, { lease_secs: 5, ...settings })
+  const driver = new EmbeddedDriver({ db, settings: parsed, owner: 'home', clock, lost() {} })
+  const claim = driver.claim.bind(driver)
+  driver.claim = (lane) => (isDead() ? Promise.resolve(undefined) : claim(lane))
   return new DatabaseQueue({
-    driver: new EmbeddedDriver({ db, settings: parsed, owner: 'home', clock, lost() {} }),
+    driver,
     settings: parsed,
     broadcast: broadcast ?? noBroadcast('test'),
     clock,

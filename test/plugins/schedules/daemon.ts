@@ -83,7 +83,13 @@ export function startDaemon(world: World, settings: Record<string, unknown> = {}
     pending.add(running)
     void running.finally(() => pending.delete(running))
   }
-  const queue = embeddedQueue({ db: world.database.sql, settings: queueSettings, clock, background })
+  const queue = embeddedQueue({
+    db: world.database.sql,
+    settings: queueSettings,
+    clock,
+    background,
+    isDead: () => isDead,
+  })
   const services: Json = {
     agents: {
       find: (id: string) => Promise.resolve(id === world.agent.id ? world.agent : undefined),
