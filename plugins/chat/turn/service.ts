@@ -64,8 +64,10 @@ const RESUMABLE: ReadonlySet<EntryPoint> = new Set<EntryPoint>([
  * How many turns an agent may run at a time. A turn that another agent waits for is exempt: two agents that ask each
  * other would deadlock.
  */
-function maxConcurrentTurns({ manifest }: Agent, entryPoint: EntryPoint): number | undefined {
-  return entryPoint === 'agent' ? undefined : manifest.max_concurrent_invocations
+function maxConcurrentTurns(agent: Agent | undefined, entryPoint: EntryPoint): number | undefined {
+  if (entryPoint === 'agent') return undefined
+  // Of an agent that cannot be read the limit is not known: one at a time passes none.
+  return agent ? agent.manifest.max_concurrent_invocations : 1
 }
 
 /** Accepts turns, queues them by session, and knows those that wait or run. */
@@ -177,9 +179,9 @@ export class ChatService implements Chat {
   /** Runs the next turn of a session when its agent may run one more. */
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const { agents, runner, record } = this.#deps
-    // Where the database does not answer, the runner fails in the same way and records it.
+    // Where the database still does not answer after that, the runner fails in the same way and records it.
     const agent = await agents.find(turn.agentId).catch(() => undefined)
-    const limit = agent && maxConcurrentTurns(agent, turn.entryPoint)
+    const limit = maxConcurrentTurns(agent, turn.entryPoint)
     if (limit === undefined) return runner.run(turn, next, agent)
     let acquired = false
     this.#held.add(turn)

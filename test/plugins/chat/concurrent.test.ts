@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { AgentService } from '../../../plugins/agents/service.ts'
 import { byHand, openChat } from '../../support/chat-stage.ts'
 import type { ChatStage } from '../../support/chat-stage.ts'
 
@@ -9,16 +10,24 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage[Symbol.asyncDispose]()
 })
+afterEach(() => {
+  vi.restoreAllMocks()
+})
 
 async function turns(agent: string): Promise<readonly { turn_id: string; state: string }[]> {
   return (await stage.host.json('GET', `/api/agents/${agent}/turns`)).body.turns
 }
 
-it('an agent answers as many sessions at a time as its manifest says, and tells why others wait', async () => {
-  const agent = await stage.spawn('one-at-a-time', [], 'max_concurrent_invocations = 1')
+async function twoSessions(agent: string): Promise<readonly string[]> {
   const sessions: string[] = []
   for (const label of ['first', 'second'])
     sessions.push((await stage.host.json('POST', `/api/agents/${agent}/sessions`, { label })).body.session_id)
+  return sessions
+}
+
+it('an agent answers as many sessions at a time as its manifest says, and tells why others wait', async () => {
+  const agent = await stage.spawn('one-at-a-time', [], 'max_concurrent_invocations = 1')
+  const sessions = await twoSessions(agent)
   const hand = byHand()
   const asked = stage.fake.requests.length
   stage.fake.script({ text: hand.text })
@@ -42,6 +51,54 @@ it('an agent answers as many sessions at a time as its manifest says, and tells 
   const answers = await Promise.all([first, second, third])
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   expect((await turns(agent)).every(({ state }) => state === 'done')).toBe(true)
+})
+
+/** The agent of the next turn cannot be read `failures` times, once that turn was accepted. Settles when it was not. */
+function failReads(failures: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { find, requireRunning } = AgentService.prototype
+  vi.spyOn(AgentService.prototype, 'requireRunning').mockImplementationOnce(async function (this: AgentService, id) {
+    const agent = await requireRunning.call(this, id)
+    let left = failures
+    vi.spyOn(AgentService.prototype, 'find').mockImplementation(function (this: AgentService, each) {
+      if (each !== id || left === 0) return find.call(this, each)
+      left--
+      if (left === 0) resolve()
+      return Promise.reject(new Error('the row cannot be read'))
+    })
+    return agent
+  })
+  return promise
+}
+
+it('a turn whose agent cannot be read at its start runs beside no other one of that agent', async () => {
+  const agent = await stage.spawn('unread-at-start', [], 'max_concurrent_invocations = 1')
+  const sessions = await twoSessions(agent)
+  const hand = byHand()
+  const asked = stage.fake.requests.length
+  stage.fake.script({ text: hand.text })
+  const first = stage.post(`/api/agents/${agent}/message`, { message: 'one', session_id: sessions[0] })
+  await stage.fake.request(asked)
+  const failed = failReads(1)
+  const second = stage.post(`/api/agents/${agent}/message`, { message: 'two', session_id: sessions[1] })
+  await failed
+  // A third one that is answered shows that the second one had its chance.
+  const other = await stage.spawn('answers-meanwhile', [])
+  expect((await stage.post(`/api/agents/${other}/message`, { message: 'three' })).status).toBe(200)
+  expect(stage.fake.requests.length).toBe(asked + 2)
+  hand.end()
+  expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200])
+})
+
+it('a turn whose agent cannot be read at all is ended, and the next one is answered', async () => {
+  const agent = await stage.spawn('unread', [], 'max_concurrent_invocations = 1')
+  const failed = failReads(2)
+  expect((await stage.post(`/api/agents/${agent}/message`, { message: 'one' })).status).toBe(500)
+  await failed
+  expect(stage.host.defects().map(({ error }) => String(error))).toEqual(['Error: the row cannot be read'])
+  expect((await turns(agent)).map(({ state }) => state)).toEqual(['failed'])
+  vi.restoreAllMocks()
+  expect((await stage.post(`/api/agents/${agent}/message`, { message: 'two' })).status).toBe(200)
 })
 
 it('without such a limit two sessions are answered at the same time', async () => {
