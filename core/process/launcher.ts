@@ -4,7 +4,7 @@ import { sep } from 'node:path'
 import type { Isolation } from './child.ts'
 import { safePath } from './environment.ts'
 import { realPath, systemFolders, within, without } from './folders.ts'
-import { bridgePort, closeFiles, enterLandlock, perlWords } from './perl.ts'
+import { bridgePort, closeFiles, enterLandlock, perlWords, startWithDaemon } from './perl.ts'
 import { namespacedFamilies, seccompNumber, socketFilter } from './seccomp.ts'
 
 /** Port of the proxy inside the network namespace of a program. */
@@ -129,7 +129,9 @@ async function tryBubblewrap({ programs, folders, works }: System): Promise<Laun
       network: perl === undefined ? 'none' : 'proxy',
       gaps: [
         sharedKernel,
-        ...(perl === undefined ? ['without perl no program has a network'] : []),
+        ...(perl === undefined
+          ? ['without perl no program has a network, and one that starts while the daemon is killed can outlive it']
+          : []),
         ...inheritedGaps(programs),
       ],
     },
@@ -239,9 +241,11 @@ function bubblewrap(
   const { bwrap = 'bwrap', perl } = programs
   const { folder, operator, proxy, timeoutMs } = launch
   const inside =
-    operator || proxy === undefined || perl === undefined
+    perl === undefined
       ? program
-      : perlWords(perl, bridgePort, [proxySocket, String(proxyPort), ...program])
+      : operator || proxy === undefined
+        ? perlWords(perl, startWithDaemon, program)
+        : perlWords(perl, bridgePort, [proxySocket, String(proxyPort), ...program])
   return [
     ...closeInherited(programs, pipes),
     ...limits(programs, timeoutMs),

@@ -11,6 +11,19 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
 ]
 
 /**
+ * Ends the script when the daemon is gone, which has the other end of its output: a death signal of the parent reaches
+ * neither what was begun just before the daemon was killed nor what bubblewrap was only setting up then. 0x42 is
+ * MSG_PEEK | MSG_DONTWAIT of Linux. Output that is no socket tells nothing.
+ */
+const endWithoutDaemon = 'my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, 0x42) && $peeked eq "";'
+
+/** Runs the program if the daemon is still there. Arguments: the program. */
+export const startWithDaemon = `
+${endWithoutDaemon}
+exec { $ARGV[0] } @ARGV; exit 127
+`
+
+/**
  * Enters a Landlock domain (landlock(7); the system call numbers are the same on every architecture) and runs the
  * program. Arguments: the number of rules; for each a letter and a path (r: read and execute, w: everything but making
  * devices, d: use as a device); `closed` to deny TCP, and signals and abstract sockets to the outside; the number of
@@ -18,6 +31,7 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
  * kernel sends no SIGTERM and which waits for the program; the program.
  */
 export const enterLandlock = `
+${endWithoutDaemon}
 my $n = shift; my @rules = splice @ARGV, 0, 2 * $n; my ($closed, $call, $filter, $place) = splice @ARGV, 0, 4;
 if ($place eq "first") {
 my $pid = fork; exit 126 unless defined $pid;
@@ -46,12 +60,11 @@ exec { $ARGV[0] } @ARGV; exit 127
 /**
  * Listens on a port of its network namespace before the program starts, and forwards each connection to a socket file.
  * Arguments: the file, the port, the program. Each direction of a connection is a separate process, so that neither
- * waits for the other. It ends, with the group of the program, when the daemon is gone, which has the other end of its
- * output: bubblewrap does not end what it only starts while the daemon is killed.
+ * waits for the other. It ends, with the group of the program, when the daemon is gone.
  */
 export const bridgePort = `
 use Socket; my ($path, $port) = splice @ARGV, 0, 2;
-my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, MSG_PEEK | MSG_DONTWAIT) && $peeked eq "";
+${endWithoutDaemon}
 socket(my $listener, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
 bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or exit 126;
 my $pid = fork; exit 126 unless defined $pid;

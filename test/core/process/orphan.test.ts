@@ -5,16 +5,23 @@ import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { bridgePort, perlWords } from '../../../core/process/perl.ts'
+import { bridgePort, perlWords, startWithDaemon } from '../../../core/process/perl.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 
-it.each([
-  ['does not start once the daemon is gone', true],
-  ['starts while the daemon is there', false],
-])('a confined program %s', async (_, isGone) => {
+const scripts = [
+  ['with a network', (folder: string) => [bridgePort, join(folder, 'socket'), '0']],
+  ['without a network', () => [startWithDaemon]],
+] as const
+it.each(
+  scripts.flatMap(([kind, script]) => [
+    [kind, 'does not start once the daemon is gone', script, true] as const,
+    [kind, 'starts while the daemon is there', script, false] as const,
+  ]),
+)('a confined program %s %s', async (_kind, _what, scriptIn, isGone) => {
   await using folder = await temporaryFolder()
   const made = join(folder.path, 'made')
-  const [perl = '', ...words] = perlWords('perl', bridgePort, [join(folder.path, 'socket'), '0', 'touch', made])
+  const [script = '', ...args] = scriptIn(folder.path)
+  const [perl = '', ...words] = perlWords('perl', script, [...args, 'touch', made])
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true })
   await once(server.listen(join(folder.path, 'output')), 'listening')
   const daemon = connect(join(folder.path, 'output'))
@@ -28,7 +35,7 @@ it.each([
   output.destroy()
   server.close()
   // Without a namespace to end with, the process that forwards connections stays.
-  if (!isGone) process.kill(-pid, 'SIGKILL')
+  if (!isGone && script === bridgePort) process.kill(-pid, 'SIGKILL')
   expect(existsSync(made)).toBe(!isGone)
 })
 
