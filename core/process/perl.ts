@@ -17,8 +17,18 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
  */
 const endWithoutDaemon = 'my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, 0x42) && $peeked eq "";'
 
-/** Runs the program if the daemon is still there. Arguments: the program. */
+/**
+ * Waits until the first process of bubblewrap's namespace waits for the others: only then it has asked to be ended with
+ * its parent, and ends them.
+ */
+const afterFirst = `
+for (1 .. 1000) { open my $first, "<", "/proc/1/stat" or last; last if <$first> =~ /\\) S/;
+select undef, undef, undef, 0.001 }
+`
+
+/** Runs the program in bubblewrap if the daemon is still there. Arguments: the program. */
 export const startWithDaemon = `
+${afterFirst}
 ${endWithoutDaemon}
 exec { $ARGV[0] } @ARGV; exit 127
 `
@@ -64,6 +74,7 @@ exec { $ARGV[0] } @ARGV; exit 127
  */
 export const bridgePort = `
 use Socket; my ($path, $port) = splice @ARGV, 0, 2;
+${afterFirst}
 ${endWithoutDaemon}
 socket(my $listener, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
 bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or exit 126;
