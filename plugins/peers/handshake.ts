@@ -106,7 +106,13 @@ export function answer(
   side: Side,
   replays: Replays,
   message: unknown,
-): { readonly challenge: Challenge; accept(message: unknown): Link } {
+): {
+  readonly challenge: Challenge
+  /** That of the caller, with its time: `replays` knows it, the other daemons on a database may know it too. */
+  readonly nonce: string
+  readonly sentAt: number
+  accept(message: unknown): Link
+} {
   return counted(() => {
     const secret = secretOf(side.secret)
     const hello = read(Hello, message)
@@ -136,6 +142,8 @@ export function answer(
     let used = false
     return {
       challenge,
+      nonce: hello.nonce,
+      sentAt: hello.sent_at,
       accept: counted((given: unknown) => {
         if (used) throw new LinkRefusal(400, 'The proof came already')
         used = true

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
-import { Daemon, pluginsLoaded } from 'svc/internal'
+import { Broadcast, Daemon, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { Metrics } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Turns } from '../chat/contract.ts'
+import { Cluster, MemberEnded } from '../cluster/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { CollectProbes } from '../security/contract.ts'
 import { Network } from './config.ts'
@@ -19,7 +20,15 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { network: v.optional(Network, {}) },
-  requires: { agents: Agents, audit: Audit, daemon: Daemon, turns: Turns, screening: Screening },
+  requires: {
+    agents: Agents,
+    audit: Audit,
+    broadcast: Broadcast,
+    cluster: Cluster,
+    daemon: Daemon,
+    turns: Turns,
+    screening: Screening,
+  },
   hooks: [PeerConnected, PeerDisconnected],
   // The addresses are those of the configuration file.
   outbound: 'operator',
@@ -64,6 +73,7 @@ export default definePlugin({
     tools.add(...peerTools(runtime, services.agents, settings.message_timeout_secs + settings.connect_wait_secs))
     if (!settings.enabled) return {}
     hooks.on(AgentSpawned, ({ agent }) => opened?.spawned(agent))
+    hooks.on(MemberEnded, ({ id }) => opened?.memberEnded(id))
     hooks.on(AgentKilled, ({ agent }) => opened?.killed(agent))
     own('the state of the network', () => services.daemon.setImpaired('network', undefined))
     background(async () => {

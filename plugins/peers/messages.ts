@@ -2,9 +2,9 @@ import { nextHop } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ErrorCode } from 'svc/sdk'
 import { LinkLost, NoAnswer } from './links/link.ts'
-import type { PeerLink } from './links/link.ts'
 import { PeerError } from './links/envelope.ts'
 import type { RequestBody, Response } from './links/envelope.ts'
+import type { Askable } from './network/shared-links.ts'
 import type { Runtime } from './runtime.ts'
 
 /** A message to an agent of another node. */
@@ -59,12 +59,15 @@ export async function ping(runtime: Runtime, peer: string, signal: AbortSignal) 
   return { latencyMs: Math.round((performance.now() - startedAt) * 100) / 100, uptimeSecs: response.uptime_secs }
 }
 
-/** The node by id or name. Throws when it is not linked. */
-export async function findLink(runtime: Runtime, peer: string): Promise<PeerLink> {
+/** The node by id or name, linked here or with another daemon on the database. Throws when it is not linked. */
+export async function findLink(runtime: Runtime, peer: string): Promise<Askable> {
   const nodeId = await resolveNode(runtime, peer)
-  const link = runtime.require().links.find(nodeId)
+  const link = linkOf(runtime, nodeId)
   if (link) return link
   throw new Refusal('service_unavailable', `Node "${peer}" is not linked now${whyNotLinked(runtime, nodeId)}`)
+}
+function linkOf(runtime: Runtime, nodeId: string): Askable | undefined {
+  return runtime.require().links.find(nodeId) ?? runtime.shared?.at(nodeId)
 }
 /** What keeps an entry of `network.peers` from being linked, such as a key that changed. */
 function whyNotLinked(runtime: Runtime, nodeId: string): string {
@@ -93,15 +96,17 @@ async function ask(runtime: Runtime, peer: string, { body, id, timeoutMs, signal
   }
 }
 
-async function waitForLink(runtime: Runtime, nodeId: string, signal: AbortSignal): Promise<PeerLink> {
-  const network = runtime.require()
-  const link = network.links.find(nodeId)
+async function waitForLink(runtime: Runtime, nodeId: string, signal: AbortSignal): Promise<Askable> {
+  const { links, dialers } = runtime.require()
+  const link = linkOf(runtime, nodeId)
   if (link) return link
   const seconds = runtime.settings.connect_wait_secs
-  for (const dialer of network.dialers) dialer.hurry()
-  const timeout = AbortSignal.timeout(seconds * 1000)
+  for (const dialer of dialers) dialer.hurry()
+  const arrived = new AbortController()
+  const ends = AbortSignal.any([signal, arrived.signal, AbortSignal.timeout(seconds * 1000)])
   try {
-    return await network.links.arrival(nodeId, AbortSignal.any([signal, timeout]))
+    const elsewhere = runtime.shared?.arrival(nodeId, ends)
+    return await Promise.race([links.arrival(nodeId, ends), ...(elsewhere ? [elsewhere] : [])])
   } catch (error) {
     if (signal.aborted) throw error
     throw new Refusal(
@@ -109,6 +114,8 @@ async function waitForLink(runtime: Runtime, nodeId: string, signal: AbortSignal
       `Node "${nodeId}" was not linked within ${seconds} s (network.connect_wait_secs)${whyNotLinked(runtime, nodeId)}`,
       { cause: error },
     )
+  } finally {
+    arrived.abort()
   }
 }
 

@@ -1,5 +1,7 @@
 /** A clock may be wrong by this much; what is older is no longer accepted, so it need not be remembered either. */
 export const WINDOW_MS = 300_000
+/** How long a nonce is kept where several daemons see it, whose clocks may differ too. */
+export const SHARED_WINDOW_MS = 2 * WINDOW_MS
 const MAX_NONCES = 100_000
 
 /** Nonces used within the clock window. Only authenticated nonces are stored, so a stranger cannot fill the memory. */

@@ -13,6 +13,83 @@ const PinRow = v.object({
 /** The key that a node showed first. */
 export type PinRow = v.InferOutput<typeof PinRow>
 
+const Asked = v.object({ turn_id: v.string(), tokens: v.nullable(whole) })
+/** A turn that a node asked for; `tokens` is `null` until it has ended. */
+export type Asked = v.InferOutput<typeof Asked>
+
+/** Turns that other nodes asked for in the last hour. */
+export class AskedStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async of(nodeId: string, since: number): Promise<readonly Asked[]> {
+    return v.parse(
+      v.array(Asked),
+      await this.#db.all`SELECT turn_id, tokens FROM peers_asked WHERE node_id = ${nodeId} AND asked_at > ${since}`,
+    )
+  }
+  /** `since`: those from before are removed. */
+  async add(turnId: string, nodeId: string, at: number, since: number): Promise<void> {
+    await this.#db.batch([
+      this.#db.sql`DELETE FROM peers_asked WHERE asked_at <= ${since}`,
+      this.#db.sql`INSERT INTO peers_asked (turn_id, node_id, asked_at) VALUES (${turnId}, ${nodeId}, ${at})
+        ON CONFLICT (turn_id) DO NOTHING`,
+    ])
+  }
+  async settle(turnId: string, tokens: number): Promise<void> {
+    await this.#db.run`UPDATE peers_asked SET tokens = ${tokens} WHERE turn_id = ${turnId}`
+  }
+}
+
+/** Nonces that any daemon on the database has seen. */
+export class NonceStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  /** Whether nobody took it before. */
+  async take(nonce: string, expiresAt: number, now: number): Promise<boolean> {
+    const [, taken] = await this.#db.batch([
+      this.#db.sql`DELETE FROM peers_nonce WHERE expires_at < ${now}`,
+      this.#db.sql`INSERT INTO peers_nonce (nonce, expires_at) VALUES (${nonce}, ${expiresAt})
+        ON CONFLICT (nonce) DO NOTHING`,
+    ])
+    return taken?.changes === 1
+  }
+}
+
+/** Which daemon on the database dials which entry of `network.peers`. */
+export class DialerStore {
+  readonly #db: PluginDatabase
+  constructor(db: PluginDatabase) {
+    this.#db = db
+  }
+
+  async owner(target: string): Promise<string | undefined> {
+    const row = await this.#db.one<{ readonly owner: string }>`SELECT owner FROM peers_dialer WHERE target = ${target}`
+    return row?.owner
+  }
+  /** Takes an entry from its owner, or one that has none, unless somebody else did. */
+  async take(
+    target: string,
+    owner: string,
+    before: string | undefined,
+    conditions: readonly Statement[],
+  ): Promise<boolean> {
+    const outcomes = await this.#db.batch([
+      ...conditions,
+      before === undefined
+        ? this.#db.sql`INSERT INTO peers_dialer (target, owner) VALUES (${target}, ${owner})
+            ON CONFLICT (target) DO NOTHING`
+        : this.#db.sql`UPDATE peers_dialer SET owner = ${owner} WHERE target = ${target} AND owner = ${before}`,
+    ])
+    return outcomes.at(-1)?.changes === 1
+  }
+}
+
 export class PinStore {
   readonly #db: PluginDatabase
   constructor(db: PluginDatabase) {

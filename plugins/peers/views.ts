@@ -2,7 +2,7 @@ import { toIso } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import { VERSION } from './handshake.ts'
 import { fingerprintOf } from './identity.ts'
-import type { PeerLink } from './links/link.ts'
+import { describe } from './network/shared-links.ts'
 import type { Runtime } from './runtime.ts'
 import type { NetworkStatus, PeerView } from './schema.ts'
 import type { PinRow } from './store.ts'
@@ -21,24 +21,27 @@ export async function findPeer(runtime: Runtime, idOrName: string): Promise<Peer
   throw new Refusal('not_found', `There is no peer "${idOrName}"`)
 }
 
-function toPeer(row: PinRow, { network }: Runtime): PeerView {
-  const link: PeerLink | undefined = network?.links.find(row.node_id)
+function toPeer(row: PinRow, { network, shared }: Runtime): PeerView {
+  const own = network?.links.find(row.node_id)
+  const elsewhere = own ? undefined : shared?.find(row.node_id)
+  const link = own ? describe(own) : elsewhere
+  const agents = elsewhere?.agents ?? network?.agents.of(row.node_id) ?? []
   return {
     node_id: row.node_id,
-    node_name: link?.peer.nodeName ?? row.node_name,
+    node_name: link?.node_name ?? row.node_name,
     address: link?.address ?? row.address,
     state: link ? 'connected' : 'disconnected',
     authenticated: link !== undefined,
     encrypted: link?.encrypted ?? false,
     fingerprint: row.public_key === '' ? '' : fingerprintOf(row.public_key),
-    agents: (network?.agents.of(row.node_id) ?? []).map(({ id, name, description, state }) => ({
+    agents: agents.map(({ id, name, description, state }) => ({
       id,
       name,
       description,
       state,
     })),
-    connected_at: link ? toIso(link.openedAt) : null,
-    last_seen: toIso(link?.lastSeenAt ?? row.last_seen),
+    connected_at: link ? toIso(link.opened_at) : null,
+    last_seen: toIso(link?.last_seen ?? row.last_seen),
     pinned_at: toIso(row.pinned_at),
     protocol_version: VERSION,
   }

@@ -46,7 +46,7 @@ export async function respondCompatibly(
   try {
     if (deps.compatible === undefined)
       throw new LinkRefusal(403, 'This form of the handshake is off here; network.compatible_handshake permits it')
-    const theirs = read(deps, Handshake, message)
+    const theirs = await read(deps, Handshake, message)
     const own = greet(deps, await deps.compatible.agents())
     channel.sendJson({ id: theirs.id, type: 'response', method: 'handshake_ack', ...own })
     return await confirm(channel, deps, { theirs, nonces: [theirs.nonce, own.nonce], role: 'responder' })
@@ -68,7 +68,7 @@ export async function initiateCompatibly(
   const message = parseJson(await channel.next())
   const error = v.safeParse(ErrorAnswer, message)
   if (error.success) throw new RefusedByPeer(error.output.code, error.output.message)
-  const theirs = read(deps, Ack, message)
+  const theirs = await read(deps, Ack, message)
   if (expected !== undefined && theirs.node_id !== expected)
     throw new LinkRefusal(403, `The node there is ${theirs.node_id}, not ${expected}`)
   deps.checkNode(theirs.node_id)
@@ -82,7 +82,11 @@ function greet({ side, nodeName }: EstablishDeps, agents: readonly AgentInfo[]) 
 }
 
 /** Checks what the other side says of itself. */
-function read<T extends Greeting>(deps: EstablishDeps, schema: v.GenericSchema<unknown, T>, message: unknown): T {
+async function read<T extends Greeting>(
+  deps: EstablishDeps,
+  schema: v.GenericSchema<unknown, T>,
+  message: unknown,
+): Promise<T> {
   if (isObject(message) && typeof message['protocol_version'] === 'number' && message['protocol_version'] !== VERSION)
     throw new LinkRefusal(1, `The peer speaks another version of the protocol; this node speaks ${VERSION}`)
   const parsed = v.safeParse(schema, message)
@@ -92,7 +96,9 @@ function read<T extends Greeting>(deps: EstablishDeps, schema: v.GenericSchema<u
   if (nodeId === side.self) throw new LinkRefusal(403, 'A node does not call itself')
   if (!isSameCode(code(secretOf(side.secret), nonce + nodeId), given))
     throw new LinkRefusal(403, 'The peer did not prove that it knows the secret')
-  if (!replays.take(nonce, side.now(), side.now())) throw new LinkRefusal(403, 'This handshake was made before')
+  const now = side.now()
+  if (!replays.take(nonce, now, now) || !(await deps.takeNonce(nonce, now)))
+    throw new LinkRefusal(403, 'This handshake was made before')
   return parsed.output
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { enforced } from 'svc/internal'
 import { isObject, readJson } from 'svc/sdk'
 import * as v from 'valibot'
 import { LINK_BYTES } from '../frames.ts'
@@ -22,6 +23,8 @@ export interface EstablishDeps {
   /** Aborts when this node is to leave: no link opens any more. */
   readonly signal: AbortSignal
   readonly replays: Replays
+  /** Whether the nonce of whoever has proven that it knows the secret is new to the other daemons on the database too. */
+  readonly takeNonce: (nonce: string, sentAt: number) => Promise<boolean>
   /** Throws when a node shall not be called, such as one that is linked. */
   readonly checkNode: (nodeId: string) => void
   /** Throws `LinkRefusal` for a peer that may not be linked, such as one whose key has changed. */
@@ -83,6 +86,10 @@ export async function respond(channel: FrameChannel, deps: EstablishDeps): Promi
     if (isObject(message) && typeof message['type'] === 'string' && ENVELOPES.has(message['type']))
       throw new LinkRefusal(401, 'The handshake comes first')
     const answering = answer(deps.side, deps.replays, message)
+    if (!(await deps.takeNonce(answering.nonce, answering.sentAt))) {
+      enforced('ofp_hmac_auth')
+      throw new LinkRefusal(403, 'This call was made before')
+    }
     channel.sendJson(answering.challenge)
     return await identify(channel, deps, answering.accept(await readMessage(channel)))
   })

@@ -6,6 +6,8 @@ import type { PeerLink } from '../links/link.ts'
 export interface DialerDeps {
   /** Connects and serves until the link ends. `opened` is called when it is open. */
   readonly dial: (target: Target, opened: (link: PeerLink) => void) => Promise<Error>
+  /** Whether no other daemon on the database dials it. Absent where no other one can be. */
+  readonly mayDial?: ((target: Target) => Promise<boolean>) | undefined
   readonly minMs: number
   readonly maxMs: number
   readonly random: () => number
@@ -66,6 +68,8 @@ export class Dialer {
   async #attempt(): Promise<void> {
     let openedAt: number | undefined
     try {
+      const { mayDial } = this.#deps
+      if (mayDial && !(await mayDial(this.target))) throw new Error('another daemon on this database keeps the link')
       const end = await this.#deps.dial(this.target, () => {
         openedAt = this.#clock.now()
         this.state = 'connected'

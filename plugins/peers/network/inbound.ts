@@ -71,8 +71,9 @@ export class Inbound {
     const through = readHops(hops, maxHops)
     const turnId = stableId('peer', nodeId, id)
     const isNew = (await turns.find(turnId)) === undefined
-    if (isNew && !budget.allows(nodeId))
+    if (isNew && !(await budget.allows(nodeId)))
       throw new PeerError(429, 'The messages of this node used all tokens of this hour; send it again later')
+    if (isNew) await budget.add(turnId, nodeId)
     const turn = await turns.ensure({
       id: turnId,
       agentId: agent.id,
@@ -91,8 +92,7 @@ export class Inbound {
       throw new PeerError(413, `The answer has ${bytes} bytes; network.max_answer_bytes allows ${maxAnswerBytes} here`)
     } finally {
       // A turn that failed has its price too.
-      const used = isNew ? (await turns.find(turnId))?.usage : undefined
-      if (used) budget.charge(nodeId, used.input + used.output)
+      if (isNew) await budget.settle(turnId)
     }
   }
 

@@ -12,7 +12,7 @@ import type { EstablishDeps, ProvenPeer } from '../links/establish.ts'
 import { LinkLost, PeerLink } from '../links/link.ts'
 import type { Notification, NotificationBody } from '../links/envelope.ts'
 import { AlreadyLinked, Dialer, readTarget } from './dialer.ts'
-import type { Target } from './dialer.ts'
+import type { DialerDeps, Target } from './dialer.ts'
 import type { Inbound } from './inbound.ts'
 import { createLimits } from './limits.ts'
 import type { Limits } from './limits.ts'
@@ -34,6 +34,11 @@ export interface NetworkDeps extends Pick<PluginContext<never, {}, {}>, 'connect
   readonly log: Logger
   /** Aborts when the node is to leave. */
   readonly signal: AbortSignal
+  readonly mayDial: DialerDeps['mayDial']
+  /** Whether no daemon on the database has seen the nonce of a handshake. */
+  readonly takeNonce: EstablishDeps['takeNonce']
+  /** A link was opened or ended, or the agents of its node are known. */
+  readonly changed: (nodeId: string) => void
   readonly onConnected: (peer: LinkedPeer) => Promise<void>
   readonly onDisconnected: (peer: LinkedPeer, reason: string) => Promise<void>
   readonly counted: (what: 'frame_in' | 'frame_out' | 'refused') => void
@@ -67,6 +72,7 @@ export class PeerNetwork {
       (text) =>
         new Dialer(readTarget(text), {
           dial: (target, opened) => this.#dial(target, opened),
+          mayDial: deps.mayDial,
           minMs: settings.reconnect_min_ms,
           maxMs: settings.reconnect_max_ms,
           random: Math.random,
@@ -150,7 +156,7 @@ export class PeerNetwork {
   }
 
   #establishing(address: string, place: Place, isDialed = false): EstablishDeps {
-    const { identity, inbound, nodeName, pins, settings, signal } = this.#deps
+    const { identity, inbound, nodeName, pins, settings, signal, takeNonce } = this.#deps
     return {
       side: this.#side,
       nodeName,
@@ -158,6 +164,7 @@ export class PeerNetwork {
       timeoutMs: settings.handshake_timeout_ms,
       signal,
       replays: this.#replays,
+      takeNonce,
       checkNode: (nodeId) => this.#checkNode(nodeId),
       compatible: settings.compatible_handshake ? { agents: () => inbound.discover() } : undefined,
       admit: async (peer) => {
@@ -196,25 +203,28 @@ export class PeerNetwork {
   }
 
   async #serve(link: PeerLink): Promise<Error> {
-    const { onConnected, onDisconnected, background } = this.#deps
+    const { onConnected, onDisconnected, changed, background } = this.#deps
     if (!this.links.isMain(link)) return await link.serve()
     const peer = describe(link)
     const serving = link.serve()
+    changed(link.nodeId)
     await onConnected(peer)
     background(() => this.#learn(link))
     const reason = await serving
     if (reason instanceof LinkRefusal && reason.code !== 409)
       await this.#refused(`${link.nodeId} at ${link.address}`, reason.message)
     if (!this.links.find(link.nodeId)) this.agents.forget(link.nodeId)
+    changed(link.nodeId)
     await onDisconnected(peer, reason.message)
     return reason
   }
 
   async #learn(link: PeerLink): Promise<void> {
     const { agents } = link.peer
-    if (agents) return this.agents.set(link.nodeId, agents)
     try {
-      await this.agents.learn(link)
+      if (agents) this.agents.set(link.nodeId, agents)
+      else await this.agents.learn(link)
+      this.#deps.changed(link.nodeId)
     } catch (error) {
       if (!(error instanceof LinkLost))
         this.#deps.log.warn(`cannot list the agents of node ${link.nodeId}: ${messageOf(error)}`)
@@ -223,7 +233,10 @@ export class PeerNetwork {
 
   #notified(notification: Notification, link: PeerLink): void {
     if (notification.event === 'shutting_down') link.close(new Error('the peer is shutting down'))
-    else this.agents.note(link.nodeId, notification)
+    else {
+      this.agents.note(link.nodeId, notification)
+      this.#deps.changed(link.nodeId)
+    }
   }
 
   async #failed(channel: FrameChannel, address: string, error: unknown): Promise<undefined> {

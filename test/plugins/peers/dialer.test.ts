@@ -1,6 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { TurnView } from '../../../plugins/chat/contract.ts'
 import { Dialer, readTarget } from '../../../plugins/peers/network/dialer.ts'
 import { TokenBudget } from '../../../plugins/peers/network/token-budget.ts'
+import type { Asked } from '../../../plugins/peers/store.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
 /** A dialer whose attempts end as the test says, on a clock that is moved by hand. */
@@ -81,14 +83,33 @@ describe('a daemon that is away', () => {
   })
 })
 
-it('tokens are counted for an hour from the first one, for each daemon by itself', () => {
+it('tokens are those of the turns of the last hour, for each daemon by itself, also of turns that have not ended', async () => {
   const clock = new ManualClock()
-  const budget = new TokenBudget(100, () => clock.now())
-  budget.charge('bob', 99)
-  expect(budget.allows('bob')).toBe(true)
+  const rows: (Asked & { node: string; at: number })[] = []
+  const turns = new Map<string, Pick<TurnView, 'state' | 'usage'>>()
+  const budget = new TokenBudget({
+    store: {
+      of: async (node, since) => rows.filter((row) => row.node === node && row.at > since),
+      add: async (turn_id, node, at) => void rows.push({ turn_id, node, at, tokens: null }),
+      settle: async (id, tokens) =>
+        void rows.filter((row) => row.turn_id === id).forEach((row) => (row.tokens = tokens)),
+    },
+    find: async (id) => turns.get(id),
+    max: 100,
+    now: () => clock.now(),
+  })
+  const ask = async (id: string, input: number, state: TurnView['state'] = 'done'): Promise<void> => {
+    await budget.add(id, 'bob')
+    turns.set(id, { state, usage: { input, output: 0 } })
+  }
+  await ask('first', 99)
+  expect(await budget.allows('bob')).toBe(true)
   clock.advance(3_000_000)
-  budget.charge('bob', 1)
-  expect([budget.allows('bob'), budget.allows('carol')]).toEqual([false, true])
+  await ask('second', 1, 'running')
+  expect([await budget.allows('bob'), await budget.allows('carol')]).toEqual([false, true])
+  // Its turn is forgotten earlier than what it cost.
+  turns.delete('first')
+  expect(await budget.allows('bob')).toBe(false)
   clock.advance(600_000)
-  expect(budget.allows('bob')).toBe(true)
+  expect(await budget.allows('bob')).toBe(true)
 })

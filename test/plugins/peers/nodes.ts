@@ -22,6 +22,7 @@ export class Node implements AsyncDisposable {
   readonly model = new FakeModel()
   readonly #home: Awaited<ReturnType<typeof temporaryFolder>>
   readonly #more: readonly string[]
+  readonly #config: ConfigInput
   #network: Record<string, unknown>
   #host: TestHost | undefined
   #forget: (() => void) | undefined
@@ -31,10 +32,12 @@ export class Node implements AsyncDisposable {
     home: Awaited<ReturnType<typeof temporaryFolder>>,
     network: object,
     more: readonly string[],
+    config: ConfigInput,
   ) {
     this.name = name
     this.#home = home
     this.#more = more
+    this.#config = config
     this.#network = {
       enabled: true,
       listen: '127.0.0.1:0',
@@ -49,8 +52,13 @@ export class Node implements AsyncDisposable {
       ...network,
     }
   }
-  static async start(name: string, network: object = {}, more: readonly string[] = []): Promise<Node> {
-    const node = new Node(name, await temporaryFolder(), network, more)
+  static async start(
+    name: string,
+    network: object = {},
+    more: readonly string[] = [],
+    config: ConfigInput = {},
+  ): Promise<Node> {
+    const node = new Node(name, await temporaryFolder(), network, more, config)
     node.#forget = await installModel(node.model, join(node.#home.path, 'plugins'))
     await node.start()
     return node
@@ -69,7 +77,7 @@ export class Node implements AsyncDisposable {
       plugins: [...turnPlugins, 'peers', ...this.#more],
       home: this.#home.path,
       listen: this.#more.includes('system'),
-      config: { ...fakeDefaults, network: this.#network } as ConfigInput,
+      config: { ...fakeDefaults, ...this.#config, network: this.#network } as ConfigInput,
     })
   }
   async stop(): Promise<void> {
