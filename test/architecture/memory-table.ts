@@ -191,7 +191,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/peers/half-open.ts
       plugins/peers/links/
       plugins/peers/network/
-      plugins/peers/runtime.ts: network identity problem #inbound
+      plugins/peers/runtime.ts: network shared identity problem #inbound
       plugins/providers/ollama.ts
       plugins/queue/lane.ts
       plugins/queue/pg-boss/driver.ts: #lanes
