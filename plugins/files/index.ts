@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Broadcast, Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
+import type { PluginContext } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
@@ -14,6 +15,7 @@ import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
 import { SizeLimits } from './size-limits.ts'
 import { UploadStore } from './store.ts'
+import type { StoredWorkspaces } from './stored/workspaces.ts'
 import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './uploads.ts'
@@ -22,14 +24,19 @@ const DAY_MS = 86_400_000
 /** A call that was cut off is decided about at the next start. */
 const KEEP_DAYS = 30
 
+const requires = { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon }
+type Context = PluginContext<Limits, typeof requires, Record<never, never>>
+
 export default definePlugin({
   name: 'files',
   version: '1.0.0',
   config: Limits,
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
+  requires,
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
-  async setup({ config, db, hooks, jobs, log, routes, services, spawn, tools }) {
+  outbound: 'both',
+  async setup(context) {
+    const { config, db, hooks, jobs, log, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services
     const base = join(daemon.config().dataDir, 'workspaces')
     spawn.checkWorkspace(base)
@@ -41,15 +48,10 @@ export default definePlugin({
       maxIdentityBytes: config.max_identity_bytes,
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
-    const stored =
-      config.mount === 'database'
-        ? await (await import('./stored/open.ts')).openStored({ agents, base, db, inFolders, log, sizes })
-        : undefined
+    const stored = config.mount === 'folder' ? undefined : await openMount(context, { base, inFolders, sizes })
     const workspaces: WorkspaceFiles = stored ?? inFolders
     if (broadcast.isShared)
-      await (
-        await import('./mount/compare.ts')
-      ).compareMounts({ base, daemon, db, hooks, isStored: stored !== undefined })
+      await (await import('./mount/compare.ts')).compareMounts({ base, daemon, db, hooks, id: mountId(config) })
     const uploads = new UploadService({
       agents,
       audit,
@@ -87,3 +89,42 @@ export default definePlugin({
     return { workspaces, uploads }
   },
 })
+
+/** Where workspaces are that are no folders. */
+async function openMount(
+  context: Context,
+  parts: { readonly base: string; readonly inFolders: WorkspaceService; readonly sizes: SizeLimits },
+): Promise<StoredWorkspaces> {
+  const { config, db, fetch, jobs, log, metrics, operator, own, run, services, signal } = context
+  const { agents, broadcast, daemon } = services
+  const { mount, s3: section } = config
+  const [{ openStored }, { StoredFiles }] = await Promise.all([import('./stored/open.ts'), import('./stored/store.ts')])
+  const rows = new StoredFiles(db)
+  if (!section) {
+    if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')
+    return await openStored({ agents, files: rows, log, mount, ...parts })
+  }
+  const { openBucket } = await import('./s3/open.ts')
+  const files = openBucket({
+    section,
+    isMount: mount === 's3',
+    rows,
+    daemon,
+    daemonId: broadcast.daemonId,
+    db,
+    fetch: operator?.fetch ?? fetch,
+    jobs,
+    log,
+    own,
+    requests: metrics.counter('svc_files_s3_requests_total', 'Requests to the bucket of files, by what came of them.'),
+    run,
+    signal,
+  })
+  return await openStored({ agents, files, log, mount, ...parts })
+}
+
+/** The same in daemons that work on the same files; `undefined` for a folder. */
+function mountId({ mount, s3 }: Limits): string | undefined {
+  if (mount === 'folder') return undefined
+  return mount === 's3' && s3 ? `s3 ${s3.endpoint ?? s3.region} ${s3.bucket}/${s3.prefix}` : mount
+}

@@ -42,4 +42,18 @@ export const migrations: readonly Migration[] = [
     -- With a folder that all daemons mount, the file in it says which one it is.
     CREATE TABLE files_mount (home TEXT PRIMARY KEY, mount TEXT NOT NULL)`,
   },
+  {
+    // The content of a file that names an object lies in a bucket, and `content` is empty. Objects are written down
+    // before they are sent, and deleted some time after no file names them.
+    id: '004-object',
+    sql: `CREATE TABLE files_object (
+      object_key TEXT PRIMARY KEY,
+      size_bytes INTEGER NOT NULL,
+      written_at TEXT NOT NULL,
+      unused_at TEXT
+    );
+    CREATE INDEX files_object_unused ON files_object (unused_at);
+    ALTER TABLE files_stored ADD COLUMN object_key TEXT;
+    CREATE INDEX files_stored_object ON files_stored (object_key)`,
+  },
 ]

@@ -1,20 +1,22 @@
 import * as v from 'valibot'
 import { fields, fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
+import { S3Section } from './s3/section.ts'
 
 export const Limits = fileOnly(
   'bounds what agents take of the disk',
   v.object({
     mount: v.optional(
       v.pipe(
-        v.picklist(['folder', 'database']),
+        v.picklist(['folder', 'database', 's3']),
         v.description(
           'Where the files of agents and uploads lie: in data/workspaces, which all daemons on a database have to ' +
-            'mount, or in the database. Programs of agents need folders: with "database" they are refused.',
+            'mount, in the database, or in a bucket. Programs of agents need folders: otherwise they are refused.',
         ),
       ),
       'folder',
     ),
+    s3: v.optional(S3Section),
     max_file_bytes: fields.integer(
       'Largest file of a workspace that a route or a tool reads or writes, in bytes.',
       10_485_760,
@@ -25,6 +27,7 @@ export const Limits = fileOnly(
     max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, 1_073_741_824),
   }),
 )
+export type Limits = v.InferOutput<typeof Limits>
 
 export const UploadRow = v.object({
   id: v.string(),

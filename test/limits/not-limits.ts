@@ -47,6 +47,8 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.journal.cleanup_interval_hours': pause,
   'plugins.approvals.approved_for_secs': kept,
   'plugins.approvals.keep_days': kept,
+  'plugins.files.s3.min_object_bytes': when,
+  'plugins.files.s3.keep_unused_days': kept,
   'plugins.backups.snapshot_interval_secs': pause,
   'plugins.backups.snapshots_kept': kept,
   'budget.alert_threshold': part,
@@ -395,6 +397,8 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.plugin-admin.max_problem_chars': ['test/plugins/plugin-admin/install.test.ts', 'code that answers with %s'],
   'plugins.plugin-admin.max_unpacked_bytes': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.plugin-admin.max_files': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
+  'plugins.files.s3.timeout_ms': ['test/plugins/files/s3.test.ts', 'timeout_ms'],
+  'plugins.files.s3.attempts': ['test/plugins/files/s3.test.ts', 'attempts'],
   'plugins.backups.max_files': [
     'test/plugins/backups/hostile.test.ts',
     'a bomb is refused by what it says and by what it holds',

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { Sha256 } from '@smithy/core/checksum'
 import { SignatureV4 } from '@smithy/signature-v4'
 import type { Credentials } from './credentials.ts'
 
@@ -47,29 +47,5 @@ export class RequestSigner {
     )
     const { host: _, 'content-type': __, ...added } = headers
     return added
-  }
-}
-
-type SourceData = string | ArrayBuffer | ArrayBufferView
-const bytesOf = (data: SourceData): string | Uint8Array => {
-  if (typeof data === 'string') return data
-  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data)
-}
-
-/** The hash of Node in the form the signer asks for; with a secret it is an HMAC. */
-class Sha256 {
-  readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>
-
-  constructor(secret?: SourceData) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret))
-  }
-  update(data: SourceData): void {
-    this.#hash.update(bytesOf(data))
-  }
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest()
-  }
-  reset(): void {
-    throw new Error('the signer makes a new hash for each digest')
   }
 }

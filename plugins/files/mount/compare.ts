@@ -14,16 +14,16 @@ export interface CompareMountsDeps {
   readonly daemon: Pick<Daemon, 'config'>
   readonly db: PluginDatabase
   readonly hooks: Hooks
-  readonly isStored: boolean
+  /** What says where the files are; `undefined` for the folder, which says it itself. */
+  readonly id: string | undefined
 }
 
 const FILE = '.mount'
-const DATABASE = 'database'
 
 /** Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is. */
-export async function compareMounts({ base, daemon, db, hooks, isStored }: CompareMountsDeps): Promise<void> {
+export async function compareMounts({ base, daemon, db, hooks, id }: CompareMountsDeps): Promise<void> {
   const home = homeId(daemon.config())
-  const mount = isStored ? DATABASE : await idOf(base)
+  const mount = id ?? (await idOf(base))
   const store = new MountStore(db)
   await store.put(home, mount)
   hooks.on(MemberProblemsListed, async (listed) => {
@@ -34,7 +34,7 @@ export async function compareMounts({ base, daemon, db, hooks, isStored }: Compa
         owner,
         text:
           'the files of its agents are not those of the daemon that answers: mount one folder as data/workspaces in ' +
-          'all of them, or set plugins.files.mount = "database" in all of them',
+          'all of them, or set plugins.files.mount to "database" or to one bucket in all of them',
       })),
     ]
   })

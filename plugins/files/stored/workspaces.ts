@@ -5,16 +5,18 @@ import type { WorkspaceFile, WorkspaceFiles } from '../contract.ts'
 import { identityFiles } from '../identity-files.ts'
 import { refuseEscape } from '../names.ts'
 import type { SizeLimits } from '../size-limits.ts'
-import type { StoredFiles } from './store.ts'
+import type { FileStore } from './store.ts'
 
 export interface StoredWorkspacesDeps {
   readonly agents: Agents
-  readonly files: StoredFiles
+  readonly files: FileStore
   readonly sizes: SizeLimits
+  /** As configured, for errors. */
+  readonly mount: string
 }
 
 /**
- * Workspaces in the database, which every daemon on it reads and writes. There is no folder: what a program would work
+ * Workspaces in the database or a bucket, which every daemon on it reads and writes. There is no folder: what a program would work
  * in, `root`, `resolve` and `within` are refused.
  */
 export class StoredWorkspaces implements WorkspaceFiles {
@@ -25,13 +27,13 @@ export class StoredWorkspaces implements WorkspaceFiles {
   }
 
   async root(): Promise<never> {
-    throw noFolder()
+    throw noFolder(this.#deps.mount)
   }
   async resolve(): Promise<never> {
-    throw noFolder()
+    throw noFolder(this.#deps.mount)
   }
   async within(): Promise<never> {
-    throw noFolder()
+    throw noFolder(this.#deps.mount)
   }
 
   async check(agentId: string, name: string): Promise<void> {
@@ -69,7 +71,7 @@ export class StoredWorkspaces implements WorkspaceFiles {
     if (above !== undefined) throw new Refusal('forbidden', `"${name}" cannot be written: "${above}" is a file`)
     if ([...names].some((path) => path.startsWith(`${name}/`)))
       throw new Refusal('forbidden', `"${name}" cannot be written: it is a folder`)
-    await files.put(id, name, bytes, new Date().toISOString())
+    await files.put(id, { path: name, content: bytes }, new Date().toISOString())
     await this.#refuseGone(id)
     return { created: !names.has(name) }
   }
@@ -97,7 +99,10 @@ export class StoredWorkspaces implements WorkspaceFiles {
     const { files } = this.#deps
     if (await files.isMade(agent.id)) return
     const given = agent.manifest.generate_identity_files ? [...identityFiles] : []
-    const first = given.map(async ([name, text]) => [name, await this.#firstContent(agent, name, text)] as const)
+    const first = given.map(async ([path, text]) => ({
+      path,
+      content: await this.#firstContent(agent, path, text),
+    }))
     await files.make(agent.id, await Promise.all(first), new Date().toISOString())
     await this.#refuseGone(agent.id)
   }
@@ -130,10 +135,10 @@ export class StoredWorkspaces implements WorkspaceFiles {
   }
 }
 
-function noFolder(): Refusal {
+function noFolder(mount: string): Refusal {
   return new Refusal(
     'conflict',
-    'This needs a folder on this machine, and the workspaces of this daemon are in the database ' +
-      '(plugins.files.mount = "database"): programs work where it is "folder"',
+    'This needs a folder on this machine, and the workspaces of this daemon are elsewhere ' +
+      `(plugins.files.mount = "${mount}"): programs work where it is "folder"`,
   )
 }

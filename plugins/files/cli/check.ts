@@ -1,0 +1,20 @@
+import * as v from 'valibot'
+import { passed, warned } from 'svc/cli'
+import type { Check } from 'svc/cli'
+
+const PART = 'files: '
+
+/** Whether the bucket of the files works, as far as the daemon has noticed. */
+const check: Check = async ({ daemon }) => {
+  if (!daemon) return passed('known while the daemon runs')
+  const { config_warnings: warnings } = await daemon.call(
+    'GET',
+    '/api/health/detail',
+    v.looseObject({ config_warnings: v.array(v.string()) }),
+  )
+  const found = warnings.filter((warning) => warning.startsWith(PART)).map((warning) => warning.slice(PART.length))
+  return found.length === 0
+    ? passed('within reach')
+    : warned(found.join('; '), 'large files cannot be read or written until this is repaired; svc notices by itself')
+}
+export default check

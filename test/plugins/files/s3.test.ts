@@ -1,0 +1,309 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import * as v from 'valibot'
+import type { DaemonClient } from '../../../core/net/daemon-client.ts'
+import check from '../../../plugins/files/cli/check.ts'
+import { systemTimer } from '../../../core/jobs/timer.ts'
+import type { JobTimer } from '../../../core/jobs/timer.ts'
+import type { HostOptions } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
+import { KEY, startS3 } from '../../support/s3-server.ts'
+import type { Fault, S3Server } from '../../support/s3-server.ts'
+import { openTools } from '../../support/tool-stage.ts'
+import type { ToolStage } from '../../support/tool-stage.ts'
+
+/** Workspaces of two daemons in a bucket. */
+let s3: S3Server
+let database: TestDatabase
+let one: ToolStage
+let two: ToolStage
+let agent: string
+const hourly: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  s3 = await startS3()
+  database = await createTestDatabase()
+  one = await open({ jobTimer: (plugin) => (plugin === 'files' ? filesTimer : systemTimer) })
+  two = await open()
+  agent = await one.spawn('filer')
+}, 60_000)
+afterAll(async () => {
+  await two?.[Symbol.asyncDispose]()
+  await one?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+  await s3?.[Symbol.asyncDispose]()
+})
+beforeEach(() => {
+  s3.fault = undefined
+})
+
+/** Keeps what `one` does every hour. */
+const filesTimer: JobTimer = {
+  every(ms, run) {
+    if (ms === 3_600_000) hourly.push(run)
+    return () => {}
+  },
+  cron: () => () => {},
+}
+interface Options extends Pick<HostOptions, 'home' | 'jobTimer'> {
+  readonly section?: object
+  readonly mount?: string
+  readonly url?: string
+}
+function open({ section = {}, mount = 's3', url = database.url, ...host }: Options = {}): Promise<ToolStage> {
+  const s3Section = {
+    endpoint: s3.endpoint,
+    bucket: s3.bucket,
+    prefix: 'svc/',
+    access_key_id: KEY,
+    secret_access_key: KEY,
+    min_object_bytes: 100,
+    attempts: 2,
+    ...section,
+  }
+  const config = { database_url: url, plugins: { files: { mount, max_file_bytes: 100_000, s3: s3Section } } }
+  return openTools(['system', 'settings'], { memory: false, config, ...host })
+}
+/** What `svc doctor` says of the files. */
+const doctor = async ({ host }: ToolStage) => {
+  const call: DaemonClient['call'] = async (method, route, schema) =>
+    v.parse(schema, (await host.json(method, route)).body)
+  return await check({ config: host.announced, env: {}, daemon: { call } as DaemonClient })
+}
+/** Runs what runs every hour at the first daemon. */
+const sweep = async () => {
+  for (const run of hourly) await run()
+}
+const refuseAll: Fault = (_, response) => {
+  response.writeHead(403).end()
+  return true
+}
+const path = (name: string) => `/api/agents/${agent}/files/${name}`
+const put = (at: ToolStage, name: string, content: string) => at.host.json('PUT', path(name), { content })
+const read = async (at: ToolStage, name: string) => {
+  const { status, body } = await at.host.json('GET', path(name))
+  return status === 200 ? body.content : [status, body.error.message]
+}
+const long = (letter: string) => letter.repeat(2_000)
+/** The objects of files, without what a check of the bucket is about to delete. */
+const objects = async () => [...(await s3.objects())].filter(([name]) => !name.includes('.check'))
+const fileOf = async (name: string) => {
+  const key = await database.query(
+    `SELECT object_key FROM files_stored WHERE agent_id = '${agent}' AND path = '${name}'`,
+  )
+  const found = (await s3.objects()).get(`svc/${key}`)
+  if (found === undefined) throw new Error(`no object ${key}`)
+  return found
+}
+
+it('what one writes is read at the other; small files stay in the database', async () => {
+  expect((await put(one, 'notes/ä b+c.txt', long('a'))).status).toBe(200)
+  expect(await read(two, 'notes/%C3%A4%20b%2Bc.txt')).toBe(long('a'))
+  const before = await objects()
+  expect((await put(two, 'small.txt', 'small')).status).toBe(200)
+  expect(await read(one, 'small.txt')).toBe('small')
+  expect(await objects()).toEqual(before)
+  expect(before.map(([name]) => name)).toContainEqual(expect.stringMatching(/^svc\/[0-9a-f]{64}\/[0-9a-f-]{36}$/))
+  expect(await read(one, 'missing.txt')).toEqual([404, expect.stringContaining('No file "missing.txt"')])
+  expect((await one.call(agent, 'code_search', { query: 'aaa', path: 'notes' })).failed).toBe(false)
+  expect(await database.query(`SELECT max(length(content)) FROM files_stored WHERE object_key IS NOT NULL`)).toBe('0')
+})
+
+it('of two writers of one file the later one wins, whole', async () => {
+  const letters = ['b', 'c', 'd', 'e']
+  await Promise.all(letters.map((letter, at) => put(at % 2 ? one : two, 'same.txt', long(letter))))
+  const kept = await read(one, 'same.txt')
+  expect(letters.map(long)).toContain(kept)
+  expect(await read(two, 'same.txt')).toBe(kept)
+})
+
+it('a write that is cut off leaves the file as it was', async () => {
+  await put(one, 'cut.txt', long('f'))
+  s3.fault = (request) => {
+    if (request.method !== 'PUT') return false
+    void once(request, 'data').then(() => request.socket.destroy())
+    return true
+  }
+  const cut = await put(one, 'cut.txt', long('g'))
+  expect([cut.status, cut.body.error.message]).toEqual([503, expect.stringContaining('does not answer')])
+  s3.fault = undefined
+  expect(await read(two, 'cut.txt')).toBe(long('f'))
+  expect((await put(one, 'cut.txt', long('g'))).status).toBe(200)
+  expect(await read(two, 'cut.txt')).toBe(long('g'))
+})
+
+it('a busy server is asked again, and the failure that stays impairs the daemon until it is over', async () => {
+  let left = 1
+  const busy: Fault = (_, response) => {
+    if (left === 0) return false
+    left--
+    response.writeHead(503, { 'content-type': 'application/xml' }).end('<Error><Code>SlowDown</Code></Error>')
+    return true
+  }
+  s3.fault = busy
+  expect((await put(one, 'busy.txt', long('h'))).status).toBe(200)
+  const health = async () => (await one.host.json('GET', '/api/health/detail')).body
+  expect([(await health()).status, (await doctor(one)).state]).toEqual(['ok', 'ok'])
+  left = Infinity
+  const refused = await put(one, 'busy.txt', long('i'))
+  expect([refused.status, refused.headers.get('retry-after'), refused.body.error.message]).toEqual([
+    503,
+    '5',
+    expect.stringContaining('503 SlowDown: the server is too busy'),
+  ])
+  expect(await health()).toMatchObject({
+    status: 'degraded',
+    config_warnings: expect.arrayContaining([expect.stringContaining('files: The bucket "agents"')]),
+  })
+  s3.fault = undefined
+  expect(await read(one, 'busy.txt')).toBe(long('h'))
+  expect((await health()).status).toBe('ok')
+  expect(
+    (await one.host.fetch('/api/metrics').then((response) => response.text())).match(
+      /svc_files_s3_requests_total\{[^}]*\}/g,
+    ),
+  ).toEqual(
+    expect.arrayContaining([
+      'svc_files_s3_requests_total{operation="put",outcome="retried"}',
+      'svc_files_s3_requests_total{operation="put",outcome="failed"}',
+      'svc_files_s3_requests_total{operation="get",outcome="ok"}',
+    ]),
+  )
+})
+
+it('a server that is silent for timeout_ms is given up after that many attempts', async () => {
+  await using hasty = await open({ section: { timeout_ms: 1_000, attempts: 2 } })
+  let requests = 0
+  s3.fault = ({ method }) => {
+    if (method === 'PUT') requests++
+    return true
+  }
+  const refused = await put(hasty, 'silent.txt', long('w'))
+  expect([refused.status, refused.body.error.message]).toEqual([503, expect.stringContaining('within 1000 ms')])
+  expect(requests).toBe(2)
+})
+
+it('a content that is not what was written, or is gone, is never given out', async () => {
+  await put(one, 'kept.txt', long('j'))
+  await writeFile(await fileOf('kept.txt'), long('k'))
+  expect(await read(two, 'kept.txt')).toEqual([503, expect.stringContaining('is not what was written')])
+  await rm(await fileOf('kept.txt'))
+  expect(await read(two, 'kept.txt')).toEqual([503, expect.stringContaining('is missing in the bucket')])
+  expect((await put(two, 'kept.txt', long('l'))).status).toBe(200)
+  expect(await read(one, 'kept.txt')).toBe(long('l'))
+})
+
+it('contents of files that were replaced or removed are deleted some time later, and no others', async () => {
+  for (const name of ['stays.txt', 'replaced.txt', 'removed.txt']) await put(one, name, long('s'))
+  const [stays, replaced, removed] = [
+    await fileOf('stays.txt'),
+    await fileOf('replaced.txt'),
+    await fileOf('removed.txt'),
+  ]
+  await put(one, 'replaced.txt', long('t'))
+  expect((await one.host.json('DELETE', path('removed.txt'))).status).toBe(200)
+  const kept = async () => {
+    const files = new Set((await s3.objects()).values())
+    return [stays, replaced, removed].map((file) => files.has(file))
+  }
+  await sweep()
+  expect(await kept()).toEqual([true, true, true])
+  await database.query(`UPDATE files_object SET written_at = '2020'`)
+  await sweep()
+  expect(await kept()).toEqual([true, true, true])
+  await database.query(`UPDATE files_object SET unused_at = '2020' WHERE unused_at IS NOT NULL`)
+  s3.fault = refuseAll
+  await sweep()
+  s3.fault = undefined
+  await sweep()
+  expect(await kept()).toEqual([true, false, false])
+  expect(await database.query('SELECT count(*) FROM files_object WHERE unused_at IS NOT NULL')).toBe('0')
+  expect([await read(two, 'stays.txt'), await read(two, 'replaced.txt')]).toEqual([long('s'), long('t')])
+})
+
+it('a writer that is held up until its object counts as unused writes nothing', async () => {
+  await put(one, 'held.txt', long('u'))
+  s3.fault = async (request) => {
+    if (request.method === 'PUT')
+      await database.query(`UPDATE files_object SET unused_at = '2020' WHERE object_key NOT IN
+        (SELECT object_key FROM files_stored WHERE object_key IS NOT NULL)`)
+    return false
+  }
+  const held = await put(one, 'held.txt', long('v'))
+  expect([held.status, held.body.error.message]).toEqual([409, expect.stringContaining('write it again')])
+  expect(await read(two, 'held.txt')).toBe(long('u'))
+})
+
+it('an answer that sends requests elsewhere is not followed', async () => {
+  s3.fault = (_, response) => {
+    response.writeHead(307, { location: 'http://127.0.0.2:10009/agents/x' }).end()
+    return true
+  }
+  expect((await put(one, 'elsewhere.txt', long('m'))).body.error.message).toContain(
+    'the server sends requests on to 127.0.0.2:10009',
+  )
+})
+
+it.each([
+  ['a secret that is wrong', { secret_access_key: 'wrong' }, 'SignatureDoesNotMatch: the secret is not that of'],
+  ['a key that is wrong', { access_key_id: 'wrong' }, 'InvalidAccessKeyId: the server does not know the access key'],
+  ['a bucket that is not there', { bucket: 'nowhere' }, 'NoSuchBucket: there is no such bucket: create it'],
+])('%s is reported at the start, which goes on', async (_, section, problem) => {
+  await using wrong = await open({ section })
+  await eventually(async () => {
+    const { body } = await wrong.host.json('GET', '/api/health/detail')
+    expect(body.config_warnings).toEqual(expect.arrayContaining([expect.stringContaining(problem)]))
+  })
+  expect(await doctor(wrong)).toEqual({
+    state: 'warn',
+    found: expect.stringContaining(problem),
+    advice: expect.any(String),
+  })
+  expect((await put(wrong, 'small.txt', 'small')).status).toBe(200)
+  const refused = await put(wrong, 'large.txt', long('n'))
+  expect([refused.status, refused.body.error.message]).toEqual([503, expect.stringContaining(problem)])
+  const { config } = (await wrong.host.json('GET', '/api/config')).body
+  expect(config.plugins.files.s3.secret_access_key).toBe('***')
+})
+
+it('a daemon on another bucket is named; contents of before are read after a change of the mount', async () => {
+  await put(one, 'moved.txt', long('o'))
+  await using back = await open({ mount: 'database' })
+  expect(await read(back, 'moved.txt')).toBe(long('o'))
+  const count = (await objects()).length
+  await put(back, 'moved.txt', long('p'))
+  expect((await objects()).length).toBe(count)
+  expect(await read(one, 'moved.txt')).toBe(long('p'))
+  const { members } = (await one.host.json('GET', '/api/cluster')).body
+  expect(members.flatMap(({ problems }: { problems: readonly string[] }) => problems)).toEqual([
+    expect.stringContaining('or to one bucket in all of them'),
+  ])
+})
+
+it('folders of before are taken in, on SQLite too', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'svc-s3-'))
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  let kept: string
+  {
+    await using folder = await open({ mount: 'folder', home, url: `sqlite:${join(home, 'svc.db')}` })
+    kept = await folder.spawn('kept')
+    await folder.call(kept, 'file_write', { path: 'old.txt', content: long('q') })
+  }
+  await using moved = await open({ home, url: `sqlite:${join(home, 'svc.db')}` })
+  const count = (await objects()).length
+  expect((await moved.call(kept, 'file_read', { path: 'old.txt' })).text).toBe(long('q'))
+  await moved.call(kept, 'file_write', { path: 'new.txt', content: long('r') })
+  expect((await objects()).length).toBe(count + 1)
+})
+
+it('a bucket without its section, or without a key, fails with what is missing', async () => {
+  await expect(open({ section: { access_key_id: undefined } })).rejects.toThrow(
+    'plugins.files.s3.access_key_id is missing: set it, or the variable AWS_ACCESS_KEY_ID',
+  )
+  for (const section of [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }])
+    await expect(open({ section })).rejects.toThrow(Object.keys(section)[0])
+})
