@@ -112,7 +112,7 @@ export default defineConfig({
   ...common,
   test: {
     ...options,
-    globalSetup: [join(root, 'test/support/serve-postgres.ts')],
+    globalSetup: [join(root, 'test/support/serve-postgres.ts'), join(root, 'test/support/run-locks.ts')],
     sequence: { sequencer: SlowFirst },
     projects: [
       { ...common, test: { ...options, name: 'alone', include: alone } },

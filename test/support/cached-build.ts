@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { runLock } from './run-locks.ts'
 
 const caches = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url))
 const KEPT_MS = 86_400_000
@@ -14,6 +15,8 @@ export async function cachedBuild(
 ): Promise<string> {
   const cache = join(caches, name)
   const folder = join(cache, key)
+  if (existsSync(folder)) return folder
+  using _lock = await runLock(folder)
   if (existsSync(folder)) return folder
   await mkdir(cache, { recursive: true })
   await removeOld(cache)
