@@ -13,6 +13,7 @@ import { LogFeed } from '../log/feed.ts'
 import { createLog } from '../log/log.ts'
 import type { Log } from '../log/log.ts'
 import { namesSecret } from '../log/secret-name.ts'
+import { holdGrowth, setEngineOptions } from '../process/hold-growth.ts'
 import { readVariables, takeSecrets } from '../process/inherited.ts'
 import { exits, Failure } from './failure.ts'
 import { closeDebugger } from './process-hardening.ts'
@@ -31,9 +32,8 @@ export interface ServeOptions {
 /** Serves until something asks for the end, through as many restarts as are asked for; returns the exit code. */
 export async function serve(options: ServeOptions): Promise<number> {
   const { location } = options
-  // Most of what a start allocates stays. Without this the young generation would grow to eight times its size and
-  // keep that memory for nothing.
-  setEngineOption('--semi-space-growth-factor=1')
+  // Most of what a start allocates stays, and most of its code runs once.
+  const growth = holdGrowth()
   prepareHome(location.home)
   let settings = await readSettings(options)
   const logs = new LogFeed()
@@ -57,7 +57,7 @@ export async function serve(options: ServeOptions): Promise<number> {
         events.serves(app)
         if (!app.daemon.stopping) await announce(app, await listen(app, settings.config), settings.config, options.json)
         if (!settings.config.development) closeDebugger()
-        finishStart()
+        finishStart(growth)
         return await app.closed
       } finally {
         events.ends()
@@ -176,20 +176,15 @@ function environmentSecrets(): string[] {
   )
 }
 /** What waits until the first requests had their turn. */
-function finishStart(): void {
+function finishStart(growth: Disposable): void {
   setImmediate(() => {
     // A daemon that is killed never writes what it compiled.
     module.flushCompileCache()
-    // Under load the young generation may grow.
-    setEngineOption('--semi-space-growth-factor=2')
+    growth[Symbol.dispose]()
     // By itself the heap grows to four times what lives in it before it is cleaned: a daemon that runs for weeks is
     // better off at half that. With less, cleaning takes a tenth of the processor time under load.
-    setEngineOption('--heap-growing-percent=80')
+    setEngineOptions('--heap-growing-percent=80')
   }).unref()
-}
-/** `node --v8-options` lists them. */
-function setEngineOption(option: string): void {
-  process.getBuiltinModule('node:v8').setFlagsFromString(option)
 }
 /** A configuration that broke meanwhile must not turn a restart into an outage. */
 async function reread(

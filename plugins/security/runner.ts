@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { holdYoungGeneration, rehearse } from 'svc/internal'
+import { holdGrowth, rehearse } from 'svc/internal'
 import { systemNames } from './contract.ts'
 import type { Finding, Probe, SystemName } from './contract.ts'
 import type { Status } from './schema.ts'
@@ -75,7 +75,7 @@ export class ProbeRunner {
 
   async #all(): Promise<void> {
     const { leaving } = this.#deps
-    using _ = holdYoungGeneration()
+    using _ = holdGrowth()
     const probes = new Map((await this.#deps.probes()).map((probe) => [probe.system, probe]))
     const late: Probe[] = []
     for (const system of systemNames) {
