@@ -1,6 +1,7 @@
 import { Daemon, pluginsLoaded } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
+import { Cluster, MemberEnded } from '../cluster/contract.ts'
 import { McpServerChanged, McpServers } from '../mcp/contract.ts'
 import { Extensions, Settings } from './config.ts'
 import { IntegrationChanged, Integrations } from './contract.ts'
@@ -14,7 +15,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Settings,
   sections: { extensions: Extensions },
-  requires: { audit: Audit, daemon: Daemon, servers: McpServers },
+  requires: { audit: Audit, cluster: Cluster, daemon: Daemon, servers: McpServers },
   provides: { integrations: Integrations },
   hooks: [IntegrationChanged],
   migrations,
@@ -70,11 +71,13 @@ export default definePlugin({
         if (await hasInstalled(db)) await (await runtime()).service.serverRemoved(name)
       })
     })
-    background(async () => {
+    const recover = async (): Promise<void> => {
       await pluginsLoaded(services.daemon, 'integrations', leaving)
       if (leaving.aborted || !(await hasInstalled(db))) return
       await (await runtime()).service.recover()
-    })
+    }
+    background(recover)
+    hooks.on(MemberEnded, () => background(recover))
     return {
       integrations: {
         entries: async () => (await runtime()).provided.entries(),

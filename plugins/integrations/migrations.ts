@@ -13,4 +13,9 @@ export const migrations: readonly Migration[] = [
       installed_at TEXT NOT NULL
     )`,
   },
+  {
+    id: '002-owner',
+    // The id of the daemon that is adding or removing it.
+    sql: 'ALTER TABLE integrations_installed ADD COLUMN owner TEXT',
+  },
 ]

@@ -3,6 +3,7 @@ import { wallClock } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { Counter, Hooks, Logger, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { McpServers } from '../mcp/contract.ts'
 import type { Extensions, Settings } from './config.ts'
 import { IntegrationChanged } from './contract.ts'
@@ -17,6 +18,7 @@ export interface RuntimeDeps {
   readonly homeDir: string
   readonly servers: McpServers
   readonly audit: Audit
+  readonly cluster: Pick<Cluster, 'self' | 'isAlive' | 'unlessAlive'>
   readonly db: PluginDatabase
   readonly hooks: Pick<Hooks, 'emit'>
   readonly log: Logger
@@ -35,7 +37,7 @@ export interface Runtime {
 
 /** Everything but the wiring, made when the first integration is there or asked for. */
 export function createRuntime(deps: RuntimeDeps): Runtime {
-  const { settings, homeDir, servers, audit, db, hooks, log, clock = wallClock, random = Math.random } = deps
+  const { settings, homeDir, servers, audit, cluster, db, hooks, log, clock = wallClock, random = Math.random } = deps
   const store = new InstalledStore(db)
   const alert = async (id: string, error: string | undefined): Promise<void> => {
     const change = error === undefined ? 'recovered' : 'unhealthy'
@@ -58,6 +60,7 @@ export function createRuntime(deps: RuntimeDeps): Runtime {
   })
   const service = new IntegrationService({
     store,
+    cluster,
     servers,
     monitor,
     audit,

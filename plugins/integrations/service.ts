@@ -3,6 +3,7 @@ import type { Clock } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Logger } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import type { Cluster } from '../cluster/contract.ts'
 import type { McpServers, McpServerView } from '../mcp/contract.ts'
 import { toAddition } from './addition.ts'
 import type { AdditionDeps } from './addition.ts'
@@ -20,6 +21,7 @@ export interface ServiceDeps {
   readonly servers: McpServers
   readonly monitor: HealthMonitor
   readonly audit: Audit
+  readonly cluster: Pick<Cluster, 'self' | 'isAlive' | 'unlessAlive'>
   readonly hooks: Pick<Hooks, 'emit'>
   readonly log: Logger
   readonly clock: Clock
@@ -100,6 +102,7 @@ export class IntegrationService {
         name,
         state: 'adding',
         installed_at: toIso(this.#deps.clock.now()),
+        owner: this.#deps.cluster.self,
       }
       return this.#join(installed, template, await this.#addServer(installed, addition))
     })
@@ -114,7 +117,7 @@ export class IntegrationService {
   }
 
   async #addServer(installed: Installed, addition: Parameters<McpServers['add']>[0]): Promise<McpServerView> {
-    const { store, servers, audit, monitor } = this.#deps
+    const { cluster, store, servers, audit, monitor } = this.#deps
     const { id, template } = installed
     // A row first: what the end of the process cuts off here is found by `recover`.
     await store.commit([store.insert(installed)])
@@ -126,7 +129,10 @@ export class IntegrationService {
       throw error
     }
     const details = `integration "${id}" (${template}) added`
-    await store.commit([store.setState(id, 'installed'), audit.entry({ event: 'integration_changed', details })])
+    await store.commit([
+      store.setState(id, 'installed', cluster.self),
+      audit.entry({ event: 'integration_changed', details }),
+    ])
     if (server.state === 'connected') await monitor.succeeded(id)
     await this.#announce(installed, 'added')
     return server
@@ -136,12 +142,12 @@ export class IntegrationService {
   async remove(id: string): Promise<void> {
     await this.#changes.run(id, async () => {
       const { installed } = await this.require(id)
-      const { store } = this.#deps
-      await store.commit([store.setState(id, 'removing')])
+      const { cluster, store } = this.#deps
+      await store.commit([store.setState(id, 'removing', cluster.self)])
       try {
         await this.#endServer(id)
       } catch (error) {
-        await store.commit([store.setState(id, 'installed')])
+        await store.commit([store.setState(id, 'installed', cluster.self)])
         throw error
       }
       await this.#forget(installed, `integration "${id}" (${installed.template}) removed`)
@@ -194,11 +200,11 @@ export class IntegrationService {
     return outcomes.filter((one) => one.status === 'fulfilled' && one.value.state === 'ready').length
   }
 
-  /** Ends what the end of an earlier process cut off. */
+  /** Ends what the end of another process cut off: an earlier one, or that of another daemon on the database. */
   async recover(): Promise<void> {
     const { store, log } = this.#deps
-    for (const { id, state } of await store.all()) {
-      if (state === 'installed') continue
+    for (const { id, state, owner } of await store.all()) {
+      if (state === 'installed' || this.#isAtWork(owner)) continue
       try {
         await this.#changes.run(id, () => this.#recoverOne(id))
       } catch (error) {
@@ -211,11 +217,19 @@ export class IntegrationService {
   async #recoverOne(id: string): Promise<void> {
     const { store } = this.#deps
     const row = await store.find(id)
-    if (!row || row.state === 'installed') return
+    if (!row || row.state === 'installed' || this.#isAtWork(row.owner)) return
+    // It may have joined a moment ago.
+    if (row.owner !== null) await store.commit(this.#deps.cluster.unlessAlive(row.owner))
     // Nobody was told that it was added: without this the caller who tries again is refused.
     await this.#endServer(id)
     const details = `integration "${id}" (${row.template}) removed: its ${row.state} was cut off`
     await this.#forget(row, details)
+  }
+
+  /** Whether another daemon is adding or removing it. */
+  #isAtWork(owner: string | null): boolean {
+    const { cluster } = this.#deps
+    return owner !== null && owner !== cluster.self && cluster.isAlive(owner)
   }
 
   /** What is checked, and how. */

@@ -7,6 +7,8 @@ const Row = v.object({
   name: v.string(),
   state: v.picklist(['adding', 'installed', 'removing']),
   installed_at: v.string(),
+  /** The id of the daemon that adds or removes it, or did; `null` when a version before wrote the row. */
+  owner: v.nullable(v.string()),
 })
 export type Installed = v.InferOutput<typeof Row>
 
@@ -26,12 +28,12 @@ export class InstalledStore {
   async find(id: string): Promise<Installed | undefined> {
     return v.parse(v.optional(Row), await this.#db.one`SELECT * FROM integrations_installed WHERE id = ${id}`)
   }
-  insert({ id, template, name, state, installed_at: at }: Installed): Statement {
-    return this.#db.sql`INSERT INTO integrations_installed (id, template, name, state, installed_at)
-      VALUES (${id}, ${template}, ${name}, ${state}, ${at})`
+  insert({ id, template, name, state, installed_at: at, owner }: Installed): Statement {
+    return this.#db.sql`INSERT INTO integrations_installed (id, template, name, state, installed_at, owner)
+      VALUES (${id}, ${template}, ${name}, ${state}, ${at}, ${owner})`
   }
-  setState(id: string, state: Installed['state']): Statement {
-    return this.#db.sql`UPDATE integrations_installed SET state = ${state} WHERE id = ${id}`
+  setState(id: string, state: Installed['state'], owner: string): Statement {
+    return this.#db.sql`UPDATE integrations_installed SET state = ${state}, owner = ${owner} WHERE id = ${id}`
   }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM integrations_installed WHERE id = ${id}`

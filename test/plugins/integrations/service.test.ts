@@ -118,6 +118,13 @@ it('what the end of the process cut off is undone by the next one', async () => 
   }) as never
   void world.service.add({ template: 'linear', token: 'lin_1' })
   await cut
+  const another = world.another().service
+  await another.recover()
+  // The one that adds it lives.
+  expect([world.servers.added.size, await code(another.add({ template: 'linear', token: 'lin_1' }))]).toEqual([
+    1,
+    expect.stringMatching(/^conflict/),
+  ])
   const { service } = world.restart()
   expect([await service.list(), world.servers.added.size]).toEqual([[], 1])
   await service.recover()

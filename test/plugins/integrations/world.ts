@@ -70,7 +70,10 @@ export async function openWorld(settings: Json = {}, extensions: Json = {}) {
     trail.push(details)
     return database.sql.sql`DELETE FROM integrations_installed WHERE id = ''`
   }
+  const alive = new Set(['first'])
+  const cluster = (self: string) => ({ self, isAlive: (id: string) => alive.has(id), unlessAlive: () => [] })
   const deps: Json = {
+    cluster: cluster('first'),
     settings: { ...parse(Settings, settings), extensions: parse(Extensions, extensions) },
     homeDir,
     servers,
@@ -88,7 +91,12 @@ export async function openWorld(settings: Json = {}, extensions: Json = {}) {
   return {
     ...createRuntime(deps as never),
     /** The same home and database after a restart. */
-    restart: () => createRuntime(deps as never),
+    restart() {
+      alive.delete('first')
+      return createRuntime({ ...deps, cluster: cluster('second') } as never)
+    },
+    /** Another daemon on the database, beside the first. */
+    another: () => createRuntime({ ...deps, cluster: cluster('second') } as never),
     servers,
     clock,
     homeDir,
