@@ -103,7 +103,10 @@ it('a server that does not start leaves nothing, a name is taken once, and missi
   expect(await world.service.list()).toEqual([])
   world.servers.failure = undefined
   const both = await Promise.all([1, 2].map(() => code(world.service.add({ template: 'linear', token: 'lin_1' }))))
-  expect(both).toEqual(['added', expect.stringMatching(/^conflict: There is an integration "linear" already/)])
+  expect(both.toSorted()).toEqual([
+    'added',
+    expect.stringMatching(/^conflict: There is an integration "linear" already/),
+  ])
   world.servers.added.set('github', { name: 'github', transport: 'http' })
   expect(await code(world.service.add({ template: 'github', token: 't' }))).toMatch(/There is an MCP server "github"/)
 })
