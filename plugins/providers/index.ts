@@ -13,6 +13,7 @@ import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
 import { Addresses } from './addresses.ts'
+import { KeyVersionStore } from './store.ts'
 import { Breaker } from './breaker.ts'
 import { OwnConfig, sections } from './config.ts'
 import type { Config } from './config.ts'
@@ -122,7 +123,13 @@ async function readStored({
 }> {
   const tellChanged = (): readonly Statement[] => tell('')
   const addresses = new Addresses(db, storage, tellChanged)
-  const keys = new Keys(vault, readVariable, config.providers, tellChanged)
+  const keys = new Keys({
+    vault,
+    versions: new KeyVersionStore(db),
+    environment: readVariable,
+    sections: config.providers,
+    tellChanged,
+  })
   const read = async (): Promise<void> => {
     await Promise.all([addresses.read(), keys.read()])
   }

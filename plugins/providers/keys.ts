@@ -4,6 +4,7 @@ import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
+import type { KeyVersionStore } from './store.ts'
 
 /** A key and its source: keys of the environment may only be sent to certain addresses. */
 export interface Key {
@@ -35,8 +36,23 @@ const StoredKeys = v.union([
   v.object({ key: v.string(), address: v.optional(v.string()) }),
   v.object({ keys: v.array(v.string()), address: v.optional(v.string()) }),
 ])
+interface HeldKeys {
+  readonly keys: readonly string[]
+  readonly address?: string | undefined
+}
 /** Keys of one provider. */
 export const MAX_KEYS = 50
+/** How often a key is added again when other daemons change the keys of the provider meanwhile. */
+const MAX_TRIES = 10
+
+export interface KeysDeps {
+  readonly vault: Vault
+  readonly versions: Pick<KeyVersionStore, 'find' | 'advance' | 'advanceFrom'>
+  readonly environment: Environment
+  readonly sections: Readonly<Record<string, Section>>
+  /** For the batch that changes stored keys. */
+  readonly tellChanged: () => readonly Statement[]
+}
 
 /**
  * Finds keys: stored over the API first, then the configuration, then the environment. The first of these places that
@@ -45,6 +61,7 @@ export const MAX_KEYS = 50
  */
 export class Keys {
   readonly #vault: Vault
+  readonly #versions: KeysDeps['versions']
   readonly #environment: Environment
   readonly #sections: Readonly<Record<string, Section>>
   /** Names only. Spares a read of the vault for each call of a provider that has no stored key. */
@@ -53,14 +70,9 @@ export class Keys {
   /** A key that is added must not replace one that was stored in between. */
   readonly #changes = new SerialQueue()
 
-  /** `tellChanged`: for the batch that changes stored keys. */
-  constructor(
-    vault: Vault,
-    environment: Environment,
-    sections: Readonly<Record<string, Section>>,
-    tellChanged: () => readonly Statement[],
-  ) {
+  constructor({ vault, versions, environment, sections, tellChanged }: KeysDeps) {
     this.#vault = vault
+    this.#versions = versions
     this.#environment = environment
     this.#sections = sections
     this.#stored = new KeptRows(async () => new Set(await vault.names()))
@@ -115,33 +127,61 @@ export class Keys {
     address: string | undefined,
     { add = false, entries = [] }: { readonly add?: boolean; readonly entries?: readonly Statement[] } = {},
   ): Promise<void> {
+    const given = typeof keys === 'string' ? [keys] : keys
     return this.#changes.run(async () => {
-      const before = add ? await this.#held(provider) : undefined
-      const all = [
-        ...new Set([
-          ...(before?.address === address ? (before?.keys ?? []) : []),
-          ...(typeof keys === 'string' ? [keys] : keys),
-        ]),
-      ]
-      if (all.length > MAX_KEYS)
-        throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MAX_KEYS} keys`)
-      await this.#vault.write(provider, JSON.stringify({ keys: all, address }), [...entries, ...this.#tellChanged()])
+      if (add) await this.#add(provider, given, address, entries)
+      else await this.#write(provider, given, address, [this.#versions.advance(provider), ...entries])
       await this.read()
     })
+  }
+  /** Beside those that are there, which another daemon may change at the same moment. */
+  async #add(
+    provider: string,
+    given: readonly string[],
+    address: string | undefined,
+    entries: readonly Statement[],
+  ): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const version = await this.#versions.find(provider)
+      const before = await this.#readHeld(provider)
+      const keys = before?.address === address ? [...(before?.keys ?? []), ...given] : given
+      try {
+        return await this.#write(provider, keys, address, [this.#versions.advanceFrom(provider, version), ...entries])
+      } catch (error) {
+        if (attempt === MAX_TRIES || (await this.#versions.find(provider)) === version) throw error
+      }
+    }
+  }
+  async #write(
+    provider: string,
+    keys: readonly string[],
+    address: string | undefined,
+    entries: readonly Statement[],
+  ): Promise<void> {
+    const all = [...new Set(keys)]
+    if (all.length > MAX_KEYS)
+      throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MAX_KEYS} keys`)
+    await this.#vault.write(provider, JSON.stringify({ keys: all, address }), [...entries, ...this.#tellChanged()])
   }
   /** Removes what is stored, together with the statements. Whether there was anything. */
   remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
     return this.#changes.run(async () => {
-      const removed = await this.#vault.remove(provider, [...entries, ...this.#tellChanged()])
+      const removed = await this.#vault.remove(provider, [
+        this.#versions.advance(provider),
+        ...entries,
+        ...this.#tellChanged(),
+      ])
       await this.read()
       return removed
     })
   }
 
-  async #held(
-    provider: string,
-  ): Promise<{ readonly keys: readonly string[]; readonly address?: string | undefined } | undefined> {
-    const stored = this.#stored.last?.has(provider) ? await this.#vault.read(provider) : undefined
+  /** Without a read of the vault where none is known to be. */
+  async #held(provider: string): Promise<HeldKeys | undefined> {
+    return this.#stored.last?.has(provider) ? await this.#readHeld(provider) : undefined
+  }
+  async #readHeld(provider: string): Promise<HeldKeys | undefined> {
+    const stored = await this.#vault.read(provider)
     if (stored === undefined) return undefined
     const held = v.parse(StoredKeys, readOwnJson(stored))
     return 'key' in held ? { keys: [held.key], address: held.address } : held

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Fetch, UpstreamFailure, Vault } from 'svc/sdk'
+import type { Fetch, Statement, UpstreamFailure, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import { builtin } from '../../../adapters/providers/builtin/driver.ts'
 import { openAiCompatible } from '../../../adapters/providers/openai-compatible/driver.ts'
@@ -43,18 +43,21 @@ export interface RigOptions {
   readonly isReloading?: () => boolean
 }
 
+const nothing = (): Statement => ({ sql: '', values: [] })
 /** The parts of the providers plugin put together as it does, with a clock that is moved by hand. */
 export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const clock = new ManualClock()
   const config = v.parse(Config, options.config ?? {})
   const outbound = createOutbound({ settings: () => outboundSettings })
   const fetch = options.fetch ?? outbound.forOperator()
-  const keys = new Keys(
-    memoryVault(),
-    (name) => options.env?.[name],
-    config.providers,
-    () => [],
-  )
+  const keys = new Keys({
+    vault: memoryVault(),
+    // No other daemon changes keys.
+    versions: { find: async () => 0, advance: nothing, advanceFrom: nothing },
+    environment: (name) => options.env?.[name],
+    sections: config.providers,
+    tellChanged: () => [],
+  })
   await keys.read()
   const registry = new DriverRegistry(clock, () => {}, {
     isRunning: () => options.isReloading?.() ?? false,
