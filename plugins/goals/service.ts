@@ -55,8 +55,10 @@ export class Goals {
       }
       const entry = audit.entry({ event: 'goal_changed', ...concerning(goal), details: `${nameOf(goal)} was made` })
       try {
-        await store.commit([store.insert(goal, settings.max_goals), entry])
+        await store.commit([store.insert(goal, settings.max_goals, settings.max_depth), entry])
       } catch (error) {
+        // Another daemon may have moved the goals above it meanwhile.
+        await this.#checkPlace(id, parentId, 1)
         if ((await store.count({})) < settings.max_goals) throw error
         throw new Refusal(
           'rate_limit',
@@ -95,18 +97,22 @@ export class Goals {
     })
   }
   async #commit(before: StoredGoal, after: StoredGoal): Promise<void> {
-    const { store, audit, changed } = this.#deps
+    const { store, audit, changed, settings } = this.#deps
+    const isMove = after.parentId !== before.parentId
     const change = { before: toRecord(before), after: toRecord(after) }
     const details = `${nameOf(after)} was changed`
     try {
       await store.commit([
-        store.update(after),
+        store.update(after, isMove ? settings.max_depth : undefined),
         audit.entry({ event: 'goal_changed', ...concerning(after), details, change }),
       ])
     } catch (cause) {
       const found = await store.find(after.id)
       const isMoved = after.parentId !== undefined && (await store.above(after.parentId)).includes(after.id)
-      if (found?.version === before.version && !isMoved) throw cause
+      if (found?.version === before.version && !isMoved) {
+        if (isMove) await this.#checkMove(after.id, after.parentId)
+        throw cause
+      }
       throw new Refusal('conflict', 'Goals changed at the same moment; read this one again and repeat the change', {
         cause,
       })

@@ -27,8 +27,11 @@ export class GoalStore {
     this.#db = db
   }
 
-  /** With too many goals or without its parent the title becomes NULL, which the column refuses: the batch fails. */
-  insert(goal: Goal, maxGoals: number): Statement {
+  /**
+   * With too many goals, without its parent or too deep below others the title becomes NULL, which the column refuses:
+   * the batch fails.
+   */
+  insert(goal: Goal, maxGoals: number, maxDepth: number): Statement {
     const parent = goal.parentId ?? null
     return {
       ...this.#db.sql`INSERT INTO goals_goal
@@ -36,6 +39,11 @@ export class GoalStore {
          updated_at)
       VALUES (${goal.id}, CASE WHEN (SELECT COUNT(*) FROM goals_goal) < ${maxGoals}
           AND (CAST(${parent} AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM goals_goal WHERE id = ${parent}))
+          AND (
+            WITH RECURSIVE goals_above (id, parent_id) AS (
+              SELECT id, parent_id FROM goals_goal WHERE id = ${parent}
+              UNION SELECT next.id, next.parent_id FROM goals_goal AS next JOIN goals_above ON next.id = goals_above.parent_id)
+            SELECT COUNT(*) FROM goals_above) < ${maxDepth}
           THEN CAST(${goal.title} AS TEXT) END,
         ${goal.description}, ${goal.status}, ${goal.progress}, ${goal.agentId ?? null}, ${parent},
         ${goal.dueAt ?? null}, ${goal.createdBy ?? null}, 1, ${goal.createdAt}, ${goal.updatedAt})`,
@@ -44,9 +52,9 @@ export class GoalStore {
   }
   /**
    * Makes its batch fail when the goal has changed since it was read, its parent is gone, or is below the goal: another
-   * daemon may have moved that one meanwhile.
+   * daemon may have moved that one meanwhile. `maxDepth`: for a goal that moves, which may not come deeper.
    */
-  update(goal: StoredGoal): Statement {
+  update(goal: StoredGoal, maxDepth: number | undefined): Statement {
     const parent = goal.parentId ?? null
     const statement = this.#db.sql`UPDATE goals_goal SET
         version = CASE WHEN version = ${goal.version} THEN version + 1 END,
@@ -56,6 +64,15 @@ export class GoalStore {
               SELECT id, parent_id FROM goals_goal WHERE id = ${parent}
               UNION SELECT next.id, next.parent_id FROM goals_goal AS next JOIN goals_above ON next.id = goals_above.parent_id)
             SELECT 1 FROM goals_above WHERE id = ${goal.id})
+          AND (CAST(${maxDepth ?? null} AS INTEGER) IS NULL OR (
+            WITH RECURSIVE goals_above (id, parent_id) AS (
+              SELECT id, parent_id FROM goals_goal WHERE id = ${parent}
+              UNION SELECT next.id, next.parent_id FROM goals_goal AS next JOIN goals_above ON next.id = goals_above.parent_id)
+            SELECT COUNT(*) FROM goals_above) + (
+            WITH RECURSIVE goals_below (id, level) AS (
+              SELECT id, 1 FROM goals_goal WHERE id = ${goal.id}
+              UNION SELECT next.id, level + 1 FROM goals_goal AS next JOIN goals_below ON next.parent_id = goals_below.id)
+            SELECT MAX(level) FROM goals_below) <= ${maxDepth ?? null})
           THEN CAST(${goal.title} AS TEXT) END,
         description = ${goal.description}, status = ${goal.status}, progress = ${goal.progress},
         agent_id = ${goal.agentId ?? null}, parent_id = ${parent}, due_at = ${goal.dueAt ?? null},

@@ -120,6 +120,14 @@ export class PinStore {
       VALUES (${row.node_id}, ${row.public_key}, ${row.node_name}, ${row.address}, ${row.pinned_at}, ${row.last_seen})
       ON CONFLICT (node_id) DO NOTHING`
   }
+  /** Goes after `insert`: with too many its key becomes NULL, which the column refuses. */
+  requireRoom(nodeId: string, max: number): Statement {
+    return {
+      ...this.#db.sql`UPDATE peers_pin SET public_key = CASE WHEN (SELECT COUNT(*) FROM peers_pin) <= ${max}
+        THEN public_key END WHERE node_id = ${nodeId}`,
+      exclusive: 'peers_pin',
+    }
+  }
   async touch({ node_id, node_name, address, last_seen }: Omit<PinRow, 'public_key' | 'pinned_at'>): Promise<void> {
     await this.#db.run`UPDATE peers_pin
       SET node_name = ${node_name}, address = ${address}, last_seen = ${last_seen} WHERE node_id = ${node_id}`

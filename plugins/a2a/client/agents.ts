@@ -243,13 +243,25 @@ export class ExternalAgents {
       )
   }
 
+  async #insert(agent: ExternalAgent, entries: readonly Statement[]): Promise<void> {
+    const { store, settings } = this.#deps
+    const room = store.requireRoom(agent.id, settings.max_external_agents, settings.max_pending_agents)
+    try {
+      await store.commit([store.put(agent), room, ...entries])
+    } catch (error) {
+      // Another daemon may have taken the last place.
+      await this.#admit()
+      throw error
+    }
+  }
   async #put(agent: ExternalAgent, what: AgentChange, details: string, { agentId }: Discoverer): Promise<void> {
     const { store, audit, changed } = this.#deps
     const entries = [audit.entry({ event: 'a2a_agent_changed', details, ...(agentId !== undefined && { agentId }) })]
     const suspicion = agent.view?.warnings.find((each) => each.includes('looks like instructions'))
     if (suspicion !== undefined && what !== 'trusted')
       entries.push(audit.entry({ event: 'injection_suspected', details: `the card at ${agent.url}: ${suspicion}` }))
-    await store.commit([store.put(agent), ...entries])
+    if (what === 'discovered') await this.#insert(agent, entries)
+    else await store.commit([store.put(agent), ...entries])
     changed(agent, what)
   }
 

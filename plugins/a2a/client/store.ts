@@ -44,6 +44,14 @@ export class AgentStore {
         view = ${view}, trusted_view = ${trusted}, fingerprint = ${fingerprint}, checked_at = ${agent.checked_at},
         trusted_at = ${agent.trusted_at}`
   }
+  /** Goes after `put` of a new one: with too many its name becomes NULL, which the column refuses. */
+  requireRoom(id: string, max: number, maxPending: number): Statement {
+    return {
+      ...this.#db.sql`UPDATE a2a_agent SET name = CASE WHEN (SELECT count(*) FROM a2a_agent) <= ${max}
+        AND (SELECT count(*) FROM a2a_agent WHERE state = 'pending') <= ${maxPending} THEN name END WHERE id = ${id}`,
+      exclusive: 'a2a_agent',
+    }
+  }
   remove(id: string): Statement {
     return this.#db.sql`DELETE FROM a2a_agent WHERE id = ${id}`
   }

@@ -87,7 +87,15 @@ export class Pins {
       publicKey === ''
         ? `node ${nodeId} at ${address} is new and shows no key: whoever knows the secret can come under its name`
         : `node ${nodeId} at ${address} is new; its key ${fingerprintOf(publicKey)} is the one it must have from now on`
-    await this.#store.commit([this.#store.insert(row), this.#audit.entry({ event: 'wire_connect', details })])
+    const entry = this.#audit.entry({ event: 'wire_connect', details })
+    const room = isNamed ? [] : [this.#store.requireRoom(nodeId, this.#max)]
+    try {
+      await this.#store.commit([this.#store.insert(row), ...room, entry])
+    } catch (error) {
+      // Another daemon may have taken the last place.
+      if (!isNamed) this.#checkRoom(await this.count())
+      throw error
+    }
     return await this.#store.find(nodeId)
   }
 
@@ -100,6 +108,14 @@ export class Pins {
     ])
   }
 
+  #checkRoom(known: number): void {
+    if (known < this.#max) return
+    throw new LinkRefusal(
+      429,
+      `${this.#max} nodes are known, which is all that network.max_known_peers allows; ` +
+        `remove some with ${commandLine('peer unpin')}`,
+    )
+  }
   async #checkNew(nodeId: string): Promise<void> {
     const known = await this.list()
     const alike = known.find((row) => row.node_id.toLowerCase() === nodeId.toLowerCase())
@@ -108,12 +124,7 @@ export class Pins {
         403,
         `The id "${nodeId}" looks like that of the known node "${alike.node_id}": choose another`,
       )
-    if (known.length >= this.#max)
-      throw new LinkRefusal(
-        429,
-        `${this.#max} nodes are known, which is all that network.max_known_peers allows; ` +
-          `remove some with ${commandLine('peer unpin')}`,
-      )
+    this.#checkRoom(known.length)
     if (!this.#newNodes.take('', 1))
       throw new LinkRefusal(429, 'Too many nodes are new in this hour (network.new_peers_per_hour)')
   }

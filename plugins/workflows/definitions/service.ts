@@ -120,8 +120,7 @@ export class WorkflowDefinitions implements Definitions {
     await this.check(body)
     return this.#changes.run(async () => {
       const { max_workflows: max, total_timeout_secs: totalTimeoutSecs } = this.#deps.config
-      if ((await this.#store.count()) >= max)
-        throw new Refusal('conflict', `There are ${max} workflows already, which is plugins.workflows.max_workflows`)
+      await this.#checkRoom(max)
       const id = origin.id ?? v7()
       const now = new Date().toISOString()
       const workflow: Workflow = {
@@ -136,9 +135,20 @@ export class WorkflowDefinitions implements Definitions {
         createdAt: now,
         updatedAt: now,
       }
-      await this.#write(workflow, 'created', undefined, origin.also)
+      const also = [this.#store.requireRoom(id, max), ...(origin.also ?? [])]
+      try {
+        await this.#write(workflow, 'created', undefined, also)
+      } catch (error) {
+        // Another daemon may have taken the last place.
+        await this.#checkRoom(max)
+        throw error
+      }
       return workflow
     })
+  }
+  async #checkRoom(max: number): Promise<void> {
+    if ((await this.#store.count()) >= max)
+      throw new Refusal('conflict', `There are ${max} workflows already, which is plugins.workflows.max_workflows`)
   }
   /** Throws as `create`, without storing anything. */
   async check(body: NewWorkflow): Promise<void> {

@@ -56,6 +56,14 @@ export class DefinitionStore {
           run_by = excluded.run_by, updated_at = excluded.updated_at`,
     ]
   }
+  /** Goes after `write` of a new workflow: with too many its name becomes NULL, which the column refuses. */
+  requireRoom(id: string, max: number): Statement {
+    return {
+      ...this.#db.sql`UPDATE workflows_definition
+        SET name = CASE WHEN (SELECT COUNT(*) FROM workflows_definition) <= ${max} THEN name END WHERE id = ${id}`,
+      exclusive: 'workflows_definition',
+    }
+  }
   /** A run that goes on has a copy. */
   remove(id: string): readonly Statement[] {
     return [
