@@ -34,8 +34,7 @@ const MAX_PARSED = 500
 /**
  * The agents by id and by name: a copy of rows that are read when they are first asked for. The table decides. With
  * SQLite this process is the only writer, so a row that was read stays valid until this process changes it; with
- * PostgreSQL others write too, so each lookup reads the row anew and only parsed manifests are kept. Whoever learns of
- * a change elsewhere says `forget`.
+ * PostgreSQL others write too, so each lookup reads the row anew and only parsed manifests are kept.
  */
 export class AgentRegistry {
   readonly #store: AgentStore
@@ -92,20 +91,6 @@ export class AgentRegistry {
   drop(id: string): void {
     this.#remove(id)
     this.#parsed.delete(id)
-  }
-  /** Reads the row anew when it is next asked for: somebody else may have changed, made or deleted it. */
-  forget(id: string): void {
-    this.drop(id)
-    this.#isComplete = false
-  }
-  /** The same for every agent. */
-  forgetAll(): void {
-    this.#version++
-    this.#all = undefined
-    this.#isComplete = false
-    this.#byId.clear()
-    this.#byName.clear()
-    this.#parsed.clear()
   }
 
   /** The agent of a row, which need not be stored yet. */

@@ -59,24 +59,22 @@ describe.each(engines)('agents held in memory, %s', (engine) => {
     expect((await registry.list()).map(({ name }) => name)).toEqual(['agent-0', 'agent-1', 'agent-2'])
     expect(await registry.findByName('agent-9')).toBeUndefined()
   })
+})
 
-  it('what another process changed, made or deleted is seen once it is forgotten', async () => {
-    const { registry, store } = await start(engine, 3)
-    const [first, second, made] = [row(0), row(1), row(3)]
-    const names = async () => (await registry.list()).map(({ name }) => name)
-    expect(await names()).toHaveLength(3)
-    const renamed = { ...first, name: 'renamed', manifest_toml: 'name = "renamed"\ndescription = "other"\n' }
-    await store.commit(store.update(renamed), store.remove(second.id), store.insert(made))
-    for (const { id } of [first, second, made]) registry.forget(id)
-    expect((await registry.find(first.id))?.manifest.description).toBe('other')
-    expect(await registry.findByName('agent-0')).toBeUndefined()
-    expect(await registry.find(second.id)).toBeUndefined()
-    expect(await names()).toEqual(['renamed', 'agent-2', 'agent-3'])
-    await store.commit(store.update(first))
-    registry.forgetAll()
-    expect((await registry.findByName('agent-0'))?.manifest.description).toBe('number 0')
-    expect(await names()).toEqual(['agent-0', 'agent-2', 'agent-3'])
-  })
+it('what another daemon changed, made or deleted is seen at once', async () => {
+  const { registry, store } = await start('postgresql', 3)
+  const [first, second, made] = [row(0), row(1), row(3)]
+  const names = async () => (await registry.list()).map(({ name }) => name)
+  expect(await names()).toHaveLength(3)
+  const renamed = { ...first, name: 'renamed', manifest_toml: 'name = "renamed"\ndescription = "other"\n' }
+  await store.commit(store.update(renamed), store.remove(second.id), store.insert(made))
+  expect((await registry.find(first.id))?.manifest.description).toBe('other')
+  expect(await registry.findByName('agent-0')).toBeUndefined()
+  expect(await registry.find(second.id)).toBeUndefined()
+  expect(await names()).toEqual(['renamed', 'agent-2', 'agent-3'])
+  await store.commit(store.update(first))
+  expect((await registry.findByName('agent-0'))?.manifest.description).toBe('number 0')
+  expect(await names()).toEqual(['agent-0', 'agent-2', 'agent-3'])
 })
 
 describe('manifests of many agents', () => {
