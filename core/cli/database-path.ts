@@ -5,11 +5,12 @@ import { exits, Failure } from './failure.ts'
 /** The file of the home's database. Throws a `Failure` where it is on a server. */
 export function databasePath(config: Config): string {
   const path = /^sqlite:(.+)$/.exec(config.database_url)?.[1]
-  if (path === undefined || path === ':memory:')
+  if (path === undefined)
     throw new Failure(
       exits.failed,
-      'the database of this home is not a file',
-      'ask the running daemon, and use the tools of the database server for copies',
+      'the data of this home is on a PostgreSQL server',
+      'ask the running daemon; back it up with pg_dump and restore it with pg_restore (docs/backup.md, PostgreSQL)',
     )
+  if (path === ':memory:') throw new Failure(exits.failed, 'the database of this home is in memory', 'ask the daemon')
   return resolve(path)
 }

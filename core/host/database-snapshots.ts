@@ -64,7 +64,8 @@ function databaseName({ data_dir: data, database_url: url }: Config): string {
   if (path === undefined)
     throw new Refusal(
       'conflict',
-      'The data is on a PostgreSQL server, which is copied and restored with its own tools, such as pg_dump',
+      'The data is on a PostgreSQL server: back it up with pg_dump and restore it with pg_restore, together with the key ' +
+        'of the vault and the files (docs/backup.md, PostgreSQL)',
     )
   if (path === ':memory:') throw new Refusal('conflict', 'The database is in memory: there is nothing to copy')
   const name = relative(data, resolve(path))

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import * as v from 'valibot'
 import { SerialQueue } from 'svc/sdk'
@@ -39,11 +39,14 @@ export class AnchorFile {
   /** The key and the file change one after the other: who reads between them would take the anchor for damaged. */
   readonly #queue = new SerialQueue()
   readonly #draft: string
+  /** Is there when the operator accepts the end of the chain as it is (`cli/reset-anchor.ts`). */
+  readonly #replaced: string
   readonly #writers: Pick<Writers, 'makeKey' | 'hasWritten'> | undefined
   /** `writers`: the other daemons on the database, which have the same key and an anchor each. */
   constructor(file: string, vault: Pick<Vault, 'read' | 'write'>, writers?: Pick<Writers, 'makeKey' | 'hasWritten'>) {
     this.#file = file
     this.#draft = `${file}.new`
+    this.#replaced = `${file}.replaced`
     this.#vault = vault
     this.#writers = writers
   }
@@ -58,7 +61,10 @@ export class AnchorFile {
     const text = this.#text(this.#file) ?? (key === undefined ? undefined : this.#text(this.#draft))
     if (text === undefined) {
       // A daemon that joins others finds their key, and has no anchor yet.
-      const isNew = key === undefined || (this.#writers !== undefined && !(await this.#writers.hasWritten()))
+      const isNew =
+        key === undefined ||
+        existsSync(this.#replaced) ||
+        (this.#writers !== undefined && !(await this.#writers.hasWritten()))
       return { kind: isNew ? 'unset' : 'missing' }
     }
     // The key is a row of the same database: somebody who can change entries can remove it too.
@@ -68,6 +74,19 @@ export class AnchorFile {
     const tip = { count: parsed.output.count, hash: parsed.output.tip_hash }
     const genuine = timingSafeEqual(sign(key, tip), Buffer.from(parsed.output.hmac, 'hex'))
     return genuine ? { kind: 'known', tip } : { kind: 'forged' }
+  }
+
+  /** How far the anchor reached that the operator has set aside, if it says; `undefined` when there is none. */
+  replaced(): { readonly count: number | undefined } | undefined {
+    const text = this.#text(this.#replaced)
+    if (text === undefined) return undefined
+    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Anchor), text)
+    return { count: parsed.success ? parsed.output.count : undefined }
+  }
+  /** Once that is recorded. */
+  async forgetReplaced(): Promise<void> {
+    await rm(this.#replaced, { force: true })
+    await this.#syncFolder()
   }
 
   /** One line, read at every start. */

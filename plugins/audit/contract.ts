@@ -28,6 +28,7 @@ export type AuditEvent =
   | 'permission_denied'
   | 'budget_exceeded'
   | 'retention_trimmed'
+  | 'audit_anchor_reset'
   | 'backup_created'
   | 'backup_deleted'
   | 'backup_restored'

@@ -70,6 +70,7 @@ export default definePlugin({
     own('anchor', () => trail.close())
     // A crash leaves the anchor a second behind at most; from here on it is at the end again.
     await trail.anchor()
+    await trail.recordReset()
     routes.add(...auditRoutes(trail))
     jobs.every('checkpoint', config.checkpoint_secs * 1000, () => trail.checkpointInTurn())
     jobs.every('retention', config.trim_interval_secs * 1000, (signal) => trail.retire(config.retention_days, signal))

@@ -1,4 +1,4 @@
-import { currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
+import { commandName, currentActor, describeActor, messageOf, noteRecorded } from 'svc/internal'
 import { omitUndefined } from 'svc/sdk'
 import type { PluginDatabase } from 'svc/sdk'
 import type { AnchorFile, Tip } from './anchor.ts'
@@ -153,6 +153,20 @@ export class AuditTrail implements Audit, AuditFeed {
     return next
   }
 
+  /** Records that the operator had the anchor set anew, once it is. */
+  async recordReset(): Promise<void> {
+    const replaced = this.#anchor.replaced()
+    if (!replaced) return
+    const state = await this.#anchor.read()
+    if (state.kind !== 'known') return
+    const before = replaced.count === undefined ? 'it was missing or not readable' : `it was at entry ${replaced.count}`
+    await this.write({
+      event: 'audit_anchor_reset',
+      details: `the anchor of the audit trail was set anew at entry ${state.tip.count}; ${before}`,
+    })
+    await this.#anchor.forgetReplaced()
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -223,14 +237,14 @@ export class AuditTrail implements Audit, AuditFeed {
       (state.kind === 'missing' && (await this.store.count({ agentId: undefined, eventType: undefined })) > 0)
     ) {
       this.#log.error(
-        `the anchor of the audit chain is left alone, and the end of the chain is unproven: ${UNSOUND[state.kind]}`,
+        `the anchor of the audit chain is left alone, and the end of the chain is unproven: ${UNSOUND[state.kind]}${accept()}`,
         { state: state.kind },
       )
       return
     }
     const start = state.kind === 'known' ? await this.#goOn(state.tip) : await this.#beginning()
     if (!start) {
-      this.#log.error('the audit chain does not reach its anchor: entries were removed or changed', {
+      this.#log.error(`the audit chain does not reach its anchor: entries were removed or changed${accept()}`, {
         anchored: state.kind === 'known' ? state.tip.count : 0,
       })
       return
@@ -276,9 +290,12 @@ export class AuditTrail implements Audit, AuditFeed {
   }
 }
 
+/** For who has restored an older copy, or lost the anchor. */
+const accept = (): string => `. If that is known and meant: ${commandName()} audit reset-anchor`
+
 const UNSOUND = {
   missing: 'audit.anchor is missing; put it back',
-  keyless: 'its key is missing in the vault. If this is another database on purpose, remove audit.anchor',
+  keyless: 'its key is missing in the vault',
   forged: 'audit.anchor was not written by this installation, or not whole',
 } as const
 

@@ -56,7 +56,8 @@ export class Backups {
 
   /**
    * Verifies the archive, keeps the present data as a backup, and restarts the daemon on the restored data. Nothing
-   * changes before that. Throws `backup_not_found`, and `invalid_request` for an invalid archive.
+   * changes before that. Throws `backup_not_found`, `invalid_request` for an invalid archive, and `conflict` where the database is no
+   * file.
    */
   restore(
     filename: string,
@@ -65,6 +66,7 @@ export class Backups {
   ): Promise<{ readonly manifest: Manifest; readonly files: number; readonly previous: string }> {
     return this.#alone('a restore', async () => {
       const { folder, databaseSnapshots, limits, audit, restart, now, id } = this.#deps
+      databaseSnapshots.databaseName()
       const file = await folder.find(filename)
       const { stageRestore } = await import('./restoring.ts')
       const staged = await stageRestore(databaseSnapshots, limits, {

@@ -170,7 +170,7 @@ async function createDatabase(bin: string, host: string): Promise<TestDatabase> 
 }
 
 /** The folder of the newest PostgreSQL that Debian has here. */
-function findBinaries(): string {
+export function findBinaries(): string {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).toSorted((one, other) => Number(other) - Number(one)) : []
   const found = versions.map((version) => join(root, version, 'bin')).find((bin) => existsSync(join(bin, 'postgres')))
