@@ -23,6 +23,11 @@ interface Reader {
   over: boolean
 }
 
+/** What came since the last look, as one chunk: each goes through all the steps of its reader. */
+function takeAll(queue: Buffer[]): Buffer | undefined {
+  return queue.length > 1 ? Buffer.concat(queue.splice(0)) : queue.shift()
+}
+
 /** The answer to one request, read from its socket as fast as the reader takes it. */
 export class Answer implements OutboundResponse {
   readonly status: number
@@ -139,7 +144,7 @@ export class Answer implements OutboundResponse {
         reader.over = true
         throw this.#failure
       }
-      const chunk = reader.queue.shift()
+      const chunk = takeAll(reader.queue)
       if (chunk) {
         reader.held -= chunk.length
         if (reader.held < MAX_HELD / 2 && reader.stream.isPaused()) reader.stream.resume()

@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Result } from './figures.ts'
 import { Home, freePort, load, median, root, startServer, startSvc } from './processes.ts'
@@ -72,8 +72,8 @@ export async function realisticTurn(beside: string | undefined): Promise<readonl
   await using floorTurn = await startFloorTurn(provider)
   const subjects = other ? [own, other, floorTurn] : [own, floorTurn]
   for (let round = 0; round < ROUNDS; round++) for (const subject of subjects) await loadAgents(subject, 64)
-  const alone = await measureAlone(provider, own)
-  const [growth, floor] = await measureGrowth(own)
+  const alone = await measureAlone(provider, own, floorTurn)
+  const growth = await measureGrowth(own)
   const [cost, floorCost] = [median(own.costs), median(floorTurn.costs)]
   const [rate, otherRate] = [median(own.rates), other && median(other.rates)]
   return [
@@ -114,12 +114,19 @@ export async function realisticTurn(beside: string | undefined): Promise<readonl
       reached: alone.turn - alone.direct <= alone.fsync + ADDED_MS,
     },
     {
+      label: 'the same by hand on plain Node',
+      value: ms(alone.byHand),
+      floor: ms(alone.direct),
+      ratio: `+${ms(alone.byHand - alone.direct)}`,
+      goal: '',
+    },
+    {
       label: `a turn after ${MANY} turns of its agent against one after ${FEW}`,
-      value: us(growth),
-      floor: us(floor),
-      ratio: `${(growth / floor).toFixed(2)} x`,
+      value: us(growth.many),
+      floor: us(growth.few),
+      ratio: `${growth.ratio.toFixed(3)} x`,
       goal: `<= ${GROWTH} x`,
-      reached: growth / floor <= GROWTH,
+      reached: growth.ratio <= GROWTH,
     },
   ]
 }
@@ -221,24 +228,30 @@ async function loadAgents(subject: Subject, connections: number): Promise<void> 
   subject.costs.push(((svc.cpuMs() - before) * 1000) / rate.all)
 }
 
-/** What one person waits for an answer, against the same request at the provider through a proxy, and an fsync. */
+/**
+ * What one person waits for an answer, of svc and of the same by hand, against the same request at the provider through a
+ * proxy, and an fsync.
+ */
 async function measureAlone(
   provider: Server,
   { svc, agents: [agent = ''] }: Subject,
-): Promise<{ readonly turn: number; readonly direct: number; readonly fsync: number }> {
+  { svc: floorTurn, agents: [floorAgent = ''] }: Subject,
+): Promise<{ readonly turn: number; readonly byHand: number; readonly direct: number; readonly fsync: number }> {
   await using proxy = await startFloor('proxy.ts', 0, { UPSTREAM: `http://127.0.0.1:${provider.port}` })
   await talk(svc, agent, 1)
   const request = await (await fetch(`http://127.0.0.1:${provider.port}/last-request`)).text()
-  const [turns, direct, syncs]: [number[], number[], number[]] = [[], [], []]
+  const [turns, byHand, direct, syncs]: [number[], number[], number[], number[]] = [[], [], [], []]
   for (let round = 0; round < ROUNDS; round++) {
     const at = { connections: 1, ms: 1000, method: 'POST' }
+    const turn = { ...at, body, ends: DONE }
     direct.push((await load<Rate>('load.ts', { ...at, port: proxy.port, path: '/', body: request })).p50Ms)
-    turns.push((await load<Rate>('load.ts', { ...at, port: svc.port, path: streamOf(agent), body, ends: DONE })).p50Ms)
+    turns.push((await load<Rate>('load.ts', { ...turn, port: svc.port, path: streamOf(agent) })).p50Ms)
+    byHand.push((await load<Rate>('load.ts', { ...turn, port: floorTurn.port, path: streamOf(floorAgent) })).p50Ms)
     syncs.push(timeSync())
   }
-  return { turn: median(turns), direct: median(direct), fsync: median(syncs) }
+  return { turn: median(turns), byHand: median(byHand), direct: median(direct), fsync: median(syncs) }
 }
-/** Appends the pages of a commit to a file and syncs it, as the write-ahead log is. */
+/** Writes the pages of a commit to a file and syncs it as SQLite does its write-ahead log. */
 function timeSync(): number {
   using folder = new Home()
   const file = openSync(join(folder.path, 'log'), 'w')
@@ -246,25 +259,34 @@ function timeSync(): number {
   const times = Array.from({ length: 200 }, () => {
     const begun = performance.now()
     writeSync(file, pages)
-    fdatasyncSync(file)
+    fsyncSync(file)
     return performance.now() - begun
   })
   closeSync(file)
   return median(times)
 }
 
-/** Processor time of a turn in sessions that had many and in such that had few, in turns of `BLOCK`. */
-async function measureGrowth({ svc }: Subject): Promise<readonly [many: number, few: number]> {
+/**
+ * Processor time of a turn in a session that had many and in such that had few, in turns of `BLOCK`. Each ratio is of two
+ * blocks that follow one another, so that what the machine does meanwhile is in both.
+ */
+async function measureGrowth({
+  svc,
+}: Subject): Promise<{ readonly many: number; readonly few: number; readonly ratio: number }> {
   const old = await spawnAgent(svc, 'bench-old')
   await talk(svc, old, MANY)
-  const [many, few]: [number[], number[]] = [[], []]
+  const pairs: { readonly many: number; readonly few: number }[] = []
   for (let round = 0; round < ROUNDS * 3; round++) {
     const young = await spawnAgent(svc, `bench-young-${round}`)
     await talk(svc, young, FEW)
-    few.push(await costOfTurn(svc, young))
-    many.push(await costOfTurn(svc, old))
+    const few = await costOfTurn(svc, young)
+    pairs.push({ few, many: await costOfTurn(svc, old) })
   }
-  return [median(many), median(few)]
+  return {
+    many: median(pairs.map(({ many }) => many)),
+    few: median(pairs.map(({ few }) => few)),
+    ratio: median(pairs.map(({ many, few }) => many / few)),
+  }
 }
 async function costOfTurn(svc: Server, agent: string): Promise<number> {
   const before = svc.runUs()
