@@ -36,8 +36,11 @@ const CPU_US = 900
 const ADDED_MS = 1
 const THROUGHPUT = 2
 const GROWTH = 1.05
-/** Turns in one session that are timed together, once after few and once after many. */
-const BLOCK = 20
+const CALL_EVERY = 3
+/** Turns in one session that are timed together, once after few and once after many: all blocks have as many calls. */
+const BLOCK = 7 * CALL_EVERY
+/** Collections of the heap fall into one block or the other, so it takes many. */
+const PAIRS = 40
 const FEW = 10
 const MANY = 1000
 const json = { 'content-type': 'application/json' }
@@ -64,7 +67,7 @@ interface Subject extends AsyncDisposable {
 export async function realisticTurn(beside: string | undefined): Promise<readonly Result[]> {
   await using provider = await startFloor('instant-provider.ts', 1, {
     TOKENS: '48',
-    CALL_EVERY: '3',
+    CALL_EVERY: String(CALL_EVERY),
     CALL_TOOL: 'system_time',
   })
   await using own = await startSubject(provider, root)
@@ -276,7 +279,7 @@ async function measureGrowth({
   const old = await spawnAgent(svc, 'bench-old')
   await talk(svc, old, MANY)
   const pairs: { readonly many: number; readonly few: number }[] = []
-  for (let round = 0; round < ROUNDS * 3; round++) {
+  for (let round = 0; round < PAIRS; round++) {
     const young = await spawnAgent(svc, `bench-young-${round}`)
     await talk(svc, young, FEW)
     const few = await costOfTurn(svc, young)
