@@ -10,7 +10,7 @@ import type { ProxySettings } from '../net/proxy.ts'
 import type { DaemonFolders } from '../process/folders.ts'
 import type { ToolLimits } from '../tools/registry.ts'
 import { parseListenAddr } from '../config/listen.ts'
-import { opensFolders } from '../config/live.ts'
+import { namesData, opensFolders } from '../config/live.ts'
 import type { Config } from '../config/schema.ts'
 import type { Schema } from '../config/shape.ts'
 
@@ -41,13 +41,17 @@ export function daemonFolders(config: Config, files: readonly string[], schema: 
     ({ key, path }) => !/^(?:home_dir|data_dir)$/.test(key.join('.')) && path !== '/',
   )
   return {
-    hidden: hiddenFolders(config),
+    get hidden() {
+      const declared = schema()
+      const data = named.filter(({ key }) => namesData(key, declared)).map(({ path }) => path)
+      return [...hiddenFolders(config), ...data]
+    },
     get code() {
       const declared = schema()
       return [
         ...fixed,
         ...named
-          .filter(({ key }) => !opensFolders(key, declared))
+          .filter(({ key }) => !opensFolders(key, declared) && !namesData(key, declared))
           .map(({ key, path }) => ({ path, what: key.join('.') })),
       ]
     },

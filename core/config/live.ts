@@ -86,6 +86,10 @@ export function isLive(path: readonly string[], schema: Schema): boolean {
 export function opensFolders(path: readonly string[], schema: Schema): boolean {
   return hasMark('opens_folders', path, schema)
 }
+/** Whether this key, or the section around it, names folders with data of the daemon, which programs see nothing of. */
+export function namesData(path: readonly string[], schema: Schema): boolean {
+  return hasMark('data_folder', path, schema)
+}
 function hasMark(mark: string, path: readonly string[], schema: Schema): boolean {
   return path.some((_, depth) => {
     const found = findSchema(schema, path.slice(0, depth + 1))

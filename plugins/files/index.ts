@@ -38,7 +38,12 @@ export default definePlugin({
   async setup(context) {
     const { config, db, hooks, jobs, log, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services
-    const base = join(daemon.config().dataDir, 'workspaces')
+    const base = config.path ?? join(daemon.config().dataDir, 'workspaces')
+    if (config.path !== undefined && !broadcast.isShared)
+      throw new Error(
+        'plugins.files.path is for daemons that share a PostgreSQL database: without one, files lie in data_dir, ' +
+          'where backups find them',
+      )
     spawn.checkWorkspace(base)
     // And again when one is used: a link may lead elsewhere by then.
     const folders = new Folders(base, config.max_identity_bytes, (folder) => spawn.checkWorkspace(folder))
@@ -51,7 +56,9 @@ export default definePlugin({
     const stored = config.mount === 'folder' ? undefined : await openMount(context, { base, inFolders, sizes })
     const workspaces: WorkspaceFiles = stored ?? inFolders
     if (broadcast.isShared)
-      await (await import('./mount/compare.ts')).compareMounts({ base, daemon, db, hooks, id: mountId(config) })
+      await (
+        await import('./mount/compare.ts')
+      ).compareMounts({ base, isShared: config.path !== undefined, daemon, db, hooks, id: mountId(config) })
     const uploads = new UploadService({
       agents,
       audit,

@@ -1,3 +1,4 @@
+import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
 import { fields, fileOnly } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
@@ -15,6 +16,17 @@ export const Limits = fileOnly(
         ),
       ),
       'folder',
+    ),
+    path: v.optional(
+      v.pipe(
+        v.string(),
+        v.check(isAbsolute, 'an absolute folder'),
+        v.description(
+          'The folder that all daemons on a database have mounted, instead of data/workspaces. It has to be there at ' +
+            'the start. For PostgreSQL only.',
+        ),
+        v.metadata({ restart: true, data_folder: true }),
+      ),
     ),
     s3: v.optional(S3Section),
     max_file_bytes: fields.integer(

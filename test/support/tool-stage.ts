@@ -47,7 +47,10 @@ export async function openTools(
     plugins: [...new Set([...base, ...plugins]), toolCaller],
   })
   const failed = host.app.daemon.plugins().filter(({ state }) => state !== 'loaded')
-  if (failed.length > 0) throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('\n'))
+  if (failed.length > 0) {
+    await host[Symbol.asyncDispose]()
+    throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('\n'))
+  }
   const call: ToolStage['call'] = async (agentId, tool, args = {}) =>
     (await host.json('POST', `/test/tools/${tool}`, { agent_id: agentId, args })).body
   return {

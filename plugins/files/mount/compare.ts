@@ -11,6 +11,8 @@ import { MountStore } from './store.ts'
 export interface CompareMountsDeps {
   /** The folder of workspaces. */
   readonly base: string
+  /** Whether it is meant to be that of all daemons. */
+  readonly isShared: boolean
   readonly daemon: Pick<Daemon, 'config'>
   readonly db: PluginDatabase
   readonly hooks: Hooks
@@ -20,11 +22,15 @@ export interface CompareMountsDeps {
 
 const FILE = '.mount'
 
-/** Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is. */
-export async function compareMounts({ base, daemon, db, hooks, id }: CompareMountsDeps): Promise<void> {
+/**
+ * Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is.
+ * Throws for a folder that is meant to be shared and cannot be, or is empty where there was one before.
+ */
+export async function compareMounts({ base, isShared, daemon, db, hooks, id }: CompareMountsDeps): Promise<void> {
   const home = homeId(daemon.config())
-  const mount = id ?? (await idOf(base))
   const store = new MountStore(db)
+  if (id === undefined && isShared) await (await import('./shared.ts')).checkSharedFolder(base, join(base, FILE), store)
+  const mount = id ?? (await idOf(base))
   await store.put(home, mount)
   hooks.on(MemberProblemsListed, async (listed) => {
     const others = await store.others(mount)
@@ -33,8 +39,8 @@ export async function compareMounts({ base, daemon, db, hooks, id }: CompareMoun
       ...others.map((owner) => ({
         owner,
         text:
-          'the files of its agents are not those of the daemon that answers: mount one folder as data/workspaces in ' +
-          'all of them, or set plugins.files.mount to "database" or to one bucket in all of them',
+          'the files of its agents are not those of the daemon that answers: mount one folder in all of them ' +
+          '(plugins.files.path), or set plugins.files.mount to "database" or to one bucket in all of them',
       })),
     ]
   })

@@ -11,6 +11,11 @@ export class MountStore {
     await this.#db.run`INSERT INTO files_mount (home, mount) VALUES (${home}, ${mount})
       ON CONFLICT (home) DO UPDATE SET mount = excluded.mount`
   }
+  /** Of all homes that ever were here. */
+  async mounts(): Promise<readonly string[]> {
+    const rows = await this.#db.all<{ readonly mount: string }>`SELECT DISTINCT mount FROM files_mount`
+    return rows.map(({ mount }) => mount)
+  }
   /** Ids of the homes that have another one. */
   async others(mount: string): Promise<readonly string[]> {
     const rows = await this.#db.all<{ readonly home: string }>`SELECT home FROM files_mount WHERE mount <> ${mount}`

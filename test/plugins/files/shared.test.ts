@@ -1,0 +1,79 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import type { TestDatabase } from '../../support/postgres-server.ts'
+import { openTools } from '../../support/tool-stage.ts'
+import type { ToolStage } from '../../support/tool-stage.ts'
+
+/** One folder that all daemons have mounted. */
+let database: TestDatabase
+let folder: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  // Folders of the shell are none in /dev/shm.
+  folder = await mkdtemp('/var/tmp/svc-shared-')
+}, 60_000)
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
+
+interface Options {
+  readonly url?: string
+  readonly shell?: object
+}
+function open(path: string, { url = database.url, shell = {} }: Options = {}): Promise<ToolStage> {
+  const config = { database_url: url, plugins: { files: { path }, shell } }
+  return openTools(['shell', 'approvals', 'system'], { memory: false, config })
+}
+const problems = async ({ host }: ToolStage): Promise<readonly string[]> =>
+  (await host.json('GET', '/api/cluster')).body.members.flatMap(
+    (member: { problems: readonly string[] }) => member.problems,
+  )
+
+it('files and programs of two daemons meet in it, and each program sees its own folder only', async () => {
+  const mounted = join(folder, 'mounted')
+  await mkdir(mounted)
+  await using one = await open(mounted)
+  await using two = await open(mounted)
+  const agent = await one.spawn('worker', 'shell = ["*"]')
+  const other = await one.spawn('other', 'shell = ["*"]')
+  await one.call(agent, 'file_write', { path: 'a.txt', content: 'written at one' })
+  await two.call(other, 'file_write', { path: 'b.txt', content: 'secret' })
+  expect((await two.call(agent, 'file_read', { path: 'a.txt' })).text).toBe('written at one')
+  const { text } = await two.call(agent, 'shell_exec', { command: 'cat a.txt' })
+  expect(text).toContain('written at one')
+  const stolen = await two.call(agent, 'shell_exec', { command: `cat ${mounted}/${other}/b.txt` })
+  expect(stolen.text).not.toContain('secret')
+  expect((await readdir(mounted)).toSorted()).toEqual(['.mount', agent, other].toSorted())
+  expect(await problems(one)).toEqual([])
+  await expect(open(mounted, { shell: { read: [mounted] } })).rejects.toThrow(`contains the daemon's own ${mounted}`)
+})
+
+it('one that is not mounted is refused: nothing is written below its mount point', async () => {
+  const missing = join(folder, 'missing')
+  await expect(open(missing)).rejects.toThrow(`plugins.files.path: ${missing} cannot be used`)
+  const empty = join(folder, 'empty')
+  await mkdir(empty)
+  await expect(open(empty)).rejects.toThrow('has no file .mount')
+  expect(await readdir(empty)).toEqual([])
+  await writeFile(join(folder, 'file'), '')
+  await expect(open(join(folder, 'file'))).rejects.toThrow('is no folder')
+  // Nobody can write there.
+  await expect(open('/proc/sys')).rejects.toThrow('cannot be written and replaced')
+  await writeFile(join(empty, '.mount'), '4e0d0a52-5f0e-4b0c-9d55-000000000000\n')
+  await using begun = await open(empty)
+  await using first = await open(join(folder, 'mounted'))
+  expect(await problems(begun)).toEqual([
+    expect.stringContaining('mount one folder in all of them (plugins.files.path)'),
+  ])
+  expect(await problems(first)).toHaveLength(1)
+})
+
+it('is for daemons that share a database, and has to be absolute', async () => {
+  await expect(open(folder, { url: `sqlite:${join(folder, 'svc.db')}` })).rejects.toThrow(
+    'plugins.files.path is for daemons that share a PostgreSQL database',
+  )
+  await expect(open('relative')).rejects.toThrow('an absolute folder')
+})
