@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { Broadcast, Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
-import type { PluginContext } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
@@ -15,7 +14,6 @@ import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
 import { SizeLimits } from './size-limits.ts'
 import { UploadStore } from './store.ts'
-import type { StoredWorkspaces } from './stored/workspaces.ts'
 import { fileTools } from './tools.ts'
 import { uploadRoutes } from './upload-routes.ts'
 import { UploadService } from './uploads.ts'
@@ -24,14 +22,11 @@ const DAY_MS = 86_400_000
 /** A call that was cut off is decided about at the next start. */
 const KEEP_DAYS = 30
 
-const requires = { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon }
-type Context = PluginContext<Limits, typeof requires, Record<never, never>>
-
 export default definePlugin({
   name: 'files',
   version: '1.0.0',
   config: Limits,
-  requires,
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
   outbound: 'both',
@@ -53,12 +48,12 @@ export default definePlugin({
       maxIdentityBytes: config.max_identity_bytes,
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
-    const stored = config.mount === 'folder' ? undefined : await openMount(context, { base, inFolders, sizes })
+    const openMount = async () =>
+      (await import('./stored/mount.ts')).openMount({ context, agents, broadcast, daemon, base, inFolders, sizes })
+    const stored = config.mount === 'folder' ? undefined : await openMount()
     const workspaces: WorkspaceFiles = stored ?? inFolders
     if (broadcast.isShared)
-      await (
-        await import('./mount/compare.ts')
-      ).compareMounts({ base, isShared: config.path !== undefined, daemon, db, hooks, id: mountId(config) })
+      await (await import('./mount/compare.ts')).compareMounts({ base, config, daemon, db, hooks })
     const uploads = new UploadService({
       agents,
       audit,
@@ -96,42 +91,3 @@ export default definePlugin({
     return { workspaces, uploads }
   },
 })
-
-/** Where workspaces are that are no folders. */
-async function openMount(
-  context: Context,
-  parts: { readonly base: string; readonly inFolders: WorkspaceService; readonly sizes: SizeLimits },
-): Promise<StoredWorkspaces> {
-  const { config, db, fetch, jobs, log, metrics, operator, own, run, services, signal } = context
-  const { agents, broadcast, daemon } = services
-  const { mount, s3: section } = config
-  const [{ openStored }, { StoredFiles }] = await Promise.all([import('./stored/open.ts'), import('./stored/store.ts')])
-  const rows = new StoredFiles(db)
-  if (!section) {
-    if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')
-    return await openStored({ agents, files: rows, log, mount, ...parts })
-  }
-  const { openBucket } = await import('./s3/open.ts')
-  const files = openBucket({
-    section,
-    isMount: mount === 's3',
-    rows,
-    daemon,
-    daemonId: broadcast.daemonId,
-    db,
-    fetch: operator?.fetch ?? fetch,
-    jobs,
-    log,
-    own,
-    requests: metrics.counter('svc_files_s3_requests_total', 'Requests to the bucket of files, by what came of them.'),
-    run,
-    signal,
-  })
-  return await openStored({ agents, files, log, mount, ...parts })
-}
-
-/** The same in daemons that work on the same files; `undefined` for a folder. */
-function mountId({ mount, s3 }: Limits): string | undefined {
-  if (mount === 'folder') return undefined
-  return mount === 's3' && s3 ? `s3 ${s3.endpoint ?? s3.region} ${s3.bucket}/${s3.prefix}` : mount
-}

@@ -6,18 +6,16 @@ import type { Daemon } from 'svc/internal'
 import type { Hooks, PluginDatabase } from 'svc/sdk'
 import { MemberProblemsListed } from '../../cluster/contract.ts'
 import { hasCode } from '../disk.ts'
+import type { Limits } from '../schema.ts'
 import { MountStore } from './store.ts'
 
 export interface CompareMountsDeps {
   /** The folder of workspaces. */
   readonly base: string
-  /** Whether it is meant to be that of all daemons. */
-  readonly isShared: boolean
+  readonly config: Limits
   readonly daemon: Pick<Daemon, 'config'>
   readonly db: PluginDatabase
   readonly hooks: Hooks
-  /** What says where the files are; `undefined` for the folder, which says it itself. */
-  readonly id: string | undefined
 }
 
 const FILE = '.mount'
@@ -26,10 +24,12 @@ const FILE = '.mount'
  * Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is.
  * Throws for a folder that is meant to be shared and cannot be, or is empty where there was one before.
  */
-export async function compareMounts({ base, isShared, daemon, db, hooks, id }: CompareMountsDeps): Promise<void> {
+export async function compareMounts({ base, config, daemon, db, hooks }: CompareMountsDeps): Promise<void> {
   const home = homeId(daemon.config())
   const store = new MountStore(db)
-  if (id === undefined && isShared) await (await import('./shared.ts')).checkSharedFolder(base, join(base, FILE), store)
+  const id = mountId(config)
+  if (id === undefined && config.path !== undefined)
+    await (await import('./shared-folder.ts')).checkSharedFolder(base, join(base, FILE), store)
   const mount = id ?? (await idOf(base))
   await store.put(home, mount)
   hooks.on(MemberProblemsListed, async (listed) => {
@@ -54,4 +54,10 @@ async function idOf(base: string): Promise<string> {
     if (!hasCode(error, 'EEXIST')) throw error
   })
   return await readFile(file, 'utf8')
+}
+
+/** The same in daemons that work on the same files; `undefined` for a folder, which says it itself. */
+function mountId({ mount, s3 }: Limits): string | undefined {
+  if (mount === 'folder') return undefined
+  return mount === 's3' && s3 ? `s3 ${s3.endpoint ?? s3.region} ${s3.bucket}/${s3.prefix}` : mount
 }

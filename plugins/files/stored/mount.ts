@@ -1,0 +1,54 @@
+import type { Broadcast, Daemon } from 'svc/internal'
+import type { PluginContext } from 'svc/sdk'
+import type { Agents } from '../../agents/contract.ts'
+import type { Limits } from '../schema.ts'
+import type { WorkspaceService } from '../service.ts'
+import type { SizeLimits } from '../size-limits.ts'
+import { openStored } from './open.ts'
+import { StoredFiles } from './store.ts'
+import type { StoredWorkspaces } from './workspaces.ts'
+
+type ContextParts = Pick<
+  PluginContext<Limits, {}, {}>,
+  'config' | 'db' | 'fetch' | 'jobs' | 'log' | 'metrics' | 'operator' | 'own' | 'run' | 'signal'
+>
+export interface OpenMountDeps {
+  readonly context: ContextParts
+  readonly agents: Agents
+  readonly broadcast: Broadcast
+  readonly daemon: Daemon
+  /** The folder where workspaces were before. */
+  readonly base: string
+  readonly inFolders: WorkspaceService
+  readonly sizes: SizeLimits
+}
+
+/** Workspaces where `plugins.files.mount` says, when that is no folder. */
+export async function openMount(deps: OpenMountDeps): Promise<StoredWorkspaces> {
+  const { context, agents, broadcast, daemon, base, inFolders, sizes } = deps
+  const { config, db, fetch, jobs, log, metrics, operator, own, run, signal } = context
+  const { mount, s3: section } = config
+  const parts = { agents, base, inFolders, log, mount, sizes }
+  const rows = new StoredFiles(db)
+  if (!section) {
+    if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')
+    return await openStored({ ...parts, files: rows })
+  }
+  const { openBucket } = await import('../s3/open.ts')
+  const files = openBucket({
+    section,
+    isMount: mount === 's3',
+    rows,
+    daemon,
+    daemonId: broadcast.daemonId,
+    db,
+    fetch: operator?.fetch ?? fetch,
+    jobs,
+    log,
+    own,
+    requests: metrics.counter('svc_files_s3_requests_total', 'Requests to the bucket of files, by what came of them.'),
+    run,
+    signal,
+  })
+  return await openStored({ ...parts, files })
+}
