@@ -103,6 +103,8 @@ const options = {
   // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
   expect: { poll: { timeout: PATIENCE_MS } },
   pool: 'forks',
+  // There are more processes than cores: threads of each that collect garbage side by side only take turns.
+  execArgv: ['--single-threaded-gc'],
   // Twice the cores of the smallest machine: much of the time is waited.
   maxWorkers: 4,
   maxConcurrency: 4,

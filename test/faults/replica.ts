@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { text } from 'node:stream/consumers'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { compiledCode } from '../support/built-package.ts'
 import { daemonCommand } from '../support/daemon.ts'
 import { prepareHome } from './home.ts'
 import { beyond } from './report.ts'
@@ -26,7 +27,7 @@ export async function replica({ built, rounds }: FaultOptions): Promise<FaultRep
       cwd: root,
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 20_000,
-      env: { PATH: path, HOME: home.path },
+      env: { PATH: path, HOME: home.path, ...compiledCode },
     })
     const [stdout, stderr, [status]] = await Promise.all([
       text(second.stdout),

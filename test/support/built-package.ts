@@ -17,6 +17,13 @@ export function builtPackage(): Promise<string> {
 }
 let built: Promise<string> | undefined
 
+const { NODE_COMPILE_CACHE } = process.env
+/**
+ * For the environment of a command: compiled code of all tests, which halves the time of a start. The home of a test
+ * has none yet.
+ */
+export const compiledCode: NodeJS.ProcessEnv = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }
+
 export interface BuiltCommand {
   /** The file of the command. A daemon starts from it in a quarter of the time that it takes from source. */
   readonly file: string

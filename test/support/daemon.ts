@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { builtCommand } from './built-package.ts'
+import { builtCommand, compiledCode } from './built-package.ts'
 import type { BuiltCommand } from './built-package.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -49,7 +49,7 @@ export async function startDaemon(options: {
       cwd: root,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: path, HOME: options.home, SVC_HOME: options.home, ...options.env },
+      env: { PATH: path, HOME: options.home, SVC_HOME: options.home, ...compiledCode, ...options.env },
     },
   )
   const pid = child.pid

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import xterm from '@xterm/headless'
 import { PATIENCE_MS } from './patience.ts'
-import { builtCommand } from './built-package.ts'
+import { builtCommand, compiledCode } from './built-package.ts'
 
 export interface TerminalEnd {
   readonly code: number | null
@@ -39,7 +39,14 @@ export function startTerminal(
   const child = spawn('script', ['-qefc', `stty cols ${cols} rows ${rows}; ${line}`, '/dev/null'], {
     cwd: options.cwd ?? '/',
     stdio: 'pipe',
-    env: { PATH: path, HOME: '/nonexistent', TERM: 'xterm-256color', SHELL: '/bin/sh', ...options.env },
+    env: {
+      PATH: path,
+      HOME: '/nonexistent',
+      TERM: 'xterm-256color',
+      SHELL: '/bin/sh',
+      ...compiledCode,
+      ...options.env,
+    },
   })
   const terminal = new xterm.Terminal({ cols, rows, scrollback: 5000, allowProposedApi: true })
   let raw = ''

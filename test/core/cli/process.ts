@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { builtCommand } from '../../support/built-package.ts'
+import { builtCommand, compiledCode } from '../../support/built-package.ts'
 
 export const { file: main, path } = await builtCommand()
 
@@ -28,7 +28,7 @@ export function startCli(
   const child = spawn(process.execPath, [main, ...args], {
     cwd: options.cwd ?? '/',
     stdio: 'pipe',
-    env: { PATH: path, HOME: '/nonexistent', ...options.env },
+    env: { PATH: path, HOME: '/nonexistent', ...compiledCode, ...options.env },
   })
   let [stdout, stderr] = ['', '']
   const waiting = new Set<() => void>()
