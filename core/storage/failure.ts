@@ -39,6 +39,19 @@ const isCancelled = (code: string): boolean => code === '57014'
 /** Whether a statement failed for that. */
 export const isNotHeld = (error: unknown): boolean => codeOf(error) === NOT_HELD
 
+/**
+ * The server of the database does not answer, or broke off: no failure of what was to be done, which may be done when it
+ * answers again.
+ */
+export class ServerAway extends Refusal {
+  /** Whether what was to be written may be written all the same. */
+  readonly mayBeWritten: boolean
+  constructor(message: string, cause: unknown, mayBeWritten = false) {
+    super('service_unavailable', message, { cause, retryAfterSecs: 5 })
+    this.mayBeWritten = mayBeWritten
+  }
+}
+
 export function unavailable(message: string, cause?: unknown, retryAfterSecs = 1): Refusal {
   return new Refusal('service_unavailable', message, { cause, retryAfterSecs })
 }
@@ -54,7 +67,7 @@ export function translate(error: unknown): unknown {
   if (code === NOT_HELD) return unavailable('Another daemon has taken over what this one worked on', error)
   if (isFull(code)) return unavailable('The disk of the database is full', error, 5)
   if (isPoison(code) || isRefusedWrite(code)) return unavailable('The database cannot be read or written', error, 5)
-  if (isLost(code)) return unavailable('The database server does not answer', error, 5)
+  if (isLost(code)) return new ServerAway('The database server does not answer', error)
   if (isCancelled(code)) return unavailable('The database took too long (database.statement_timeout_secs)', error, 5)
   return error
 }

@@ -7,7 +7,7 @@ import type { Answer, BatchStatement } from './postgres-batch.ts'
 import { clientConfig } from './postgres-client.ts'
 import type { PostgresSettings } from './postgres-client.ts'
 import type { Value } from './database.ts'
-import { codeOf, isConflict, isLost, isOutdated, unavailable } from './failure.ts'
+import { codeOf, isConflict, isLost, isOutdated, ServerAway, unavailable } from './failure.ts'
 import { messageOf } from '../errors/message.ts'
 
 /** For `GET /api/metrics`. */
@@ -144,7 +144,7 @@ export class PostgresPool {
     { attempt, begun }: { readonly attempt: number; readonly begun: number },
   ): Promise<void> {
     if (!error.isUndone && isRead !== true) throw this.#outcomeUnknown(error)
-    if (performance.now() - begun > WAIT_MS) throw unavailable('The database server does not answer', error.cause, 5)
+    if (performance.now() - begun > WAIT_MS) throw new ServerAway('The database server does not answer', error.cause)
     await delay(Math.min(RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS))
   }
 
@@ -156,10 +156,10 @@ export class PostgresPool {
 
   #outcomeUnknown({ cause }: ConnectionLost): Error {
     this.#counts.unknown++
-    return unavailable(
+    return new ServerAway(
       'The connection to the database server was lost during a write; whether it was written is not known',
       cause,
-      5,
+      true,
     )
   }
 

@@ -9,6 +9,7 @@ import type { Sessions } from '../../sessions/contract.ts'
 import type { ChatDeps } from '../composition.ts'
 import type { ChatConfig } from '../config.ts'
 import type { TurnResult } from '../contract.ts'
+import { untilAnswered } from '../turn/database-away.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
 import type { TurnRecord } from '../turn/record.ts'
 import { EventSender } from './event-sender.ts'
@@ -161,13 +162,13 @@ export class SharedTurns {
     return [...this.#watched].flatMap(([daemon, sessionIds]) => (sessionIds.has(sessionId) ? [daemon] : []))
   }
   #missed(): void {
-    const { background, log, sessionStream } = this.#deps
+    const { background, leaving, log, sessionStream } = this.#deps
     sessionStream.missed()
     this.tellWatched(true)
     this.#remote.look()
     background(async () => {
       try {
-        await this.owners.pickUpAll()
+        await untilAnswered(() => this.owners.pickUpAll(), leaving)
         await this.owners.recover()
       } catch (error) {
         log.warn('turns for this daemon were not read; that is tried again', error)
@@ -216,7 +217,7 @@ export class SharedTurns {
   }
   #pickUp(sessionId: string, turnId: string, from: string): void {
     this.#inBackground(async () => {
-      await this.owners.pickUp(sessionId)
+      await untilAnswered(() => this.owners.pickUp(sessionId), this.#deps.leaving)
       this.#sender.start(turnId, 0, from)
     })
   }

@@ -1,3 +1,4 @@
+import { ServerAway } from 'svc/internal'
 import type { Broadcast } from 'svc/internal'
 import { KeyedQueue, parse } from 'svc/sdk'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
@@ -6,6 +7,7 @@ import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Block, Sessions } from '../../sessions/contract.ts'
 import type { AcceptedTurn } from '../contract.ts'
 import { queueFull } from '../turn/acceptance.ts'
+import { untilAnswered } from '../turn/database-away.ts'
 import { isTakenOver } from '../turn/failure.ts'
 import { LiveTurn, readOptions } from '../turn/live-turn.ts'
 import { ONE_CALL } from '../turn/record.ts'
@@ -15,6 +17,7 @@ import { Sender, TOPIC } from './messages.ts'
 import type { RemoteTurns } from './remote-turns.ts'
 import { isOpen } from './remote-turns.ts'
 import type { OwnerRow, OwnerStore, RelayedRow } from './store.ts'
+import { writeTurn } from './write-turn.ts'
 
 /** How often a message is tried anew when its session changes hands meanwhile. */
 const ATTEMPTS = 8
@@ -56,6 +59,8 @@ interface Hold extends OwnerRow {
   readonly statements: readonly Statement[]
   /** Looks since anything happened in it. */
   unused: number
+  /** It may have a turn that is not in the queue. */
+  isUncertain: boolean
 }
 
 /**
@@ -122,9 +127,15 @@ export class SessionOwners {
     turn.fence = hold.statements
     const starts = startsAlone && queue.of(turn.sessionId).length === 0
     this.#checkQueueLength(queue.of(turn.sessionId).length)
-    const onDisk = db.batch([...required, ...record.accepted(turn, blocks, starts ? 'running' : 'queued'), ...also])
+    const statements = [...required, ...record.accepted(turn, blocks, starts ? 'running' : 'queued'), ...also]
+    const onDisk = writeTurn(this.#deps, turn.id, statements)
     queue.enqueue(turn, onDisk)
-    await onDisk
+    try {
+      await onDisk
+    } catch (error) {
+      hold.isUncertain ||= error instanceof ServerAway && error.mayBeWritten
+      throw error
+    }
     hold.unused = 0
     this.#held.set(turn.sessionId, hold)
     return turn
@@ -136,12 +147,12 @@ export class SessionOwners {
     row: Omit<OwnerRow, 'relayed'>,
     required: readonly Statement[] = [],
   ): Promise<AcceptedTurn> {
-    const { db, store, record, remote, broadcast, cluster } = this.#deps
+    const { store, record, remote, broadcast, cluster } = this.#deps
     const { id: turnId, sessionId, sender } = turn
     this.#checkQueueLength((await this.#openTurns(sessionId)).length)
     const followed = remote.follow(turn, row.owner, true)
     try {
-      await db.batch([
+      await writeTurn(this.#deps, turnId, [
         ...required,
         store.relay(row, {
           turn_id: turnId,
@@ -192,7 +203,8 @@ export class SessionOwners {
         record.running(live.id),
         store.forgetRelayed(turn.sessionId, relayed.number - 1),
       ]
-      queue.enqueue(live, isFirst ? record.commit(live, begin()) : Promise.resolve())
+      const begun = (): Promise<void> => untilAnswered(() => record.commit(live, begin()), live.signal)
+      queue.enqueue(live, isFirst ? begun() : Promise.resolve())
     }
   }
   /** Another daemon has it: nothing more is written of its turns here. */
@@ -244,6 +256,7 @@ export class SessionOwners {
     const resumed = await recoverTurns({ journal, sessions, record }, left)
     // From here on nothing fails: what was taken is in the queue.
     hold.unused = 0
+    hold.isUncertain = false
     this.#held.set(sessionId, hold)
     const ready = resumed.length === 0 ? undefined : loaded()
     for (const turn of resumed) queue.enqueue(turn, ready ?? Promise.resolve())
@@ -258,7 +271,7 @@ export class SessionOwners {
     const members = (await cluster.members()).map(({ id }) => id).filter((id) => id !== cluster.self)
     for (const { session_id: sessionId } of await store.notOf(members)) {
       if (this.#isLeaving) return
-      if (this.#held.has(sessionId)) continue
+      if (this.#held.get(sessionId)?.isUncertain === false) continue
       try {
         await this.#inOrder.run(sessionId, () => this.#claim(sessionId))
       } catch (error) {
@@ -268,7 +281,9 @@ export class SessionOwners {
     }
   }
   async #claim(sessionId: string): Promise<void> {
-    if (this.#held.has(sessionId)) return
+    const held = this.#held.get(sessionId)
+    if (held?.isUncertain) await this.#resume(held)
+    if (held) return
     const row = await this.#deps.store.find(sessionId)
     if (row && !this.#belongsToOther(row)) await this.#takeOver(row)
   }
@@ -381,7 +396,7 @@ export class SessionOwners {
   }
   #hold(row: Omit<OwnerRow, 'fence'>): Hold {
     const owned = { ...row, fence: ++this.#lastFence }
-    return { ...owned, statements: [this.#deps.store.requireOwned(owned)], unused: 0 }
+    return { ...owned, statements: [this.#deps.store.requireOwned(owned)], unused: 0, isUncertain: false }
   }
 }
 

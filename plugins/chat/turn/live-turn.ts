@@ -82,8 +82,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly onBehalf: readonly string[]
   /** Who sent the message, where that is known. */
   readonly sender: Actor | undefined
-  /** An earlier process began it, so what is recorded of it counts. */
-  readonly resumed: boolean
+  /** An earlier process began it, or the database was away: what is recorded of it counts. */
+  resumed: boolean
   /** No caller waits for its answer, so it may resume later. */
   readonly resumable: boolean
   /** A person has to decide about a call. The journal knows, and the turn waits on when this process ends. */

@@ -44,6 +44,8 @@ export class TurnProgress {
   /** Recorded tool calls without recorded results. */
   calls: readonly ToolCall[] = []
   readonly startedCalls = new Set<string>()
+  /** Of a turn that an earlier process began: its rows are read. */
+  #knowsCalls: boolean
   readonly outcomes = new Map<string, Outcome>()
   /** Tools that ran and may have changed something. */
   readonly effects: string[] = []
@@ -57,10 +59,13 @@ export class TurnProgress {
   suspicion: string | undefined
   /** Tool calls that wait for a person. */
   waitingCalls = 0
+  /** What a step of the model cost, while it is not certain that it is recorded with the calls of the step. */
+  unpaid: { readonly calls: readonly ToolCall[]; readonly statements: readonly Statement[] } | undefined
   #usages: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
   #traces: Trace[] = []
   constructor(live: LiveTurn) {
     this.#live = live
+    this.#knowsCalls = !live.resumed
   }
 
   get turnId(): string {
@@ -95,6 +100,25 @@ export class TurnProgress {
     this.calls = calls
     this.startedCalls.clear()
     this.outcomes.clear()
+  }
+  /** Whether a recorded call without a receipt may have had its effect. */
+  mayHaveBegun(callId: string): boolean {
+    return this.#knowsCalls ? this.startedCalls.has(callId) : !this.#live.waiting
+  }
+  /** The turn goes on from its rows, and these calls may have begun. */
+  resume(cut: readonly ToolCall[]): void {
+    this.#knowsCalls = true
+    for (const { id } of cut) this.startedCalls.add(id)
+  }
+  /** Forgets what is not recorded: the turn is about to go on from its rows. */
+  goBack(): void {
+    this.text = this.text.slice(0, this.text.length - this.unrecordedText.length)
+    this.unrecordedText = ''
+    this.#unrecordedReasoning = ''
+    this.request = undefined
+    this.written = 0
+    this.compactedTurns = undefined
+    this.waitingCalls = 0
   }
   addUsage(usage: Usage): void {
     if (this.model) this.#usages.push({ model: this.model, usage })

@@ -122,14 +122,14 @@ export interface ResumePoint extends Pick<LoopInput, 'iterations' | 'pending' | 
 }
 
 /**
- * Where a turn of an earlier process stood: how often it called the model, its answered calls, and its open ones.
- * `waited`: it waited for an approval. A call without a receipt then had not begun, or only reads, and may run now.
+ * Where a turn stands by its rows: how often it called the model, its answered calls, and its open ones. One of these
+ * that has not begun may run now.
  */
 export async function resumePoint(
   journal: Pick<Journal, 'effects'>,
   turnId: string,
   messages: readonly Message[],
-  waited: boolean,
+  mayHaveBegun: (callId: string) => boolean,
 ): Promise<ResumePoint> {
   const own = messages.filter((message) => message.turnId === turnId)
   const iterations = own.filter(({ role }) => role === 'assistant').length
@@ -137,7 +137,7 @@ export async function resumePoint(
   const earlier = answeredCalls(own)
   if (calls.length === 0) return { iterations, earlier }
   const known = await recordedOutcomes(journal, turnId, calls)
-  const cut = waited ? [] : calls.filter(({ id }) => !known.has(id))
+  const cut = calls.filter(({ id }) => !known.has(id) && mayHaveBegun(id))
   return { iterations, earlier, pending: { calls, known }, cut }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
-import { runAs } from 'svc/internal'
+import { runAs, ServerAway } from 'svc/internal'
 import type { ResponseFormat, ToolCall, Usage } from 'svc/providers'
 import { omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Recovery, Statement } from 'svc/sdk'
@@ -83,11 +83,27 @@ export class TurnRunner {
     }
     const run = { live, progress, startNext }
     try {
-      const result = await this.#answer(run, agent)
+      const result = await this.#answerAtLast(run, agent)
       live.finish(result)
       this.#announceEnd(run, result, performance.now() - start)
     } catch (error) {
       await this.#recordUnfinished(run, naming(error, progress.model?.provider))
+    }
+  }
+
+  /** A database that is away is no failure of the turn: it goes on from its rows, as after a crash. */
+  async #answerAtLast(run: Run, agent?: Agent): Promise<TurnResult> {
+    const { record, journal, leaving, log } = this.#deps
+    for (let known = agent; ; known = undefined) {
+      try {
+        return await this.#answer(run, known)
+      } catch (error) {
+        const { live } = run
+        if (!(error instanceof ServerAway) || live.signal.aborted || leaving.aborted) throw error
+        log.warn(`turn ${live.id} stands still while the database is away`, error)
+        const { awaitDatabase } = await import('./unfinished-turn.ts')
+        await awaitDatabase({ record, journal, leaving }, run, error)
+      }
     }
   }
 
@@ -135,7 +151,9 @@ export class TurnRunner {
     const maxIterations = Math.min(agent.manifest.autonomous.max_iterations, max)
     const input = { turns, maxIterations, signal: live.signal, iterations: 0 }
     if (!live.resumed) return input
-    const { cut = [], ...point } = await resumePoint(journal, live.id, messages, live.waiting)
+    const mayHaveBegun = (callId: string): boolean => progress.mayHaveBegun(callId)
+    const { cut = [], ...point } = await resumePoint(journal, live.id, messages, mayHaveBegun)
+    progress.resume(cut)
     for (const { tool, args } of point.earlier ?? [])
       if (riskOfCall(tools.find(tool), args) !== 'read') progress.effects.push(tool)
     const pending = point.pending && {
@@ -172,10 +190,13 @@ export class TurnRunner {
       recordCalls: async ({ usage, ...step }) => {
         progress.request = undefined
         progress.addUsage(usage)
+        const statements = this.#spent(turn, usage)
+        progress.unpaid = { calls: step.calls, statements }
         await record.commit(live, [
           ...record.toolCalls(live, { ...step, reasoning: progress.takeReasoning() }, progress.labels),
-          ...this.#spent(turn, usage),
+          ...statements,
         ])
+        progress.unpaid = undefined
         progress.startStep(step.calls)
       },
     }
@@ -226,6 +247,9 @@ export class TurnRunner {
         await record.commit(live, statements)
         return
       } catch (error) {
+        // What the attempt before sent was carried out only after it was asked for.
+        const isRefused = attempt > 1 && !isPassing(error) && !isTakenOver(error)
+        if (isRefused && !isOpen((await journal.find(live.id)) ?? { state: 'done' })) return
         if (live.fence.length === 0 || !isPassing(error) || leaving.aborted) throw error
         if (attempt === 1) log.warn(`the end of turn ${live.id} cannot be written yet; that is tried again`, error)
         await delay(END_RETRY_MS, undefined, { signal: leaving }).catch(() => undefined)
@@ -258,7 +282,10 @@ export class TurnRunner {
     if (!('fault' in checked)) return checked
     progress.request = undefined
     progress.addUsage(answer.usage)
-    await this.#deps.record.commit(turn.live, this.#spent(turn, answer.usage))
+    const statements = this.#spent(turn, answer.usage)
+    progress.unpaid = { calls: [], statements }
+    await this.#deps.record.commit(turn.live, statements)
+    progress.unpaid = undefined
     if (!answer.again) return checked
     const provider = progress.model?.provider ?? 'the model'
     throw new UpstreamFailure(
@@ -287,7 +314,8 @@ export class TurnRunner {
     const { hooks, onDefect, background, leaving, record } = this.#deps
     // Providers and tools unload one by one: what fails for want of one is no answer, and goes on after the start.
     if (isTakenOver(error)) live.stop('lost')
-    else if (leaving.aborted && live.resumable && failureOf(error).retryable) live.stop('unload')
+    else if (leaving.aborted && (error instanceof ServerAway || (live.resumable && failureOf(error).retryable)))
+      live.stop('unload')
     if (live.stopped?.by === 'lost') return this.#leaveToOther(run)
     const { stopped, entryPoint } = live
     const message = stopped ? stopped.message : explain(error)

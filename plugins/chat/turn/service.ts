@@ -13,6 +13,7 @@ import type { SharedTurns } from '../owners/open.ts'
 import type { Incoming } from '../owners/session-owners.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
 import { isAutomated, queueFull, quietFor, toUserMessage } from './acceptance.ts'
+import { untilAnswered } from './database-away.ts'
 import { FailedTurns } from './failed-turns.ts'
 import type { FailedTurnsDeps } from './failed-turns.ts'
 import { explain } from './failure.ts'
@@ -179,8 +180,8 @@ export class ChatService implements Chat {
   /** Runs the next turn of a session when its agent may run one more. */
   async #run(turn: LiveTurn, next: () => LiveTurn | undefined): Promise<void> {
     const { agents, runner, record } = this.#deps
-    // Where the database still does not answer after that, the runner fails in the same way and records it.
-    const agent = await agents.find(turn.agentId).catch(() => undefined)
+    // What is wrong is thrown again where it is recorded.
+    const agent = await untilAnswered(() => agents.find(turn.agentId), turn.signal).catch(() => undefined)
     const limit = maxConcurrentTurns(agent, turn.entryPoint)
     if (limit === undefined) return runner.run(turn, next, agent)
     let acquired = false

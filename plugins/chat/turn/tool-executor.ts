@@ -1,4 +1,4 @@
-import { enforced, findNearest, suggest } from 'svc/internal'
+import { enforced, findNearest, ServerAway, suggest } from 'svc/internal'
 import type { ToolCall } from 'svc/providers'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Hooks, Logger, ToolCallContext, ToolDescription, ToolResult, Tools } from 'svc/sdk'
@@ -106,7 +106,7 @@ export class ToolExecutor implements ToolPorts {
     return notGranted(tool)
   }
 
-  /** Rejects only when the signal aborts. */
+  /** Rejects when the signal aborts, and while the database is away. */
   async call(call: ToolCall, signal: AbortSignal): Promise<Outcome> {
     const start = performance.now()
     const startedAt = new Date().toISOString()
@@ -328,6 +328,7 @@ export class ToolExecutor implements ToolPorts {
       await hooks.check(ToolCallStarting, attempt)
       return undefined
     } catch (error) {
+      if (error instanceof ServerAway) throw error
       if (error instanceof Refusal) return error.details['ask_again'] === true ? CHECK_AGAIN : error.message
       if (!attempt.signal.aborted)
         log.warn(`a call of ${attempt.tool} in turn ${attempt.turnId} was refused, because its check failed`, error)

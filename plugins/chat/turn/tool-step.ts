@@ -30,7 +30,7 @@ export interface ToolPorts {
   readonly guard: Guard
   emit(event: Extract<TurnEvent, { type: 'tool-started' | 'tool-ended' }>): void
   offer(tool: string, args: unknown): Offer
-  /** Rejects only when the signal aborts. */
+  /** Rejects when the signal aborts, and while the database is away. */
   call(call: ToolCall, signal: AbortSignal): Promise<Outcome>
   /** Records the receipt of one call among several. */
   recordReceipt(call: ToolCall, outcome: Outcome): Promise<void>

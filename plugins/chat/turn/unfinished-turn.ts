@@ -1,8 +1,12 @@
+import type { ServerAway } from 'svc/internal'
 import { estimateUsage } from 'svc/providers'
 import type { Statement } from 'svc/sdk'
+import type { Journal } from '../../journal/contract.ts'
+import { untilAnswered } from './database-away.ts'
 import { failureOf } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
+import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
 import { INTERRUPTED } from './resume.ts'
 
@@ -32,11 +36,7 @@ export async function recordUnfinishedTurn(
   const failure = stopped ? undefined : failureOf(error)
   const paid = chargeCutAnswer(record, live, progress)
   if (state === 'interrupted' && (live.resumable || live.waiting)) {
-    const receipts = progress.calls.flatMap((call) => {
-      const outcome = progress.outcomes.get(call.id)
-      return outcome ? [record.receipt(live, call, outcome)] : []
-    })
-    await commit([...receipts, ...paid, ...record.traces(progress), record.released(live.id)])
+    await commit([...receiptsOf(record, live, progress), ...paid, ...record.traces(progress), record.released(live.id)])
     return
   }
   const messages = forgotten
@@ -49,6 +49,62 @@ export async function recordUnfinishedTurn(
     ...record.ended(live, state, reason, progress, failure),
     ...startNext(),
   ])
+}
+
+/**
+ * Settles when the database answers again and has what is known of the turn, so that it can go on from its rows. Throws
+ * when the turn is stopped meanwhile, or another daemon has taken its session over.
+ */
+export async function awaitDatabase(
+  {
+    record,
+    journal,
+    leaving,
+  }: Pick<UnfinishedTurnDeps, 'record'> & {
+    readonly journal: Pick<Journal, 'effects'>
+    readonly leaving: AbortSignal
+  },
+  { live, progress }: Pick<UnfinishedTurn, 'live' | 'progress'>,
+  { mayBeWritten }: ServerAway,
+): Promise<void> {
+  live.enter({ phase: 'retrying', detail: 'the database does not answer; this goes on when it does' })
+  const { signal } = live
+  const state = live.waiting ? record.waiting(live.id) : record.running(live.id)
+  const statements = [state, ...receiptsOf(record, live, progress), ...chargeCutAnswer(record, live, progress)]
+  const until = AbortSignal.any([signal, leaving])
+  try {
+    await untilAnswered(() => record.commit(live, statements), until)
+    await untilAnswered(() => payStep({ record, journal }, { live, progress }, mayBeWritten), until)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  }
+  progress.goBack()
+  live.resumed = true
+}
+
+/** What the last step of the model cost, unless it is recorded with its calls. */
+async function payStep(
+  { record, journal }: { readonly record: TurnRecord; readonly journal: Pick<Journal, 'effects'> },
+  { live, progress }: Pick<UnfinishedTurn, 'live' | 'progress'>,
+  mayBeWritten: boolean,
+): Promise<void> {
+  const { unpaid } = progress
+  if (!unpaid) return
+  const { calls, statements } = unpaid
+  const keys = new Set(calls.map(({ id }) => effectKey(live.id, id)))
+  const isRecorded = mayBeWritten && (await journal.effects(live.id)).some(({ key }) => keys.has(key))
+  if (isRecorded) progress.startStep(calls)
+  // Whether that of a step without calls is written cannot be seen.
+  else if (!mayBeWritten || calls.length > 0) await record.commit(live, statements)
+  progress.unpaid = undefined
+}
+
+function receiptsOf(record: TurnRecord, live: LiveTurn, { calls, outcomes }: TurnProgress): readonly Statement[] {
+  return calls.flatMap((call) => {
+    const outcome = outcomes.get(call.id)
+    return outcome ? [record.receipt(live, call, outcome)] : []
+  })
 }
 
 /** What the answer that was cut cost, as far as it came. */

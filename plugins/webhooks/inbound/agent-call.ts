@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type * as v from 'valibot'
+import { ServerAway } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { KeyedQueue } from 'svc/sdk'
 import type { AcceptedTurn, TurnRequest, TurnResult } from '../../chat/contract.ts'
@@ -88,7 +89,8 @@ async function acceptTurn(
     const labels = ['ExternalNetwork'] as const
     return await chat.accept({ id, agentId, entryPoint: 'hook', text, labels, ...omitUndefined({ model }) })
   } catch (error) {
-    await (await answers()).forget(id)
+    // One that may have begun after all has its answer delivered.
+    if (!(error instanceof ServerAway && error.mayBeWritten)) await (await answers()).forget(id)
     throw error
   }
 }

@@ -78,7 +78,7 @@ export class ClusterDaemon implements AsyncDisposable {
   }
   /** Its wall clock is ahead of that of this machine. */
   async shiftClock(ms: number): Promise<void> {
-    await writeFile(this.#shiftFile, String(ms))
+    await writeFile(this.#shiftFile, String(Math.round(ms)))
   }
   async kill(): Promise<void> {
     await this.#process?.kill()

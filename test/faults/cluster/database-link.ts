@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const SOCKET = '.s.PGSQL.5432'
+/** `ReadyForQuery` outside of a transaction: what was sent is committed, or failed. */
+const READY = Buffer.from('5a0000000549', 'hex')
 
 /** The line of one daemon to the database: it can be cut, and held up without being closed. */
 export class DatabaseLink implements AsyncDisposable {
@@ -15,6 +17,8 @@ export class DatabaseLink implements AsyncDisposable {
   readonly #server = createServer({ allowHalfOpen: true }, (daemon) => this.#join(daemon))
   readonly #target: string
   #isHeld = false
+  #isAway = false
+  #losing: { readonly marker: string; readonly lost: () => void } | undefined
 
   private constructor(host: string, target: string) {
     this.host = host
@@ -31,6 +35,26 @@ export class DatabaseLink implements AsyncDisposable {
     return `postgres:///${database.name}?host=${encodeURIComponent(this.host)}&user=svc`
   }
 
+  /** The same for a test in this process, with the settings of the address. */
+  through(url: string): string {
+    const address = new URL(url)
+    address.searchParams.set('host', this.host)
+    return String(address)
+  }
+  /** Breaks every connection, and new ones, until it is back. */
+  goAway(isAway: boolean): void {
+    this.#isAway = isAway
+    if (isAway) this.cut()
+  }
+  /**
+   * The next statements with this text among their values are carried out, and the connection breaks before the answer
+   * to them. Settles then.
+   */
+  loseAnswer(marker: string): Promise<void> {
+    return new Promise((lost) => {
+      this.#losing = { marker, lost }
+    })
+  }
   /** Breaks every connection; new ones work. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
@@ -47,10 +71,14 @@ export class DatabaseLink implements AsyncDisposable {
   }
 
   #join(daemon: Socket): void {
+    if (this.#isAway) return void daemon.destroy()
     const database = connect({ path: this.#target, allowHalfOpen: true })
-    const pass = (from: Socket, to: Socket): void => {
+    let lost: (() => void) | undefined
+    const pass = (from: Socket, to: Socket, isKept: (bytes: Buffer) => boolean): void => {
       this.#sockets.add(from)
-      from.on('data', (bytes) => to.write(bytes))
+      from.on('data', (bytes: Buffer) => {
+        if (isKept(bytes)) to.write(bytes)
+      })
       from.on('end', () => to.end())
       from.on('error', () => to.destroy())
       from.on('close', () => {
@@ -59,8 +87,21 @@ export class DatabaseLink implements AsyncDisposable {
       })
       if (this.#isHeld) from.pause()
     }
-    pass(daemon, database)
-    pass(database, daemon)
+    pass(daemon, database, (bytes) => {
+      if (this.#losing && bytes.includes(this.#losing.marker)) {
+        lost = this.#losing.lost
+        this.#losing = undefined
+      }
+      return true
+    })
+    pass(database, daemon, (bytes) => {
+      if (!lost) return true
+      if (bytes.subarray(-READY.length).equals(READY)) {
+        daemon.destroy()
+        lost()
+      }
+      return false
+    })
   }
   async [Symbol.asyncDispose](): Promise<void> {
     this.cut()

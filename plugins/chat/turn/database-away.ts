@@ -1,0 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ServerAway } from 'svc/internal'
+
+/** Between two attempts; each of them waits for the server by itself. */
+const PAUSE_MS = 500
+
+/**
+ * Does `work` again until the server of the database answers. Throws what else it fails with, and what it failed with
+ * last when the signal aborts.
+ */
+export async function untilAnswered<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof ServerAway) || signal.aborted) throw error
+    }
+    // The next attempt says what is wrong.
+    await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined)
+  }
+}
