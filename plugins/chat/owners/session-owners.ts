@@ -123,7 +123,7 @@ export class SessionOwners {
     hold: Hold,
     required: readonly Statement[],
   ): Promise<AcceptedTurn> {
-    const { db, record, queue } = this.#deps
+    const { record, queue } = this.#deps
     turn.fence = hold.statements
     const starts = startsAlone && queue.of(turn.sessionId).length === 0
     this.#checkQueueLength(queue.of(turn.sessionId).length)
