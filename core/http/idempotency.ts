@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors/error.ts'
 import type { OnDefect } from '../errors/defect.ts'
 import type { Statement } from '../storage/database.ts'
+import { ServerAway } from '../storage/failure.ts'
 import type { Reservation, Reservations, StoredAnswer } from '../storage/reservations.ts'
 import type { Broadcast } from '../storage/broadcast.ts'
 import { Answer } from './answer.ts'
@@ -169,6 +170,7 @@ export class Idempotency implements Disposable {
     try {
       value = await work.recall?.(work.effectId)
     } catch (error) {
+      if (error instanceof ServerAway) return this.#leftOpen(work, error)
       return this.#failed(work, error, true)
     }
     if (value === undefined) return this.#run(work)
@@ -180,21 +182,29 @@ export class Idempotency implements Disposable {
     try {
       value = await work.handle(work.effectId)
     } catch (error) {
-      if (await this.#begun(work, error)) return this.#failed(work, error, false)
+      const hasBegun = await this.#hasBegun(work, error)
+      if (hasBegun === true) return this.#failed(work, error, false)
+      if (hasBegun === undefined) return this.#leftOpen(work, error)
       await this.#deps.reservations.release(work)
       return { once: { answer: work.failed(error), replayed: false }, as: { kind: 'released' } }
     }
     return this.#done(work, value, false)
   }
 
-  async #begun({ recall, effectId: id }: Mine, error: unknown): Promise<boolean> {
-    if (!recall) return !(error instanceof Refusal)
+  /** `undefined`: the database does not say. */
+  async #hasBegun({ recall, effectId: id }: Mine, error: unknown): Promise<boolean | undefined> {
+    if (!recall) return error instanceof ServerAway && error.mayBeWritten ? undefined : !(error instanceof Refusal)
     // `recall` throws if the work failed, so it had started.
     try {
       return (await recall(id)) !== undefined
-    } catch {
-      return true
+    } catch (failure) {
+      return failure instanceof ServerAway ? undefined : true
     }
+  }
+
+  /** The database does not say what came of the work: that is found out when the key is used again. */
+  #leftOpen(work: Mine, error: unknown): Outcome {
+    return { once: { answer: work.failed(error), replayed: false }, as: { kind: 'released' } }
   }
 
   /** What says when to ask again is not the last word: the route is asked then what came of the work. */

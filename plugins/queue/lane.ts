@@ -1,4 +1,4 @@
-import { messageOf, runAs } from 'svc/internal'
+import { messageOf, runAs, ServerAway } from 'svc/internal'
 import type { Actor, Clock } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -165,6 +165,13 @@ export class Lane {
     } catch (error) {
       if (this.#isStopped && signal.aborted)
         return this.#settle(stored, { state: 'pending', failures: stored.failures })
+      // No failure of the job, however often that happens.
+      if (error instanceof ServerAway)
+        return this.#settle(stored, {
+          state: 'pending',
+          failures: stored.failures,
+          afterMs: this.#pause(stored.failures + 1, undefined),
+        })
       return this.#fail(stored, error)
     }
     const { statements = [] } = result

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { messageOf, orAborted, runAs, stableId, toIso } from 'svc/internal'
+import { messageOf, orAborted, runAs, ServerAway, stableId, toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -109,6 +109,7 @@ export class FiringRunner {
       const run = { id: firing.id, workflowId, input, cause, ...omitUndefined({ agentId }) }
       await runAs(actor, () => runs.start(run))
     } catch (error) {
+      if (error instanceof ServerAway) throw error
       if (error instanceof Refusal && error.code === 'rate_limit') return later(error)
       return this.#fail(firing, error)
     }

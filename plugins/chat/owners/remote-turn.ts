@@ -15,6 +15,8 @@ export class RemoteTurn implements AcceptedTurn {
   /** Whether anything arrived since it was looked after last. */
   isSilent = true
   isCancelled = false
+  /** Nothing of it is on record yet. */
+  isBeingWritten = false
   /** What was answered so far. */
   text = ''
   readonly #log = new EventLog()

@@ -87,6 +87,7 @@ export class RemoteTurns {
   }
   async #lookAfter(turn: RemoteTurn, isGone: boolean): Promise<void> {
     const { cluster, journal, attach } = this.#deps
+    if (turn.isBeingWritten) return
     const known = await journal.find(turn.id)
     if (turn.hasEnded) return this.drop(turn)
     if (!known || !isOpen(known)) return this.#end(turn)

@@ -1,4 +1,4 @@
-import { ServerAway } from 'svc/internal'
+import { ServerAway, untilAnswered } from 'svc/internal'
 import type { Broadcast } from 'svc/internal'
 import { KeyedQueue, parse } from 'svc/sdk'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
@@ -7,7 +7,6 @@ import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Block, Sessions } from '../../sessions/contract.ts'
 import type { AcceptedTurn } from '../contract.ts'
 import { queueFull } from '../turn/acceptance.ts'
-import { untilAnswered } from '../turn/database-away.ts'
 import { isTakenOver } from '../turn/failure.ts'
 import { LiveTurn, readOptions } from '../turn/live-turn.ts'
 import { ONE_CALL } from '../turn/record.ts'
@@ -151,6 +150,7 @@ export class SessionOwners {
     const { id: turnId, sessionId, sender } = turn
     this.#checkQueueLength((await this.#openTurns(sessionId)).length)
     const followed = remote.follow(turn, row.owner, true)
+    followed.isBeingWritten = true
     try {
       await writeTurn(this.#deps, turnId, [
         ...required,
@@ -167,6 +167,7 @@ export class SessionOwners {
       remote.drop(followed)
       throw error
     }
+    followed.isBeingWritten = false
     return followed
   }
 

@@ -1,7 +1,6 @@
-import { ServerAway } from 'svc/internal'
+import { ServerAway, untilAnswered } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Journal } from '../../journal/contract.ts'
-import { untilAnswered } from '../turn/database-away.ts'
 
 /** How long a message waits for the database to say whether it is written. */
 const UNKNOWN_MS = 30_000

@@ -1,4 +1,4 @@
-import { currentActor, messageOf, runAs } from 'svc/internal'
+import { currentActor, messageOf, runAs, ServerAway } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
@@ -119,7 +119,7 @@ export class StepRunner {
     } catch (error) {
       if (signal.aborted) throw signal.reason
       const isReplaced = leaving?.aborted === true && error === leaving.reason
-      if (isReplaced || this.#deps.unloaded.aborted) return { outcome: 'cut off' }
+      if (isReplaced || this.#deps.unloaded.aborted || error instanceof ServerAway) return { outcome: 'cut off' }
       const text = messageOf(error)
       log.warn(`step "${attempt.step}" of run ${run.id} failed (attempt ${attempt.attempt}): ${text}`)
       return {

@@ -8,6 +8,7 @@ import type { DaemonLiveness } from '../../../core/http/key-owners.ts'
 import { noBroadcast } from '../../../core/storage/broadcast.ts'
 import type { Broadcast } from '../../../core/storage/broadcast.ts'
 import { openDatabase as openStorage } from '../../../core/storage/open.ts'
+import { ServerAway } from '../../../core/storage/failure.ts'
 import { openReservations } from '../../../core/storage/reservations.ts'
 import type { Reservations } from '../../../core/storage/reservations.ts'
 import { closing, emptyPostgres, engines, open as openDatabase, recorder } from '../storage/engines.ts'
@@ -131,6 +132,28 @@ describe('an Idempotency-Key', () => {
     expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
     expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, replayed: true, body: { name: 'a' } })
     expect(effects.size).toBe(1)
+  })
+  it('is resolved later where the database does not say what came of it, with the same id', async () => {
+    let isAway = true
+    const { route, effects } = thing((id) => {
+      if (isAway) effects.delete(id)
+      if (isAway) throw new ServerAway('away', new Error('gone'))
+    })
+    const { post } = await stage([
+      {
+        ...route,
+        recall(id) {
+          if (isAway) throw new ServerAway('away', new Error('gone'))
+          return effects.has(id) ? { id, name: 'a' } : undefined
+        },
+      },
+    ])
+    for (let times = 0; times < 2; times++)
+      expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
+    isAway = false
+    const made = await post({ name: 'a' }, 'k')
+    expect(made).toMatchObject({ status: 201, body: { name: 'a' } })
+    expect([...effects.keys()]).toEqual([made.body.id])
   })
   it.each(['', 'x'.repeat(256), 'a b'])('%j is none', async (key) => {
     const { route } = thing()

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ServerAway } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import { eventually } from '../../support/eventually.ts'
 import { done, job, rejectOnAbort, Stage, stages } from './stage.ts'
@@ -115,6 +116,23 @@ describe.each(stages)('the queue, %s', (name) => {
     expect(await queue.find('work', 'a')).toMatchObject({ failures: 3, error: 'not now' })
     expect((await queue.list('work', 'dead', 10, 0)).map(({ id }) => id)).toEqual(['a'])
     expect((await driver.find('work', 'after'))?.payload).toBe('["a","not now"]')
+    await queue.close()
+  })
+
+  it('does not count attempts for which the database was away', async () => {
+    const { add, queue, begin, state, stage } = await start({ settings: { max_failures: 2 } })
+    let runs = 0
+    queue.work('work', {
+      run: () =>
+        ++runs > 3 ? Promise.resolve({ outcome: 'done' }) : Promise.reject(new ServerAway('away', new Error('gone'))),
+    })
+    await add(job('a'))
+    begin()
+    await eventually(async () => {
+      await stage.pass(HOUR_MS / 2)
+      expect(await state('a')).toBe('done')
+    })
+    expect([runs, (await queue.find('work', 'a'))?.failures]).toEqual([4, 0])
     await queue.close()
   })
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ServerAway } from 'svc/internal'
 import { OutcomeUnknown } from '../../../plugins/workflows/contract.ts'
 import type { StepType } from '../../../plugins/workflows/contract.ts'
 import { OUTPUT, prepare, recorder, RUN, startEngine, step, steps } from './engine-stage.ts'
@@ -213,4 +214,19 @@ it('steps side by side that end and fail at the same moment are all counted', as
     expect(await work()).toEqual({ outcome: 'done' })
     expect(await store.find(RUN)).toMatchObject({ state: 'Completed', steps_completed: 2 })
   }
+})
+
+it('a step for which the database was away is made again under its key, and fails nothing', async () => {
+  const database = await prepare([step('only', { errorMode: 'fail' })])
+  const keys: string[] = []
+  const act: StepType['run'] = ({ key, input }) => {
+    keys.push(key)
+    if (keys.length < 3) return Promise.reject(new ServerAway('away', new Error('gone')))
+    return Promise.resolve({ outcome: 'done', output: input })
+  }
+  const { work, ended } = startEngine(database, act)
+  for (let times = 0; times < 2; times++) expect((await work()).outcome).toBe('postponed')
+  expect((await work()).outcome).toBe('done')
+  expect(ended).toEqual(['Completed'])
+  expect(new Set(keys).size).toBe(1)
 })

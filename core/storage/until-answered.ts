@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ServerAway } from 'svc/internal'
+import { ServerAway } from './failure.ts'
 
 /** Between two attempts; each of them waits for the server by itself. */
 const PAUSE_MS = 500
