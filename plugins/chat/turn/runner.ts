@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
 import { runAs, ServerAway } from 'svc/internal'
 import type { ResponseFormat, ToolCall, Usage } from 'svc/providers'
@@ -12,7 +11,6 @@ import type { ModelHistory } from '../context/history.ts'
 import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
-import { isOpen } from '../owners/remote-turns.ts'
 import { carriedBy } from '../safety/labels.ts'
 import { explain, failureOf, isTakenOver, naming, SessionLost } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
@@ -27,9 +25,6 @@ import { resumePoint } from './resume.ts'
 import { ToolExecutor } from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
 import { riskOfCall } from './tool-step.ts'
-
-/** Between two attempts to write the end of a turn. */
-const END_RETRY_MS = 1_000
 
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   readonly journal: Pick<Journal, 'effects' | 'find'>
@@ -233,27 +228,12 @@ export class TurnRunner {
     return result
   }
 
-  /**
-   * On a database that other daemons share, nobody looks for an open turn of a daemon that lives. So its end is written
-   * again until the server answers.
-   */
   async #commitEnd(live: LiveTurn, statements: readonly Statement[]): Promise<void> {
-    const { record, journal, leaving, log } = this.#deps
-    for (let attempt = 1; ; attempt++) {
-      try {
-        // What failed may have been written after all.
-        const known = attempt > 1 ? await journal.find(live.id) : undefined
-        if (known && !isOpen(known)) return
-        await record.commit(live, statements)
-        return
-      } catch (error) {
-        // What the attempt before sent was carried out only after it was asked for.
-        const isRefused = attempt > 1 && !isPassing(error) && !isTakenOver(error)
-        if (isRefused && !isOpen((await journal.find(live.id)) ?? { state: 'done' })) return
-        if (live.fence.length === 0 || !isPassing(error) || leaving.aborted) throw error
-        if (attempt === 1) log.warn(`the end of turn ${live.id} cannot be written yet; that is tried again`, error)
-        await delay(END_RETRY_MS, undefined, { signal: leaving }).catch(() => undefined)
-      }
+    try {
+      await this.#deps.record.commit(live, statements)
+    } catch (error) {
+      const { commitAgain } = await import('./unfinished-turn.ts')
+      await commitAgain(this.#deps, live, statements, error)
     }
   }
 
@@ -343,9 +323,6 @@ export class TurnRunner {
   }
 }
 
-/** A failure of the database that another attempt may not meet. */
-const isPassing = (error: unknown): boolean =>
-  error instanceof Refusal && error.code === 'service_unavailable' && !isTakenOver(error)
 function unloading({ waiting }: LiveTurn): Refusal {
   return new Refusal(
     'service_unavailable',

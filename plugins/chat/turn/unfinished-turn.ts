@@ -1,9 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { untilAnswered } from 'svc/internal'
 import type { ServerAway } from 'svc/internal'
 import { estimateUsage } from 'svc/providers'
-import type { Statement } from 'svc/sdk'
+import { Refusal } from 'svc/sdk'
+import type { Logger, Statement } from 'svc/sdk'
 import type { Journal } from '../../journal/contract.ts'
-import { failureOf } from './failure.ts'
+import { isOpen } from '../owners/remote-turns.ts'
+import { failureOf, isTakenOver } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
@@ -21,6 +24,15 @@ interface UnfinishedTurnDeps {
   /** Settles when durable. */
   readonly commit: (statements: readonly Statement[]) => Promise<void>
 }
+interface CommitAgainDeps {
+  readonly record: TurnRecord
+  readonly journal: Pick<Journal, 'find'>
+  /** Aborts when the plugin begins to unload. */
+  readonly leaving: AbortSignal
+  readonly log: Pick<Logger, 'warn'>
+}
+/** Between two attempts to write the end of a turn. */
+const END_RETRY_MS = 1_000
 /** A turn that is lost is not recorded here. */
 const STATE_AFTER_STOP = { cancel: 'cancelled', unload: 'interrupted', lost: 'interrupted' } as const
 
@@ -50,6 +62,42 @@ export async function recordUnfinishedTurn(
     ...startNext(),
   ])
 }
+
+/**
+ * On a database that other daemons share, nobody looks for an open turn of a daemon that lives. So its end is written
+ * again until the server answers. `failure`: of the first attempt.
+ */
+export async function commitAgain(
+  { record, journal, leaving, log }: CommitAgainDeps,
+  live: LiveTurn,
+  statements: readonly Statement[],
+  failure: unknown,
+): Promise<void> {
+  let error = failure
+  // What failed may have been written after all.
+  const isWritten = async (): Promise<boolean> => {
+    const known = await journal.find(live.id)
+    return known !== undefined && !isOpen(known)
+  }
+  for (let attempt = 1; ; attempt++) {
+    if (live.fence.length === 0 || leaving.aborted || isTakenOver(error)) throw error
+    if (!isPassing(error)) {
+      if (attempt > 1 && (await isWritten())) return
+      throw error
+    }
+    if (attempt === 1) log.warn(`the end of turn ${live.id} cannot be written yet; that is tried again`, error)
+    await delay(END_RETRY_MS, undefined, { signal: leaving }).catch(() => undefined)
+    try {
+      if (await isWritten()) return
+      await record.commit(live, statements)
+      return
+    } catch (again) {
+      error = again
+    }
+  }
+}
+/** A failure of the database that another attempt may not meet. */
+const isPassing = (error: unknown): boolean => error instanceof Refusal && error.code === 'service_unavailable'
 
 /**
  * Settles when the database answers again and has what is known of the turn, so that it can go on from its rows. Throws
