@@ -191,6 +191,7 @@ export class Outbox {
       connection: () => connections.find(channel, account),
       load: (limit) => store.waiting(channel, account, limit),
       sending: (row) => store.beginSend(row),
+      notSent: (row) => store.endSend(row),
       sent: (row, platformId) => this.#sent(row, platformId),
       deferred: (row) => store.commit([store.deferred(row)]),
       dead: (row) => this.#dead(row),

@@ -26,10 +26,12 @@ export interface RowSenderDeps {
   /** Aborts when the plugin unloads. */
   readonly signal: AbortSignal
   /**
-   * Durable before it settles: an attempt begins whose outcome a crash would hide. `false` when the row was settled by
-   * another daemon meanwhile.
+   * Durable before it settles: an attempt begins whose outcome a crash would hide. `false` when another daemon has
+   * settled the row meanwhile, or makes the same attempt.
    */
   readonly sending: (row: OutboxRow) => Promise<boolean>
+  /** The attempt that began was not made. */
+  readonly notSent: (row: OutboxRow) => Promise<void>
   readonly sent: (row: OutboxRow, platformId: string) => Promise<void>
   readonly deferred: (row: OutboxRow) => Promise<void>
   readonly dead: (row: OutboxRow) => Promise<void>
@@ -56,7 +58,7 @@ export class RowSender {
   }
 
   async attempt(row: OutboxRow, open: OpenConnection, { waitMs, failed }: AttemptOptions): Promise<Attempt> {
-    const { signal, sending, sent } = this.#deps
+    const { signal, sending, notSent, sent } = this.#deps
     if (waitMs > 0) await this.#sleep(waitMs, AbortSignal.any([open.signal, signal]))
     if (open.signal.aborted || signal.aborted) return { outcome: 'skipped' }
     // Somebody who revived the row wants it sent: its attempts were counted anew.
@@ -67,7 +69,15 @@ export class RowSender {
     row.attempts++
     let platformId = ''
     try {
-      if (!open.adapter.capabilities.idempotentSend && !(await sending(row))) return { outcome: 'gone' }
+      if (!open.adapter.capabilities.idempotentSend) {
+        if (!(await sending(row))) return { outcome: 'gone' }
+        // The database may have taken its time: by now another daemon may be connected.
+        if (open.signal.aborted) {
+          await this.#record(() => notSent(row))
+          row.attempts--
+          return { outcome: 'skipped' }
+        }
+      }
       platformId = (await this.#transmit(open, row)).id
     } catch (error) {
       return this.#failed(row, open, error, failed)

@@ -45,8 +45,13 @@ export class OutboxStore {
   async beginSend({ id, attempts, uncertain }: OutboxRow): Promise<boolean> {
     const { changes } = await this.#db.run`UPDATE channels_outbox
       SET state = 'sending', attempts = ${attempts}, uncertain = ${uncertain}
-      WHERE id = ${id} AND state IN ('pending', 'sending')`
+      WHERE id = ${id} AND state IN ('pending', 'sending') AND attempts = ${attempts - 1}`
     return changes > 0
+  }
+  /** The attempt was not made after all. */
+  async endSend({ id, attempts }: OutboxRow): Promise<void> {
+    await this.#db.run`UPDATE channels_outbox SET state = 'pending', attempts = ${attempts - 1}
+      WHERE id = ${id} AND state = 'sending' AND attempts = ${attempts}`
   }
   sent({ id, attempts }: OutboxRow, platformId: string, at: string): Statement {
     return this.#db.sql`UPDATE channels_outbox SET state = 'sent', platform_id = ${platformId}, attempts = ${attempts},

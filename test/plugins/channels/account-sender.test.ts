@@ -6,8 +6,10 @@ import { AccountSettings } from '../../../plugins/channels/accounts/settings.ts'
 import { toIso } from '../../../core/scope/clock.ts'
 import { AccountSender } from '../../../plugins/channels/outbox/account-sender.ts'
 import type { OutboxRow } from '../../../plugins/channels/outbox/schema.ts'
+import { OutboxStore } from '../../../plugins/channels/outbox/store.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { ChatPlatform } from './chat-platform.ts'
+import { openTables } from './inbox-stage.ts'
 
 const HOUR_MS = 3_600_000
 const LONGEST_PAUSE_MS = 300_000
@@ -50,11 +52,15 @@ function createRow(at: string): OutboxRow {
     settled_at: null,
   }
 }
+interface Options extends Partial<OutboxRow> {
+  readonly resendUncertain?: boolean
+  readonly sending?: (end: () => void) => Promise<boolean>
+}
 /** An account with one message, which is sent whenever the time has come; ten attempts, 24 hours. */
 function createSender(
   idempotentSend: boolean,
   outcome: (attempt: number) => Error | undefined,
-  { resendUncertain = true, ...earlier }: Partial<OutboxRow> & { readonly resendUncertain?: boolean } = {},
+  { resendUncertain = true, sending, ...earlier }: Options = {},
 ) {
   const clock = new ManualClock()
   const row = { ...createRow(toIso(clock.now())), ...earlier }
@@ -67,7 +73,8 @@ function createSender(
     idempotentSend,
     rate: { overall: { perSecond: 1000, burst: 1000 } },
   })
-  const open = { account, adapter, connection, signal: new AbortController().signal, failed: () => undefined }
+  const ending = new AbortController()
+  const open = { account, adapter, connection, signal: ending.signal, failed: () => undefined }
   let attempts = 0
   const sender = new AccountSender({
     clock,
@@ -78,9 +85,10 @@ function createSender(
     maxConcurrent: 1,
     backOff: { minMs: 1000, maxMs: LONGEST_PAUSE_MS },
     signal: new AbortController().signal,
-    connection: () => open,
+    connection: () => (ending.signal.aborted ? undefined : open),
     load: async () => [row],
-    sending: async () => true,
+    sending: async () => sending?.(() => ending.abort()) ?? true,
+    notSent: async () => void (row.state = 'pending'),
     maxRejections: 8,
     maxFailedChats: 3,
     deferred: async () => undefined,
@@ -122,6 +130,26 @@ it.each([
   await settle()
   expect([row.state, attempts()]).toEqual([state, sends])
   if (state === 'dead') expect(row.error).toContain('it may have arrived')
+})
+
+it('what was about to be sent when the connection ended is not sent by this daemon, and counts no attempt', async () => {
+  const sending = async (end: () => void): Promise<boolean> => {
+    end()
+    return true
+  }
+  const { row, settle, attempts } = createSender(false, () => undefined, { sending })
+  await settle()
+  expect([row.state, row.attempts, attempts()]).toEqual(['pending', 0, 0])
+})
+
+it('of two daemons that are about to send the same row, one does', async () => {
+  const store = new OutboxStore(await openTables())
+  const row = createRow('2026-01-01T00:00:00.000Z')
+  await store.commit([store.insert(row, () => undefined)])
+  const first = { ...row, attempts: 1 }
+  expect([await store.beginSend(first), await store.beginSend({ ...row, attempts: 1 })]).toEqual([true, false])
+  await store.endSend(first)
+  expect(await store.beginSend({ ...row, attempts: 1 })).toBe(true)
 })
 
 it('without resend_uncertain, what the platform did not get or recognizes is sent again', async () => {

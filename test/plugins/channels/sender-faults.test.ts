@@ -99,6 +99,7 @@ function stage({ idempotentSend = true, random = 1, perSecond = 1000 } = {}) {
       store(row, 'sending')
       return true
     },
+    notSent: async (row) => store(row, 'pending'),
     deferred: async (row) => store(row, 'pending'),
     sent: async (row) => store(row, 'sent'),
     dead: async (row) => store(row, 'dead'),
