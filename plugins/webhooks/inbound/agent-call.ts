@@ -63,8 +63,8 @@ async function startTurn(
     model === undefined ? undefined : await (await import('./model.ts')).chooseModel(models(), agent, model)
   const answers = call.deliver ? await deps.answers() : undefined
   const target = await answers?.check(call, agent.id)
-  if (target) await answers?.remember(effectId, target)
-  const turn = await acceptTurn(deps, effectId, { agentId: agent.id, text: message, model: choice })
+  const remembered = target && (await answers?.remember(effectId, target))
+  const turn = await acceptTurn(deps, effectId, { agentId: agent.id, text: message, model: choice, remembered })
   const result = handled(turn.result())
   if (answers) background(() => answers.follow(effectId))
   const by = choice ? `, of ${choice.provider}/${choice.model}` : ''
@@ -83,14 +83,19 @@ async function acceptTurn(
     agentId,
     text,
     model,
-  }: Pick<TurnRequest, 'agentId' | 'text'> & { readonly model: TurnRequest['model'] | undefined },
+    remembered,
+  }: Pick<TurnRequest, 'agentId' | 'text'> & {
+    readonly model: TurnRequest['model'] | undefined
+    readonly remembered: string | undefined
+  },
 ): Promise<AcceptedTurn> {
   try {
     const labels = ['ExternalNetwork'] as const
     return await chat.accept({ id, agentId, entryPoint: 'hook', text, labels, ...omitUndefined({ model }) })
   } catch (error) {
     // One that may have begun after all has its answer delivered.
-    if (!(error instanceof ServerAway && error.mayBeWritten)) await (await answers()).forget(id)
+    const mayHaveBegun = error instanceof ServerAway && error.mayBeWritten
+    if (remembered !== undefined && !mayHaveBegun) await (await answers()).forget(id, remembered)
     throw error
   }
 }

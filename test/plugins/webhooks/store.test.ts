@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { migrations } from '../../../plugins/webhooks/migrations.ts'
+import { AnswerStore } from '../../../plugins/webhooks/inbound/answers/store.ts'
 import { InboundStore } from '../../../plugins/webhooks/inbound/store.ts'
 import type { Target } from '../../../plugins/webhooks/schema.ts'
 import { WebhookStore } from '../../../plugins/webhooks/store.ts'
@@ -114,4 +115,15 @@ describe.each(engines)('the outbox on %s', (engine) => {
       isFirst: true,
     })
   })
+})
+
+it.each(engines)('%s: who could not begin a turn forgets its receiver only while nobody else tries', async (engine) => {
+  const { sql } = await start(engine)
+  const answers = new AnswerStore(sql)
+  const row = { agent_id: 'a', channel: 'irc', account: null, recipient: 'x', thread: null, error: null } as const
+  for (const seconds of [1, 2]) await answers.insert({ ...row, id: 'turn', state: 'pending', created_at: at(seconds) })
+  await answers.remove('turn', at(1))
+  expect(await answers.find('turn')).toMatchObject({ recipient: 'x' })
+  await answers.remove('turn', at(2))
+  expect(await answers.find('turn')).toBeUndefined()
 })

@@ -68,8 +68,9 @@ export class AnswerDelivery {
     return target
   }
 
-  /** Puts the target of a turn that is about to begin on disk. */
-  async remember(id: string, { channel, account, to, thread, agentId = '' }: ChannelTarget): Promise<void> {
+  /** Puts the target of a turn that is about to begin on disk. Returns what `forget` is given. */
+  async remember(id: string, { channel, account, to, thread, agentId = '' }: ChannelTarget): Promise<string> {
+    const createdAt = new Date(this.#nowMs()).toISOString()
     await this.#deps.store.insert({
       id,
       agent_id: agentId,
@@ -79,12 +80,13 @@ export class AnswerDelivery {
       thread: thread ?? null,
       state: 'pending',
       error: null,
-      created_at: new Date(this.#nowMs()).toISOString(),
+      created_at: createdAt,
     })
+    return createdAt
   }
-  /** The turn was not accepted. */
-  async forget(id: string): Promise<void> {
-    await this.#deps.store.remove(id)
+  /** The turn was not accepted. The same request may have come to another daemon meanwhile, which remembered it too. */
+  async forget(id: string, remembered: string): Promise<void> {
+    await this.#deps.store.remove(id, remembered)
   }
 
   /** Delivers the answer of a turn when it is there. Settles then; nothing happens for a turn without a target. */

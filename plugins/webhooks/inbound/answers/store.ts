@@ -22,12 +22,12 @@ export class AnswerStore {
     this.#db = db
   }
 
-  /** Writes nothing when the row is there already. */
+  /** Of a row that is there already, only the time is written: it is then that of whoever tries last. */
   async insert({ id, agent_id, channel, account, recipient, thread, created_at }: AnswerRow): Promise<void> {
     await this.#db.run`INSERT INTO webhooks_answer (id, agent_id, channel, account, recipient, thread, state,
         error, created_at)
       VALUES (${id}, ${agent_id}, ${channel}, ${account}, ${recipient}, ${thread}, 'pending', NULL, ${created_at})
-      ON CONFLICT (id) DO NOTHING`
+      ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at WHERE webhooks_answer.state = 'pending'`
   }
   async find(id: string): Promise<AnswerRow | undefined> {
     return v.parse(v.optional(AnswerRow), await this.#db.one`SELECT * FROM webhooks_answer WHERE id = ${id}`)
@@ -42,8 +42,10 @@ export class AnswerStore {
     await this.#db.run`UPDATE webhooks_answer SET state = ${state}, error = ${error}
       WHERE id = ${id} AND state = 'pending'`
   }
-  async remove(id: string): Promise<void> {
-    await this.#db.run`DELETE FROM webhooks_answer WHERE id = ${id} AND state = 'pending'`
+  /** Nothing when somebody else has tried since. */
+  async remove(id: string, createdAt: string): Promise<void> {
+    await this.#db.run`DELETE FROM webhooks_answer
+      WHERE id = ${id} AND created_at = ${createdAt} AND state = 'pending'`
   }
   async deleteOld(before: string): Promise<void> {
     await this.#db.run`DELETE FROM webhooks_answer WHERE created_at < ${before}`
