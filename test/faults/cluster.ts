@@ -17,6 +17,7 @@ import type { Scene } from './cluster/incidents.ts'
 import type { Load } from './cluster/load.ts'
 import { Marks } from './cluster/marks.ts'
 import { teach } from './cluster/model.ts'
+import { RecurringLoad } from './cluster/recurring.ts'
 import { Receiver } from './cluster/receiver.ts'
 import { generator } from './crash.ts'
 import type { FaultOptions, FaultReport } from './report.ts'
@@ -51,6 +52,7 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
   const loads: readonly Load[] = [
     new ChatLoad(client, marks),
     new AutomationLoad(client, receiver, marks),
+    new RecurringLoad(client, receiver),
     channels,
     budget,
   ]
@@ -171,6 +173,10 @@ retry_min_ms = 100
 retry_max_ms = 1000
 [plugins.result-delivery]
 retry_max_secs = 1
+[plugins.webhooks]
+back_off_min_ms = 100
+back_off_max_ms = 1000
+max_attempts = 100
 [outbound]
 allow = ["127.0.0.1"]
 [plugins.approvals]

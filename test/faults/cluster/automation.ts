@@ -12,6 +12,7 @@ const SCHEDULES = 3
 const SOON_MS = 2_500
 const EVENTS_MS = 400
 const RUNS_MS = 900
+const EVENTS_PATH = '/event/runs'
 
 interface Round {
   readonly agentId: string
@@ -27,13 +28,17 @@ interface Round {
   unknown: number
 }
 
-/** Schedules, triggers and workflows. Their results and steps are counted by the receiver, their tool calls by marks. */
+/**
+ * Schedules, triggers and workflows, and a webhook that is told of each run that is completed. Results, steps and events
+ * are counted by the receiver, tool calls by marks.
+ */
 export class AutomationLoad implements Load {
-  readonly figures = { slots: 0, runs: 0, events: 0 }
+  readonly figures = { slots: 0, runs: 0, events: 0, webhook_events: 0 }
   readonly #client: Client
   readonly #receiver: Receiver
   readonly #marks: Marks
   #round: Round | undefined
+  #isSubscribed = false
   constructor(client: Client, receiver: Receiver, marks: Marks) {
     this.#client = client
     this.#receiver = receiver
@@ -41,6 +46,13 @@ export class AutomationLoad implements Load {
   }
 
   async prepare(round: number): Promise<void> {
+    if (!this.#isSubscribed)
+      await this.#client.make('/api/webhooks', 'id', {
+        name: 'runs',
+        url: this.#receiver.url + EVENTS_PATH,
+        events: ['workflow_completed'],
+      })
+    this.#isSubscribed = true
     const agentId = await this.#client.make('/api/agents', 'agent_id', agentOf(`work-${round}`))
     const steps = stepsOf(`${this.#receiver.url}/{{run_input}}`, `work-${round}`)
     const workflowId = await this.#client.make('/api/workflows', 'workflow_id', { name: `flow-${round}`, steps })
@@ -129,8 +141,16 @@ export class AutomationLoad implements Load {
           `the trail has ${recorded} of them; ${done.length} firings are done; the others: ${JSON.stringify(others)}`,
       )
     }
-    problems.push(...(await this.#checkRuns(runs)))
+    problems.push(...(await this.#checkRuns(runs)), ...(await this.#checkWebhook([...runs.values()])))
     return problems
+  }
+  /** Each key is taken once: another event of the same run has another one. */
+  async #checkWebhook(runs: readonly string[]): Promise<readonly string[]> {
+    const timesOf = (run: string): number =>
+      (this.#receiver.taken.get(EVENTS_PATH) ?? []).filter(({ data }: Json) => data.details.includes(run)).length
+    await until(() => runs.every((run) => timesOf(run) > 0), SETTLES_MS)
+    this.figures.webhook_events = this.#receiver.taken.get(EVENTS_PATH)?.length ?? 0
+    return runs.flatMap((run) => (timesOf(run) === 1 ? [] : [`the webhook got ${timesOf(run)} events of run ${run}`]))
   }
   async #checkRuns(runs: ReadonlyMap<string, string>): Promise<readonly string[]> {
     const problems: string[] = []

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Json } from '../../support/json.ts'
 
-const RESULTS = /^\/(?:slot|trigger)\//
+const RESULTS = /^\/(?:slot|trigger|event)\//
 
 /**
- * What is sent out arrives here, and is counted. For results it fails now and then, before it takes one and after it did;
+ * What is sent out arrives here, and is counted. For results and events it fails now and then, before it takes one and after it did;
  * a step of a workflow that fails would end its run.
  */
 export class Receiver implements AsyncDisposable {
