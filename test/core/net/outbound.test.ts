@@ -326,6 +326,17 @@ describe('reading', () => {
     }
     expect(read).toBe(total)
   })
+  it('chunks that came together are read as one', async () => {
+    await using server = await serve((_, response) => {
+      response.socket?.cork()
+      for (const piece of ['one ', 'two ', 'three']) response.write(piece)
+      response.end()
+      response.socket?.uncork()
+    })
+    await using out = open()
+    const response = await out.forOperator()(server.origin)
+    expect(await Array.fromAsync(response.chunks(), String)).toEqual(['one two three'])
+  })
   it('an answer that breaks off is a failure', async () => {
     await using server = await serve((_, response: ServerResponse) => {
       response.writeHead(200, { 'content-length': '100' })
