@@ -73,11 +73,11 @@ function* aliases(): Generator<{ find: RegExp; replacement: string }> {
  * file. They leave no listener, variable of the environment or fake clock behind.
  */
 const alone = [
-  'test/faults/**/*.test.ts',
-  'test/core/cli/**/*.test.ts',
+  'test/faults/**/!(provider|provider-reload).test.ts',
+  'test/core/cli/{npm-start,pack,process-events,process-hardening,secret-input,start,terminal}.test.ts',
   'test/core/process/**/*.test.ts',
   'test/contract/plugin.test.ts',
-  'test/plugins/security/**/*.test.ts',
+  'test/plugins/security/{budget,mutation,probes}.test.ts',
   'test/plugins/wasm/**/*.test.ts',
   'test/threats/programs.test.ts',
   ...globSync('{test,playground}/**/*.test.ts', { cwd: root }).filter((file) =>

@@ -10,8 +10,8 @@ const PIECE_BYTES = 16_384
 
 /**
  * Kills processes that carry this mark in their environment: those that left their process group. Settles when a pass
- * over all processes finds none and none ended meanwhile, which may have left a child that was not listed yet. Linux
- * only.
+ * over all processes finds none and none ended before it was read, which may have left a child that was not listed yet.
+ * Linux only.
  */
 export async function killOrphanProcesses(mark: string): Promise<void> {
   if (process.platform !== 'linux') return
@@ -19,14 +19,21 @@ export async function killOrphanProcesses(mark: string): Promise<void> {
   // One for all: `readFile` takes a fresh one of 64 KiB for each of the processes, which sets off one collection after
   // the other.
   const buffer = Buffer.allocUnsafeSlow(variable.length + PIECE_BYTES)
+  // Only children of the marked are marked: what was read once is not read again, and may end meanwhile.
+  let unmarked: ReadonlySet<number> = new Set([process.pid])
   for (let pass = 0; pass < MAX_PASSES; pass++) {
     const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    // The number of one that is gone may be given to another.
+    const found = new Set(pids.filter((pid) => unmarked.has(pid)))
     let complete = true
     // One at a time: they share the buffer.
     for (const pid of pids) {
-      if (pid !== process.pid && !(await isUnmarked(pid, variable, buffer))) complete = false
+      if (found.has(pid)) continue
+      if (await isUnmarked(pid, variable, buffer)) found.add(pid)
+      else complete = false
     }
     if (complete) return
+    unmarked = found
   }
 }
 

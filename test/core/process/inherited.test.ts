@@ -27,6 +27,7 @@ describe.runIf(process.platform === 'linux')('the environment a daemon was start
         SVC_API_KEY: key,
         OPENAI_API_KEY: 'sk-canary-one',
         OPENAI_API_KEY_2: 'sk-canary-two',
+        NODE_COMPILE_CACHE: undefined,
         COLOUR: 'blue=green',
         EMPTY_TOKEN: '',
         SVC_LOG_LEVEL: 'info',
