@@ -49,7 +49,7 @@ export default definePlugin({
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
     const openMount = async () =>
-      (await import('./stored/mount.ts')).openMount({ context, agents, broadcast, daemon, base, inFolders, sizes })
+      (await import('./stored/mount.ts')).openMount({ context, agents, daemon, base, inFolders, sizes })
     const stored = config.mount === 'folder' ? undefined : await openMount()
     const workspaces: WorkspaceFiles = stored ?? inFolders
     if (broadcast.isShared)

@@ -49,7 +49,10 @@ export function explain(
 }
 
 export function unreachable({ bucket, host }: Place, failure: UpstreamFailure, timeoutMs: number): string {
-  const what =
-    failure.reason === 'timeout' ? `does not answer within ${timeoutMs} ms` : `does not answer (${failure.message})`
+  const words: Partial<Record<UpstreamFailure['reason'], string>> = {
+    timeout: `does not answer within ${timeoutMs} ms`,
+    malformed: `sends what is no right answer (${failure.message})`,
+  }
+  const what = words[failure.reason] ?? `does not answer (${failure.message})`
   return `The bucket "${bucket}" at ${host} (plugins.files.s3) ${what}: check endpoint and the network, or try again`
 }

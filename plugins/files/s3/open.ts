@@ -15,7 +15,8 @@ export interface OpenBucketDeps {
   readonly isMount: boolean
   readonly rows: StoredFiles
   readonly daemon: Pick<Daemon, 'setImpaired'>
-  readonly daemonId: string
+  /** Id of the home of this daemon. */
+  readonly home: string
   readonly db: PluginDatabase
   readonly fetch: Fetch
   readonly jobs: Jobs
@@ -32,7 +33,7 @@ const CHECK_MS = 60_000
 
 /** A bucket that does not answer impairs the daemon, which starts all the same. Throws when the key is not configured. */
 export function openBucket(deps: OpenBucketDeps): BucketFiles {
-  const { daemon, daemonId, db, fetch, isMount, jobs, log, own, requests, rows, run, section, signal } = deps
+  const { daemon, home, db, fetch, isMount, jobs, log, own, requests, rows, run, section, signal } = deps
   let problem: string | undefined
   const settled = (found: string | undefined): void => {
     if (found === problem) return
@@ -54,11 +55,11 @@ export function openBucket(deps: OpenBucketDeps): BucketFiles {
   }
   const check = (): Promise<void> =>
     attempt(async () => {
-      const key = `.check/${daemonId}`
-      await bucket.put(key, Buffer.from(daemonId))
+      const key = `.check/${home}`
+      await bucket.put(key, Buffer.from(home))
       const read = await bucket.get(key, 1_024)
       await bucket.remove(key)
-      if (!read || Buffer.from(read).toString() !== daemonId)
+      if (!read || Buffer.from(read).toString() !== home)
         settled(`The bucket "${section.bucket}" (plugins.files.s3) does not have what was written a moment ago`)
     })
   void run(check)
@@ -83,6 +84,8 @@ function optionsOf(section: S3Section) {
   )
   // A certificate for names of buckets does not hold for one with a dot.
   const isPath = section.path_style ?? (section.endpoint !== undefined || bucket.includes('.'))
+  if (!isPath && /^(?:[\d.]+|\[.*\])$/.test(endpoint.hostname))
+    throw new Error('plugins.files.s3.path_style = false needs an endpoint with a name, which the bucket stands before')
   const base = isPath ? new URL(`/${bucket}/`, endpoint) : new URL(`${endpoint.protocol}//${bucket}.${endpoint.host}/`)
   const credentials = omitUndefined({
     accessKeyId: required('access_key_id', section.access_key_id, section.access_key_id_env),

@@ -1,4 +1,5 @@
-import type { Broadcast, Daemon } from 'svc/internal'
+import { homeId } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Limits } from '../schema.ts'
@@ -15,7 +16,6 @@ type ContextParts = Pick<
 export interface OpenMountDeps {
   readonly context: ContextParts
   readonly agents: Agents
-  readonly broadcast: Broadcast
   readonly daemon: Daemon
   /** The folder where workspaces were before. */
   readonly base: string
@@ -25,7 +25,7 @@ export interface OpenMountDeps {
 
 /** Workspaces where `plugins.files.mount` says, when that is no folder. */
 export async function openMount(deps: OpenMountDeps): Promise<StoredWorkspaces> {
-  const { context, agents, broadcast, daemon, base, inFolders, sizes } = deps
+  const { context, agents, daemon, base, inFolders, sizes } = deps
   const { config, db, fetch, jobs, log, metrics, operator, own, run, signal } = context
   const { mount, s3: section } = config
   const parts = { agents, base, inFolders, log, mount, sizes }
@@ -40,7 +40,7 @@ export async function openMount(deps: OpenMountDeps): Promise<StoredWorkspaces> 
     isMount: mount === 's3',
     rows,
     daemon,
-    daemonId: broadcast.daemonId,
+    home: homeId(daemon.config()),
     db,
     fetch: operator?.fetch ?? fetch,
     jobs,

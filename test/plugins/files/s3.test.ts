@@ -2,11 +2,13 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
+import { UpstreamFailure } from 'svc/sdk'
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import * as v from 'valibot'
 import type { DaemonClient } from '../../../core/net/daemon-client.ts'
 import check from '../../../plugins/files/cli/check.ts'
+import { S3Section } from '../../../plugins/files/s3/section.ts'
 import { systemTimer } from '../../../core/jobs/timer.ts'
 import type { JobTimer } from '../../../core/jobs/timer.ts'
 import type { HostOptions } from '../../support/host.ts'
@@ -49,7 +51,7 @@ const filesTimer: JobTimer = {
   },
   cron: () => () => {},
 }
-interface Options extends Pick<HostOptions, 'home' | 'jobTimer'> {
+interface Options extends Pick<HostOptions, 'fetch' | 'home' | 'jobTimer'> {
   readonly section?: object
   readonly mount?: string
   readonly url?: string
@@ -191,6 +193,8 @@ it('a content that is not what was written, or is gone, is never given out', asy
   await put(one, 'kept.txt', long('j'))
   await writeFile(await fileOf('kept.txt'), long('k'))
   expect(await read(two, 'kept.txt')).toEqual([503, expect.stringContaining('is not what was written')])
+  await writeFile(await fileOf('kept.txt'), long('k').repeat(50))
+  expect(await read(two, 'kept.txt')).toEqual([503, expect.stringContaining('sent more than')])
   await rm(await fileOf('kept.txt'))
   expect(await read(two, 'kept.txt')).toEqual([503, expect.stringContaining('is missing in the bucket')])
   expect((await put(two, 'kept.txt', long('l'))).status).toBe(200)
@@ -300,10 +304,40 @@ it('folders of before are taken in, on SQLite too', async () => {
   expect((await objects()).length).toBe(count + 1)
 })
 
+it('the key may come from variables, and the bucket stand before the host', async () => {
+  vi.stubEnv('AWS_ACCESS_KEY_ID', KEY)
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', KEY)
+  vi.stubEnv('AWS_SESSION_TOKEN', 'a session')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const keys = { access_key_id: undefined, secret_access_key: undefined }
+  const tokens = new Set<unknown>()
+  s3.fault = ({ headers }) => {
+    tokens.add(headers['x-amz-security-token'])
+    return false
+  }
+  await using other = await open({ section: keys })
+  expect((await put(other, 'variables.txt', long('x'))).status).toBe(200)
+  expect([...tokens]).toEqual(['a session'])
+  const asked: string[] = []
+  await using named = await open({
+    section: { endpoint: 'http://s3.example.org:9000', path_style: false },
+    fetch: async (url) => {
+      asked.push(String(url))
+      throw new UpstreamFailure('s3.example.org', 'refused', { reason: 'network', retry: 'never' })
+    },
+  })
+  const refused = await put(named, 'named.txt', long('y'))
+  expect(refused.body.error.message).toContain('at s3.example.org:9000 (plugins.files.s3) does not answer (refused)')
+  expect(asked.at(-1)).toMatch(/^http:\/\/agents\.s3\.example\.org:9000\/svc\/[0-9a-f]{64}\//)
+  await expect(open({ section: { path_style: false } })).rejects.toThrow('needs an endpoint with a name')
+})
+
 it('a bucket without its section, or without a key, fails with what is missing', async () => {
   await expect(open({ section: { access_key_id: undefined } })).rejects.toThrow(
     'plugins.files.s3.access_key_id is missing: set it, or the variable AWS_ACCESS_KEY_ID',
   )
-  for (const section of [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }])
-    await expect(open({ section })).rejects.toThrow(Object.keys(section)[0])
+  for (const section of [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }]) {
+    const { issues = [] } = v.safeParse(S3Section, { bucket: 'agents', ...section })
+    expect(issues.flatMap(({ path = [] }) => path.map(({ key }) => key))).toEqual(Object.keys(section))
+  }
 })
