@@ -11,7 +11,7 @@ const LOOK_MS = 200
 
 export interface BalancerOptions {
   readonly folder: string
-  /** Of the balancer and of three daemons: `host:port`. */
+  /** Of the balancer and of up to three daemons: `host:port`. */
   readonly address: string
   readonly daemons: readonly string[]
 }
@@ -28,6 +28,7 @@ async function startHaproxy({ folder, address, daemons }: BalancerOptions): Prom
     .replace('hdr Host localhost', `hdr Host ${address}`)
     .replace('inter 1s', `inter ${LOOK_MS}ms`)
   for (const [index, daemon] of daemons.entries()) text = text.replace(`10.0.0.1${index + 1}:4545`, daemon)
+  text = text.replaceAll(/^ *server svc-\d+ 10\..*$/gm, '')
   const file = join(folder, 'haproxy.cfg')
   await writeFile(file, text)
   const balancer = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' })
