@@ -17,6 +17,9 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
  */
 const endWithoutDaemon = 'my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, 0x42) && $peeked eq "";'
 
+/** A program that cannot be executed says so, as bubblewrap does. */
+const execute = 'exec { $ARGV[0] } @ARGV; print STDERR "failed to execute $ARGV[0]: $!\\n"; exit 127'
+
 /**
  * Waits until the first process of bubblewrap's namespace waits for the others: only then it has asked to be ended with
  * its parent, and ends them.
@@ -30,7 +33,7 @@ select undef, undef, undef, 0.001 }
 export const startWithDaemon = `
 ${afterFirst}
 ${endWithoutDaemon}
-exec { $ARGV[0] } @ARGV; exit 127
+${execute}
 `
 
 /**
@@ -64,7 +67,7 @@ syscall(445, $set, 1, pack("Ql", $rights & $fs, fileno $file), 0) == 0 or exit 1
 syscall(446, $set, 0) == 0 or exit 126;
 if ($call) { my $code = pack "H*", $filter;
 syscall($call, 1, 0, pack("Sx6P", length($code) / 8, $code)) == 0 or exit 126; }
-exec { $ARGV[0] } @ARGV; exit 127
+${execute}
 `
 
 /**
@@ -79,7 +82,7 @@ ${endWithoutDaemon}
 socket(my $listener, PF_INET, SOCK_STREAM, 0) or exit 126; setsockopt($listener, SOL_SOCKET, SO_REUSEADDR, 1);
 bind($listener, pack_sockaddr_in($port, INADDR_LOOPBACK)) && listen($listener, 128) or exit 126;
 my $pid = fork; exit 126 unless defined $pid;
-if ($pid) { close $listener; exec { $ARGV[0] } @ARGV; exit 127 }
+if ($pid) { close $listener; ${execute} }
 open my $daemon, ">&STDOUT"; my $follows = -S $daemon;
 open STDIN, "<", "/dev/null"; open STDOUT, ">", "/dev/null"; open STDERR, ">", "/dev/null";
 $SIG{CHLD} = "IGNORE"; $SIG{PIPE} = "IGNORE"; $SIG{TERM} = "IGNORE"; $0 = "svc-network";
@@ -109,5 +112,5 @@ shutdown($to, 1); waitpid $back, 0 if $back; exit 0;
  */
 export const closeFiles = `
 my $n = shift; for (splice @ARGV, 0, $n) { if (open my $file, "<&=", $_) { close $file } }
-exec { $ARGV[0] } @ARGV; exit 127
+${execute}
 `
