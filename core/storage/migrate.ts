@@ -68,9 +68,14 @@ export class Migrations {
       await this.#commit(this.#statements(plugin, migration))
     } catch (error) {
       const reason = messageOf(error)
-      throw new Error(`migration "${migration.id}" of plugin "${plugin}" failed and changed nothing: ${reason}`, {
-        cause: error,
-      })
+      // Tables without their rows in core_migration: a dump that was not restored whole.
+      const advice = /already exists/.test(reason)
+        ? '. The database has tables that no record is of: restore it whole, into an empty database, or name an empty one'
+        : ''
+      throw new Error(
+        `migration "${migration.id}" of plugin "${plugin}" failed and changed nothing: ${reason}${advice}`,
+        { cause: error },
+      )
     }
   }
   #statements(plugin: string, migration: Migration): Statement[] {

@@ -48,6 +48,15 @@ describe.each(engines)('migrations on %s', (engine) => {
     expect(await database.migrate('bar', [{ id: '1', sql: text.replaceAll('\n', '\r\n') }])).toBe(0)
   })
 
+  it('tables without their record are those of a dump that was not restored whole', async () => {
+    const { database } = await open(engine)
+    await database.migrate('bar', [first])
+    await database.sql.run`DELETE FROM core_migration WHERE plugin = 'bar'`
+    await expect(database.migrate('bar', [first])).rejects.toThrow(
+      /"001-cup" of plugin "bar" failed and changed nothing: .*already exists.*restore it whole, into an empty database/,
+    )
+  })
+
   it('a step that fails leaves nothing of itself and can be mended', async () => {
     const { database } = await open(engine)
     await expect(
