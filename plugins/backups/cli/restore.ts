@@ -71,7 +71,7 @@ async function restoreByDaemon(
     throw new Failure(
       exits.usage,
       'the daemon runs, and restores only backups of its own folder, by name',
-      `stop it with ${commandLine('stop')} first, or copy the archive into the folder backups of the home`,
+      `stop it with ${commandLine('stop')} first, or copy the archive into the folder backups of the home; a dump of a PostgreSQL server is restored with pg_restore (docs/backup.md, PostgreSQL)`,
     )
   }
   const answer = await callDaemon(await connect(args), (client) =>

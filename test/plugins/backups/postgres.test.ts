@@ -45,7 +45,7 @@ it('a dump is restored into a new database, where the trail is whole once each h
   }
   await using restored = await createTestDatabase()
   await run(join(findBinaries(), 'pg_restore'), [
-    '-e',
+    '-1',
     '--no-owner',
     '-h',
     restored.host,
