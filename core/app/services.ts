@@ -87,6 +87,7 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     setLiveness: (liveness) => kernel.setLiveness(liveness),
     remember: (principal) => kernel.http.remember(principal),
     isHeld: (remembered) => kernel.http.isHeld(remembered),
+    keyGeneration: () => kernel.http.keyGeneration(),
     ownPort: kernel.http.ownPort,
     get isListening() {
       return kernel.listening.isAnnounced

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Scope } from '../scope/scope.ts'
 import type { AuthFailure } from './bearer.ts'
+import { notePresented, presentedBy } from './presented.ts'
+import type { Presented } from './presented.ts'
 import type { Holder, Principal } from './principal.ts'
 
 /** Bearer credentials that a plugin accepts beside the API key. */
@@ -37,11 +39,6 @@ export interface PluginCredentials {
   failed(failure: AuthFailure): void
 }
 
-/** The name of a source and the digest of a credential. */
-export interface Presented {
-  readonly name: string
-  readonly digest: string
-}
 interface Accepted {
   readonly source: CredentialSource
   readonly owner: string
@@ -51,8 +48,6 @@ interface Accepted {
 /** The further credentials of all plugins. */
 export class CredentialRegistry {
   #accepted = new Map<string, Accepted>()
-  /** What was presented by those that were let in, for what they opened. */
-  #presented = new WeakMap<Principal, Presented>()
   #kept = new Set<ReadonlySet<string>>()
   #onRevoked: () => void
 
@@ -105,18 +100,18 @@ export class CredentialRegistry {
     if (!holder) return undefined
     // A copy: the source may hand out the same one for all that its holder was given.
     const principal = { ...holder }
-    this.#presented.set(principal, { name, digest })
+    notePresented(principal, { name, digest })
     return principal
   }
   /** What a principal presented, to find it again; `undefined` of one who presented no such credential. */
   presented(principal: Principal): Presented | undefined {
-    return this.#presented.get(principal)
+    return presentedBy(principal)
   }
 
   /** Whether what this principal presented is still accepted. True of those who presented no such credential. */
   holds(principal: Principal): boolean {
     if (!('id' in principal)) return true
-    const presented = this.#presented.get(principal)
+    const presented = presentedBy(principal)
     return presented !== undefined && this.#accepted.get(presented.name)?.source.find(presented.digest) !== undefined
   }
 

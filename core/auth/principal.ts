@@ -1,5 +1,6 @@
 import { omitUndefined } from '../schema/object.ts'
 import type { Actor } from '../scope/actor.ts'
+import { remember } from './presented.ts'
 
 /** Who holds a credential that a plugin accepts. `name` is for people to read, `id` the plugin's own. */
 export interface Holder {
@@ -31,6 +32,13 @@ export function actorOf({
   readonly clientAddress: string
 }): Actor {
   return 'id' in principal
-    ? omitUndefined({ kind: principal.kind, label: principal.label, id: principal.id, name: principal.name, address })
+    ? omitUndefined({
+        kind: principal.kind,
+        label: principal.label,
+        id: principal.id,
+        name: principal.name,
+        address,
+        credential: remember(principal),
+      })
     : { kind: principal.kind, address }
 }

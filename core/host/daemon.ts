@@ -91,6 +91,8 @@ export interface Daemon {
   remember(principal: Principal): string | undefined
   /** Whether what was remembered, here or at another daemon on the database, is still accepted. */
   isHeld(remembered: string): boolean
+  /** Differs once the API key is another one. */
+  keyGeneration(): number
   readonly ownPort: OwnPort
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean

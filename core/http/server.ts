@@ -11,6 +11,7 @@ import { foldAddress, limiterKey } from '../limit/client.ts'
 import { createLimiter } from '../limit/gcra.ts'
 import type { Limiter } from '../limit/gcra.ts'
 import type { MetricRegistry } from '../metrics/registry.ts'
+import { remember } from '../auth/presented.ts'
 import type { Principal } from '../auth/principal.ts'
 import { omitUndefined } from '../schema/object.ts'
 import { Scope } from '../scope/scope.ts'
@@ -64,6 +65,8 @@ export interface HttpServer extends AsyncDisposable {
   /** As `Daemon.remember` and `Daemon.isHeld`. */
   remember(principal: Principal): string | undefined
   isHeld(remembered: string): boolean
+  /** Differs once the API key is another one. */
+  keyGeneration(): number
   /**
    * Holds requests for routes of these plugins until the returned function is called. Their number and waiting time
    * are limited; beyond that they get 503 with Retry-After. The present routes still match meanwhile.
@@ -205,8 +208,10 @@ class HttpLayer implements HttpServer {
   }
 
   remember(principal: Principal): string | undefined {
-    const presented = this.#credentials.presented(principal)
-    return presented && `${presented.digest} ${presented.name}`
+    return remember(principal)
+  }
+  keyGeneration(): number {
+    return this.#auth.generation()
   }
   isHeld(remembered: string): boolean {
     const at = remembered.indexOf(' ')

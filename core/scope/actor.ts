@@ -9,6 +9,8 @@ export interface Actor {
   readonly id?: string
   /** For people to read. */
   readonly name?: string
+  /** What was presented beside the API key, as text that opens nothing; `Daemon.isHeld` tells whether it still counts. */
+  readonly credential?: string
   /** Where the request came from. */
   readonly address?: string
   /** Id of the work in which it acts and which led to all that it does. */

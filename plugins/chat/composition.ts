@@ -168,6 +168,9 @@ function runnerDeps(deps: ChatDeps) {
     maxIterations: config.max_iterations,
     maxToolCalls: config.tool_calls_per_turn,
     intersectRights: config.intersect_rights,
+    isRevoked: ({ options, keyGeneration }: LiveTurn) =>
+      (options.credential !== undefined && !services.daemon.isHeld(options.credential)) ||
+      (keyGeneration !== undefined && keyGeneration !== services.daemon.keyGeneration()),
     reasoningChars: config.reasoning_chars,
   }
 }

@@ -28,11 +28,14 @@ export class TurnStopped extends Error {
 export type TurnOptions = Pick<
   TurnRequest,
   'temperature' | 'maxTokens' | 'thinking' | 'responseFormat' | 'instructions' | 'model' | 'hops'
->
+> & {
+  /** What the sender presented beside the API key: see `Actor`. */
+  readonly credential?: string
+}
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
 export function toOptions(request: Loose<TurnOptions>): TurnOptions {
-  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops } = request
-  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model, hops })
+  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential } = request
+  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential })
 }
 
 /** Reads the options that the journal keeps of a turn. */
@@ -50,6 +53,7 @@ const StoredOptions = v.pipe(
     instructions: v.optional(v.string()),
     model: v.optional(v.object({ provider: v.string(), model: v.string() })),
     hops: v.optional(v.number()),
+    credential: v.optional(v.string()),
   }),
 )
 
@@ -69,6 +73,7 @@ type LiveTurnFacts = Pick<
   readonly toolCalls?: ToolCallCounter | undefined
   readonly onBehalf?: readonly string[] | undefined
   readonly sender?: Actor | undefined
+  readonly keyGeneration?: number | undefined
 }
 
 /** A turn that waits, runs or has just ended, in this process. */
@@ -82,6 +87,8 @@ export class LiveTurn implements AcceptedTurn {
   readonly onBehalf: readonly string[]
   /** Who sent the message, where that is known. */
   readonly sender: Actor | undefined
+  /** `Daemon.keyGeneration` when whoever holds the API key sent the message; not known after a restart. */
+  readonly keyGeneration: number | undefined
   /** An earlier process began it, or the database was away: what is recorded of it counts. */
   resumed: boolean
   /** No caller waits for its answer, so it may resume later. */
@@ -110,6 +117,7 @@ export class LiveTurn implements AcceptedTurn {
     this.options = facts.options
     this.onBehalf = facts.onBehalf ?? []
     this.sender = facts.sender ?? currentActor()
+    this.keyGeneration = facts.keyGeneration
     this.resumed = facts.resumed
     this.resumable = facts.resumable
     this.waiting = facts.waiting ?? false

@@ -1,4 +1,5 @@
-import { newId, untilAnswered } from 'svc/internal'
+import { currentActor, newId, untilAnswered } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
@@ -33,6 +34,7 @@ export interface ChatServiceDeps {
   readonly runner: TurnRunner
   readonly inference: Inference
   readonly audit: Audit
+  readonly daemon: Pick<Daemon, 'keyGeneration'>
   readonly compactor: Pick<Compactor, 'compact'>
   /** Tools of a turn that ran, or may have, and that may have changed something. */
   readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
@@ -98,16 +100,21 @@ export class ChatService implements Chat {
     const shared = this.#deps.shared()
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
+    const sender = currentActor()
+    const credential = sender?.credential ?? parent?.options.credential
+    const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,
       sessionId,
       entryPoint,
-      options: toOptions({ hops: parent?.options.hops, ...request }),
+      options: toOptions({ hops: parent?.options.hops, ...request, credential }),
       resumed: false,
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       onBehalf: request.onBehalf,
       toolCalls: parent?.toolCalls,
+      sender,
+      keyGeneration,
     })
     const startsAlone = maxConcurrentTurns(agent, entryPoint) === undefined
     if (shared) return this.#acceptShared(shared, { turn, blocks, also, startsAlone })

@@ -45,6 +45,8 @@ export interface ToolExecutorDeps {
   readonly maxToolCalls: number
   /** What a turn does for other agents is limited to what each of them may do itself. */
   readonly intersectRights: boolean
+  /** Whether the key or the credential with which its message was sent is no longer accepted. */
+  readonly isRevoked: (turn: LiveTurn) => boolean
 }
 /** The turn that calls tools. */
 interface CallingTurn {
@@ -161,7 +163,8 @@ export class ToolExecutor implements ToolPorts {
 
   /** A turn may last long: what counts is the agent as it is now, not as it was when the turn began. */
   async #lostRights({ name }: ToolCall): Promise<string | undefined> {
-    const { agents, tools } = this.#deps
+    const { agents, tools, isRevoked } = this.#deps
+    if (isRevoked(this.#live)) return 'the device, sign-in or key that began this turn is no longer accepted'
     const agent = await agents.find(this.#live.agentId)
     if (!agent) return 'this agent was removed'
     this.#agent = agent

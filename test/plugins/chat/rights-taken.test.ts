@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openChat } from '../../support/chat-stage.ts'
-import type { ChatStage } from '../../support/chat-stage.ts'
+import type { ChatStage, ShownSession } from '../../support/chat-stage.ts'
 import { eventually } from '../../support/eventually.ts'
+import { KEY, pair } from '../pairing/devices.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
 
 let stage: ChatStage
@@ -55,6 +56,61 @@ describe('what is taken from an agent while its turn runs', () => {
     await answer
     expect((await results(stage, agent))[0]).toContain('not granted')
     expect(await titles(stage)).not.toContain('approved late')
+  })
+})
+
+describe('a turn whose sender is no longer let in', () => {
+  let locked: ChatStage
+  let key = KEY
+  const asOperator = (): Record<string, string> => ({ authorization: `Bearer ${key}` })
+  const call = (method: string, path: string, body?: unknown, as = asOperator()) =>
+    locked.host.json(method, path, body, as)
+  beforeAll(async () => {
+    locked = await openChat({ config: { api_key: KEY, pairing: { enabled: true } } })
+  })
+  afterAll(() => locked[Symbol.asyncDispose]())
+
+  /** Sends a message, and lets what happens happen between two calls of its turn. */
+  async function send(name: string, as: Record<string, string>, happens: () => Promise<unknown>) {
+    const { body } = await call('POST', '/api/agents', {
+      manifest_toml: `name = "${name}"\n[capabilities]\ntools = ["*"]\n`,
+    })
+    const after = async () => {
+      await happens()
+      return posting(`${name} after`)
+    }
+    locked.fake.script(posting(`${name} before`), after, { text: 'ended' })
+    await call('POST', `/api/agents/${body.agent_id}/message`, { message: 'go' }, as)
+    const session = (await call('GET', `/api/agents/${body.agent_id}/session`)).body as ShownSession
+    const { tasks } = (await call('GET', '/api/tasks')).body
+    return {
+      results: session.messages.flatMap(({ tools = [] }) => tools.map(({ result }) => result)),
+      titles: tasks.map(({ title }: { title: string }) => title).filter((title: string) => title.startsWith(name)),
+    }
+  }
+
+  it('calls no more tools once its device is removed', async () => {
+    const { id, bearer } = await pair(locked.host)
+    const { results, titles } = await send('device', bearer, async () =>
+      expect((await call('DELETE', `/api/pairing/devices/${id}`)).status).toBeLessThan(300),
+    )
+    expect(results[1]).toContain('no longer accepted')
+    expect(titles).toEqual(['device before'])
+  })
+
+  it('goes on when another device is removed', async () => {
+    const [first, second] = [await pair(locked.host), await pair(locked.host, 'tablet')]
+    const { titles } = await send('other', first.bearer, () => call('DELETE', `/api/pairing/devices/${second.id}`))
+    expect(titles).toEqual(expect.arrayContaining(['other before', 'other after']))
+  })
+
+  it('calls no more tools once the API key is another one', async () => {
+    const { results, titles } = await send('key', asOperator(), async () => {
+      expect((await call('POST', '/api/config/set', { key: 'api_key', value: `${KEY}-2` })).status).toBe(200)
+      key = `${KEY}-2`
+    })
+    expect(results[1]).toContain('no longer accepted')
+    expect(titles).toEqual(['key before'])
   })
 })
 
