@@ -1,7 +1,7 @@
 import { currentActor, newId, untilAnswered } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import { randomUUID } from 'node:crypto'
-import { Refusal } from 'svc/sdk'
+import { omitUndefined, Refusal } from 'svc/sdk'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -18,6 +18,7 @@ import { FailedTurns } from './failed-turns.ts'
 import type { FailedTurnsDeps } from './failed-turns.ts'
 import { explain } from './failure.ts'
 import { LiveTurn, toOptions, TurnStopped } from './live-turn.ts'
+import type { TurnOptions } from './live-turn.ts'
 import { chooseModel } from './model-choice.ts'
 import type { TurnRecord } from './record.ts'
 import { TEXT_ONLY } from './response-format.ts'
@@ -100,9 +101,7 @@ export class ChatService implements Chat {
     const shared = this.#deps.shared()
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
-    const sender = currentActor()
-    const credential = sender?.credential ?? parent?.options.credential
-    const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
+    const { credential, ...sender } = this.#senderOf(parent)
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,
@@ -113,8 +112,7 @@ export class ChatService implements Chat {
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       onBehalf: request.onBehalf,
       toolCalls: parent?.toolCalls,
-      sender,
-      keyGeneration,
+      ...sender,
     })
     const startsAlone = maxConcurrentTurns(agent, entryPoint) === undefined
     if (shared) return this.#acceptShared(shared, { turn, blocks, also, startsAlone })
@@ -137,6 +135,15 @@ export class ChatService implements Chat {
       if (known?.agentId !== agentId) throw error
       return this.attach(id) ?? shared.follow(known)
     }
+  }
+
+  /** Who sends a message now, or sent that of the turn for which another agent sends it. */
+  #senderOf(
+    parent: LiveTurn | undefined,
+  ): Pick<LiveTurn, 'sender' | 'keyGeneration'> & Pick<TurnOptions, 'credential'> {
+    const sender = currentActor()
+    const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
+    return { sender, keyGeneration, ...omitUndefined({ credential: sender?.credential ?? parent?.options.credential }) }
   }
 
   /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */
