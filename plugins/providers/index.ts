@@ -13,7 +13,6 @@ import { Providers } from 'svc/providers'
 import { Audit } from '../audit/contract.ts'
 import { Catalog, ModelsListed } from '../catalog/contract.ts'
 import { Addresses } from './addresses.ts'
-import { KeyVersionStore } from './store.ts'
 import { Breaker } from './breaker.ts'
 import { OwnConfig, sections } from './config.ts'
 import type { Config } from './config.ts'
@@ -125,7 +124,7 @@ async function readStored({
   const addresses = new Addresses(db, storage, tellChanged)
   const keys = new Keys({
     vault,
-    versions: new KeyVersionStore(db),
+    versions: async () => new (await import('./key-changes.ts')).KeyVersionStore(db),
     environment: readVariable,
     sections: config.providers,
     tellChanged,

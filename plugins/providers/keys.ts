@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { KeptRows, readOwnJson } from 'svc/internal'
-import { Refusal, SerialQueue } from 'svc/sdk'
+import { SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
-import type { KeyVersionStore } from './store.ts'
+import type { KeyVersionStore } from './key-changes.ts'
 
 /** A key and its source: keys of the environment may only be sent to certain addresses. */
 export interface Key {
@@ -36,18 +36,16 @@ const StoredKeys = v.union([
   v.object({ key: v.string(), address: v.optional(v.string()) }),
   v.object({ keys: v.array(v.string()), address: v.optional(v.string()) }),
 ])
-interface HeldKeys {
+export interface HeldKeys {
   readonly keys: readonly string[]
   readonly address?: string | undefined
 }
 /** Keys of one provider. */
 export const MAX_KEYS = 50
-/** How often a key is added again when other daemons change the keys of the provider meanwhile. */
-const MAX_TRIES = 10
 
 export interface KeysDeps {
   readonly vault: Vault
-  readonly versions: Pick<KeyVersionStore, 'find' | 'advance' | 'advanceFrom'>
+  readonly versions: () => Promise<Pick<KeyVersionStore, 'find' | 'advance' | 'advanceFrom'>>
   readonly environment: Environment
   readonly sections: Readonly<Record<string, Section>>
   /** For the batch that changes stored keys. */
@@ -129,45 +127,18 @@ export class Keys {
   ): Promise<void> {
     const given = typeof keys === 'string' ? [keys] : keys
     return this.#changes.run(async () => {
-      if (add) await this.#add(provider, given, address, entries)
-      else await this.#write(provider, given, address, [this.#versions.advance(provider), ...entries])
+      const { storeKeys } = await import('./key-changes.ts')
+      const held = add ? () => this.#readHeld(provider) : undefined
+      const deps = { vault: this.#vault, versions: await this.#versions(), held }
+      await storeKeys(deps, { provider, given, address, entries: [...entries, ...this.#tellChanged()] })
       await this.read()
     })
-  }
-  /** Beside those that are there, which another daemon may change at the same moment. */
-  async #add(
-    provider: string,
-    given: readonly string[],
-    address: string | undefined,
-    entries: readonly Statement[],
-  ): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const version = await this.#versions.find(provider)
-      const before = await this.#readHeld(provider)
-      const keys = before?.address === address ? [...(before?.keys ?? []), ...given] : given
-      try {
-        return await this.#write(provider, keys, address, [this.#versions.advanceFrom(provider, version), ...entries])
-      } catch (error) {
-        if (attempt === MAX_TRIES || (await this.#versions.find(provider)) === version) throw error
-      }
-    }
-  }
-  async #write(
-    provider: string,
-    keys: readonly string[],
-    address: string | undefined,
-    entries: readonly Statement[],
-  ): Promise<void> {
-    const all = [...new Set(keys)]
-    if (all.length > MAX_KEYS)
-      throw new Refusal('invalid_request', `Provider ${provider} cannot have more than ${MAX_KEYS} keys`)
-    await this.#vault.write(provider, JSON.stringify({ keys: all, address }), [...entries, ...this.#tellChanged()])
   }
   /** Removes what is stored, together with the statements. Whether there was anything. */
   remove(provider: string, entries: readonly Statement[] = []): Promise<boolean> {
     return this.#changes.run(async () => {
       const removed = await this.#vault.remove(provider, [
-        this.#versions.advance(provider),
+        (await this.#versions()).advance(provider),
         ...entries,
         ...this.#tellChanged(),
       ])

@@ -53,7 +53,7 @@ export async function createRig(options: RigOptions = {}): Promise<Rig> {
   const keys = new Keys({
     vault: memoryVault(),
     // No other daemon changes keys.
-    versions: { find: async () => 0, advance: nothing, advanceFrom: nothing },
+    versions: async () => ({ find: async () => 0, advance: nothing, advanceFrom: nothing }),
     environment: (name) => options.env?.[name],
     sections: config.providers,
     tellChanged: () => [],

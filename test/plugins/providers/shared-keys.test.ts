@@ -3,7 +3,7 @@ import { openDatabase } from '../../../core/storage/open.ts'
 import { openVault } from '../../../core/storage/vault-file.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
 import { migrations } from '../../../plugins/providers/migrations.ts'
-import { KeyVersionStore } from '../../../plugins/providers/store.ts'
+import { KeyVersionStore } from '../../../plugins/providers/key-changes.ts'
 import { closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
 import { SHARED_VAULT_KEY } from '../../support/host.ts'
 
@@ -15,7 +15,7 @@ it('keys that two daemons add at the same moment are all there', async () => {
     const vault = await openVault(database, { file: '/nowhere', given: SHARED_VAULT_KEY })
     const keys = new Keys({
       vault: vault.forPlugin('providers'),
-      versions: new KeyVersionStore(database.sql),
+      versions: async () => new KeyVersionStore(database.sql),
       environment: () => undefined,
       sections: {},
       // Told to nobody: what one has in memory is older than what the other wrote.
