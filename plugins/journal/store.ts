@@ -56,8 +56,7 @@ export class JournalStore {
   }
   /** Oldest first; of every session and agent that is not given. */
   async open(sessionId: string | null, agentId: string | null): Promise<readonly TurnRow[]> {
-    return v.parse(
-      v.array(TurnRow),
+    return this.#turns.all(
       await this.#db.all`SELECT * FROM journal_turn WHERE state IN ('queued', 'running', 'waiting')
         AND session_id = coalesce(${sessionId}, session_id) AND agent_id = coalesce(${agentId}, agent_id)
         ORDER BY created_at, id`,

@@ -40,6 +40,7 @@ describe.each(engines)('the journal on %s', (engine) => {
     await db.run`UPDATE journal_turn SET failure = '{' WHERE id = '1'`
     const next = boot('next')
     expect((await next.orphans()).map(({ id }) => id)).toEqual(['2'])
+    expect((await next.open()).map(({ id }) => id)).toEqual(['2'])
     expect((await next.turns('agent', 10)).map(({ id }) => id)).toEqual(['2'])
   })
 
