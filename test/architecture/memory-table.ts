@@ -64,7 +64,9 @@ export const memoryTable: readonly MemoryRow[] = [
   },
   {
     private: 'given by the plugins pairing and sso, which are told of changes',
-    of: 'core/auth/credentials.ts',
+    of: `
+      core/auth/credentials.ts
+      core/auth/presented.ts`,
   },
   {
     private: 'one connection to a platform, which one daemon has at a time, or one answer of a provider',
@@ -79,6 +81,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
       plugins/chat/composition.ts: shared known loading
+      plugins/chat/turn/service.ts: #failedTurns
       plugins/chat/turn/tool-executor.ts
       plugins/comms/index.ts: opened
       plugins/files/index.ts: loading

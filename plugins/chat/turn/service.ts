@@ -14,8 +14,7 @@ import type { SharedTurns } from '../owners/open.ts'
 import type { Incoming } from '../owners/session-owners.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
 import { isAutomated, queueFull, quietFor, toUserMessage } from './acceptance.ts'
-import { FailedTurns } from './failed-turns.ts'
-import type { FailedTurnsDeps } from './failed-turns.ts'
+import type { FailedTurns, FailedTurnsDeps } from './failed-turns.ts'
 import { explain } from './failure.ts'
 import { LiveTurn, toOptions, TurnStopped } from './live-turn.ts'
 import type { TurnOptions } from './live-turn.ts'
@@ -80,11 +79,10 @@ export class ChatService implements Chat {
   readonly #semaphore = new AgentSemaphore()
   /** Turns that wait for the semaphore of their agent. */
   readonly #held = new Set<LiveTurn>()
-  readonly #failedTurns: FailedTurns
+  #failedTurns: Promise<FailedTurns> | undefined
   constructor(deps: ChatServiceDeps) {
     this.#deps = deps
     this.#queue = new TurnQueue((turn, next) => this.#run(turn, next))
-    this.#failedTurns = new FailedTurns({ ...deps, accept: (request, also) => this.accept(request, also) })
   }
 
   /** `also`: statements for the same batch. */
@@ -296,11 +294,17 @@ export class ChatService implements Chat {
     for (const turn of this.#queue.items()) turn.stop(by)
   }
 
-  retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
-    return this.#failedTurns.retry(turnId, entryPoint, id)
+  async retry(turnId: string, entryPoint: EntryPoint, id?: string): Promise<AcceptedTurn> {
+    return (await this.#openFailedTurns()).retry(turnId, entryPoint, id)
   }
-  drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
-    return this.#failedTurns.drop(turnId)
+  async drop(turnId: string): Promise<{ readonly agentId: string; readonly sessionId: string }> {
+    return (await this.#openFailedTurns()).drop(turnId)
+  }
+  /** Loaded by the first turn that is repeated or dropped. */
+  #openFailedTurns(): Promise<FailedTurns> {
+    return (this.#failedTurns ??= import('./failed-turns.ts').then(
+      (module) => new module.FailedTurns({ ...this.#deps, accept: (request, also) => this.accept(request, also) }),
+    ))
   }
 
   async compact(agentId: string, sessionId?: string): Promise<Compaction> {
