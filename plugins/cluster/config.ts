@@ -1,6 +1,9 @@
 import * as v from 'valibot'
 import { fields, fileOnly } from 'svc/sdk'
 
+/** The longest lease. */
+export const MAX_LEASE_SECS = 3_600
+
 export const ClusterConfig = fileOnly(
   'says when the other daemons on a database take over what this one does',
   v.object({
@@ -8,7 +11,7 @@ export const ClusterConfig = fileOnly(
       'Seconds after which the other daemons on the database take over what this one did, when it has died.',
       15,
       5,
-      3600,
+      MAX_LEASE_SECS,
       { restart: true },
     ),
     name: fields.text('What this daemon is called where several are listed; the name of its machine by default.', {
@@ -25,6 +28,13 @@ export const ClusterConfig = fileOnly(
       0,
       300,
       { restart: true },
+    ),
+    stop_wait_secs: fields.integer(
+      'Seconds that a daemon which is stopped by `svc cluster drain --stop` waits for answers that are being written; ' +
+        'then they end with an error.',
+      300,
+      0,
+      86_400,
     ),
   }),
 )

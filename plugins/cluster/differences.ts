@@ -70,12 +70,19 @@ export class Differences {
     const installed = plugins().filter(({ source }) => source !== 'built-in')
     return {
       ...Object.fromEntries(await configDigests()),
-      ...Object.fromEntries(installed.map(({ name, version, state }) => [`${PLUGIN}${name}`, `${version} ${state}`])),
+      ...Object.fromEntries(
+        installed.map(({ name, version, state }) => [`${PLUGIN}${name}`, `${version} ${settled(state)}`]),
+      ),
     }
   }
 }
 
 const PLUGIN = 'plugin '
+
+/** A plugin that is being replaced is not another one: it is told when that has failed. */
+function settled(state: ReturnType<Daemon['plugins']>[number]['state']): string {
+  return state === 'loading' || state === 'unloading' ? 'loaded' : state
+}
 
 function different(one: Digests, other: Digests): readonly string[] {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((key) => one[key] !== other[key]).toSorted()

@@ -2,6 +2,7 @@ import { BEATS, HeartbeatWatch } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
+import { MAX_LEASE_SECS } from './config.ts'
 import type { Member } from './contract.ts'
 import { notAMember } from './members.ts'
 import type { ListedMember, Members } from './members.ts'
@@ -112,10 +113,12 @@ export class Membership implements Members {
 
   /**
    * How many beats of this daemon another's row may stand still. It was counted up a beat before the first of them at
-   * most: so the other is declared dead within its lease, and never before two thirds of it.
+   * most: so the other is declared dead within its lease, and never before two thirds of it. No configuration has a
+   * lease beyond the longest one, so a row that says so does not keep a dead daemon for ever.
    */
   #patience({ lease_ms: theirs }: MemberRow): number {
-    return Math.max(1, Math.ceil((theirs * BEATS) / this.#deps.leaseMs) - 1)
+    const leaseMs = Math.min(theirs, MAX_LEASE_SECS * 1000)
+    return Math.max(1, Math.ceil((leaseMs * BEATS) / this.#deps.leaseMs) - 1)
   }
 
   /** Reads who is there, and tells who is no longer. */

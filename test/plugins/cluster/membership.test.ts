@@ -125,6 +125,14 @@ describe('the daemons on a database', () => {
     expect(one.ended).toEqual(['bb'])
   })
 
+  it('declare one dead whose row has a lease that no configuration allows', async () => {
+    const on = await stage()
+    const one = await on.daemon('a', { leaseMs: 1_800_000 })
+    await on.daemon('bb', { leaseMs: Number.MAX_SAFE_INTEGER })
+    await beat(7, one)
+    expect(one.ended).toEqual(['bb'])
+  })
+
   it('go on beside one in a state that they do not know, and declare it dead', async () => {
     const on = await stage()
     const [one, other, third] = [await on.daemon('a'), await on.daemon('bb'), await on.daemon('ccc')]
