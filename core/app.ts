@@ -96,7 +96,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const watcher = await startPlugins(options, host, code.folders, parts)
   for (const warning of [...live.warnings, ...unknownSections(live, host)])
     if (!loaded.warnings.includes(warning)) log.warn(warning)
-  parts.onEnd('requests', () => kernel.http.drain(drainMs()), drainMs())
+  parts.onEnd(
+    'requests',
+    () => kernel.http.drain(stopRequest.drainMs),
+    () => stopRequest.drainMs,
+  )
   parts.onEnd('waiting work', () => host.leave())
   parts.onEnd('core', () => kernel.scope.close(0))
   return new RunningApp({ options, home, kernel, host, daemon, watcher, stopRequest, parts: parts.move() })

@@ -23,14 +23,14 @@ export class PartStack implements AsyncDisposable {
     this.onEnd(
       name,
       () => (Symbol.asyncDispose in part ? part[Symbol.asyncDispose]() : part[Symbol.dispose]()),
-      extraMs,
+      () => extraMs,
     )
     return part
   }
 
-  /** Runs a step of the shutdown, before the parts that were added earlier end. */
-  onEnd(name: string, end: () => unknown, extraMs = 0): void {
-    this.#stack.defer(() => endWithin(name, end, CLOSE_MS + extraMs, this.#log))
+  /** Runs a step of the shutdown, before the parts that were added earlier end. `extraMs` is asked when it begins. */
+  onEnd(name: string, end: () => unknown, extraMs: () => number = () => 0): void {
+    this.#stack.defer(() => endWithin(name, end, CLOSE_MS + extraMs(), this.#log))
   }
 
   /** Hands everything to a new stack; disposing this one then ends nothing. */

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../schema/object.ts'
 import { AcceptedPermissions } from '../host/accepted-permissions.ts'
 import { Broadcast } from '../host/broadcast-service.ts'
 import { Configuration } from '../host/configuration-service.ts'
@@ -95,7 +96,8 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     trackWork: (work) => kernel.listening.trackWork(work),
     openapi: () => kernel.http.openapi(),
     metrics: () => kernel.metrics.render(),
-    shutdown: (reason) => stopRequest.send({ kind: 'shutdown', reason }, runningCalls(), [announceStop]),
+    shutdown: (reason, drainMs) =>
+      stopRequest.send({ kind: 'shutdown', reason, ...omitUndefined({ drainMs }) }, runningCalls(), [announceStop]),
     restart: (reason) =>
       stopRequest.send({ kind: 'restart', reason }, runningCalls(), [announceStop, () => home.restarts.increment()]),
   }

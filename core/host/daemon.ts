@@ -102,8 +102,11 @@ export interface Daemon {
   openapi(): Promise<object>
   /** Prometheus text format 0.0.4. */
   metrics(): string
-  /** Stops after the current request has been answered. */
-  shutdown(reason: string): void
+  /**
+   * Stops after the current request has been answered. `drainMs`: how long other requests may take to end, instead of
+   * `plugins.drain_ms`.
+   */
+  shutdown(reason: string, drainMs?: number): void
   restart(reason: string): void
 }
 export const Daemon = defineService<Daemon>()('daemon')

@@ -42,7 +42,7 @@ export default definePlugin({
       run(() => hooks.emit(DrainingChanged, { isDraining: state !== 'active' })).catch((error: unknown) =>
         log.warn('not everything was told whether this daemon drains', error),
       )
-      if (state === 'stopping') daemon.shutdown('it was drained to be stopped')
+      if (state === 'stopping') daemon.shutdown('it was drained to be stopped', config.stop_wait_secs * 1000)
     }
     const rest = {
       owned: () => hooks.apply(OwnedCounted, []),

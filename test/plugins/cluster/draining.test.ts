@@ -137,6 +137,27 @@ it('a stream goes on to its end while its daemon stops', async () => {
   await stopped
 })
 
+it('a daemon that is drained to be stopped waits for its answers longer than one that is just stopped', async () => {
+  const { fake, start } = await open()
+  const one = await start('one', { drain_ms: 1 })
+  const two = await start('two')
+  const answer = byHand()
+  fake.script({ text: answer.text })
+  const stream = await send(one, await firstAgent(one), 'one')
+  await fake.request(0)
+  const { members } = (await two.json('GET', '/api/cluster')).body
+  const { id } = members.find(({ name }: { name: string }) => name === 'one')
+  await two.json('POST', `/api/cluster/members/${id}/drain`, { stop: true })
+  await one.app.closed
+  const stopped = one.stop()
+  // It has left the port, and would have cut the answer by now.
+  await eventually(() => expect(one.fetch('/api/ready')).rejects.toThrow())
+  answer.say('The end.')
+  answer.end()
+  expect(await stream.text()).toContain('"stop":"done"')
+  await stopped
+})
+
 it('whoever follows a turn of another daemon is told of the restart, and the turn goes on there', async () => {
   const { fake, start } = await open()
   const one = await start('one')
