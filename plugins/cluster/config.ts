@@ -30,8 +30,8 @@ export const ClusterConfig = fileOnly(
       { restart: true },
     ),
     stop_wait_secs: fields.integer(
-      'Seconds that a daemon which is stopped by `svc cluster drain --stop` waits for answers that are being written; ' +
-        'then they end with an error.',
+      'Seconds that a daemon which is drained to be stopped waits for answers that are being written; then they end ' +
+        'with an error.',
       300,
       0,
       86_400,

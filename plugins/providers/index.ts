@@ -124,7 +124,7 @@ async function readStored({
   const addresses = new Addresses(db, storage, tellChanged)
   const keys = new Keys({
     vault,
-    versions: async () => new (await import('./key-changes.ts')).KeyVersionStore(db),
+    versions: async () => new (await import('./stored-keys/store.ts')).KeyVersionStore(db),
     environment: readVariable,
     sections: config.providers,
     tellChanged,

@@ -4,7 +4,7 @@ import { SerialQueue } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ProviderDriver } from 'svc/providers'
 import type { Section } from './config.ts'
-import type { KeyVersionStore } from './key-changes.ts'
+import type { KeyVersionStore } from './stored-keys/store.ts'
 
 /** A key and its source: keys of the environment may only be sent to certain addresses. */
 export interface Key {

@@ -3,7 +3,7 @@ import { openDatabase } from '../../../core/storage/open.ts'
 import { openVault } from '../../../core/storage/vault-file.ts'
 import { Keys } from '../../../plugins/providers/keys.ts'
 import { migrations } from '../../../plugins/providers/migrations.ts'
-import { KeyVersionStore } from '../../../plugins/providers/key-changes.ts'
+import { KeyVersionStore } from '../../../plugins/providers/stored-keys/store.ts'
 import { closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
 import { SHARED_VAULT_KEY } from '../../support/host.ts'
 
