@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { currentActor, describeActor, messageOf, pluginsLoaded, PluginChanged, readOwnJson, toIso } from 'svc/internal'
+import {
+  currentActor,
+  describeActor,
+  messageOf,
+  PluginChanged,
+  pluginsLoaded,
+  readOwnJson,
+  RepeatedWork,
+  toIso,
+} from 'svc/internal'
 import type { Broadcast, Configuration, Daemon, DatabaseSnapshots } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Hooks, Logger, PluginContext, PluginDatabase, Statement, Vault } from 'svc/sdk'
@@ -65,8 +74,7 @@ class SharedSettings {
   readonly #adopted: AdoptedSettings
   /** By the id of the change, why it was not adopted. */
   #refused = new Map<string, string>()
-  #adopting: Promise<void> | undefined
-  #isDue = false
+  readonly #adopting = new RepeatedWork(() => this.#adoptAll())
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -94,29 +102,20 @@ class SharedSettings {
   }
 
   /** Adopts what this home has not adopted yet, in the order in which it was set. */
-  async adopt(): Promise<void> {
-    this.#isDue = true
-    while (this.#isDue) {
-      this.#adopting ??= this.#adoptAll().finally(() => {
-        this.#adopting = undefined
-      })
-      await this.#adopting
-    }
+  adopt(): Promise<void> {
+    return this.#adopting.run()
   }
   async #adoptAll(): Promise<void> {
     const { daemon, store } = this.#deps
-    while (this.#isDue) {
-      this.#isDue = false
-      const refused = new Map<string, string>()
-      const editedAt = await this.#editedAt()
-      for (const change of await store.list()) {
-        const why = await this.#adoptOne(change, editedAt)
-        if (why !== undefined) refused.set(change.id, `${change.key} was set at ${change.daemon}, but not here: ${why}`)
-      }
-      for (const [id, text] of refused) if (this.#refused.get(id) !== text) this.#deps.log.warn(text)
-      this.#refused = refused
-      daemon.setWarnings('settings', [...refused.values()])
+    const refused = new Map<string, string>()
+    const editedAt = await this.#editedAt()
+    for (const change of await store.list()) {
+      const why = await this.#adoptOne(change, editedAt)
+      if (why !== undefined) refused.set(change.id, `${change.key} was set at ${change.daemon}, but not here: ${why}`)
     }
+    for (const [id, text] of refused) if (this.#refused.get(id) !== text) this.#deps.log.warn(text)
+    this.#refused = refused
+    daemon.setWarnings('settings', [...refused.values()])
   }
 
   /** Why it could not be adopted. */

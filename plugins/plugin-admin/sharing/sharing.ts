@@ -1,6 +1,6 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
-import { currentActor, describeActor, messageOf, toIso } from 'svc/internal'
+import { currentActor, describeActor, messageOf, RepeatedWork, toIso } from 'svc/internal'
 import type { Broadcast } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
@@ -42,8 +42,7 @@ export interface PluginSharingDeps {
  */
 export class PluginSharing {
   readonly #deps: PluginSharingDeps
-  #adopting: Promise<void> | undefined
-  #isDue = false
+  readonly #adopting = new RepeatedWork(() => this.#adoptAll())
   /** Changes that were done, refused or have failed here: tried again when the plugin starts anew. */
   readonly #tried = new Set<string>()
   constructor(deps: PluginSharingDeps) {
@@ -96,25 +95,16 @@ export class PluginSharing {
   }
 
   /** Does here what was done elsewhere and not here yet. */
-  async adopt(): Promise<void> {
-    this.#isDue = true
-    while (this.#isDue) {
-      this.#adopting ??= this.#adoptAll().finally(() => {
-        this.#adopting = undefined
-      })
-      await this.#adopting
-    }
+  adopt(): Promise<void> {
+    return this.#adopting.run()
   }
 
   async #adoptAll(): Promise<void> {
-    while (this.#isDue) {
-      this.#isDue = false
-      const own = new Map((await this.#deps.store.outcomes()).filter(this.#isOwn).map((one) => [one.name, one]))
-      for (const change of await this.#changes()) {
-        const known = own.get(change.name)
-        if (await this.#isDone(change, known)) continue
-        if (!(await this.#adoptOne(change, known))) break
-      }
+    const own = new Map((await this.#deps.store.outcomes()).filter(this.#isOwn).map((one) => [one.name, one]))
+    for (const change of await this.#changes()) {
+      const known = own.get(change.name)
+      if (await this.#isDone(change, known)) continue
+      if (!(await this.#adoptOne(change, known))) break
     }
   }
   async #isDone({ action, id, name }: PluginChange, known: Outcome | undefined): Promise<boolean> {
