@@ -204,12 +204,18 @@ async function checkDatabase(config: Config, daemon: DaemonClient | undefined): 
     return failed(server?.message ?? messageOf(error), server?.advice ?? 'see the message')
   }
 }
+/** For a database that the running daemon cannot use. */
+function adviceFor(databaseUrl: string): string {
+  return /^postgres(ql)?:/.test(databaseUrl)
+    ? 'start the PostgreSQL server, and see that this machine reaches it; the daemon goes on by itself then'
+    : 'is the disk full, or the file read-only? the log says more'
+}
 async function askForDatabase(daemon: DaemonClient, shown: string): Promise<CheckResult> {
   try {
     const { database } = await daemon.call('GET', '/api/health/detail', DatabaseHealth, { timeoutMs: 5000 })
     return database === 'connected'
       ? passed(`${shown}, in use by the daemon`)
-      : failed(`the daemon says "${database}"`, 'its log says more')
+      : failed(`${shown}: the daemon says "${database}"`, adviceFor(shown))
   } catch (error) {
     return warned(`could not ask the daemon (${messageOf(error)})`, 'is the key the one of the daemon? see SVC_API_KEY')
   }

@@ -5,6 +5,7 @@ import { setConfigValue } from '../config/set.ts'
 import { CoreSchema } from '../config/schema.ts'
 import { createLog } from '../log/log.ts'
 import { readVariable } from '../process/inherited.ts'
+import type { Database } from '../storage/database.ts'
 import { lockHome, HomeInUse } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
 import { checkSharedKey, VaultKeyRefused } from '../storage/vault-file.ts'
@@ -78,10 +79,40 @@ async function keySource(own: string, keyFile: string | undefined): Promise<Vaul
   return { file: own, given: typed }
 }
 
+interface Rights {
+  readonly user: string
+  readonly schema: string
+  readonly may_create: number
+  /** A table that another role owns. */
+  readonly foreign_table: string | null
+}
+/** A daemon of a later version changes tables and makes new ones: that is not to fail then. */
+async function checkRights({ sql }: Pick<Database, 'sql'>): Promise<void> {
+  const rights = await sql.one<Rights>`SELECT current_user AS "user", current_schema() AS schema,
+    CAST(has_schema_privilege(current_schema(), 'CREATE') AS INTEGER) AS may_create,
+    (SELECT min(tablename) FROM pg_tables
+      WHERE schemaname = current_schema() AND NOT pg_has_role(tableowner, 'USAGE')) AS foreign_table`
+  if (!rights) return
+  const { user, schema, may_create: mayCreate, foreign_table: table } = rights
+  if (Number(mayCreate) !== 1)
+    throw new Failure(
+      exits.config,
+      `the role "${user}" may not make tables in the schema "${schema}"`,
+      `nothing was written; as an owner of the database run: GRANT CREATE ON SCHEMA "${schema}" TO "${user}"`,
+    )
+  if (table !== null)
+    throw new Failure(
+      exits.config,
+      `the table "${table}" belongs to another role, so "${user}" may not change it`,
+      'nothing was written; let all daemons use one role, or grant it the role that owns the tables',
+    )
+}
+
 async function check(url: string, source: VaultKeySource): Promise<void> {
   try {
     const log = createLog({ level: 'silent' })
     await using database = await openDatabase({ url, password: readVariable('PGPASSWORD'), log })
+    await checkRights(database)
     await checkSharedKey(database, source)
   } catch (error) {
     if (error instanceof VaultKeyRefused) {

@@ -148,12 +148,14 @@ export function explainServer(error: unknown, url: string): Failure | undefined 
   const reason = error instanceof Refusal && isLost(codeOf(error.cause)) ? error.cause : error
   const code = codeOf(reason)
   const advice = isLost(code)
-    ? 'start it, or correct database_url'
+    ? 'start the server, see that this machine reaches it, or correct database_url'
     : code.startsWith('28')
       ? 'correct user and password in database_url, or set PGPASSWORD'
       : code === '3D000'
         ? 'make it with `createdb`, or correct database_url'
-        : undefined
+        : code === '42501'
+          ? 'grant the role in database_url CREATE on its schema, and the role that owns the tables'
+          : undefined
   return advice === undefined
     ? undefined
     : new Failure(

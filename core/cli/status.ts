@@ -5,6 +5,7 @@ import type { Connection } from './connect.ts'
 import { exits } from './failure.ts'
 import { note, print, printJson, renderDuration, renderFacts } from './output.ts'
 import { messageOf } from '../errors/message.ts'
+import { commandLine } from '../process/command-name.ts'
 
 const Status = v.looseObject({ status: v.string(), uptime_seconds: v.number(), data_dir: v.optional(v.string()) })
 const Version = v.looseObject({ version: v.string() })
@@ -42,7 +43,7 @@ export default defineCommand({
       ]
       if (pid !== undefined) facts.push(['process', String(pid)])
       facts.push(...(await readPluginFacts(connection, status)))
-      facts.push(['database', health.database], ['data', status.data_dir ?? ''])
+      facts.push(['database', describeDatabase(health.database)], ['data', status.data_dir ?? ''])
       if (health.panic_count > 0) facts.push(['defects', `${health.panic_count} since the start; the log has them`])
       for (const warning of health.config_warnings) facts.push(['warning', warning])
       print(renderFacts(facts))
@@ -50,6 +51,12 @@ export default defineCommand({
     return health.status === 'ok' ? exits.ok : exits.failed
   },
 })
+
+function describeDatabase(state: string): string {
+  return state === 'connected'
+    ? state
+    : `${state}: start its server or free its disk; ${commandLine('doctor')} says more`
+}
 
 /** What plugins say of the answer; a plugin that fails costs only its own lines. */
 async function readPluginFacts(

@@ -67,7 +67,7 @@ describe('svc start', () => {
     })
     expect(code).toBe(1)
     expect(stderr).toContain(`svc: postgres://***@127.0.0.1:${port}/svc cannot be used: connect ECONNREFUSED`)
-    expect(stderr).toContain('-> start it, or correct database_url')
+    expect(stderr).toContain('-> start the server, see that this machine reaches it, or correct database_url')
     expect(stderr).not.toContain('sesame')
   })
   it('says where it listens, last where the chat page is, and ends in order on SIGTERM', async () => {

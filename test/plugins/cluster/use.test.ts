@@ -44,7 +44,9 @@ it('svc cluster lists the daemons, drains one at another, and svc doctor compare
 })
 
 it('svc cluster join writes what a second daemon needs, once it is right', async () => {
-  const url = await database()
+  const made = await createTestDatabase()
+  onTestFinished(() => made[Symbol.asyncDispose]())
+  const { url, name } = made
   await start(url, 'first')
   await using folder = await temporaryFolder()
   const home = join(folder.path, 'home')
@@ -62,6 +64,15 @@ it('svc cluster join writes what a second daemon needs, once it is right', async
   const keyless = await join_({}, '--vault-key-file', join(folder.path, 'none'))
   expect(keyless.stderr).toContain(`vault_key_file: ${join(folder.path, 'none')} cannot be read (ENOENT)`)
   expect(keyless.stderr).not.toContain('database_url')
+
+  const role = `reader_${name}`
+  await made.query(`CREATE ROLE ${role} LOGIN`)
+  const refused = await runHere(['cluster', 'join', url.replace('user=svc', `user=${role}`), '--home', home], {
+    SVC_VAULT_KEY: SHARED_VAULT_KEY,
+  })
+  await made.query(`DROP ROLE ${role}`)
+  expect(refused.stderr).toMatch(/may not make tables|must be owner|permission denied/)
+  expect(refused.stderr).toMatch(/GRANT CREATE ON SCHEMA|grant the role/)
 
   await writeFile(key, SHARED_VAULT_KEY, { mode: 0o600 })
   const joined = await join_({}, '--vault-key-file', key)
