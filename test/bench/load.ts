@@ -76,8 +76,9 @@ function drive(_: unknown, index: number): Promise<void> {
       if (running) next()
       else socket.end()
     })
-    socket.on('error', () => {
+    socket.on('error', (error) => {
       failures++
+      failure ??= error.message
     })
     socket.on('close', () => resolve())
   })
