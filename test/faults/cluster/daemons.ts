@@ -1,12 +1,16 @@
 import { once } from 'node:events'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startDaemon } from '../../support/daemon.ts'
 import type { DaemonProcess } from '../../support/daemon.ts'
 import type { DatabaseLink } from './database-link.ts'
 
 const PORT = 4545
+/** Between two starts, and how long it is tried. */
+const RESTART_MS = 500
+const STARTS_MS = 30_000
 const shiftedDate = fileURLToPath(new URL('../shifted-date.cjs', import.meta.url))
 const marker = fileURLToPath(new URL('../../fixtures/plugins/marker', import.meta.url))
 
@@ -53,7 +57,17 @@ export class ClusterDaemon implements AsyncDisposable {
     return new ClusterDaemon(options)
   }
 
-  async start(signal?: AbortSignal): Promise<void> {
+  /** As a service manager does: it is started again while it ends before it listens, such as without a database. */
+  async start(): Promise<void> {
+    for (const began = performance.now(); ; await delay(RESTART_MS)) {
+      try {
+        return await this.#startOnce()
+      } catch (error) {
+        if (performance.now() - began > STARTS_MS) throw error
+      }
+    }
+  }
+  async #startOnce(signal?: AbortSignal): Promise<void> {
     const { home, address, link, database, built, name } = this.#options
     this.#process = await startDaemon({
       home,
@@ -72,7 +86,7 @@ export class ClusterDaemon implements AsyncDisposable {
   async startAndKill(afterMs: number): Promise<void> {
     const signal = AbortSignal.timeout(Math.round(afterMs))
     // It ends before it listens.
-    await this.start(signal).catch(() => undefined)
+    await this.#startOnce(signal).catch(() => undefined)
     if (!signal.aborted) await once(signal, 'abort')
     await this.kill()
   }
