@@ -64,7 +64,7 @@ export const table: Readonly<Record<string, Fault>> = {
     run: cluster,
     short: 1,
     long: 30,
-    promise: 'three daemons on one database lose nothing and do nothing twice, whatever happens to one of them',
+    promise: 'daemons on one database lose nothing and do nothing twice, whatever happens to one of them',
   },
   configuration: {
     run: configuration,
