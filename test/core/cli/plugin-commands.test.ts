@@ -306,6 +306,7 @@ it('the command line of the core names no feature', async () => {
     /commandLine\(`restore /,
     /commandName\(\)} restore /,
     /backup in its place/,
+    /pg_dump and restore it with pg_restore/,
     /hosts autonomous agents/,
     // An item of a Markdown list with a box.
     /item\.task/,
