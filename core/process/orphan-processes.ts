@@ -1,10 +1,13 @@
 import { open, readdir, readFile, readlink } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 
 /** The variable that marks the processes of one start. */
 export const MARK = 'SVC_PROCESS'
 
 /** Bounds the search for a process that forks faster than it is found. */
-const MAX_PASSES = 20
+const MAX_PASSES = 200
+/** Between two passes at most: what was killed takes a moment to be gone. */
+const MAX_PAUSE_MS = 10
 /** An environment is read in pieces of this size. */
 const PIECE_BYTES = 16_384
 
@@ -29,24 +32,32 @@ export async function killOrphanProcesses(mark: string): Promise<void> {
     // One at a time: they share the buffer.
     for (const pid of pids) {
       if (found.has(pid)) continue
-      if (await isUnmarked(pid, variable, buffer)) found.add(pid)
-      else complete = false
+      const state = await stateOf(pid, variable, buffer)
+      if (state === 'unmarked') found.add(pid)
+      else if (state === 'unknown') complete = false
     }
     if (complete) return
     unmarked = found
+    await setTimeout(Math.min(pass, MAX_PAUSE_MS))
   }
 }
 
-/** Whether this process is none of those that are searched; one that is is killed. */
-async function isUnmarked(pid: number, variable: Buffer, buffer: Buffer): Promise<boolean> {
+/**
+ * Whether this process is one of those that are searched, which is killed and looked at again; `unreadable` is none of
+ * them as it is now.
+ */
+async function stateOf(pid: number, variable: Buffer, buffer: Buffer): Promise<'unmarked' | 'unreadable' | 'unknown'> {
   try {
     const found = await search(`/proc/${pid}/environ`, variable, buffer)
-    if (found !== 'present') return found === 'absent' || !(await isStarting(pid))
+    if (found === 'absent') return 'unmarked'
+    if (found === 'empty') return (await isStarting(pid)) ? 'unknown' : 'unreadable'
     process.kill(pid, 'SIGKILL')
-    return false
+    return 'unknown'
   } catch (error) {
     // A process of another user carries no mark of ours.
     return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM')
+      ? 'unreadable'
+      : 'unknown'
   }
 }
 
