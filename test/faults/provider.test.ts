@@ -24,6 +24,7 @@ const limits = {
   retry_after_max_ms: 1000,
   breaker_failures: 1000,
 }
+const impatience = { idle_ms: 500, first_event_ms: 1500 }
 const prices = { 'fake-1': { input: 1000, output: 1000 }, 'spare-1': { input: 1000, output: 1000 } }
 beforeAll(async () => {
   ;[fake, spare] = await Promise.all([startFakeProvider(), startFakeProvider({ models: ['spare-1'] })])
@@ -46,7 +47,7 @@ beforeAll(async () => {
   })
   impatient = await openChat({
     fake,
-    config: { plugins: { providers: { ...limits, idle_ms: 500, first_event_ms: 1500 } } },
+    config: { plugins: { providers: { ...limits, ...impatience } } },
   })
 })
 afterAll(async () => {
@@ -512,7 +513,7 @@ describe('a model that cannot be had any more', () => {
     await using other = await openChat({
       fake,
       config: {
-        plugins: { providers: limits },
+        plugins: { providers: { ...limits, ...impatience } },
         providers: { groq: { base_url: fake.url, api_key: 'k' } },
         default_provider: 'groq',
       },
