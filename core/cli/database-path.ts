@@ -9,7 +9,7 @@ export function databasePath(config: Config): string {
     throw new Failure(
       exits.failed,
       'the data of this home is on a PostgreSQL server',
-      'ask the running daemon; back it up with pg_dump and restore it with pg_restore (docs/backup.md, PostgreSQL)',
+      'ask the running daemon; copy it with pg_dump, and put a copy back with pg_restore',
     )
   if (path === ':memory:') throw new Failure(exits.failed, 'the database of this home is in memory', 'ask the daemon')
   return resolve(path)
