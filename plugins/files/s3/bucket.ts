@@ -118,7 +118,8 @@ export class Bucket {
     const { timeoutMs } = this.#options
     try {
       const response = await this.#request(method, key, body, Math.max(maxBytes, MAX_ANSWER_BYTES))
-      if (response.ok) return { value: await read(response) }
+      const isAccepted = response.ok && (method !== 'PUT' || response.header('etag') !== undefined)
+      if (isAccepted) return { value: await read(response) }
       const code = readCode(await response.text())
       if (response.status === 404 && code !== 'NoSuchBucket' && method !== 'PUT') return { value: undefined }
       const status = response.status

@@ -37,14 +37,18 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   503: 'the server is too busy: try again',
 }
 
+/** Of what accepts a content and does not say what it has, such as the sign-in page of a network. */
+const FOREIGN = 'no S3 server is there: check endpoint'
+
 /** What went wrong and what to do about it. */
 export function explain(
   { bucket, host }: Place,
   answer: { readonly method: string; readonly status: number; readonly code: string },
 ): string {
   const { method, status, code } = answer
-  const advice = ADVICE[code] ?? BY_STATUS[status] ?? 'see the log of that server'
-  const said = code === '' ? String(status) : `${status} ${code}`
+  const isForeign = status < 300
+  const advice = isForeign ? FOREIGN : (ADVICE[code] ?? BY_STATUS[status] ?? 'see the log of that server')
+  const said = isForeign ? `${status} without an ETag` : code === '' ? String(status) : `${status} ${code}`
   return `The bucket "${bucket}" at ${host} (plugins.files.s3) answered ${method} with ${said}: ${advice}`
 }
 

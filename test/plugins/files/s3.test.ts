@@ -242,6 +242,20 @@ it('a writer that is held up until its object counts as unused writes nothing', 
   expect(await read(two, 'held.txt')).toBe(long('u'))
 })
 
+it('what another server than one of S3 accepts is not written', async () => {
+  s3.fault = (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in to this network</html>')
+    return true
+  }
+  const refused = await put(one, 'accepted.txt', long('e'))
+  expect([refused.status, refused.body.error.message]).toEqual([
+    503,
+    expect.stringContaining('answered PUT with 200 without an ETag: no S3 server is there: check endpoint'),
+  ])
+  s3.fault = undefined
+  expect(await read(two, 'accepted.txt')).toEqual([404, expect.any(String)])
+})
+
 it('an answer that sends requests elsewhere is not followed', async () => {
   s3.fault = (_, response) => {
     response.writeHead(307, { location: 'http://127.0.0.2:10009/agents/x' }).end()
