@@ -33,8 +33,8 @@ export async function killOrphanProcesses(mark: string): Promise<void> {
     for (const pid of pids) {
       if (found.has(pid)) continue
       const state = await stateOf(pid, variable, buffer)
-      if (state === 'unmarked') found.add(pid)
-      else if (state === 'unknown') complete = false
+      if (state === 'unmarked' || state === 'ended') found.add(pid)
+      if (state === 'unknown' || state === 'ended') complete = false
     }
     if (complete) return
     unmarked = found
@@ -46,7 +46,11 @@ export async function killOrphanProcesses(mark: string): Promise<void> {
  * Whether this process is one of those that are searched, which is killed and looked at again; `unreadable` is none of
  * them as it is now.
  */
-async function stateOf(pid: number, variable: Buffer, buffer: Buffer): Promise<'unmarked' | 'unreadable' | 'unknown'> {
+async function stateOf(
+  pid: number,
+  variable: Buffer,
+  buffer: Buffer,
+): Promise<'unmarked' | 'unreadable' | 'ended' | 'unknown'> {
   try {
     const found = await search(`/proc/${pid}/environ`, variable, buffer)
     if (found === 'absent') return 'unmarked'
@@ -54,10 +58,11 @@ async function stateOf(pid: number, variable: Buffer, buffer: Buffer): Promise<'
     process.kill(pid, 'SIGKILL')
     return 'unknown'
   } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    // Without memory: its children are listed in the next pass. Threads of the kernel have none either.
+    if (code === 'ESRCH') return 'ended'
     // A process of another user carries no mark of ours.
-    return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM')
-      ? 'unreadable'
-      : 'unknown'
+    return code === 'EACCES' || code === 'EPERM' ? 'unreadable' : 'unknown'
   }
 }
 
