@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { mkdtemp, readdir, readlink, realpath, rm } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
@@ -33,12 +34,11 @@ echo "--space $(readlink /proc/self/ns/pid)"
 (exec 9<"/proc/$2/mem") 2>/dev/null && echo --memory
 echo --parent
 { tr '\\0' '\\n' < /proc/$PPID/environ; } 2>/dev/null | sed -n 's/=..*//p'`
-/** Tries to create a file in each of the first `$1` folders, and to list the others. */
+/** Tries to create the file `$1` in each of the next `$2` folders, and to list the others. */
 const folderScript = `: > own && echo --own
-n=$1; shift
+f=$1; n=$2; shift 2
 while [ "$n" -gt 0 ]; do
-f="$1/.svc-probe-$$"
-if (: > "$f") 2>/dev/null; then rm -f "$f"; echo "--wrote $1"; fi
+(: > "$1/$f") 2>/dev/null
 shift; n=$((n-1))
 done
 for d do if ls "$d" >/dev/null 2>&1; then echo "--saw $d"; fi; done
@@ -87,7 +87,7 @@ async function probeIn(folder: string, { spawn, ownPort }: ProbeTools, signal: A
     { name: 'an argument reaches it as it is', passed: environment.text.includes(`--arg ${injection}`) },
     { name: 'it is ended when its time is up', passed: forked.reason === 'timeout' },
     { name: 'what it started is gone with it', passed: await isGone(sleepSeconds) },
-    ...(confined ? folderCases(reached.text) : [await unconfinedCase(run)]),
+    ...(confined ? folderCases(reached) : [await unconfinedCase(run)]),
     ...(confined && request
       ? [{ name: 'its way to the network asks first', passed: request.text.includes(' 403 ') }]
       : []),
@@ -119,11 +119,34 @@ function createRun(spawn: Spawn, folder: string, signal: AbortSignal): Run {
   }
 }
 
-async function runFolderScript(run: Run, spawn: Spawn): Promise<ProgramOutput> {
+interface FoldersReached {
+  readonly text: string
+  /** In how many of the folders it must not write to its file is. A program may write to a `/tmp` of its own. */
+  readonly written: number
+}
+async function runFolderScript(run: Run, spawn: Spawn): Promise<FoldersReached> {
   const { code, hidden } = spawn.protectedFolders()
   const notWritable = [...code, ...hidden, '/etc', '/usr/local/bin']
   const notReadable = [...hidden, homedir(), '/root', '/home', '/srv']
-  return run('sh', ['-c', folderScript, 'sh', String(notWritable.length), ...notWritable, ...notReadable])
+  const file = `.svc-probe-${randomUUID()}`
+  const { text } = await run('sh', [
+    '-c',
+    folderScript,
+    'sh',
+    file,
+    String(notWritable.length),
+    ...notWritable,
+    ...notReadable,
+  ])
+  const found = await Promise.all(
+    notWritable.map((folder) =>
+      rm(join(folder, file)).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  return { text, written: found.filter(Boolean).length }
 }
 
 async function runRequestScript(
@@ -180,9 +203,8 @@ function exposureCase({ names, because }: ReturnType<Spawn['exposed']>): ProbeCa
 }
 
 /** Which folders a confined program wrote to and listed. */
-function folderCases(output: string): readonly ProbeCase[] {
+function folderCases({ text: output, written }: FoldersReached): readonly ProbeCase[] {
   const lines = output.split('\n')
-  const written = lines.filter((line) => line.startsWith('--wrote ')).length
   const listed = lines.filter((line) => line.startsWith('--saw ')).length
   const finished = output.includes('--end')
   return [

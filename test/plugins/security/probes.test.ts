@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
@@ -12,6 +14,7 @@ import { probe as trySubprocess } from '../../../plugins/security/probes/subproc
 import { probe as tryGuests } from '../../../plugins/wasm/probe.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
 import { startHost } from '../../support/host.ts'
+import { temporaryFolder } from '../../support/plugin-folder.ts'
 
 /** A daemon whose port is not open, and whose code lies in the repository. */
 const withoutPort = { host: () => undefined } as Partial<ProbeTools['ownPort']> as ProbeTools['ownPort']
@@ -72,6 +75,29 @@ describe('a probe', () => {
       'isolation: none; network: host; not covered: neither bubblewrap nor Landlock works',
     )
     expect(open.degraded).toBe(true)
+    await scope.close(0)
+  })
+
+  it('counts what a program wrote by the files that are there: /tmp of its own is not that of the system', async () => {
+    await using code = await temporaryFolder()
+    const scope = new Scope('probe-test')
+    const folders: Spawn['protectedFolders'] = () => ({ code: [tmpdir(), code.path], hidden: ['/root'] })
+    const tried = async (launcher?: () => Promise<Launcher>) => {
+      const finding = await trySubprocess(
+        {
+          spawn: { ...createSpawn(scope, launcher ? { launcher } : {}), protectedFolders: folders },
+          ownPort: withoutPort,
+        } as ProbeTools,
+        AbortSignal.timeout(30_000),
+      )
+      return finding.cases.filter(({ passed }) => !passed).map(({ name }) => name)
+    }
+    expect(await tried()).toEqual([])
+    // One that says it confines and does not.
+    const none = await createLauncher(async () => false)
+    const broken = await tried(async () => ({ ...none, isolation: { ...none.isolation, level: 'bubblewrap' } }))
+    expect(broken).toContainEqual(expect.stringMatching(/^it wrote to [2-9] folders/))
+    expect(await readdir(code.path)).toEqual([])
     await scope.close(0)
   })
 
