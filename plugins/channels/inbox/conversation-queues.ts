@@ -47,13 +47,12 @@ export class ConversationQueues {
     this.#deps = deps
   }
 
-  /** Stores a row and has it worked on. Whether it was new. `insert` stores the row as it is then. */
+  /**
+   * Stores a row and has it worked on. Whether it was new. `insert` stores the row as it is then. A row is looked for
+   * after a failure too, which may be one of the answer of the database, and when it is there already.
+   */
   async add(row: InboxRow, insert: () => Promise<boolean>): Promise<boolean> {
-    if (this.#queues.has(row.queue)) {
-      const isNew = await insert()
-      if (isNew) this.start(row.queue)
-      return isNew
-    }
+    if (this.#queues.has(row.queue)) return await insert().finally(() => this.start(row.queue))
     // Nobody waits before it, so it is claimed as it is stored.
     const queue = this.#open(row.queue)
     queue.isRunning = true
@@ -64,6 +63,7 @@ export class ConversationQueues {
       if (isNew) queue.first = row
       return isNew
     } finally {
+      queue.hasMore ||= !queue.first
       queue.isRunning = false
       this.#enqueue(queue)
     }

@@ -75,9 +75,10 @@ export class InboxStore {
     const row = await this.#db.one`SELECT id FROM channels_inbox WHERE state IN ('pending', 'processing') LIMIT 1`
     return row !== undefined
   }
+  /** Those in which something is not answered, also what nobody works on as the database did not say that it is stored. */
   async queues(owner: string): Promise<readonly v.InferOutput<typeof WaitingQueue>[]> {
     const rows = await this.#db.all`SELECT queue, min(next_at) AS next_at FROM channels_inbox
-      WHERE state = 'pending' AND owner = ${owner} GROUP BY queue ORDER BY min(id)`
+      WHERE state IN ('pending', 'processing') AND owner = ${owner} GROUP BY queue ORDER BY min(id)`
     return v.parse(v.array(WaitingQueue), rows)
   }
   /**

@@ -46,6 +46,33 @@ it('the messages of a daemon that died are answered once by another, in their or
   expect(await states(db)).toEqual(['done', 'done'])
 })
 
+it.each([
+  ['when it comes again', true],
+  ['although it never comes again', false],
+])('a message of which the database did not say that it is stored is answered once, %s', async (_, again) => {
+  const db = await openTables()
+  const answered: string[] = []
+  let isLost = true
+  const losing = new Proxy(db, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      if (name !== 'run') return typeof value === 'function' ? value.bind(target) : value
+      return async (sql: TemplateStringsArray, ...values: readonly never[]) => {
+        const result = await db.run(sql, ...values)
+        if (!isLost || !sql[0]?.startsWith('INSERT INTO channels_inbox')) return result
+        isLost = false
+        throw new Refusal('service_unavailable', 'whether it was written is not known')
+      }
+    },
+  })
+  const one = startInbox(losing, 'one', answered)
+  await expect(one.receive('first')).rejects.toThrow('not known')
+  if (again) await one.receive('first')
+  await one.settle()
+  expect(answered).toEqual(['one first'])
+  expect(await states(db)).toEqual(['done'])
+})
+
 it('a daemon that starts again on its home goes on at once', async () => {
   const db = await openTables()
   const answered: string[] = []

@@ -241,6 +241,8 @@ export class FakeTelegram implements FakePlatform {
     this.#listening.resolve()
     const take = (): PlatformAnswer => ok(this.#pending.slice(0, Number(limit)))
     if (this.#pending.length > 0 || Number(timeout) === 0) return take()
+    const timer = setTimeout(() => answer(), Number(timeout) * 1000)
+    response.once('close', () => clearTimeout(timer))
     const answer = (): void => {
       this.#poll = undefined
       response.writeHead(200, { 'content-type': 'application/json' })
