@@ -12,10 +12,18 @@ export const perlWords = (perl: string, script: string, args: readonly string[])
 
 /**
  * Ends the script when the daemon is gone, which has the other end of its output: a death signal of the parent reaches
- * neither what was begun just before the daemon was killed nor what bubblewrap was only setting up then. 0x42 is
- * MSG_PEEK | MSG_DONTWAIT of Linux. Output that is no socket tells nothing.
+ * neither what was begun just before the daemon was killed nor what bubblewrap was only setting up then. Output that is
+ * no socket tells nothing.
  */
-const endWithoutDaemon = 'my $peeked; exit 126 if defined recv(STDOUT, $peeked, 1, 0x42) && $peeked eq "";'
+const endWithoutDaemon = `my $peeked; exit 126 if ${isGone('STDOUT')};`
+
+/**
+ * Whether the other end of a socket is closed. 0x42 is MSG_PEEK | MSG_DONTWAIT of Linux; 104 is ECONNRESET, which is
+ * said where the other end had not read everything.
+ */
+function isGone(socket: string): string {
+  return `(defined recv(${socket}, $peeked, 1, 0x42) ? $peeked eq "" : $! == 104)`
+}
 
 /** A program that cannot be executed says so, as bubblewrap does. */
 const execute = 'exec { $ARGV[0] } @ARGV; print STDERR "failed to execute $ARGV[0]: $!\\n"; exit 127'
@@ -90,7 +98,7 @@ while (1) {
 my $ready = ""; vec($ready, fileno $listener, 1) = 1; vec($ready, fileno $daemon, 1) = 1 if $follows;
 select($ready, undef, undef, undef) > 0 or next;
 if ($follows && vec($ready, fileno $daemon, 1)) {
-kill "KILL", -getpgrp(0) if defined recv($daemon, $peeked, 1, MSG_PEEK | MSG_DONTWAIT) && $peeked eq "";
+kill "KILL", -getpgrp(0) if ${isGone('$daemon')};
 $follows = 0; next;
 }
 accept(my $near, $listener) or next;

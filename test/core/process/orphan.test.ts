@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { bridgePort, perlWords, startWithDaemon } from '../../../core/process/perl.ts'
+import { eventually } from '../../support/eventually.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 
 const scripts = [
@@ -52,4 +53,28 @@ it('a confined program that has started ends with the daemon', async () => {
   await once(child.stdout, 'data')
   child.stdout.destroy()
   expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+})
+
+it('a confined program that said what the daemon never read ends with it', async () => {
+  await using folder = await temporaryFolder()
+  const started = join(folder.path, 'started')
+  const server = createServer({ pauseOnConnect: true })
+  await once(server.listen(join(folder.path, 'output')), 'listening')
+  const output = connect(join(folder.path, 'output'))
+  const [daemon] = (await once(server, 'connection')) as [Socket]
+  const [perl = '', ...words] = perlWords('perl', bridgePort, [
+    join(folder.path, 'socket'),
+    '0',
+    'sh',
+    '-c',
+    'echo hello; : > "$0"; exec sleep 600',
+    started,
+  ])
+  const child = spawn(perl, words, { stdio: ['ignore', output, 'ignore'], detached: true })
+  await eventually(() => expect(existsSync(started)).toBe(true))
+  const ended = once(child, 'exit')
+  output.destroy()
+  daemon.destroy()
+  expect(await ended).toEqual([null, 'SIGKILL'])
+  server.close()
 })

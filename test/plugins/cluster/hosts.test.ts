@@ -112,7 +112,7 @@ it('the members, how they differ, and whether one is ready', async () => {
   await one.host.json('POST', `/api/cluster/members/${second.id}/undrain`, undefined, key)
   await eventually(async () => expect((await other.host.json('GET', '/api/ready')).status).toBe(200))
   await one.host.json('POST', `/api/cluster/members/${second.id}/drain`, { stop: true }, key)
-  expect(await other.host.app.closed).toEqual({ kind: 'shutdown', reason: 'it was drained to be stopped' })
+  expect(await other.host.app.closed).toMatchObject({ kind: 'shutdown', reason: 'it was drained to be stopped' })
 })
 
 it('rows of members that another build wrote stop nothing, and are named once', async () => {
