@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startFakeProvider } from '../support/fake-provider.ts'
 import { startPostgres } from '../support/postgres-server.ts'
+import type { TestDatabase } from '../support/postgres-server.ts'
 import { startBalancer } from './cluster/balancer.ts'
 import { AutomationLoad } from './cluster/automation.ts'
 import { BudgetLoad, PRICE_PER_MILLION, USAGE } from './cluster/budget.ts'
@@ -101,7 +102,7 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
     seed,
     seconds: Math.round((performance.now() - began) / 1000),
     ...figures,
-    ...(problems.length > 0 && { logs: await keepLogs(daemons) }),
+    ...(problems.length > 0 && { logs: await keepLogs(daemons, database) }),
     problems: problems.map((problem) => `seed ${seed}, round ${done.length - 1} (${done.at(-1)}): ${problem}`),
   }
 
@@ -130,10 +131,22 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
   }
 }
 
-/** What the daemons printed, in a folder that stays. */
-async function keepLogs(daemons: readonly ClusterDaemon[]): Promise<string> {
+/** What a message that was lost may still be seen in. */
+const TABLES = [
+  'channels_inbox',
+  'channels_outbox',
+  'channels_owner',
+  'journal_turn',
+  'chat_session_owner',
+  'chat_relayed_turn',
+  'cluster_member',
+]
+/** What the daemons printed and the database holds, in a folder that stays. */
+async function keepLogs(daemons: readonly ClusterDaemon[], database: TestDatabase): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-cluster-logs-'))
   for (const { name, output } of daemons) await writeFile(join(folder, `${name}.log`), output)
+  for (const table of TABLES)
+    await writeFile(join(folder, `${table}.jsonl`), await database.query(`SELECT row_to_json(t) FROM ${table} t`))
   return folder
 }
 
