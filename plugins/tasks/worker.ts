@@ -95,6 +95,8 @@ export class TaskWorker {
       if (!view) return await this.#notBegun(task, error)
       // The daemon is being stopped: the turn goes on by itself, and this job follows it again.
       if (view.state === 'queued' || view.state === 'running' || view.state === 'waiting') throw error
+      // It did not fail: its result could not be read.
+      if (view.state === 'done') throw error
       return await this.#fail(task, messageOf(error), view.failure?.retryable === true)
     } finally {
       stopRenewing()

@@ -80,6 +80,8 @@ export class FiringRunner {
       if (state === undefined) return this.#notBegun(firing, error)
       // The daemon is being stopped: the turn goes on by itself, and this job follows it again.
       if (state === 'queued' || state === 'running' || state === 'waiting') throw error
+      // It did not fail: its result could not be read.
+      if (state === 'done') throw error
       return this.#fail(firing, error)
     }
   }

@@ -1,7 +1,7 @@
 import { readDeliverTarget } from '../accounts/settings.ts'
 import type { ChannelTarget } from '../contract.ts'
 import type { SendingAccount } from '../outbox/channel-messages.ts'
-import { stableId } from 'svc/internal'
+import { ServerAway, stableId } from 'svc/internal'
 import { omitUndefined, Refusal } from 'svc/sdk'
 import type { ChannelAdapter, InboundMessage } from 'svc/channels'
 import type { Agent } from '../../agents/contract.ts'
@@ -118,12 +118,12 @@ export class MessageHandler {
     return { ...received, account, adapter, to: { chatId: to }, isElsewhere: true }
   }
   /** The channel of `deliver_target` may be switched off for a while. */
-  async #orLater({ settings }: Account, work: () => Promise<Handled>): Promise<Handled> {
+  async #orLater({ settings: { deliver_target: target } }: Account, work: () => Promise<Handled>): Promise<Handled> {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      const { channel, account: id } = readDeliverTarget(settings.deliver_target ?? '')
+      if (target === undefined || !(error instanceof Refusal) || error instanceof ServerAway) throw error
+      const { channel, account: id } = readDeliverTarget(target)
       return postponed(`deliver_target: ${error.message}`, WAIT_FOR_ADAPTER_MS, { channel, id })
     }
   }

@@ -1,4 +1,4 @@
-import { messageOf, orAborted, stableId } from 'svc/internal'
+import { messageOf, orAborted, ServerAway, stableId } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Hooks, Logger, Statement } from 'svc/sdk'
 import type { ChannelAdapter, Destination } from 'svc/channels'
@@ -162,6 +162,11 @@ export class TurnAnswerer {
     if (!turn) return this.#notAccepted(received, agentId, error)
     if (['queued', 'running', 'waiting'].includes(turn.state))
       return { outcome: 'postponed', reason: 'the turn is being worked on', afterMs: RETRY_MS }
+    // It did not fail: its result could not be read, or its answer not be prepared.
+    if (turn.state === 'done') {
+      if (!(error instanceof ServerAway)) throw error
+      return { outcome: 'postponed', reason: error.message, afterMs: RETRY_MS }
+    }
     const hint = turn.failure?.retryable === true ? ' /retry asks again.' : ''
     const reason = turn.state === 'interrupted' ? 'the service stopped meanwhile. Send it again' : turn.error
     const text = `This could not be answered: ${asSentence(reason ?? 'internal error')}${hint}`

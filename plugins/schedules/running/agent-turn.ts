@@ -80,6 +80,8 @@ export class AgentTurnAction {
     if (state === undefined) return this.#notBegun(job, slot, turnId, error)
     // The daemon is being stopped: the turn goes on by itself, and this job follows it again.
     if (state === 'queued' || state === 'running' || state === 'waiting') throw error
+    // It did not fail: its result could not be read.
+    if (state === 'done') throw error
     return ends.fail(job, slot, { turnId, error: messageOf(error) })
   }
 

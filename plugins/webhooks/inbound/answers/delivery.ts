@@ -126,8 +126,10 @@ export class AnswerDelivery {
     try {
       return await orAborted(work, leaving)
     } catch {
-      const state = (await turns.find(id))?.state
-      return leaving.aborted || state === 'queued' || state === 'running' || state === 'waiting' ? undefined : 'failed'
+      const state = (await turns.find(id))?.state ?? ''
+      // The result of one that is done could not be read.
+      const comesLater = ['queued', 'running', 'waiting', 'done'].includes(state)
+      return leaving.aborted || comesLater ? undefined : 'failed'
     }
   }
   async #send(row: AnswerRow, text: string): Promise<void> {
