@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { fields } from 'svc/sdk'
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
-const PREFIX = /^(?:[A-Za-z0-9_.-]+\/)*$/
+const PREFIX = /^(?:(?!\.{1,2}\/)[A-Za-z0-9_.-]+\/)*$/
 
 /** `[plugins.files.s3]` */
 export const S3Section = fields.table(
@@ -44,7 +44,7 @@ export const S3Section = fields.table(
       v.pipe(
         v.string(),
         v.maxLength(512),
-        v.regex(PREFIX, 'empty, or names that each end in /, such as "svc/"'),
+        v.regex(PREFIX, 'empty, or names other than . and .. that each end in /, such as "svc/"'),
         v.description('What the names of all objects begin with, such as "svc/".'),
       ),
       '',

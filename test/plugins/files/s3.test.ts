@@ -350,7 +350,9 @@ it('a bucket without its section, or without a key, fails with what is missing',
   await expect(open({ section: { access_key_id: undefined } })).rejects.toThrow(
     'plugins.files.s3.access_key_id is missing: set it, or the variable AWS_ACCESS_KEY_ID',
   )
-  for (const section of [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }]) {
+  const wrong = [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }]
+  // An address would lead to another bucket.
+  for (const section of [...wrong, { prefix: '../other/' }, { prefix: 'a/./' }]) {
     const { issues = [] } = v.safeParse(S3Section, { bucket: 'agents', ...section })
     expect(issues.flatMap(({ path = [] }) => path.map(({ key }) => key))).toEqual(Object.keys(section))
   }
