@@ -1,4 +1,4 @@
-import { defineService, gate, notify, transform } from 'svc/sdk'
+import { defineError, defineService, gate, notify, transform } from 'svc/sdk'
 import type { Dispose, Effect, Principal, Statement, ToolCallContext, ToolResult } from 'svc/sdk'
 import type { CompletionRequest, ResponseFormat, Usage } from 'svc/providers'
 import type { Agent } from '../agents/contract.ts'
@@ -70,6 +70,15 @@ export interface TurnResult {
   readonly contextPressure?: ContextPressure
 }
 
+/**
+ * Asked for the answer of a turn that has none and never will: the same request again changes nothing, so it is not
+ * `service_unavailable`.
+ */
+export const TurnInterrupted = defineError('turn_failed', {
+  status: 409,
+  format: 'coded',
+  meaning: 'the turn ended without an answer',
+})
 export interface TurnRequest {
   /** The id of the turn, when the caller has one that is the same on every retry; it must not have been used. */
   readonly id?: string
@@ -89,7 +98,7 @@ export interface TurnRequest {
   readonly model?: { readonly provider: string; readonly model: string }
   /** What the answer must be; the manifest's when absent. The text then comes in one piece, checked. */
   readonly responseFormat?: ResponseFormat
-  /** Said to the model after the agent's own system prompt, in this turn. Not kept over a restart. */
+  /** Said to the model after the agent's own system prompt, in this turn. */
   readonly instructions?: string
   /** What the text carries beside what its entry point says. */
   readonly labels?: readonly Label[]

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
+import { TurnInterrupted } from '../chat/contract.ts'
 import type { Turns } from '../chat/contract.ts'
 import type { Tasks } from '../tasks/contract.ts'
 import type { Comms } from './service.ts'
@@ -91,6 +92,7 @@ function sendRoute({ comms, turns }: RouteDeps): AnyRoute {
       'payload_too_large',
       'rate_limit',
       'service_unavailable',
+      TurnInterrupted,
     ],
     idempotent: true,
     example: { body: { to: 'agent:assistant', content: 'What time is it?' } },

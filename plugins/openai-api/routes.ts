@@ -2,6 +2,7 @@ import { findNearest, suggest } from 'svc/internal'
 import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
+import { TurnInterrupted } from '../chat/contract.ts'
 import type { AcceptedTurn, Chat, TurnResult, Turns } from '../chat/contract.ts'
 import type { Conversations, Place } from './conversations.ts'
 import { encodeChunks } from './encode-chunk.ts'
@@ -62,6 +63,7 @@ function completionsRoute(deps: OpenAiDeps): AnyRoute {
       'conflict',
       'rate_limit',
       'service_unavailable',
+      TurnInterrupted,
     ],
     example: { body: { model: 'svc:assistant', messages: [{ role: 'user', content: 'What time is it?' }] } },
     async handle(request) {
@@ -147,6 +149,8 @@ async function accept({ agents, chat, conversations, fetchImage }: OpenAiDeps, r
       instructions: input.instructions || undefined,
       responseFormat: decodeFormat(body),
       id: effectId,
+      // Who sent a key asks again with it, and gets the answer then.
+      resumable: effectId === undefined ? undefined : true,
     }),
   })
   return { head: toHead(turn.id, agent, warnings), turn, place }

@@ -62,7 +62,7 @@ it('fifty requests with one key and a kill in the middle are one message, and th
     answers.add(await send(daemon.url, agent))
     if (seen[round] !== undefined) answers.add(seen[round] ?? '')
     expect(answers.size).toBe(1)
-    expect([...answers][0]).toMatch(/^(200|503) /)
+    expect([...answers][0]).toMatch(/^200 /)
     expect(await send(daemon.url, agent, 'something else')).toMatch(/^409 /)
     const { messages } = (await (await fetch(`${daemon.url}/api/agents/${agent}/session?limit=100`)).json()) as {
       messages: { role: string; content: string }[]

@@ -6,6 +6,7 @@ import { AgentParams } from '../../agents/contract.ts'
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Uploads } from '../../files/contract.ts'
 import type { Sessions } from '../../sessions/contract.ts'
+import { TurnInterrupted } from '../contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns } from '../contract.ts'
 import { withAttachments } from './attachments.ts'
 import type { AttachmentRules } from './attachments.ts'
@@ -30,10 +31,12 @@ const errors = [
   'conflict',
   'rate_limit',
   'service_unavailable',
+  TurnInterrupted,
 ] as const
 const example = { body: { message: 'What time is it?' } }
 const DURABLE = 'The message is on disk before it is worked on. It is answered and stored even if you disconnect.'
-const KEY = 'With an `Idempotency-Key` a repeated request is answered by the turn it made first, also after a crash.'
+const KEY =
+  'With an `Idempotency-Key` a repeated request is answered by the turn it made first, which goes on after a crash.'
 
 export function messageRoutes(deps: MessageRouteDeps): readonly AnyRoute[] {
   return [messageRoute(deps), streamRoute(deps), eventSourceRoute(deps), stopRoute(deps)]
@@ -50,7 +53,14 @@ async function accept(
   const content = attachments?.length
     ? await withAttachments(uploads(), agentId, message, attachments, attachmentRules)
     : { text: message }
-  return chat.accept({ agentId, entryPoint, ...content, ...omitUndefined({ id, sessionId, thinking, responseFormat }) })
+  // Who sent a key asks again with it, and gets the answer then.
+  const resumable = id === undefined ? undefined : true
+  return chat.accept({
+    agentId,
+    entryPoint,
+    ...content,
+    ...omitUndefined({ id, sessionId, thinking, responseFormat, resumable }),
+  })
 }
 
 function messageRoute(deps: MessageRouteDeps): AnyRoute {

@@ -42,6 +42,8 @@ export class FailedTurns {
         sessionId: turn.sessionId,
         entryPoint,
         onBehalf: turn.onBehalf,
+        // Its answer is read later.
+        resumable: true,
         text: texts.map(({ text }) => text).join('\n\n'),
         images: blocks.filter((block) => block.type === 'image'),
         labels: texts.flatMap(({ labels = [] }) => labels),

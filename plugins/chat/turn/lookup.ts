@@ -2,6 +2,7 @@ import { Refusal } from 'svc/sdk'
 import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
 import type { UsageLedger } from '../../usage/contract.ts'
+import { TurnInterrupted } from '../contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
 import { refusalOf, SessionLost, unknownFailure } from './failure.ts'
 import type { SharedTurns } from '../owners/open.ts'
@@ -52,9 +53,10 @@ export class TurnLookup implements Turns {
     if (view.failure) throw refusalOf(view.failure, view.id)
     if (view.state === 'interrupted') {
       throw new Refusal(
-        'service_unavailable',
-        'The service stopped before this was answered. What was said is in the session; ' +
-          'send it again under another key to have it answered.',
+        TurnInterrupted,
+        'The service stopped before this was answered, and it is not answered any more. What was said is in the ' +
+          `session: POST /api/turns/${view.id}/retry has it answered as a new turn, and so does sending it again ` +
+          'under another Idempotency-Key.',
         { details: { turn_id: view.id } },
       )
     }

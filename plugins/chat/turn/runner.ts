@@ -323,14 +323,13 @@ export class TurnRunner {
   }
 }
 
-function unloading({ waiting }: LiveTurn): Refusal {
-  return new Refusal(
-    'service_unavailable',
-    waiting
-      ? 'The turn waits for a decision and goes on when the service is back; its answer will be in the session'
-      : 'The turn was interrupted: the service is stopping or being replaced',
-    { retryAfterSecs: 5 },
-  )
+function unloading({ id, waiting, resumable }: LiveTurn): Refusal {
+  const message = waiting
+    ? 'The turn waits for a decision and goes on when the service is back; its answer will be in the session'
+    : resumable
+      ? 'The service is stopping or being replaced. The turn goes on when it is back; its answer will be in the session'
+      : 'The turn was interrupted: the service is stopping or being replaced'
+  return new Refusal('service_unavailable', message, { retryAfterSecs: 5, details: { turn_id: id } })
 }
 function formatOf({ manifest }: Agent): ResponseFormat | undefined {
   if (manifest.response_format === undefined) return undefined

@@ -3,6 +3,7 @@ import { readJsonBody } from 'svc/internal'
 import { defineRoute, KeyedQueue, parse, rawBody } from 'svc/sdk'
 import type { AnyRoute, Hooks } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
+import { TurnInterrupted } from '../../chat/contract.ts'
 import type { Chat, Turns } from '../../chat/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { InboundGate } from './gate.ts'
@@ -87,7 +88,15 @@ function agentRoute(deps: InboundDeps): AnyRoute {
     cost: 30,
     body: rawBody(maxBytes, AgentCall),
     returns: AgentCallResult,
-    errors: ['not_found', 'agent_not_found', 'channel_not_found', 'rate_limit', 'conflict', 'service_unavailable'],
+    errors: [
+      'not_found',
+      'agent_not_found',
+      'channel_not_found',
+      'rate_limit',
+      'conflict',
+      'service_unavailable',
+      TurnInterrupted,
+    ],
     idempotent: true,
     example: { body: { message: 'Summarise the incident.', agent: 'assistant' } },
     async handle(input) {

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { byHand, openChat } from '../../support/chat-stage.ts'
+import type { ChatStage } from '../../support/chat-stage.ts'
+import type { Json } from '../../support/json.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
 
@@ -267,6 +269,57 @@ describe('unloading the chat', () => {
       (await stage.host.json('POST', `/api/agents/${stage.agent}/message`, { message: 'hello again' })).status,
     ).toBe(200)
     words.end()
+  })
+
+  it('a message with an Idempotency-Key goes on at the next start, and the key gets its answer', async () => {
+    const completion = { model: 'svc', messages: [{ role: 'user', content: 'by OpenAI' }] }
+    const send = async (stage: ChatStage, path: string, body: object, key: string) => {
+      const headers = { 'content-type': 'application/json', 'idempotency-key': key }
+      const answer = await stage.host.fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })
+      return `${answer.status} ${await answer.text()}`
+    }
+    const words = byHand()
+    const index = fake.requests.length
+    fake.script({ text: words.text }, { text: words.text })
+    let first: readonly string[]
+    let path: string
+    {
+      await using stage = await openChat({ home, fake, config: { plugins: { drain_ms: 50 } } })
+      path = `/api/agents/${stage.agent}/message`
+      const other = await stage.spawn('other')
+      const sent = [
+        send(stage, path, { message: 'long story' }, 'a'),
+        send(stage, '/v1/chat/completions', { ...completion, model: other }, 'b'),
+      ]
+      completion.model = other
+      await fake.request(index + 1)
+      await stage.host.app.host.unload('chat')
+      first = await Promise.all(sent)
+    }
+    words.end()
+    for (const answer of first) expect(answer).toMatch(/^503 .*goes on when it is back/)
+    fake.script({ text: 'The end.' }, { text: 'The end.' })
+    await using stage = await openChat({ home, fake })
+    expect(await send(stage, path, { message: 'long story' }, 'a')).toMatch(/^200 .*The end/)
+    expect(await send(stage, '/v1/chat/completions', completion, 'b')).toMatch(/^200 .*The end/)
+    expect((await stage.session()).messages.map(({ content }) => content)).toEqual(['long story', 'The end.'])
+  })
+
+  it('the key of a message that was interrupted for good does not ask to be tried again', async () => {
+    await using stage = await openChat({ home, fake })
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'old' }
+    const send = () => stage.post(`/api/agents/${stage.agent}/message`, { message: 'one' }, { headers })
+    expect((await send()).status).toBe(200)
+    // As an earlier version left it, which did not go on with such a message.
+    const db = new Sqlite(join(home, 'data', 'svc.db'))
+    db.exec(`UPDATE journal_turn SET state = 'interrupted'; UPDATE core_idempotency SET state = 'recall'`)
+    db.close()
+    const again = await send()
+    expect(again.status).toBe(409)
+    const { error } = (await again.json()) as Json
+    expect(error.code).toBe('turn_failed')
+    expect(error.message).toContain(`POST /api/turns/${error.details.turn_id}/retry`)
+    expect((await stage.host.json('POST', `/api/turns/${error.details.turn_id}/retry`)).status).toBe(202)
   })
 
   it('a turn that ends within the drain is answered as if nothing had happened', async () => {
