@@ -69,7 +69,8 @@ const MAX_KEY_CHARS = 255
  * is waited for, unless that one is dead.
  *
  * Decision: a failure after the work started is stored and replayed like any answer, because effects may have
- * happened. A refusal before that frees the key.
+ * happened. A refusal before that frees the key; where it is not known whether an effect happened, the key stays with
+ * its id.
  */
 export class Idempotency implements Disposable {
   readonly #deps: IdempotencyDeps
@@ -173,16 +174,19 @@ export class Idempotency implements Disposable {
       if (error instanceof ServerAway) return this.#leftOpen(work, error)
       return this.#failed(work, error, true)
     }
-    if (value === undefined) return this.#run(work)
+    if (value === undefined) return this.#run(work, true)
     return this.#done(work, value, true)
   }
 
-  async #run(work: Mine): Promise<Outcome> {
+  /** `isRepeated`: an earlier attempt had the same id. */
+  async #run(work: Mine, isRepeated = false): Promise<Outcome> {
     let value: unknown
     try {
       value = await work.handle(work.effectId)
     } catch (error) {
       const hasBegun = await this.#hasBegun(work, error)
+      // What the earlier attempt wrote was committed while this one tried.
+      if (hasBegun === true && isRepeated && work.recall) return this.#resolve(work)
       if (hasBegun === true) return this.#failed(work, error, false)
       if (hasBegun === undefined) return this.#leftOpen(work, error)
       await this.#deps.reservations.release(work)
@@ -191,18 +195,21 @@ export class Idempotency implements Disposable {
     return this.#done(work, value, false)
   }
 
-  /** `undefined`: the database does not say. */
+  /** `undefined`: that is not known. */
   async #hasBegun({ recall, effectId: id }: Mine, error: unknown): Promise<boolean | undefined> {
-    if (!recall) return error instanceof ServerAway && error.mayBeWritten ? undefined : !(error instanceof Refusal)
+    // Something was not there, before the effect or after it.
+    if (!recall) return isUnavailable(error) ? undefined : !(error instanceof Refusal)
     // `recall` throws if the work failed, so it had started.
     try {
-      return (await recall(id)) !== undefined
+      if ((await recall(id)) !== undefined) return true
+      // A commit may still come that was on its way when the connection broke.
+      return error instanceof ServerAway && error.mayBeWritten ? undefined : false
     } catch (failure) {
       return failure instanceof ServerAway ? undefined : true
     }
   }
 
-  /** The database does not say what came of the work: that is found out when the key is used again. */
+  /** What came of the work is found out when the key is used again: then it is done under the same id. */
   #leftOpen(work: Mine, error: unknown): Outcome {
     return { once: { answer: work.failed(error), replayed: false }, as: { kind: 'released' } }
   }
@@ -210,7 +217,7 @@ export class Idempotency implements Disposable {
   /** What says when to ask again is not the last word: the route is asked then what came of the work. */
   async #failed(work: Mine, error: unknown, replayed: boolean): Promise<Outcome> {
     const answer = work.failed(error)
-    const isOver = !(error instanceof Refusal && error.code === 'service_unavailable' && error.retryAfterSecs)
+    const isOver = !(isUnavailable(error) && error.retryAfterSecs)
     if (!work.recall || isOver) return this.#kept(work, answer, replayed)
     await this.#settle(work, 'recall')
     return { once: { answer, replayed }, as: { kind: 'recall', effectId: work.effectId } }
@@ -267,6 +274,9 @@ export class Idempotency implements Disposable {
   }
 }
 
+function isUnavailable(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.code === 'service_unavailable'
+}
 const nameOf = ({ scope, key }: Work): string => `${scope}\n${key}`
 function usedBefore(): Refusal {
   return new Refusal('conflict', 'This Idempotency-Key was used for another request')

@@ -205,7 +205,7 @@ export interface Route<
   /**
    * The result of the effect with this id, if its answer is not stored: it was a stream, or the process died.
    * `undefined` if there is no such effect; throws the error it failed with. Required for an idempotent route that may
-   * stream.
+   * stream, or that fails when it makes what is there already: without it the handler runs again with the same id.
    */
   recall?(
     effectId: string,

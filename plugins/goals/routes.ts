@@ -60,6 +60,11 @@ function addGoal(goals: LazyGoals): AnyRoute {
       const { opened, toView } = await load(goals)
       return toView(await opened.create(body, { id: effectId }))
     },
+    async recall(effectId) {
+      const { opened, toView } = await load(goals)
+      const goal = await opened.find(effectId)
+      return goal && toView(goal)
+    },
   })
 }
 

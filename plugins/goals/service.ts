@@ -134,9 +134,12 @@ export class Goals {
     })
   }
 
+  find(id: string): Promise<StoredGoal | undefined> {
+    return this.#deps.store.find(id)
+  }
   /** Throws `goal_not_found`. */
   async require(id: string): Promise<StoredGoal> {
-    const goal = await this.#deps.store.find(id)
+    const goal = await this.find(id)
     if (!goal) throw new Refusal('goal_not_found', `There is no goal ${id}`)
     return goal
   }

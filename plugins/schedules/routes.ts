@@ -78,6 +78,11 @@ function addJob(runtime: LazyRuntime, view: JobView): AnyRoute {
       const opened = await load(runtime, view)
       return opened.shape.item(await opened.schedules.create(body, effectId))
     },
+    async recall(effectId) {
+      const { schedules: jobs, shape } = await load(runtime, view)
+      const job = await jobs.find(effectId)
+      return job && shape.item(job)
+    },
   })
 }
 

@@ -176,9 +176,12 @@ export class Schedules {
     })
   }
 
+  find(id: string): Promise<Job | undefined> {
+    return this.#deps.jobs.find(id)
+  }
   /** Throws `…_not_found`. */
   async require(code: ErrorCode, id: string): Promise<Job> {
-    const job = await this.#deps.jobs.find(id)
+    const job = await this.find(id)
     if (!job) throw new Refusal(code, `There is no ${code === 'cron_job_not_found' ? 'cron job' : 'schedule'} ${id}`)
     return job
   }

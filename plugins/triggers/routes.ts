@@ -71,6 +71,10 @@ function addTrigger(runtime: LazyRuntime): AnyRoute {
       const { id, agentId } = await (await runtime()).triggers.create(body, effectId)
       return { trigger_id: id, agent_id: agentId }
     },
+    async recall(effectId) {
+      const trigger = await (await runtime()).triggers.find(effectId)
+      return trigger && { trigger_id: trigger.id, agent_id: trigger.agentId }
+    },
   })
 }
 

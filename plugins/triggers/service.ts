@@ -173,9 +173,12 @@ export class Triggers {
     })
   }
 
+  find(id: string): Promise<Trigger | undefined> {
+    return this.#deps.store.find(id)
+  }
   /** Throws `trigger_not_found`. */
   async require(id: string): Promise<Trigger> {
-    const found = await this.#deps.store.find(id)
+    const found = await this.find(id)
     if (!found) throw new Refusal('trigger_not_found', `There is no trigger ${id}`)
     return found
   }

@@ -142,6 +142,10 @@ function addWebhook(webhooks: Webhooks): AnyRoute {
         await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
       )
     },
+    async recall(effectId) {
+      const target = await webhooks.find('outbound', effectId)
+      return target && toWebhook(target)
+    },
   })
 }
 
@@ -262,6 +266,10 @@ function addSubscription(webhooks: Webhooks): AnyRoute {
           enabled: body.enabled,
         }),
       )
+    },
+    async recall(effectId) {
+      const target = await webhooks.find('event', effectId)
+      return target && toEventWebhook(target)
     },
   })
 }

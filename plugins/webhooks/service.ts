@@ -43,10 +43,14 @@ export class Webhooks {
   list(kind: Target['kind']): Promise<readonly Target[]> {
     return this.#deps.store.list(kind)
   }
+  async find(kind: Target['kind'], id: string): Promise<Target | undefined> {
+    const target = await this.#deps.store.find(id)
+    return target?.kind === kind ? target : undefined
+  }
   /** Throws `webhook_not_found`. */
   async require(kind: Target['kind'], id: string): Promise<Target> {
-    const target = await this.#deps.store.find(id)
-    if (target?.kind !== kind) throw new Refusal('webhook_not_found', `No webhook ${id}`)
+    const target = await this.find(kind, id)
+    if (!target) throw new Refusal('webhook_not_found', `No webhook ${id}`)
     return target
   }
 

@@ -103,7 +103,9 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
     seconds: Math.round((performance.now() - began) / 1000),
     ...figures,
     ...(problems.length > 0 && { logs: await keepLogs(daemons, database) }),
-    problems: problems.map((problem) => `seed ${seed}, round ${done.length - 1} (${done.at(-1)}): ${problem}`),
+    problems: problems.map(
+      (problem) => `seed ${seed}, round ${done.length - 1} (${done.at(-1)}): ${problem}${reasonOf(problem, daemons)}`,
+    ),
   }
 
   async function play(round: number, names: readonly string[]): Promise<void> {
@@ -129,6 +131,20 @@ export async function cluster({ rounds, seed, built }: FaultOptions): Promise<Fa
       if (trail.status !== 'valid') problems.push(`the trail as ${name} reads it: ${JSON.stringify(trail)}`)
     }
   }
+}
+
+const REASON_LINES = 15
+/** What the daemons printed of a request that a problem names. */
+function reasonOf(problem: string, daemons: readonly ClusterDaemon[]): string {
+  const id = /"request_id":"([^"]+)"/.exec(problem)?.[1]
+  if (id === undefined) return ''
+  return daemons
+    .flatMap(({ name, output }) => {
+      const lines = output.split('\n')
+      const at = lines.findIndex((line) => line.includes(id))
+      return at === -1 ? [] : [`\n${name}: ${lines.slice(at, at + REASON_LINES).join('\n')}`]
+    })
+    .join('')
 }
 
 /** What a message that was lost may still be seen in. */

@@ -55,10 +55,9 @@ export class WakeHandler {
    * Stores a wake once, however often its request is delivered. Throws `agent_not_found`, which no later answer could
    * report.
    */
-  receive({ effectId, isRepeat }: AdmittedRequest, wake: WakeRequest): Promise<'accepted' | 'duplicate'> {
+  receive({ effectId }: Pick<AdmittedRequest, 'effectId'>, wake: WakeRequest): Promise<'accepted' | 'duplicate'> {
     return this.#deliveries.run(effectId, async () => {
-      // A crash may have come between remembering the request and storing its wake.
-      if (isRepeat && (await this.#deps.store.has(effectId))) return 'duplicate'
+      if (await this.#deps.store.has(effectId)) return 'duplicate'
       if (wake.agent !== undefined) await this.chooseAgent(wake.agent)
       await this.#store({
         id: effectId,

@@ -152,6 +152,10 @@ function createRoute(definitions: Open): AnyRoute {
       const workflow = await (await definitions()).create(body, { id: effectId })
       return { workflow_id: workflow.id }
     },
+    async recall(effectId) {
+      const workflow = await (await definitions()).find(effectId)
+      return workflow && { workflow_id: workflow.id }
+    },
   })
 }
 

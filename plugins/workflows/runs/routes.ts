@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineError, defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { v7 } from 'uuid'
+import type { RunSummary } from '../contract.ts'
 import { RUN_STATES } from '../definition.ts'
 import { WorkflowParams } from '../definitions/schema.ts'
 import type { LazyRuns } from './index.ts'
@@ -75,14 +76,24 @@ function startRoute(runs: LazyRuns): AnyRoute {
       const { service } = await runs()
       const id = effectId ?? v7()
       await service.start({ id, workflowId: params.id, input: body.input, cause: 'api' })
-      if (query.wait === 'false')
-        return reply(JSON.stringify({ run_id: id, status: 'pending' }), { 'content-type': 'application/json' }, 202)
-      const { state, output, error } = await service.settled(id, signal)
-      if (state === 'Failed')
-        throw new Refusal(WorkflowFailed, error ?? 'Workflow execution failed', { details: { run_id: id } })
-      return { run_id: id, output: output ?? null, status: state.toLowerCase() }
+      if (query.wait === 'false') return started(id)
+      return outcomeOf(await service.settled(id, signal))
+    },
+    async recall(effectId, { query, signal }) {
+      const { service } = await runs()
+      if (!(await service.find(effectId))) return undefined
+      return query.wait === 'false' ? started(effectId) : outcomeOf(await service.settled(effectId, signal))
     },
   })
+}
+
+function started(id: string) {
+  return reply(JSON.stringify({ run_id: id, status: 'pending' }), { 'content-type': 'application/json' }, 202)
+}
+function outcomeOf({ id, state, output, error }: RunSummary) {
+  if (state === 'Failed')
+    throw new Refusal(WorkflowFailed, error ?? 'Workflow execution failed', { details: { run_id: id } })
+  return { run_id: id, output: output ?? null, status: state.toLowerCase() }
 }
 
 function listRoute(runs: LazyRuns): AnyRoute {
@@ -193,6 +204,10 @@ function rerunRoute(runs: LazyRuns): AnyRoute {
     async handle({ params, body, effectId }) {
       const runId = await (await runs()).service.rerun(params.run_id, body.step, effectId)
       return { run_id: runId, status: 'pending' }
+    },
+    async recall(effectId) {
+      const run = await (await runs()).service.find(effectId)
+      return run && { run_id: run.id, status: 'pending' }
     },
   })
 }

@@ -155,6 +155,31 @@ describe('an Idempotency-Key', () => {
     expect(made).toMatchObject({ status: 201, body: { name: 'a' } })
     expect([...effects.keys()]).toEqual([made.body.id])
   })
+  it('keeps its id where something was not there, before the effect or after it', async () => {
+    let isAway = true
+    const { route, effects } = thing(() => {
+      if (isAway) throw new Refusal('service_unavailable', 'not linked')
+    })
+    const { recall: _, ...unknown } = route
+    const { post } = await stage([unknown])
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
+    isAway = false
+    const [id] = [...effects.keys()]
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, body: { id } })
+    expect(effects.size).toBe(1)
+  })
+  it('is answered by what an earlier attempt wrote, also where it was committed late', async () => {
+    let attempts = 0
+    const { route, effects } = thing((id) => {
+      attempts++
+      if (attempts === 1) effects.delete(id)
+      throw attempts === 1 ? new ServerAway('away', new Error('gone'), true) : new Error('duplicate key')
+    })
+    const { post } = await stage([route])
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 503, replayed: false })
+    expect(await post({ name: 'a' }, 'k')).toMatchObject({ status: 201, body: { name: 'a' } })
+    expect([effects.size, attempts]).toEqual([1, 2])
+  })
   it.each(['', 'x'.repeat(256), 'a b'])('%j is none', async (key) => {
     const { route } = thing()
     const { post } = await stage([route])

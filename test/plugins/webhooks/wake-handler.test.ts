@@ -33,8 +33,8 @@ describe('WakeHandler', () => {
       log: { warn: () => undefined },
     })
     const wake = { agent: 'assistant', mode: 'now', text: 'the build is red' } as const
-    const first = wakes.receive({ effectId: 'wake-1', isRepeat: false }, wake)
-    const second = wakes.receive({ effectId: 'wake-1', isRepeat: true }, wake)
+    const first = wakes.receive({ effectId: 'wake-1' }, wake)
+    const second = wakes.receive({ effectId: 'wake-1' }, wake)
     await expect.poll(() => lookups.length).toBeGreaterThan(0)
     lookup.resolve({} as Agent)
     expect(await Promise.all([first, second])).toEqual(['accepted', 'duplicate'])
