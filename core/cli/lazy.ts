@@ -3,6 +3,7 @@
  * configuration or a database.
  */
 import type { LoadedConfig } from '../config/load.ts'
+import type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 import type { HomeLocation } from './home-location.ts'
 import type { Joined, JoinRequest } from './join-database.ts'
 import type { OfflineOptions } from './offline.ts'
@@ -39,6 +40,12 @@ export async function workOffline(
 export async function joinDatabase(location: HomeLocation, request: JoinRequest): Promise<Joined> {
   const join = await import('./join-database.ts')
   return await join.joinDatabase(location, request)
+}
+
+/** Copies the database of a home to a PostgreSQL server; see `copyDatabase` there. Throws a `Failure`. */
+export async function copyDatabase(location: HomeLocation, request: CopyDatabaseRequest): Promise<CopiedDatabase> {
+  const copy = await import('./copy-database.ts')
+  return await copy.copyDatabase(location, request)
 }
 
 /** The line editor, the screen and the Markdown view of an interactive command. */

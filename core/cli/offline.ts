@@ -6,6 +6,7 @@ import { builtInFolders } from '../host/folders.ts'
 import { createLoader } from '../host/loader.ts'
 import { createDatabaseSnapshots } from '../host/database-snapshots.ts'
 import { createLog } from '../log/log.ts'
+import type { PluginDatabase } from '../storage/database.ts'
 import { openReadOnly } from '../storage/read-only.ts'
 import type { ReadOnlyDatabase } from '../storage/read-only.ts'
 import { openVault } from '../storage/vault-file.ts'
@@ -19,6 +20,8 @@ export interface OfflineOptions {
   readonly config: Config
   /** A database instead of that of the home. */
   readonly file?: string | undefined
+  /** Rows elsewhere, such as a copy of the database: the work reads them, and the secrets there, and makes no copy. */
+  readonly sql?: PluginDatabase | undefined
   /** The work goes on without a database that cannot be read. */
   readonly databaseIsOptional?: boolean
 }
@@ -31,7 +34,7 @@ export interface OfflineOptions {
 export async function workOffline(
   plugin: string,
   work: string,
-  { config, file, databaseIsOptional }: OfflineOptions,
+  { config, file, sql: elsewhere, databaseIsOptional }: OfflineOptions,
   options: Readonly<Record<string, string | boolean | undefined>>,
 ): Promise<unknown> {
   const folders = await builtInFolders()
@@ -44,19 +47,17 @@ export async function workOffline(
   const run = offline?.[work]
   if (!run) throw new Failure(exits.notFound, `the plugin "${plugin}" cannot ${work} without a daemon`)
   const log = createLog({ level: 'warn' })
-  using database = openFile(file ?? databasePath(config), databaseIsOptional === true)
+  using database = elsewhere ? undefined : openFile(file ?? databasePath(config), databaseIsOptional === true)
+  const sql = elsewhere ?? database?.sql
   const vault =
-    database &&
-    (await openVault({ sql: database.sql, scrub: async () => undefined }, vaultKeySource(config), log)).forPlugin(
-      plugin,
-    )
+    sql && (await openVault({ sql, scrub: async () => undefined }, vaultKeySource(config), log)).forPlugin(plugin)
   const redacted = redact(config)
   return await run(
     {
       databaseSnapshots: createDatabaseSnapshots(config, async (target) => {
         await snapshot(database, target)
       }),
-      db: database?.sql,
+      db: sql,
       log,
       config: isTree(redacted) ? redacted : {},
       secret: async (name) => await vault?.read(name),

@@ -13,7 +13,16 @@ export { renderFailure, toFailure } from './failure-output.ts'
 export { locateHome } from './home-location.ts'
 export type { HomeLocation } from './home-location.ts'
 export { databasePath } from './database-path.ts'
-export { joinDatabase, loadSettings, loadTerminal, openBrowser, openStoppedHome, workOffline } from './lazy.ts'
+export {
+  copyDatabase,
+  joinDatabase,
+  loadSettings,
+  loadTerminal,
+  openBrowser,
+  openStoppedHome,
+  workOffline,
+} from './lazy.ts'
+export type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 export type { Joined, JoinRequest } from './join-database.ts'
 export type { StoppedHome } from './stopped-home.ts'
 export { note, print, printJson, renderDuration, renderFacts, renderTable } from './output.ts'

@@ -31,7 +31,7 @@ export async function openPostgres({
     server: {
       openPool: (pool) => openServerPool(url, pool, log),
     },
-    commit: (statements) => sql.patientBatch(MIGRATIONS, statements),
+    commit: (statements) => sql.patientBatch(MIGRATION_LOCK, statements),
     functions: FUNCTIONS,
     forget: () => sql.forget(),
     async snapshot() {
@@ -60,9 +60,9 @@ export async function openPostgres({
 }
 
 /** The lock under which the daemons on a database change its tables. */
-const MIGRATIONS = 'core migrations'
+export const MIGRATION_LOCK = 'core migrations'
 /** What SQLite has from this process. */
-const FUNCTIONS: readonly Statement[] = [
+export const FUNCTIONS: readonly Statement[] = [
   {
     sql: `CREATE OR REPLACE FUNCTION svc_sha256(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT
       AS $$ SELECT encode(sha256(convert_to(value, 'UTF8')), 'hex') $$`,
@@ -78,7 +78,8 @@ const FUNCTIONS: readonly Statement[] = [
   },
 ]
 
-function withPassword(address: string, password: string | undefined): string {
+/** The address with a password, unless it has one. */
+export function withPassword(address: string, password: string | undefined): string {
   if (password === undefined) return address
   const url = new URL(address)
   if (url.password === '' && !url.searchParams.has('password')) url.searchParams.set('password', password)

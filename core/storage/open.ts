@@ -26,7 +26,9 @@ export interface DatabaseOptions {
   readonly onFull?: () => void
 }
 
-const CORE: readonly Migration[] = [
+/** The owner of the core's own tables, in the records of migrations. */
+export const CORE_PLUGIN = 'core-storage'
+export const CORE_MIGRATIONS: readonly Migration[] = [
   { id: '001-check', sql: 'CREATE TABLE core_check (id INTEGER PRIMARY KEY, mark TEXT NOT NULL)' },
   {
     id: '002-storage',
@@ -126,7 +128,7 @@ async function ready(sql: PluginDatabase, log: ConsolaInstance, engine: Engine):
   let broadcast: Broadcast
   try {
     await migrations.prepare(engine.functions)
-    await migrate('core-storage', CORE, { strict: true })
+    await migrate(CORE_PLUGIN, CORE_MIGRATIONS, { strict: true })
     broadcast = await engine.broadcast((name, list) => migrate(name, list, { strict: true }))
   } catch (error) {
     await engine.close()

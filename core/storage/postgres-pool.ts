@@ -266,6 +266,6 @@ function sizeOf(value: Value): number {
 const INT8 = 20
 const NUMERIC = 1700
 /** 64-bit integers and sums are numbers here, as SQLite gives them: exact up to 2^53. */
-function readColumn(text: string, typeId: number): unknown {
+export function readColumn(text: string, typeId: number): unknown {
   return typeId === INT8 || typeId === NUMERIC ? Number(text) : pg.types.getTypeParser(typeId, 'text')(text)
 }

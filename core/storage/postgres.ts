@@ -12,7 +12,7 @@ import { Recent, refuseControl, toStatement } from './text.ts'
 const WRITES = /^\s*(insert|update|delete|with\b[\s\S]*\b(insert\s+into|update|delete\s+from))\b/i
 const PLAIN_WRITE = /^\s*(insert|update|delete)\b(?![\s\S]*\breturning\b)/i
 /** Of the locks that others may take in the same database. */
-const LOCK_SEED = 7_826_803
+export const LOCK_SEED = 7_826_803
 
 /** SQL over a pool of connections to a PostgreSQL server. */
 export class PostgresDatabase implements PluginDatabase {

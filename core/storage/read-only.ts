@@ -6,6 +6,10 @@ import { steady, toStatement } from './text.ts'
 /** A database file for reading, whether or not a daemon has it open. Whoever opened it disposes it. */
 export interface ReadOnlyDatabase extends Disposable {
   readonly sql: PluginDatabase
+  /** Every row of a table, with its columns in their order; whole numbers are exact. */
+  rows(table: string): Iterable<Readonly<Record<string, Value>>>
+  /** The tables that its rows refer to. */
+  parents(table: string): readonly string[]
   /** A consistent copy, while others write. */
   snapshot(file: string): Promise<void>
 }
@@ -39,6 +43,16 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
       run: async () => refused(),
       batch: async () => refused(),
     },
+    rows: (table) =>
+      db
+        .prepare<[], Record<string, Value>>(`SELECT * FROM "${table.replaceAll('"', '""')}"`)
+        .safeIntegers()
+        .iterate(),
+    parents: (table) =>
+      db
+        .prepare<[string], { table: string }>('SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)')
+        .all(table)
+        .map((row) => row.table),
     async snapshot(target) {
       await db.backup(target)
     },
