@@ -36,7 +36,7 @@ export {
   UnrecordedChange,
 } from './host/daemon.ts'
 export type { DaemonConfig, Health, PluginChange, PluginStatus } from './host/daemon.ts'
-export { typesConfig } from './process/installation.ts'
+export { bundledSkills, typesConfig } from './process/installation.ts'
 export type { Build } from './process/installation.ts'
 export type { OfflineDeps, OfflineWork } from './host/define.ts'
 export { Logs } from './host/logs.ts'

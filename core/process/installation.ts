@@ -52,6 +52,12 @@ export function installedFolders(): readonly { readonly path: string; readonly s
   ]
 }
 
+/** The folder of the skills that come with svc, which need not exist. */
+export function bundledSkills(): string {
+  const [root] = installedFolders()
+  return join(root?.path ?? '.', 'skills')
+}
+
 /** The `tsconfig.json` with the types of this installation, which those of plugins extend. */
 export function typesConfig(): string {
   const [root] = installedFolders()

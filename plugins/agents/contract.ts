@@ -173,7 +173,7 @@ export interface Agents {
    */
   requireRunning(id: string): Promise<Agent>
   /**
-   * Whether the manifest grants the tool, what it needs and the MCP server it comes from, its lists let it through and
+   * Whether the manifest grants the tool, what it needs and the MCP server or skill it comes from, its lists let it through and
    * the agent's permission covers the risk.
    */
   mayUse(agent: Agent, tool: Pick<ToolDescription, 'name' | 'risk' | 'needs' | 'source'>): boolean

@@ -318,6 +318,11 @@ export const ToolCalls = defineService<ToolCalls>()('tool-calls')
 export const TurnStarting = gate<{ readonly agent: Agent; readonly turnId: string; readonly sessionId: string }>(
   'chat:turn-starting',
 )
+/**
+ * The system prompt of an agent, for each call of a model: a listener may add to it. What it adds should stay the same
+ * from call to call, so that providers can keep what they have read.
+ */
+export const SystemPromptBuilt = transform<{ readonly agent: Agent; readonly text: string }>('chat:system-prompt-built')
 /** A request to a model is complete: a listener may change what the model is told. */
 export const PromptBuilt = transform<CompletionRequest>('chat:prompt-built')
 /** A call of a model that is about to be made, in a turn or for a summary. */

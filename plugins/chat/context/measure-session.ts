@@ -3,7 +3,7 @@ import type { Agents } from '../../agents/contract.ts'
 import type { Inference } from '../../providers/contract.ts'
 import type { SessionContext, Sessions } from '../../sessions/contract.ts'
 import { chooseModel } from '../turn/model-choice.ts'
-import { PromptBuilt } from '../contract.ts'
+import { PromptBuilt, SystemPromptBuilt } from '../contract.ts'
 import { explain } from '../turn/failure.ts'
 import { toTurns } from './history.ts'
 import { offeredTools } from './request.ts'
@@ -31,15 +31,16 @@ export async function measureSession(deps: MeasureDeps, context: SessionContext)
   try {
     const { model } = await chooseModel(inference, agent)
     const messages = await sessions.window(context.sessionId, manifest.max_history_messages ?? historyMessages)
+    const { text: system } = await hooks.apply(SystemPromptBuilt, { agent, text: manifest.model.system_prompt })
     const request = await hooks.apply(PromptBuilt, {
       model: model.model,
-      system: manifest.model.system_prompt,
+      system,
       turns: repair(toTurns(messages)).turns,
       tools: offeredTools(agent, tools, agents),
       maxTokens: manifest.model.max_tokens,
       temperature: manifest.model.temperature,
     })
-    const use = measure(request, manifest.model.system_prompt, model.contextWindow)
+    const use = measure(request, system, model.contextWindow)
     return { ...context, tokens: use.history, use: { ...use, pressure: pressureOf(use.used / model.contextWindow) } }
   } catch (error) {
     // A session can be read whether or not its model can be called.

@@ -4,7 +4,7 @@ import type { Hooks, ToolDescription, Tools } from 'svc/sdk'
 import type { Agent, Agents, Manifest } from '../../agents/contract.ts'
 import type { Catalog } from '../../catalog/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
-import { PromptBuilt } from '../contract.ts'
+import { PromptBuilt, SystemPromptBuilt } from '../contract.ts'
 import { repair } from '../safety/history-repair.ts'
 import type { LiveTurn, TurnOptions } from '../turn/live-turn.ts'
 import type { TurnProgress } from '../turn/progress.ts'
@@ -45,9 +45,10 @@ export async function buildRequest(
   const hidden = hasOldImages(injected.turns) && (await cannotSee(deps, model))
   const shown = hidden ? withoutOldImages(injected.turns) : injected.turns
   const instructions = options.instructions === undefined ? '' : `\n\n${options.instructions}`
+  const { text: system } = await deps.hooks.apply(SystemPromptBuilt, { agent, text: injected.system })
   const request = await deps.hooks.apply(PromptBuilt, {
     model: model.model,
-    system: injected.system + instructions + (format ? instruction(format) : ''),
+    system: system + instructions + (format ? instruction(format) : ''),
     turns: untagReplay(model, shown),
     tools,
     maxTokens: options.maxTokens ?? manifest.model.max_output_tokens ?? manifest.model.max_tokens,

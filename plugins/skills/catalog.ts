@@ -1,0 +1,180 @@
+import { readdirSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findNearest, messageOf, suggest } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import { TEXT_FILE } from './manifest/front-matter.ts'
+import { readSkill } from './manifest/read.ts'
+import { SkillProblem } from './manifest/skill.ts'
+import type { Origin, Skill } from './manifest/skill.ts'
+import { MANIFEST_FILE } from './manifest/toml.ts'
+
+/** A folder that is no usable skill. */
+export interface BadSkill {
+  readonly folder: string
+  readonly name: string
+  readonly origin: Origin
+  readonly problem: SkillProblem
+}
+export interface SkillRoots {
+  /** Those that come with svc. They are read once: they change with the installation. */
+  readonly bundled: string
+  /** `<home>/skills`. */
+  readonly local: string
+}
+export interface CatalogDeps {
+  readonly roots: SkillRoots
+  /** Names that are switched off. */
+  readonly disabled: () => readonly string[]
+  /** Called after a change of what there is, with what was read anew. */
+  readonly changed: (skills: readonly Skill[], bad: readonly BadSkill[]) => void
+}
+interface Entry {
+  /** Changes with the files that say what the skill is. */
+  readonly stamp: string
+  readonly skill: Skill | undefined
+  readonly bad: BadSkill | undefined
+}
+
+/** The skills there are: those of the home override those that come with svc. */
+export class SkillCatalog {
+  readonly #deps: CatalogDeps
+  #entries: ReadonlyMap<string, Entry> = new Map()
+  #skills: ReadonlyMap<string, Skill> = new Map()
+  #bundled: readonly string[] | undefined
+  #reading: Promise<void> | undefined
+  #revision = 0
+  constructor(deps: CatalogDeps) {
+    this.#deps = deps
+  }
+
+  /** Grows with every change of a skill. */
+  get revision(): number {
+    return this.#revision
+  }
+  /** By name, without those that are switched off. */
+  get enabled(): readonly Skill[] {
+    return [...this.#skills.values()].filter(({ name }) => this.isEnabled(name))
+  }
+  /** By name. */
+  get all(): readonly Skill[] {
+    return [...this.#skills.values()]
+  }
+  get bad(): readonly BadSkill[] {
+    return [...this.#entries.values()].flatMap(({ bad }) => bad ?? [])
+  }
+  isEnabled(name: string): boolean {
+    return !this.#deps.disabled().includes(name)
+  }
+  find(name: string): Skill | undefined {
+    return this.#skills.get(name)
+  }
+  /** Whether one of this name comes with svc, overridden or not. */
+  isBundled(name: string): boolean {
+    return this.#entries.get(join(this.#deps.roots.bundled, name))?.skill !== undefined
+  }
+  /** Throws `not_found`, with the nearest name. */
+  require(name: string): Skill {
+    const skill = this.#skills.get(name)
+    if (skill) return skill
+    const bad = this.bad.find((each) => each.name === name)
+    if (bad) throw new Refusal('conflict', `The skill "${name}" cannot be used: ${bad.problem.message}`)
+    const nearest = suggest(findNearest(name, this.#skills.keys()))
+    throw new Refusal('not_found', `There is no skill "${name}"${nearest}`)
+  }
+
+  /** What is switched off has changed. */
+  touch(): void {
+    this.#revision++
+  }
+
+  /**
+   * Reads what was added or edited since, so that it holds from now on. Looks at the times of the files without
+   * waiting: some microseconds for each skill of the home. `all`: reads those that come with svc again as well.
+   */
+  async refresh({ all = false } = {}): Promise<void> {
+    while (this.#reading) await this.#reading
+    if (all) this.#bundled = undefined
+    const found = this.#look()
+    const changed = found.filter(({ folder, stamp }) => all || this.#entries.get(folder)?.stamp !== stamp)
+    if (changed.length === 0 && found.length === this.#entries.size) return
+    this.#reading = this.#read(found, changed).finally(() => {
+      this.#reading = undefined
+    })
+    await this.#reading
+  }
+
+  /** The text for the model; empty when there is none. */
+  async text({ folder, text }: Skill): Promise<string> {
+    if (text === undefined) return ''
+    if ('inline' in text) return text.inline.trim()
+    return (await readFile(join(folder, text.file), 'utf8')).slice(text.from).trim()
+  }
+
+  #look(): readonly FoundFolder[] {
+    const { bundled, local } = this.#deps.roots
+    this.#bundled ??= namesIn(bundled)
+    return [
+      ...this.#bundled.map((name) => {
+        const folder = join(bundled, name)
+        return { folder, name, origin: 'bundled' as const, stamp: this.#entries.get(folder)?.stamp ?? stampOf(folder) }
+      }),
+      ...namesIn(local).map((name) => {
+        const folder = join(local, name)
+        return { folder, name, origin: 'local' as const, stamp: stampOf(folder) }
+      }),
+    ]
+  }
+
+  async #read(found: readonly FoundFolder[], changed: readonly FoundFolder[]): Promise<void> {
+    const read = new Map<string, Entry>()
+    for (const each of changed) read.set(each.folder, await readEntry(each))
+    const entries = new Map<string, Entry>()
+    for (const { folder } of found) {
+      const entry = read.get(folder) ?? this.#entries.get(folder)
+      if (entry) entries.set(folder, entry)
+    }
+    // Those of the home come last, and replace those that come with svc.
+    const skills = new Map([...entries.values()].flatMap(({ skill }) => (skill ? [[skill.name, skill] as const] : [])))
+    this.#entries = entries
+    this.#skills = new Map([...skills].toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    this.#revision++
+    this.#deps.changed(
+      [...read.values()].flatMap(({ skill }) => skill ?? []),
+      [...read.values()].flatMap(({ bad }) => bad ?? []),
+    )
+  }
+}
+
+interface FoundFolder {
+  readonly folder: string
+  readonly name: string
+  readonly origin: Origin
+  readonly stamp: string
+}
+
+async function readEntry({ folder, name, origin, stamp }: FoundFolder): Promise<Entry> {
+  try {
+    return { stamp, skill: { ...(await readSkill(folder, name)), origin, folder }, bad: undefined }
+  } catch (error) {
+    const problem = error instanceof SkillProblem ? error : new SkillProblem({ file: TEXT_FILE }, messageOf(error))
+    return { stamp, skill: undefined, bad: { folder, name, origin, problem } }
+  }
+}
+
+/** Names of the folders in a folder; none when it does not exist. */
+function namesIn(folder: string): readonly string[] {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return []
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+    .map(({ name }) => name)
+    .toSorted()
+}
+function stampOf(folder: string): string {
+  return [TEXT_FILE, MANIFEST_FILE]
+    .map((name) => {
+      const facts = statSync(join(folder, name), { throwIfNoEntry: false })
+      return facts ? `${facts.mtimeMs} ${facts.size} ${facts.ino}` : ''
+    })
+    .join(',')
+}

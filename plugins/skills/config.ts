@@ -1,0 +1,28 @@
+import * as v from 'valibot'
+import { fields, fileOnly, settable } from 'svc/sdk'
+
+const limit = 'a limit that costs memory or time, and lets nobody in'
+
+export const Settings = fileOnly(
+  'says whose text and code agents work with',
+  v.object({
+    disabled: settable(
+      'takes a skill away from agents, or gives back one that is installed',
+      fields.texts('Names of skills that no agent has.'),
+    ),
+    prompt_chars: settable(
+      limit,
+      fields.integer(
+        'Characters of a system prompt that name and describe skills. What is more is cut: descriptions first.',
+        24_000,
+        500,
+        200_000,
+      ),
+    ),
+    read_file_bytes: settable(
+      limit,
+      fields.integer('Largest file of a skill that an agent reads with skill_read_file.', 262_144, 1024, 16_777_216),
+    ),
+  }),
+)
+export type Settings = v.InferOutput<typeof Settings>

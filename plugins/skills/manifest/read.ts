@@ -1,0 +1,87 @@
+import { lstat, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readFrontMatter, TEXT_FILE } from './front-matter.ts'
+import type { SkillText } from './front-matter.ts'
+import { SkillProblem } from './skill.ts'
+import type { SkillManifest } from './skill.ts'
+import { MANIFEST_FILE, readSkillToml } from './toml.ts'
+import type { SkillToml } from './toml.ts'
+
+/** Bytes of `SKILL.md` or `skill.toml`. */
+export const MAX_MANIFEST_BYTES = 1_048_576
+
+/**
+ * Reads what a folder says of its skill: `SKILL.md`, `skill.toml`, or both, where the first has name, description and
+ * text and the second runtime, tools and permissions. Throws `SkillProblem`.
+ */
+export async function readSkill(folder: string, folderName: string): Promise<SkillManifest> {
+  const [text, toml] = await Promise.all([readManifest(folder, TEXT_FILE), readManifest(folder, MANIFEST_FILE)])
+  return toManifest(folderName, text, toml)
+}
+
+/** The same of texts that are in memory. */
+export async function toManifest(
+  folderName: string,
+  text: string | undefined,
+  toml: string | undefined,
+): Promise<SkillManifest> {
+  if (text === undefined && toml === undefined)
+    throw new SkillProblem({ file: TEXT_FILE }, `is missing, and so is ${MANIFEST_FILE}: one of them has to be there`)
+  const matter = text === undefined ? undefined : await readFrontMatter(text)
+  const table = toml === undefined ? undefined : readSkillToml(toml)
+  const manifest = combine(matter, table)
+  const file = matter ? TEXT_FILE : MANIFEST_FILE
+  if (matter && table && matter.name !== table.name)
+    throw new SkillProblem(
+      { file: MANIFEST_FILE, key: 'skill.name' },
+      `is "${table.name}", but ${TEXT_FILE} says "${matter.name}"`,
+    )
+  if (manifest.name !== folderName)
+    throw new SkillProblem(
+      { file, key: 'name' },
+      `is "${manifest.name}", but the folder is "${folderName}": they must be the same`,
+    )
+  return manifest
+}
+
+function combine(matter: SkillText | undefined, table: SkillToml | undefined): SkillManifest {
+  const description = matter?.description ?? table?.description
+  if (description === undefined) throw new SkillProblem({ file: MANIFEST_FILE, key: 'skill.description' }, 'is missing')
+  const inline = table?.promptContext ?? ''
+  return {
+    name: matter?.name ?? table?.name ?? '',
+    version: matter?.version ?? table?.version ?? '0.1.0',
+    description,
+    author: matter?.author || table?.author || '',
+    license: matter?.license || table?.license || '',
+    compatibility: matter?.compatibility ?? '',
+    tags: matter && matter.tags.length > 0 ? matter.tags : (table?.tags ?? []),
+    runtime: table?.runtime ?? 'prompt_only',
+    entry: table?.entry ?? '',
+    tools: table?.tools ?? [],
+    variables: table?.variables ?? [],
+    permissions: table?.permissions ?? [],
+    needsTools: [...new Set([...(matter?.allowedTools ?? []), ...(table?.needsTools ?? [])])],
+    text:
+      matter?.hasBody === true ? { file: TEXT_FILE, from: matter.bodyFrom } : inline === '' ? undefined : { inline },
+  }
+}
+
+/** `undefined` when there is none. */
+async function readManifest(folder: string, name: string): Promise<string | undefined> {
+  const path = join(folder, name)
+  const facts = await lstat(path).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (!facts) return undefined
+  if (!facts.isFile()) throw new SkillProblem({ file: name }, 'is no plain file')
+  if (facts.size > MAX_MANIFEST_BYTES)
+    throw new SkillProblem({ file: name }, `is larger than ${MAX_MANIFEST_BYTES} bytes`)
+  const bytes = await readFile(path)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw Object.assign(new SkillProblem({ file: name }, 'is no UTF-8 text'), { cause })
+  }
+}

@@ -1,0 +1,25 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { readSkill } from '../../../plugins/skills/manifest/read.ts'
+import { root } from '../../architecture/sources.ts'
+
+const folder = join(root, 'skills')
+const names = existsSync(folder) ? readdirSync(folder).toSorted() : []
+
+/** Lines of a `SKILL.md`: shorter says nothing an agent does not know, longer fills its window. */
+const LINES = { min: 60, max: 200 }
+const MAX_DESCRIPTION = 300
+
+it('are all readable, say when to use them in one line, and are neither short nor long', async () => {
+  for (const name of names) {
+    const skill = await readSkill(join(folder, name), name)
+    const lines = readFileSync(join(folder, name, 'SKILL.md'), 'utf8')
+      .trimEnd()
+      .split('\n').length
+    expect.soft({ name, lines, inRange: lines >= LINES.min && lines <= LINES.max }).toMatchObject({ inRange: true })
+    expect.soft(skill.description.length, name).toBeLessThanOrEqual(MAX_DESCRIPTION)
+    expect.soft(skill.license, name).toBe('MIT')
+    expect.soft(skill.tags.length, name).toBeGreaterThanOrEqual(2)
+  }
+})
