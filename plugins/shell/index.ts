@@ -4,10 +4,9 @@ import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { Workspaces } from '../files/contract.ts'
-import { Processes } from './processes.ts'
-import { Running } from './running.ts'
-import { shellTools } from './tools.ts'
 import type { CommandDeps } from './command.ts'
+import type { Shell } from './shell.ts'
+import { shellTools } from './tools.ts'
 
 const folders = (description: string) =>
   v.optional(
@@ -59,10 +58,6 @@ export default definePlugin({
       idleSecs: config.process_idle_secs,
       lifeSecs: config.process_life_secs,
     }
-    const processes = new Processes(limits)
-    own('processes', () => processes.end())
-    hooks.on(AgentKilled, ({ agent }) => processes.clear(agent.id))
-    metrics.observed('svc_shell_processes', 'Processes that agents keep running.', () => [{ value: processes.running }])
     const deps: CommandDeps = {
       ...services,
       spawn,
@@ -74,10 +69,18 @@ export default definePlugin({
         outputBytes: config.max_output_bytes,
       },
     }
-    const running = new Running(deps)
-    hooks.on(AgentChanged, ({ agent }) => running.recheck(agent))
-    hooks.on(AgentKilled, ({ agent }) => running.clear(agent.id))
-    tools.add(...shellTools(deps, running, processes, limits))
+    let opened: Shell | undefined
+    const shell = async (): Promise<Shell> => {
+      const { Shell } = await import('./shell.ts')
+      return (opened ??= new Shell(deps, limits))
+    }
+    own('processes', () => opened?.processes.end())
+    hooks.on(AgentChanged, ({ agent }) => opened?.recheck(agent))
+    hooks.on(AgentKilled, ({ agent }) => opened?.clear(agent.id))
+    metrics.observed('svc_shell_processes', 'Processes that agents keep running.', () => [
+      { value: opened?.processes.running ?? 0 },
+    ])
+    tools.add(...shellTools(shell))
     return {}
   },
 })

@@ -93,6 +93,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/peers/index.ts
       plugins/plugin-admin/index.ts: opened shared
       plugins/schedules/index.ts: opened
+      plugins/shell/index.ts
       plugins/sso/sign-in-service.ts: made
       plugins/tasks/index.ts: opened
       plugins/triggers/index.ts: loaded opened
@@ -105,6 +106,7 @@ export const memoryTable: readonly MemoryRow[] = [
   {
     private: 'files of this installation, and sections of its configuration',
     of: `
+      plugins/skills/
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file

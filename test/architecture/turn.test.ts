@@ -17,6 +17,10 @@ const surroundings: readonly { readonly path: RegExp; readonly because: string }
     because: 'they hear that a turn ended or that something was committed, and do nothing for the turn',
   },
   {
+    path: /^plugins\/(?:skills\/|agents\/tool-rights)/,
+    because: 'it looks whether a skill was edited, and adds what it made of them before to the system prompt',
+  },
+  {
     path: /^plugins\/[^/]+\/(?:index|composition)\.ts$/,
     because: 'wiring: a function that names a service, made when the plugin loaded',
   },

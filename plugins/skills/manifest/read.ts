@@ -47,24 +47,46 @@ export async function toManifest(
 function combine(matter: SkillText | undefined, table: SkillToml | undefined): SkillManifest {
   const description = matter?.description ?? table?.description
   if (description === undefined) throw new SkillProblem({ file: MANIFEST_FILE, key: 'skill.description' }, 'is missing')
-  const inline = table?.promptContext ?? ''
+  const ofMatter = matter ?? NO_TEXT
+  const { promptContext: inline, ...ofTable } = table ?? NO_TABLE
+  const hasTags = ofMatter.tags.length > 0
   return {
-    name: matter?.name ?? table?.name ?? '',
-    version: matter?.version ?? table?.version ?? '0.1.0',
+    ...ofTable,
+    name: matter?.name ?? ofTable.name,
+    version: ofMatter.version ?? ofTable.version,
     description,
-    author: matter?.author || table?.author || '',
-    license: matter?.license || table?.license || '',
-    compatibility: matter?.compatibility ?? '',
-    tags: matter && matter.tags.length > 0 ? matter.tags : (table?.tags ?? []),
-    runtime: table?.runtime ?? 'prompt_only',
-    entry: table?.entry ?? '',
-    tools: table?.tools ?? [],
-    variables: table?.variables ?? [],
-    permissions: table?.permissions ?? [],
-    needsTools: [...new Set([...(matter?.allowedTools ?? []), ...(table?.needsTools ?? [])])],
-    text:
-      matter?.hasBody === true ? { file: TEXT_FILE, from: matter.bodyFrom } : inline === '' ? undefined : { inline },
+    author: ofMatter.author || ofTable.author,
+    license: ofMatter.license || ofTable.license,
+    compatibility: ofMatter.compatibility,
+    tags: hasTags ? ofMatter.tags : ofTable.tags,
+    needsTools: [...new Set([...ofMatter.allowedTools, ...ofTable.needsTools])],
+    text: ofMatter.hasBody ? { file: TEXT_FILE, from: ofMatter.bodyFrom } : inline === '' ? undefined : { inline },
   }
+}
+const NO_TEXT: Omit<SkillText, 'name' | 'description'> = {
+  license: '',
+  compatibility: '',
+  version: undefined,
+  author: '',
+  tags: [],
+  allowedTools: [],
+  bodyFrom: 0,
+  hasBody: false,
+}
+const NO_TABLE: SkillToml = {
+  name: '',
+  version: '0.1.0',
+  description: undefined,
+  author: '',
+  license: '',
+  tags: [],
+  runtime: 'prompt_only',
+  entry: '',
+  tools: [],
+  variables: [],
+  permissions: [],
+  needsTools: [],
+  promptContext: '',
 }
 
 /** `undefined` when there is none. */

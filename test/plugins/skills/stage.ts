@@ -9,7 +9,7 @@ import { turnPlugins } from '../plugin-test.ts'
 export const startSkills = (options: Partial<PluginTestOptions> = {}): Promise<PluginTest> =>
   startPlugin({
     plugin: join(root, 'plugins/skills'),
-    builtIns: [...turnPlugins, 'files', 'wasm', 'approvals'],
+    builtIns: [...turnPlugins, 'files', 'wasm', 'approvals', 'system'],
     ...options,
   })
 

@@ -1,0 +1,130 @@
+import { idempotencyKey } from 'svc/sdk'
+import type { Admission, Exit, Recovery, ToolCallContext } from 'svc/sdk'
+import type { Agent } from '../agents/contract.ts'
+import { readCommand } from './command.ts'
+import type { CommandDeps } from './command.ts'
+import { Processes } from './processes.ts'
+import type { ProcessLimits } from './processes.ts'
+import { Running } from './running.ts'
+
+/** The idempotency key of the call, for programs that pass it on to what they change. */
+const KEY_VARIABLE = 'SVC_IDEMPOTENCY_KEY'
+const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap'
+
+/** Runs the programs of agents. */
+export class Shell {
+  readonly processes: Processes
+  readonly #deps: { readonly commandDeps: CommandDeps; readonly limits: ProcessLimits } & {
+    readonly processes: Processes
+    readonly running: Running
+  }
+  constructor(commandDeps: CommandDeps, limits: ProcessLimits) {
+    this.processes = new Processes(limits)
+    this.#deps = { commandDeps, limits, processes: this.processes, running: new Running(commandDeps) }
+  }
+
+  /** Runs a program to its end. Throws as `readCommand` does. */
+  async exec(
+    input: { readonly command: string; readonly timeout_seconds: number },
+    { agentId, turnId, callId, signal }: ToolCallContext,
+  ): Promise<string> {
+    const { commandDeps, running } = this.#deps
+    const found = await readCommand(commandDeps, agentId, input.command)
+    const {
+      words: [name = '', ...args],
+      cwd,
+      limits: own,
+      network,
+    } = found
+    const seconds = Math.min(input.timeout_seconds, own.timeoutSecs)
+    const child = await running.start(found, () =>
+      commandDeps.spawn.start({
+        command: name,
+        args,
+        cwd,
+        ...(network && { network }),
+        ...commandDeps.confinement,
+        path: commandDeps.path,
+        ...keyOf({ turnId, callId }),
+        signal,
+        outputBytes: own.outputBytes,
+        timeoutMs: seconds * 1000,
+        silenceMs: own.silenceSecs * 1000,
+      }),
+    )
+    const exit = await child.ended
+    const { text, droppedBytes } = child.read()
+    const lines = [
+      describeExit(exit, seconds, own.silenceSecs),
+      (await isCutOff(commandDeps, network)) ? `[${CUT_OFF}]` : '',
+      droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]` : '',
+    ].filter((line) => line !== '')
+    return [...lines, text === '' ? '(no output)' : text].join('\n')
+  }
+
+  /** Starts a program that goes on running. Throws as `readCommand` and `Processes.start` do. */
+  async start(
+    input: { readonly command: string; readonly args: readonly string[] },
+    { agentId, turnId, callId }: ToolCallContext,
+  ): Promise<string> {
+    const { commandDeps, processes, running, limits } = this.#deps
+    const found = await readCommand(commandDeps, agentId, input.command, input.args)
+    const {
+      words: [name = '', ...args],
+      cwd,
+      network,
+    } = found
+    const view = await processes.start(found, () =>
+      running.start(found, () =>
+        commandDeps.spawn.start({
+          command: name,
+          args,
+          cwd,
+          ...(network && { network }),
+          ...commandDeps.confinement,
+          path: commandDeps.path,
+          ...keyOf({ turnId, callId }),
+          input: 'open',
+          background: true,
+          timeoutMs: limits.lifeSecs * 1000,
+          outputBytes: commandDeps.defaults.outputBytes,
+        }),
+      ),
+    )
+    return JSON.stringify((await isCutOff(commandDeps, network)) ? { ...view, note: CUT_OFF } : view)
+  }
+
+  /** Nobody knows what a program did before it was cut off. */
+  unknownOutcome(command: string, call: ToolCallContext): Recovery {
+    return {
+      outcome: 'unknown',
+      text:
+        `unknown: the service stopped while "${command.slice(0, 200)}" ran, which ended the program. ` +
+        `It may have had a part of its effect, and was not run again. Its ${KEY_VARIABLE} was ${idempotencyKey(call)}. ` +
+        'Check before you repeat it.',
+    }
+  }
+
+  /** Ends programs that the changed manifest no longer allows. */
+  recheck(agent: Agent): Promise<void> {
+    return this.#deps.running.recheck(agent)
+  }
+  /** The agent was removed. */
+  async clear(agentId: string): Promise<void> {
+    await Promise.all([this.processes.clear(agentId), this.#deps.running.clear(agentId)])
+  }
+}
+
+async function isCutOff({ spawn }: CommandDeps, network: Admission | undefined): Promise<boolean> {
+  return network !== undefined && (await spawn.isolation()).network === 'none'
+}
+
+function keyOf(call: Pick<ToolCallContext, 'turnId' | 'callId'>) {
+  return { env: { [KEY_VARIABLE]: idempotencyKey(call) }, approvedEnv: [KEY_VARIABLE] }
+}
+function describeExit({ code, signal, reason }: Exit, timeoutSecs: number, silenceSecs: number): string {
+  if (reason === 'timeout') return `stopped: it took longer than ${timeoutSecs} seconds`
+  if (reason === 'silence') return `stopped: it wrote nothing for ${silenceSecs} seconds`
+  if (reason === 'killed') return 'stopped'
+  return code === null ? `ended by ${signal ?? 'a signal'}` : `exit code ${code}`
+}
