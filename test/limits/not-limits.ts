@@ -221,6 +221,8 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'test/plugins/comms/comms.test.ts',
     'refuses more readers than plugins.comms.max_streams',
   ],
+  'plugins.skills.prompt_chars': ['test/plugins/skills/reading.test.ts', 'cut, or names alone, as there is room'],
+  'plugins.skills.read_file_bytes': ['test/plugins/skills/reading.test.ts', 'reads no file outside the folder'],
   'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
   'plugins.goals.max_depth': [
     'test/plugins/goals/goals.test.ts',

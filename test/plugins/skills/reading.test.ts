@@ -284,6 +284,8 @@ describe('an agent', () => {
     await symlink(join(test.home, 'config.toml'), join(folder, 'link'))
     const id = await test.spawn('nosy')
     const read = (path: string) => callTool(test, id, 'skill_read_file', { skill: 'closed', path })
+    await writeSkill(test, 'closed', { 'long.md': 'x'.repeat(262_145) })
+    expect(await read('long.md')).toMatchObject({ failed: true, text: expect.stringContaining('read_file_bytes') })
     expect(await read('../one/SKILL.md')).toMatchObject({ failed: true, text: expect.stringContaining('".."') })
     expect(await read('link')).toMatchObject({ failed: true, text: expect.stringContaining('leads out of the folder') })
     expect(await read('/etc/hostname')).toMatchObject({ failed: true })
