@@ -160,7 +160,7 @@ export interface Chat {
   cancel(turnId: string): void
   /** A turn that waits or runs in this process, to listen to it again. */
   attach(turnId: string): AcceptedTurn | undefined
-  /** A turn that waits or runs at another daemon on the database. */
+  /** A turn that waits or runs at another daemon on the database, or that another one accepted for this daemon. */
   follow(turnId: string): Promise<AcceptedTurn | undefined>
   /**
    * Summarises the older messages of a session, by default the agent's active one. Throws what the model throws, and

@@ -48,8 +48,8 @@ export async function openSharedChat(given?: TestDatabase): Promise<SharedChat> 
         fake,
         home,
         config: {
-          ...config,
           database_url: database.url,
+          ...config,
           plugins: { launcher: { file: launches }, ...Object(config['plugins']) },
         },
         jobTimer: () => timer,

@@ -91,6 +91,14 @@ export class SharedTurns {
   follow(turn: Turn): RemoteTurn {
     return this.#remote.follow(turn, turn.owner)
   }
+  /**
+   * An open turn of this daemon. One that another daemon accepted for it may be on record before this one has heard of
+   * it. `undefined` when it has ended meanwhile, or goes on elsewhere.
+   */
+  async pickUp({ id, sessionId }: Turn): Promise<LiveTurn | undefined> {
+    await this.owners.pickUp(sessionId)
+    return this.#deps.chat.attach(id)
+  }
   /** The turns of a session that wait or run, those at other daemons too, in its order. */
   async inSession(sessionId: string): Promise<readonly (LiveTurn | RemoteTurn)[]> {
     const open = await this.owners.inOrder(sessionId)

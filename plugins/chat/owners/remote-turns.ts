@@ -128,8 +128,11 @@ export class RemoteTurns {
     })
   }
 
-  #ask({ id: turnId, position, owner }: RemoteTurn): void {
-    this.#send({ type: 'follow', turnId, from: position }, owner)
+  #ask(turn: RemoteTurn): void {
+    const { id: turnId, position, owner } = turn
+    // A turn of this daemon that is not in its queue has ended.
+    if (owner === this.#deps.cluster.self) this.look([turn], true)
+    else this.#send({ type: 'follow', turnId, from: position }, owner)
   }
   #cancel({ id: turnId, owner }: RemoteTurn): void {
     if (owner === this.#deps.cluster.self) this.#deps.attach(turnId)?.cancel()

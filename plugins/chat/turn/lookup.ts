@@ -6,10 +6,11 @@ import { TurnInterrupted } from '../contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
 import { refusalOf, SessionLost, unknownFailure } from './failure.ts'
 import type { SharedTurns } from '../owners/open.ts'
+import { isOpen } from '../owners/remote-turns.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 export interface TurnLookupDeps {
-  readonly chat: Pick<Chat, 'accept'> & {
+  readonly chat: Pick<Chat, 'accept' | 'follow'> & {
     attach(turnId: string): LiveTurn | undefined
     ahead(turnId: string): readonly string[]
   }
@@ -45,11 +46,14 @@ export class TurnLookup implements Turns {
     // A turn that ends while the journal is read would be found in neither place, so the running turns come first.
     const live = this.#attach(turnId)
     if (live) return live
-    const found = await this.#read(turnId)
+    let found = await this.#read(turnId)
+    if (found && this.#deps.shared() && isOpen(found.turn)) {
+      const followed = await this.#deps.chat.follow(turnId)
+      if (followed) return followed
+      found = await this.#read(turnId)
+    }
     if (!found) return undefined
-    const { turn, view, model } = found
-    const shared = this.#deps.shared()
-    if (shared?.owners.isElsewhere(turn)) return shared.follow(turn)
+    const { view, model } = found
     if (view.failure) throw refusalOf(view.failure, view.id)
     if (view.state === 'interrupted') {
       throw new Refusal(

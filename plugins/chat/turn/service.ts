@@ -11,6 +11,7 @@ import type { Sessions } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
 import type { Compactor } from '../context/compactor.ts'
 import type { SharedTurns } from '../owners/open.ts'
+import { isOpen } from '../owners/remote-turns.ts'
 import type { Incoming } from '../owners/session-owners.ts'
 import type { AcceptedTurn, Chat, Compaction, TurnRequest } from '../contract.ts'
 import { isAutomated, queueFull, quietFor, toUserMessage } from './acceptance.ts'
@@ -249,7 +250,8 @@ export class ChatService implements Chat {
   async follow(turnId: string): Promise<AcceptedTurn | undefined> {
     const shared = this.#deps.shared()
     const turn = shared && (await this.#deps.journal.find(turnId))
-    return turn && shared.owners.isElsewhere(turn) ? shared.follow(turn) : undefined
+    if (!turn || !isOpen(turn)) return undefined
+    return shared.owners.isElsewhere(turn) ? shared.follow(turn) : shared.pickUp(turn)
   }
   /** Turns of a session that wait or run, the running one first. */
   turnsOf(sessionId: string): readonly LiveTurn[] {

@@ -14,6 +14,8 @@ export class DatabaseLink implements AsyncDisposable {
   /** The folder of the socket at which the daemon finds the database. */
   readonly host: string
   readonly #sockets = new Set<Socket>()
+  /** Of those, the ends at the database of connections that hear the other daemons. */
+  readonly #listening = new Set<Socket>()
   readonly #server = createServer({ allowHalfOpen: true }, (daemon) => this.#join(daemon))
   readonly #target: string
   #isHeld = false
@@ -69,6 +71,10 @@ export class DatabaseLink implements AsyncDisposable {
     this.#isHeld = false
     for (const socket of this.#sockets) socket.resume()
   }
+  /** The daemon hears nothing of the others until `release()`; its statements are answered. */
+  deafen(): void {
+    for (const socket of this.#listening) socket.pause()
+  }
 
   #join(daemon: Socket): void {
     if (this.#isAway) return void daemon.destroy()
@@ -83,6 +89,7 @@ export class DatabaseLink implements AsyncDisposable {
       from.on('error', () => to.destroy())
       from.on('close', () => {
         this.#sockets.delete(from)
+        this.#listening.delete(from)
         if (from.destroyed && !from.readableEnded) to.destroy()
       })
       if (this.#isHeld) from.pause()
@@ -92,6 +99,7 @@ export class DatabaseLink implements AsyncDisposable {
         lost = this.#losing.lost
         this.#losing = undefined
       }
+      if (bytes.includes('LISTEN "')) this.#listening.add(database)
       return true
     })
     pass(database, daemon, (bytes) => {

@@ -1,9 +1,11 @@
+import { createHmac } from 'node:crypto'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { DatabaseLink } from '../../faults/cluster/database-link.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
-import { startPostgres } from '../../support/postgres-server.ts'
+import { createTestDatabase, startPostgres } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
 import type { SharedChat, SharedStage } from '../../support/shared-chat.ts'
@@ -88,6 +90,37 @@ it('a message with one key at two daemons is one turn', async () => {
   }
   expect(fake.requests).toHaveLength(3)
   expect(await database.query('SELECT count(*) FROM journal_turn')).toBe('3')
+})
+
+it('a message that is repeated where its session is, before that daemon has heard of it, is the same turn', async () => {
+  const database = await createTestDatabase()
+  await using link = await DatabaseLink.open(database.host)
+  await using shared = await openSharedChat(database)
+  const { fake } = shared
+  const token = 'a-token-of-more-than-thirty-two-characters'
+  const webhooks = { webhook_triggers: { enabled: true, token } }
+  const one = await shared.start('one', { ...webhooks, database_url: link.through(database.url) })
+  const two = await shared.start('two', webhooks)
+  await one.host.json('POST', `/api/agents/${one.agent}/message`, { message: 'the session is here' })
+  const body = { message: 'again' }
+  const seconds = Math.floor(Date.now() / 1000)
+  const code = createHmac('sha256', token)
+    .update(`an-id.${seconds}.${JSON.stringify(body)}`)
+    .digest('base64')
+  const send = ({ host }: SharedStage) =>
+    host.json('POST', '/api/hooks/agent', body, {
+      'webhook-id': 'an-id',
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': `v1,${code}`,
+    })
+  link.deafen()
+  const first = send(two)
+  await eventually(async () => expect(await database.query('SELECT count(*) FROM chat_relayed_turn')).toBe('1'))
+  const second = await send(one)
+  link.release()
+  expect([second.status, second.body.response]).toEqual([200, 'Hello from the fake.'])
+  expect((await first).body.turn_id).toBe(second.body.turn_id)
+  expect(fake.requests).toHaveLength(2)
 })
 
 /** The first daemon stands still until the others declare it dead. */
