@@ -4,6 +4,7 @@ import type { Journal, Turn } from '../../journal/contract.ts'
 import type { Cluster } from '../../cluster/contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { refusalOf } from '../turn/failure.ts'
+import { isOpen } from '../turn/acceptance.ts'
 import type { LiveTurn } from '../turn/live-turn.ts'
 import { TOPIC } from './messages.ts'
 import type { Message, TurnFacts } from './messages.ts'
@@ -142,6 +143,3 @@ export class RemoteTurns {
     this.#deps.broadcast.send(TOPIC, message, to)
   }
 }
-
-export const isOpen = ({ state }: Pick<Turn, 'state'>): boolean =>
-  state === 'queued' || state === 'running' || state === 'waiting'

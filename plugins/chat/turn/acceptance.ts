@@ -1,6 +1,6 @@
 import { Refusal } from 'svc/sdk'
 import { QUIET_HOURS } from '../../agents/contract.ts'
-import type { EntryPoint } from '../../journal/contract.ts'
+import type { EntryPoint, Turn } from '../../journal/contract.ts'
 import type { Block } from '../../sessions/contract.ts'
 import type { ChatConfig } from '../config.ts'
 import type { TurnRequest } from '../contract.ts'
@@ -62,3 +62,7 @@ export function quietFor(hours: string | undefined, now: Date): number {
   const quiet = from < to ? at >= from && at < to : at >= from || at < to
   return quiet ? ((to - at + 1440) % 1440 || 1440) * 60 - now.getSeconds() : 0
 }
+
+/** A turn that waits or runs. */
+export const isOpen = ({ state }: Pick<Turn, 'state'>): boolean =>
+  state === 'queued' || state === 'running' || state === 'waiting'

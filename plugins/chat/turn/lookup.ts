@@ -6,7 +6,7 @@ import { TurnInterrupted } from '../contract.ts'
 import type { AcceptedTurn, Chat, TurnEvent, TurnRequest, TurnResult, Turns, TurnView } from '../contract.ts'
 import { refusalOf, SessionLost, unknownFailure } from './failure.ts'
 import type { SharedTurns } from '../owners/open.ts'
-import { isOpen } from '../owners/remote-turns.ts'
+import { isOpen } from './acceptance.ts'
 import type { LiveTurn } from './live-turn.ts'
 
 export interface TurnLookupDeps {

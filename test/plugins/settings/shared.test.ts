@@ -89,6 +89,10 @@ it('a file that was edited after a key was set keeps its value until the key is 
   for (const home of [edited, before]) {
     const host = await start('third', home)
     await eventually(async () => expect(await fileOf(home)).toContain('sse_keep_alive_ms = 20003'))
+    // The file is edited when it is recorded as adopted.
+    await eventually(async () =>
+      expect(await readFile(join(home, 'shared-settings.json'), 'utf8')).toContain(KEEP_ALIVE),
+    )
     await host.stop()
     await writeFile(join(home, 'config.toml'), '[http]\nsse_keep_alive_ms = 20004\n')
   }
