@@ -1,6 +1,6 @@
 import type { Broadcast } from 'svc/internal'
 import type { Logger } from 'svc/sdk'
-import type { Journal, Turn } from '../../journal/contract.ts'
+import type { Journal } from '../../journal/contract.ts'
 import type { Cluster } from '../../cluster/contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { refusalOf } from '../turn/failure.ts'
