@@ -76,7 +76,7 @@ export class SecretScanner {
 }
 
 /** Adds every secret to the scanner that a plugin writes to the vault or reads from it. */
-export function scannedVault(scanner: SecretScanner, vault: Vault): Vault {
+export function scannedVault(scanner: Pick<SecretScanner, 'add'>, vault: Vault): Vault {
   return {
     ...vault,
     async read(name) {

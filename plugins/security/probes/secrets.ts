@@ -5,10 +5,11 @@ import type { Finding, ProbeCase } from '../contract.ts'
 import type { ProbeTools } from '../probes.ts'
 
 const NAME = 'probe-canary'
+/** The same at every run: whatever the vault is given is one of the secrets that tool calls are searched for. */
+const canary = `canary-${randomBytes(18).toString('base64url')}`
 
 /** A secret in memory, wiped; the vault, which must give it back and then forget it; the mask of the log. */
 export async function probe({ vault }: ProbeTools): Promise<Finding> {
-  const canary = `canary-${randomBytes(18).toString('base64url')}`
   const secret = new SecretBytes(canary)
   const alias = secret.use((bytes) => bytes)
   const cases: ProbeCase[] = [

@@ -6,10 +6,13 @@ import { describe, expect, it } from 'vitest'
 import { GuestProcess } from '../../../plugins/wasm/guest-process.ts'
 import type { WasmRunner } from '../../../plugins/wasm/contract.ts'
 import { Scope } from '../../../core/scope/scope.ts'
+import type { Vault } from '../../../core/storage/vault.ts'
+import { scannedVault } from '../../../core/tools/secret-scanner.ts'
 import { createLauncher } from '../../../core/process/launcher.ts'
 import type { Spawn } from '../../../core/process/child.ts'
 import type { Launcher } from '../../../core/process/launcher.ts'
 import { createSpawn, works } from '../../../core/process/spawn.ts'
+import { probe as trySecrets } from '../../../plugins/security/probes/secrets.ts'
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
 import { probe as tryGuests } from '../../../plugins/wasm/probe.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
@@ -40,6 +43,21 @@ describe('a probe', () => {
     } finally {
       file.close()
     }
+  })
+
+  it('brings no new secret with each of its runs, which the scanner of secrets would keep', async () => {
+    const scanned = new Set<string>()
+    const kept = new Map<string, string>()
+    const vault = scannedVault({ add: (value) => scanned.add(value) }, {
+      read: async (name) => kept.get(name),
+      write: async (name, secret) => void kept.set(name, secret),
+      remove: async (name) => kept.delete(name),
+    } as Vault)
+    for (let run = 0; run < 3; run++) {
+      const { cases } = await trySecrets({ vault } as ProbeTools)
+      expect(cases.filter(({ passed }) => !passed)).toEqual([])
+    }
+    expect(scanned.size).toBe(1)
   })
 
   it('calls the sandbox weaker where programs can look into the daemon, and only there', async () => {
