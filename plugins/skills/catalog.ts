@@ -26,8 +26,8 @@ export interface CatalogDeps {
   readonly roots: SkillRoots
   /** Names that are switched off. */
   readonly disabled: () => readonly string[]
-  /** Called after a change of what there is, with what was read anew. */
-  readonly changed: (skills: readonly Skill[], bad: readonly BadSkill[]) => void
+  /** Called after a change of what there is or is switched off, with what was read anew. */
+  readonly changed: (catalog: SkillCatalog, skills: readonly Skill[], bad: readonly BadSkill[]) => void
 }
 interface Entry {
   /** Changes with the files that say what the skill is. */
@@ -86,6 +86,7 @@ export class SkillCatalog {
   /** What is switched off has changed. */
   touch(): void {
     this.#revision++
+    this.#deps.changed(this, [], [])
   }
 
   /**
@@ -140,6 +141,7 @@ export class SkillCatalog {
     this.#skills = new Map([...skills].toSorted(([one], [other]) => (one < other ? -1 : 1)))
     this.#revision++
     this.#deps.changed(
+      this,
       [...read.values()].flatMap(({ skill }) => skill ?? []),
       [...read.values()].flatMap(({ bad }) => bad ?? []),
     )

@@ -23,6 +23,19 @@ export const Settings = fileOnly(
       limit,
       fields.integer('Largest file of a skill that an agent reads with skill_read_file.', 262_144, 1024, 16_777_216),
     ),
+    timeout_secs: settable(limit, fields.integer('Seconds a tool of a skill may take.', 60, 1, 120)),
+    max_output_bytes: settable(
+      limit,
+      fields.integer('Bytes that a tool of a skill may write as its answer.', 262_144, 1024, 16_777_216),
+    ),
+    max_output_files: settable(
+      limit,
+      fields.integer('Files that one call of a skill with files:write may leave in the workspace.', 20, 1, 1000),
+    ),
+    wasm_fuel: settable(
+      limit,
+      fields.integer('Instructions that a WebAssembly tool may run.', 100_000_000, 1000, 100_000_000_000),
+    ),
   }),
 )
 export type Settings = v.InferOutput<typeof Settings>

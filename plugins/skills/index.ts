@@ -1,9 +1,12 @@
 import { join } from 'node:path'
 import { bundledSkills, Daemon, DaemonListening } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import type { Hooks, Logger, Metrics, PluginContext } from 'svc/sdk'
+import type { Hooks, Metrics, PluginContext } from 'svc/sdk'
 import { Agents, AssignablesListed } from '../agents/contract.ts'
+import { Audit } from '../audit/contract.ts'
 import { SystemPromptBuilt, TurnStarting } from '../chat/contract.ts'
+import { Workspaces } from '../files/contract.ts'
+import { WasmRunner } from '../wasm/contract.ts'
 import type { BadSkill, SkillCatalog } from './catalog.ts'
 import { Settings } from './config.ts'
 import { Skills, SkillsChanged } from './contract.ts'
@@ -12,6 +15,11 @@ import type { Skill } from './manifest/skill.ts'
 import type { SkillPrompt } from './prompt.ts'
 import { skillRoutes } from './routes.ts'
 import { DESCRIBE, skillTools } from './tools.ts'
+
+const requires = { agents: Agents, audit: Audit, daemon: Daemon }
+/** What tools of skills run in, and work on. */
+const more = { wasm: WasmRunner, workspaces: Workspaces }
+type Context = PluginContext<Settings, typeof requires, typeof more>
 
 interface Opened {
   readonly catalog: SkillCatalog
@@ -29,16 +37,17 @@ export default definePlugin({
   name: 'skills',
   version: '1.0.0',
   config: Settings,
-  requires: { agents: Agents, daemon: Daemon },
+  requires,
+  optional: more,
   provides: { skills: Skills },
   hooks: [SkillsChanged],
   setup(ctx) {
     const { config, hooks, metrics, onConfigChange, routes, run, services, tools } = ctx
     const { disabled: _, ...settings } = config
-    const skills = readLazily(ctx, services.daemon.config().homeDir, config)
+    const skills = readLazily(ctx)
     const catalog = async (): Promise<SkillCatalog> => (await skills.current()).catalog
     routes.add(...skillRoutes(catalog))
-    tools.add(...skillTools({ catalog, agents: services.agents, readFileBytes: settings.read_file_bytes }))
+    tools.add(...skillTools({ ...services, catalog, hooks, tools, readFileBytes: settings.read_file_bytes }))
     addToPrompts(hooks, services.agents, skills)
     hooks.on(AssignablesListed, async (listed) =>
       listed.kind === 'skills'
@@ -56,25 +65,31 @@ export default definePlugin({
   },
 })
 
-function readLazily(
-  { hooks, log, run }: Pick<PluginContext<Settings, {}, {}>, 'run'> & { readonly hooks: Hooks; readonly log: Logger },
-  home: string,
-  settings: Settings,
-): LazySkills {
+function readLazily(ctx: Context): LazySkills {
+  const { config, hooks, log, run, services } = ctx
+  const home = services.daemon.config().homeDir
   const roots = { bundled: bundledSkills(), local: join(home, 'skills') }
-  let disabled: readonly string[] = settings.disabled
+  let disabled: readonly string[] = config.disabled
   let opened: Opened | undefined
-  const changed = (skills: readonly Skill[], bad: readonly BadSkill[]): void => {
-    for (const { folder, problem } of bad) log.warn(`the skill in ${folder} is not used: ${problem.message}`)
-    const told = run(() =>
-      hooks.emit(SkillsChanged, { changed: skills.map(({ name }) => name), total: opened?.catalog.all.length ?? 0 }),
-    )
+  const tell = (catalog: SkillCatalog, skills: readonly Skill[]): void => {
+    const changed = skills.map(({ name }) => name)
+    const told = run(() => hooks.emit(SkillsChanged, { changed, total: catalog.all.length }))
     told.catch((error: unknown) => log.error('listeners were not told of changed skills', error))
   }
   const open = async (): Promise<Opened> => {
-    const [{ SkillCatalog }, { SkillPrompt }] = await Promise.all([import('./catalog.ts'), import('./prompt.ts')])
+    const [{ SkillCatalog }, { SkillPrompt }, { openToolSet }] = await Promise.all([
+      import('./catalog.ts'),
+      import('./prompt.ts'),
+      import('./run/open.ts'),
+    ])
+    const toolSet = await openToolSet(ctx)
+    const changed = (catalog: SkillCatalog, skills: readonly Skill[], bad: readonly BadSkill[]): void => {
+      for (const { folder, problem } of bad) log.warn(`the skill in ${folder} is not used: ${problem.message}`)
+      toolSet.update(catalog.enabled)
+      tell(catalog, skills)
+    }
     const catalog = new SkillCatalog({ roots, disabled: () => disabled, changed })
-    return (opened = { catalog, prompt: new SkillPrompt(catalog, settings.prompt_chars) })
+    return (opened = { catalog, prompt: new SkillPrompt(catalog, config.prompt_chars) })
   }
   let opening: Promise<Opened> | undefined
   return {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { defineTool, Refusal } from 'svc/sdk'
-import type { AnyTool } from 'svc/sdk'
+import type { AnyTool, Hooks, Tools } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
 import { allowsSkill } from './allowed.ts'
 import type { SkillCatalog } from './catalog.ts'
@@ -9,16 +9,20 @@ import type { Skill } from './manifest/skill.ts'
 export const DESCRIBE = 'skill_describe'
 /** Skills that one answer shows at most. */
 const MAX_SHOWN = 100
+/** More than a tool of a skill may take. */
+const EXECUTE_SECS = 140
 
 export interface SkillToolsDeps {
   readonly catalog: () => Promise<SkillCatalog>
-  readonly agents: Pick<Agents, 'require'>
+  readonly agents: Agents
+  readonly hooks: Hooks
+  readonly tools: Tools
   readonly readFileBytes: number
 }
 const skillName = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('As skill_list names it'))
 
 export function skillTools(deps: SkillToolsDeps): readonly AnyTool[] {
-  return [listTool(deps), describeTool(deps), readFileTool(deps)]
+  return [listTool(deps), describeTool(deps), readFileTool(deps), executeTool(deps)]
 }
 
 /** Those that the agent may use, by name. */
@@ -77,6 +81,26 @@ function readFileTool(deps: SkillToolsDeps): AnyTool {
     async run({ skill, path }, { agentId }) {
       const { readText } = await import('./files.ts')
       return await readText(await skillOf(deps, agentId, skill), path, deps.readFileBytes)
+    },
+  })
+}
+
+function executeTool(deps: SkillToolsDeps): AnyTool {
+  return defineTool({
+    name: 'skill_execute',
+    risk: 'write',
+    labels: ['ExternalNetwork'],
+    refuses: ['Secret', 'Pii'],
+    timeoutSecs: EXECUTE_SECS,
+    description: 'Call a tool of a skill by the names in skill_describe. Each is also a tool of its own.',
+    input: v.object({
+      skill: skillName,
+      tool: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
+      input: v.optional(v.record(v.string(), v.unknown()), {}),
+    }),
+    async run({ skill, tool, input }, call) {
+      const { execute } = await import('./execute.ts')
+      return await execute(deps, await skillOf(deps, call.agentId, skill), tool, input, call)
     },
   })
 }

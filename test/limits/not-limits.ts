@@ -222,6 +222,13 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
     'refuses more readers than plugins.comms.max_streams',
   ],
   'plugins.skills.prompt_chars': ['test/plugins/skills/reading.test.ts', 'cut, or names alone, as there is room'],
+  'plugins.skills.timeout_secs': [
+    'test/plugins/skills/runtimes.test.ts',
+    'is ended with all it started when it takes too',
+  ],
+  'plugins.skills.max_output_bytes': ['test/plugins/skills/runtimes.test.ts', 'by writing too much'],
+  'plugins.skills.max_output_files': ['test/plugins/skills/runtimes.test.ts', 'files it leaves in output'],
+  'plugins.skills.wasm_fuel': ['test/plugins/skills/runtimes.test.ts', 'is a WebAssembly module with fuel'],
   'plugins.skills.read_file_bytes': ['test/plugins/skills/reading.test.ts', 'reads no file outside the folder'],
   'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
   'plugins.goals.max_depth': [

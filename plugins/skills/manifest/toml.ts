@@ -126,6 +126,8 @@ export function readSkillToml(content: string): SkillToml {
   const needsFiles = provided.find(({ files }) => files.length > 0)
   if (needsFiles && !permissions.has('files:read') && !permissions.has('files:write'))
     throw problemAt(source, 'files', `the tool "${needsFiles.name}" needs files:read in requirements.capabilities`)
+  if (runtime.type === 'wasm' && permissions.size > 0)
+    throw problemAt(source, 'requirements.capabilities', 'WebAssembly computes only: it can use none of these')
   return {
     name: skill.name,
     version: skill.version,

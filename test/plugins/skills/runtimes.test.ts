@@ -1,0 +1,278 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { PluginTest } from 'svc/testing'
+import { eventually } from '../../support/eventually.ts'
+import type { Json } from '../../support/json.ts'
+import { callTool, callToolJson } from '../plugin-test.ts'
+import { echo, guest } from '../wasm/assemble.ts'
+import { skillText, startSkills, writeSkill } from './stage.ts'
+
+let test: PluginTest
+let agent: string
+beforeAll(async () => {
+  test = await startSkills({
+    fetch: 'network',
+    config: {
+      outbound: { allow: ['127.0.0.2'] },
+      plugins: { skills: { max_output_bytes: 10_000, max_output_files: 2, wasm_fuel: 1000 } },
+    },
+  })
+  agent = await test.spawn('worker', '[capabilities]\ntools = ["*"]\nnetwork = ["*"]\nshell = ["*"]\n')
+})
+afterAll(() => test[Symbol.asyncDispose]())
+
+interface Written {
+  readonly runtime: string
+  readonly entry: string
+  readonly code: string | Uint8Array
+  readonly tools?: readonly string[]
+  /** Further lines of `skill.toml`. */
+  readonly more?: string
+  /** Keys of the tools. */
+  readonly keys?: string
+}
+async function write(
+  name: string,
+  { runtime, entry, code, tools = ['go'], more = '', keys = '' }: Written,
+  into = test,
+): Promise<void> {
+  const provided = tools
+    .map((tool) => `[[tools.provided]]\nname = "${tool}"\ndescription = "Does ${tool}"\n${keys}`)
+    .join('\n')
+  const toml = `[skill]\nname = "${name}"\n[runtime]\ntype = "${runtime}"\nentry = "${entry}"\n${provided}\n${more}`
+  await writeSkill(into, name, { 'SKILL.md': skillText(name), 'skill.toml': toml, [entry]: code })
+  expect(await into.request('POST', '/api/skills/reload')).toMatchObject({ body: { problems: [] } })
+}
+const python = (code: string): Written => ({ runtime: 'python', entry: 'run.py', code })
+const alive = async (text: string): Promise<boolean> => {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')))
+  return lines.some((line) => line.includes(text))
+}
+
+describe('a tool of a skill', () => {
+  it('is a Python program that reads a tool and its input and answers JSON, as a tool of its own and by skill_execute', async () => {
+    await write('sums', {
+      ...python(
+        'import json, sys, lib\ncall = json.load(sys.stdin)\nprint(json.dumps({"tool": call["tool"], "sum": lib.add(call["input"])}))\n',
+      ),
+      tools: ['add'],
+      keys: 'input_schema = { required = ["a"], properties = { a = { type = "number" } } }\n',
+    })
+    await writeSkill(test, 'sums', { 'lib.py': 'def add(given):\n    return given["a"] + given["b"]\n' })
+    expect(await callToolJson(test, agent, 'skill_sums_add', { a: 1, b: 2 })).toEqual({ tool: 'add', sum: 3 })
+    expect(
+      await callToolJson(test, agent, 'skill_execute', { skill: 'sums', tool: 'add', input: { a: 2, b: 2 } }),
+    ).toEqual({ tool: 'add', sum: 4 })
+    await test.say(agent, 'Add', { calls: [{ tool: 'skill_sums_add', args: { a: 5, b: 5 } }] }, 'Ten.')
+    const sent = test.model.requests.at(-1)
+    expect(JSON.stringify(sent?.turns)).toContain('10')
+    expect(sent?.tools?.find(({ name }) => name === 'skill_sums_add')?.input).toMatchObject({ required: ['a'] })
+    expect(await callTool(test, agent, 'skill_execute', { skill: 'sums', tool: 'sub' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('has no tool "sub"; it has add'),
+    })
+  })
+
+  it('is a program of Node, whose plain text is a result', async () => {
+    await write('shout', {
+      runtime: 'node',
+      entry: 'run.mjs',
+      code: 'let text = ""; for await (const part of process.stdin) text += part\nconsole.log(JSON.parse(text).input.say.toUpperCase())\n',
+    })
+    expect(await callToolJson(test, agent, 'skill_shout_go', { say: 'hello' })).toEqual({ result: 'HELLO' })
+  })
+
+  it('is a WebAssembly module with fuel', async () => {
+    await write('guest', { runtime: 'wasm', entry: 'skill.wasm', code: guest({ execute: echo }) })
+    expect(await callToolJson(test, agent, 'skill_guest_go', { a: 1 })).toEqual({ tool: 'go', input: { a: 1 } })
+    await write('endless', {
+      runtime: 'wasm',
+      entry: 'skill.wasm',
+      code: guest({ execute: [0x03, 0x40, 0x0c, 0, 0x0b, 0x42, 0] }),
+    })
+    expect(await callTool(test, agent, 'skill_endless_go')).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('fuel_exhausted'),
+    })
+  })
+
+  it('is a shell script that a person approves, by its own name only', async () => {
+    await write('script', { runtime: 'shell', entry: 'run.sh', code: 'read line; echo "got $line"\n' })
+    const turn = test.say(agent, 'Go', { calls: [{ tool: 'skill_script_go', args: { a: 1 } }] }, 'Done.')
+    const waiting = await eventually(async () => {
+      const { body } = await test.request<Json>('GET', '/api/approvals?status=pending')
+      expect(JSON.stringify(body)).toContain('skill_script_go')
+      return (body.approvals ?? body).find(
+        (each: Json) => each.tool_name === 'skill_script_go' || each.tool === 'skill_script_go',
+      )
+    })
+    expect(waiting).toMatchObject({ risk_level: 'critical' })
+    await test.request('POST', `/api/approvals/${waiting.id}/approve`, {})
+    await turn
+    expect(JSON.stringify(test.model.requests.at(-1)?.turns)).toContain('got {')
+    expect(await callTool(test, agent, 'skill_execute', { skill: 'script', tool: 'go' })).toMatchObject({
+      failed: true,
+      text: expect.stringContaining('needs the approval of a person'),
+    })
+    const meek = await test.spawn('meek', '[capabilities]\ntools = ["*"]\n')
+    expect(await callTool(test, meek, 'skill_execute', { skill: 'script', tool: 'go' })).toMatchObject({
+      text: expect.stringContaining('may not use'),
+    })
+  })
+
+  it('goes with its skill, and is gone for agents that do not have the skill', async () => {
+    await write('brief', python('print("{}")\n'))
+    const without = await test.spawn('without', 'skills = ["sums"]\n[capabilities]\ntools = ["*"]\n')
+    await test.say(without, 'Hello', 'Hello.')
+    const names = test.model.requests.at(-1)?.tools?.map(({ name }) => name) ?? []
+    expect(names).toContain('skill_sums_add')
+    expect(names).not.toContain('skill_brief_go')
+    await write('brief', { ...python('print("{}")\n'), tools: ['come'] })
+    expect(test.registered().tools).toContain('skill_brief_come')
+    expect(test.registered().tools).not.toContain('skill_brief_go')
+  })
+})
+
+describe('a tool that fails', () => {
+  it.each([
+    [
+      'with an exit code and what it wrote',
+      'import sys\nsys.exit("no such table")\n',
+      /^go of the skill "bad" failed: exit code 1\nno such table/,
+    ],
+    ['by writing too much', 'print("x" * 20000)\n', /it wrote more than 10000 bytes/],
+    ['by writing without an end', 'while True: print("x" * 1000)\n', /it wrote more than 10000 bytes/],
+    ['by a signal', 'import os\nos.kill(os.getpid(), 9)\n', /failed: (?:it was ended by SIGKILL|exit code 137)/],
+    ['by deep JSON, which is text then', 'print("[" * 5000)\n', /"result":"\[\[/],
+  ])('says so %s', async (_how, code, text) => {
+    await write('bad', python(code))
+    expect((await callTool(test, agent, 'skill_bad_go')).text).toMatch(text)
+  })
+
+  it('is ended with all it started when it takes too long', async () => {
+    await using hasty = await startSkills({ config: { plugins: { skills: { timeout_secs: 1 } } } })
+    const code = 'import subprocess, time\nsubprocess.Popen(["sleep", "4242"])\ntime.sleep(4242)\n'
+    await write('late', python(code), hasty)
+    const id = await hasty.spawn('waiter')
+    expect((await callTool(hasty, id, 'skill_late_go')).text).toContain('it took longer than 1 seconds')
+    expect(await alive('sleep\x004242')).toBe(false)
+  })
+
+  it('is named in the log and counted, and leaves nothing behind', async () => {
+    await write('broken', python('import sys\nsys.exit(3)\n'))
+    for (let round = 0; round < 3; round++) await callTool(test, agent, 'skill_broken_go')
+    expect(
+      test.log.some(
+        (line) =>
+          line.includes('go of the skill "broken" failed: exit code 3') ||
+          line.includes('go of the skill \\"broken\\" failed: exit code 3'),
+      ),
+    ).toBe(true)
+    const counted = await test.metrics('svc_skill_calls_total')
+    expect([...counted].find(([name]) => name.includes('broken') && name.includes('failed'))?.[1]).toBe(3)
+    expect(test.registered().tools).toContain('skill_broken_go')
+    expect(await readdir(join(test.home, 'data', 'skill-runs')).catch(() => [])).toEqual([])
+  })
+
+  it('ends with the turn that called it', async () => {
+    await write('slow', python('import subprocess\nsubprocess.run(["sleep", "4343"])\n'))
+    const stop = new AbortController()
+    const call = test.callTool('skill_slow_go', {}, { agentId: agent, signal: stop.signal })
+    await eventually(async () => expect(await alive('sleep\x004343')).toBe(true))
+    stop.abort(new Error('stopped'))
+    await expect(call).rejects.toThrow('stopped')
+    await eventually(async () => expect(await alive('sleep\x004343')).toBe(false))
+  })
+})
+
+describe('what a program of a skill may use', () => {
+  it('is its own files and named variables, and neither the home, nor other variables, nor the network', async () => {
+    process.env['SVC_TEST_GIVEN'] = 'given-value'
+    process.env['SVC_TEST_OTHER'] = 'other-value'
+    const code = `
+import os, json, socket
+out = {"env": sorted(k for k in os.environ if "SVC_TEST" in k), "mode": os.environ.get("SVC_TEST_MODE"), "given": os.environ.get("SVC_TEST_GIVEN")}
+try:
+    out["home"] = os.listdir(${JSON.stringify(test.home)})
+except OSError as error:
+    out["home"] = type(error).__name__
+try:
+    socket.create_connection(("127.0.0.1", 1), 2)
+except OSError as error:
+    out["net"] = "refused"
+open("kept.txt", "w").write("x")
+print(json.dumps(out))
+`
+    await write('curious', {
+      ...python(code),
+      more: '[config.SVC_TEST_GIVEN]\nrequired = true\n[config.SVC_TEST_MODE]\ndefault = "soft"\n',
+    })
+    const seen = await callToolJson(test, agent, 'skill_curious_go')
+    expect(seen).toMatchObject({ env: ['SVC_TEST_GIVEN', 'SVC_TEST_MODE'], mode: 'soft', given: '***', net: 'refused' })
+    expect(JSON.stringify(seen.home)).not.toContain('config')
+    expect(await readdir(join(test.home, 'skills', 'curious'))).not.toContain('kept.txt')
+    await write('needy', { ...python('print("{}")\n'), more: '[config.SVC_TEST_MISSING]\nrequired = true\n' })
+    expect((await callTool(test, agent, 'skill_needy_go')).text).toContain('needs the variable SVC_TEST_MISSING')
+    delete process.env['SVC_TEST_GIVEN']
+    delete process.env['SVC_TEST_OTHER']
+  })
+
+  it('is copies of the files that its arguments name, and files it leaves in output', async () => {
+    const copy = 'import json, sys\ncall = json.load(sys.stdin)["input"]\ntext = open(call["path"]).read()\n'
+    await write('reader', {
+      ...python(`${copy}print(text)\n`),
+      keys: 'files = ["path"]\n',
+      more: '[requirements]\ncapabilities = ["files:read"]\n',
+    })
+    await callTool(test, agent, 'file_write', { path: 'notes/a.txt', content: 'first' })
+    expect(await callToolJson(test, agent, 'skill_reader_go', { path: 'notes/a.txt' })).toEqual({ result: 'first' })
+    expect(await callTool(test, agent, 'skill_reader_go', { path: '../../svc.db' })).toMatchObject({ failed: true })
+    await write('writer', {
+      ...python(`${copy}open("output/b.txt", "w").write(text + "!")\nopen(call["path"], "w").write("changed")\n`),
+      keys: 'files = ["path"]\n',
+      more: '[requirements]\ncapabilities = ["files:write"]\n',
+    })
+    expect((await callTool(test, agent, 'skill_writer_go', { path: 'notes/a.txt' })).text).toContain(
+      'Files in the workspace: skills/writer/b.txt',
+    )
+    expect((await callTool(test, agent, 'file_read', { path: 'skills/writer/b.txt' })).text).toContain('first!')
+    expect((await callTool(test, agent, 'file_read', { path: 'notes/a.txt' })).text).toContain('first')
+    await write('messy', {
+      ...python('for name in "abc": open(f"output/{name}", "w").write(name)\n'),
+      more: '[requirements]\ncapabilities = ["files:write"]\n',
+    })
+    expect((await callTool(test, agent, 'skill_messy_go')).text).toContain(
+      'more than plugins.skills.max_output_files (2)',
+    )
+  })
+
+  it('is the hosts that it and the manifest of the agent name', async () => {
+    await using server = createServer((_request, response) => response.end('page'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.2', resolve))
+    const url = `http://127.0.0.2:${(server.address() as AddressInfo).port}/`
+    const code =
+      'import json, sys, urllib.request\n' +
+      'print(urllib.request.urlopen(json.load(sys.stdin)["input"]["url"], timeout=4).read().decode())\n'
+    const reaching = (host: string): Written => ({
+      ...python(code),
+      more: `[requirements]\ncapabilities = ["network:${host}"]\n`,
+    })
+    await write('fetcher', reaching('api.example.org'))
+    expect((await callTool(test, agent, 'skill_fetcher_go', { url })).text).toMatch(
+      /exit code 1[\s\S]*"fetcher" does not name 127\.0\.0\.2/,
+    )
+    await write('fetcher', reaching('127.0.0.2'))
+    expect(await callToolJson(test, agent, 'skill_fetcher_go', { url })).toEqual({ result: 'page' })
+    const elsewhere = await test.spawn('elsewhere', '[capabilities]\ntools = ["*"]\nnetwork = ["example.org"]\n')
+    expect((await callTool(test, elsewhere, 'skill_fetcher_go', { url })).text).toMatch(
+      /exit code 1[\s\S]*capabilities\.network of this agent does not allow/,
+    )
+    const offline = await test.spawn('offline', '[capabilities]\ntools = ["*"]\n')
+    await test.say(offline, 'Hello', 'Hello.')
+    expect(test.model.requests.at(-1)?.tools?.map(({ name }) => name)).not.toContain('skill_fetcher_go')
+  })
+})
