@@ -80,7 +80,7 @@ it('a dump is restored into a new database, where the trail is whole once each h
   await expect(readFile(join(first, 'audit.anchor.replaced'))).rejects.toThrow('ENOENT')
   await spawn(one, 'new')
   expect((await verdict(two)).status).toBe('valid')
-}, 120_000)
+})
 
 it('an anchor that was lost can be set anew, and that is recorded', async () => {
   const home = await makeHome()

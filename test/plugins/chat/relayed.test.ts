@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { openSharedChat } from '../../support/shared-chat.ts'
 import type { SharedChat, SharedStage } from '../../support/shared-chat.ts'
 import { rpc } from '../a2a/stage.ts'
@@ -15,7 +16,7 @@ beforeAll(async () => {
   one = await start('one')
   two = await start('two')
   shared.fake.always({ text: ['Hello', ' from', ' the', ' fake.'] })
-}, 60_000)
+})
 afterAll(() => shared[Symbol.asyncDispose]())
 
 let serial = 0
@@ -95,8 +96,11 @@ it('compaction', async () => {
   shared.fake.script({ text: 'They counted.' })
   const { body } = await two.host.json('POST', `/api/agents/${id}/session/compact`)
   expect(body.status).toBe('compacted')
-  await (await one.post(`/api/agents/${id}/message`, { message: 'five' })).text()
-  const seen = JSON.stringify(shared.fake.requests.at(-1)?.body.messages)
-  expect(seen).toContain('They counted.')
-  expect(seen).not.toContain('"two"')
+  // The owner is told of it a moment later.
+  await eventually(async () => {
+    await (await one.post(`/api/agents/${id}/message`, { message: 'five' })).text()
+    const seen = JSON.stringify(shared.fake.requests.at(-1)?.body.messages)
+    expect(seen).toContain('They counted.')
+    expect(seen).not.toContain('"two"')
+  })
 })

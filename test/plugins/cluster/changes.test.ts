@@ -2,28 +2,25 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
-import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { Json } from '../../support/json.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
+import { openTwoDaemons } from '../../support/two-daemons.ts'
+import type { TwoDaemons } from '../../support/two-daemons.ts'
 import { KEY, listed, operator, pair } from '../pairing/devices.ts'
 
 /** What one daemon changes holds at the other a moment later, although that one has it in memory. */
+let stage: TwoDaemons
 let database: TestDatabase
 let one: TestHost
 let two: TestHost
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await start()
-  two = await start()
-}, 60_000)
-afterAll(async () => {
-  await two?.[Symbol.asyncDispose]()
-  await one?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
+  stage = await openTwoDaemons(start)
+  ;({ database, one, two } = stage)
 })
+afterAll(() => stage[Symbol.asyncDispose]())
 
-function start(): Promise<TestHost> {
-  return startHost({ config: { api_key: KEY, database_url: database.url, pairing: { enabled: true } } })
+function start({ url }: TestDatabase): Promise<TestHost> {
+  return startHost({ config: { api_key: KEY, database_url: url, pairing: { enabled: true } } })
 }
 const call = async (host: TestHost, method: string, path: string, body?: unknown) => {
   const answer = await host.json(method, path, body, operator)
@@ -71,7 +68,7 @@ it('what a parent may no longer do, a child that another daemon made may not do 
 
 it('schedules and triggers made at a daemon that ends are those of the other', async () => {
   const [agent] = await call(two, 'GET', '/api/agents')
-  const third = await start()
+  const third = await start(database)
   await call(third, 'POST', '/api/schedules', {
     agent_id: agent.id,
     schedule: { kind: 'at', at: inSeconds(3) },

@@ -32,7 +32,7 @@ beforeAll(async () => {
   one = await open({ jobTimer: (plugin) => (plugin === 'files' ? filesTimer : systemTimer) })
   two = await open()
   agent = await one.spawn('filer')
-}, 60_000)
+})
 afterAll(async () => {
   await two?.[Symbol.asyncDispose]()
   await one?.[Symbol.asyncDispose]()

@@ -13,7 +13,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   // Folders of the shell are none in /dev/shm.
   folder = await mkdtemp('/var/tmp/svc-shared-')
-}, 60_000)
+})
 afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })

@@ -17,7 +17,7 @@ beforeAll(async () => {
   one = await open(database.url, 'database')
   two = await open(database.url, 'database')
   agent = await one.spawn('filer', 'shell = ["*"]')
-}, 60_000)
+})
 afterAll(async () => {
   await two?.[Symbol.asyncDispose]()
   await one?.[Symbol.asyncDispose]()

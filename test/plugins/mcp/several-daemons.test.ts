@@ -5,31 +5,28 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
-import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
+import { openTwoDaemons } from '../../support/two-daemons.ts'
+import type { TwoDaemons } from '../../support/two-daemons.ts'
 import { turnPlugins } from '../plugin-test.ts'
 
 const fixture = fileURLToPath(new URL('../../fixtures/mcp/confined.pl', import.meta.url))
 
 /** Servers that are added, changed or removed over the API at one daemon run at the others: `mcp.servers` tells them. */
+let stage: TwoDaemons
 let database: TestDatabase
 let one: TestHost
 let two: TestHost
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await start()
-  two = await start()
-}, 60_000)
-afterAll(async () => {
-  await two?.[Symbol.asyncDispose]()
-  await one?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
+  stage = await openTwoDaemons(start)
+  ;({ database, one, two } = stage)
 })
+afterAll(() => stage[Symbol.asyncDispose]())
 
-const start = (): Promise<TestHost> =>
+const start = ({ url }: TestDatabase): Promise<TestHost> =>
   startHost({
     plugins: [...turnPlugins, 'mcp', 'system'],
-    config: { database_url: database.url, plugins: { mcp: { start_timeout_secs: 60 } } },
+    config: { database_url: url, plugins: { mcp: { start_timeout_secs: 60 } } },
   })
 const call = async (host: TestHost, method: string, path: string, body?: unknown) => {
   const answer = await host.json(method, `/api/mcp/servers${path}`, body)
@@ -68,7 +65,7 @@ it('one that another daemon is adding is left alone by a daemon that starts', as
   const [owner] = (await database.query('SELECT id FROM cluster_member LIMIT 1')).split('\n')
   await database.query(`INSERT INTO mcp_server_attempt (name, new_folder, owner) VALUES ('begun', 0, '${owner}');
     INSERT INTO mcp_server_attempt (name, new_folder, owner) VALUES ('cut-off', 0, 'a-daemon-that-is-gone')`)
-  await using _third = await start()
+  await using _third = await start(database)
   await eventually(async () => expect(await database.query('SELECT name FROM mcp_server_attempt')).toBe('begun'))
 })
 

@@ -24,7 +24,7 @@ beforeAll(async () => {
   one = await start('one')
   two = await start('two')
   three = await start('three')
-}, 60_000)
+})
 afterAll(async () => {
   for (const host of [three, two, one]) await host?.[Symbol.asyncDispose]()
   await database?.[Symbol.asyncDispose]()

@@ -7,31 +7,28 @@ import { openVault } from '../../../core/storage/vault-file.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SHARED_VAULT_KEY, startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
-import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
+import { openTwoDaemons } from '../../support/two-daemons.ts'
+import type { TwoDaemons } from '../../support/two-daemons.ts'
 import { recorder } from '../../core/storage/engines.ts'
 
 /** What is set over the API at one daemon reaches every file, told by `settings.changes`. */
 const KEEP_ALIVE = 'http.sse_keep_alive_ms'
+let stage: TwoDaemons
 let database: TestDatabase
 let one: TestHost
 let two: TestHost
 beforeAll(async () => {
-  database = await createTestDatabase()
-  one = await start('one')
-  two = await start('two')
-}, 60_000)
-afterAll(async () => {
-  await two?.[Symbol.asyncDispose]()
-  await one?.[Symbol.asyncDispose]()
-  await database?.[Symbol.asyncDispose]()
+  stage = await openTwoDaemons((created, name) => start(name, undefined, created))
+  ;({ database, one, two } = stage)
 })
+afterAll(() => stage[Symbol.asyncDispose]())
 
-function start(name: string, home?: string): Promise<TestHost> {
+function start(name: string, home?: string, { url } = database): Promise<TestHost> {
   return startHost({
     ...(home === undefined ? {} : { home }),
     plugins: ['audit', 'settings', 'system', 'cluster'],
-    config: { database_url: database.url, plugins: { cluster: { name } } },
+    config: { database_url: url, plugins: { cluster: { name } } },
   })
 }
 const set = async (host: TestHost, key: string, value: unknown) => {
