@@ -128,7 +128,7 @@ it('a step of a workflow runs once', async () => {
 it('a task is claimed once', async () => {
   const other = (await make('/api/agents', { manifest_toml: 'name = "other"\n[capabilities]\ntools = ["*"]\n' }))
     .agent_id
-  const { task_id: id } = await make('/api/tasks', { title: 'the task', description: 'do it' })
+  const { id } = await make('/api/tasks', { title: 'the task', description: 'do it' })
   const claim = { calls: [{ name: 'task_claim', args: JSON.stringify({ task_id: id }) }] }
   fake.script(claim, claim, { text: 'ended' }, { text: 'ended' })
   const { met } = await letMeet(database, `PERFORM 1 FROM tasks_task WHERE id = '${id}' FOR UPDATE`)
