@@ -126,16 +126,18 @@ it('a step of a workflow runs once', async () => {
 })
 
 it('a task is claimed once', async () => {
-  const other = (await make('/api/agents', { manifest_toml: 'name = "other"\n[capabilities]\ntools = ["*"]\n' }))
-    .agent_id
+  // Sessions of their own, each at the daemon that gets its first message.
+  const claimers = await Promise.all(
+    [one, two].map(async (host, at) => {
+      const manifest_toml = `name = "claimer-${at}"\n[capabilities]\ntools = ["*"]\n`
+      return { host, id: (await make('/api/agents', { manifest_toml })).agent_id }
+    }),
+  )
   const { id } = await make('/api/tasks', { title: 'the task', description: 'do it' })
   const claim = { calls: [{ name: 'task_claim', args: JSON.stringify({ task_id: id }) }] }
   fake.script(claim, claim, { text: 'ended' }, { text: 'ended' })
   const { met } = await letMeet(database, `PERFORM 1 FROM tasks_task WHERE id = '${id}' FOR UPDATE`)
-  await Promise.all([
-    make(`/api/agents/${agent}/message`, { message: 'claim' }, one),
-    make(`/api/agents/${other}/message`, { message: 'claim' }, two),
-  ])
+  await Promise.all(claimers.map(({ host, id: by }) => make(`/api/agents/${by}/message`, { message: 'claim' }, host)))
   await met
   const claims = `SELECT count(*) FROM journal_effect WHERE name = 'task_claim' AND state = 'done'
     AND result LIKE '%the task%'`
