@@ -6,7 +6,7 @@ import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
 import { VaultKeyRefused } from '../storage/vault-file.ts'
-import { codeOf, isLost } from '../storage/failure.ts'
+import { codeOf, isLost, isServerAway } from '../storage/failure.ts'
 import { exits, Failure } from './failure.ts'
 import { commandLine, commandName } from '../process/command-name.ts'
 
@@ -145,17 +145,19 @@ function explainFolder(error: unknown, { home_dir: home }: Config): Failure | un
 export function explainServer(error: unknown, url: string): Failure | undefined {
   if (!/^postgres(ql)?:/.test(url) || !(error instanceof Error)) return undefined
   const shown = url.replace(/\/\/[^@/]*@/, '//***@')
-  const reason = error instanceof Refusal && isLost(codeOf(error.cause)) ? error.cause : error
+  const isAway = isServerAway(error)
+  const reason = error instanceof Refusal && error.cause instanceof Error ? error.cause : error
   const code = codeOf(reason)
-  const advice = isLost(code)
-    ? 'start the server, see that this machine reaches it, or correct database_url'
-    : code.startsWith('28')
-      ? 'correct user and password in database_url, or set PGPASSWORD'
-      : code === '3D000'
-        ? 'make it with `createdb`, or correct database_url'
-        : code === '42501'
-          ? 'grant the role in database_url CREATE on its schema, and the role that owns the tables'
-          : undefined
+  const advice =
+    isAway || isLost(code)
+      ? 'start the server, see that this machine reaches it, or correct database_url'
+      : code.startsWith('28')
+        ? 'correct user and password in database_url, or set PGPASSWORD'
+        : code === '3D000'
+          ? 'make it with `createdb`, or correct database_url'
+          : code === '42501'
+            ? 'grant the role in database_url CREATE on its schema, and the role that owns the tables'
+            : undefined
   return advice === undefined
     ? undefined
     : new Failure(

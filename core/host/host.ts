@@ -12,7 +12,9 @@ import { mount } from './instance.ts'
 import type { Instance } from './instance.ts'
 import { commandLine } from '../process/command-name.ts'
 import { omitUndefined } from '../schema/object.ts'
+import { isServerAway } from '../storage/failure.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
+import { untilAnswered } from '../storage/until-answered.ts'
 import type { HostDeps } from './host-deps.ts'
 import { ChangeQueue } from './queue.ts'
 import { isWritten } from './section.ts'
@@ -20,6 +22,9 @@ import type { Replacements } from './replacements.ts'
 import type { RetiredCopies } from './retired-copies.ts'
 import { findTaken, providedBy, reasonOf, requiredBy, setupReason, Slots, statusOf, toNode } from './slot.ts'
 import type { Ready, Slot } from './slot.ts'
+
+/** How long a plugin that is being set up waits for the server of the database. */
+const AWAY_MS = 30_000
 
 /** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
 export class Host {
@@ -43,7 +48,7 @@ export class Host {
 
   /**
    * Loads the first plugins, from absolute paths. One that cannot be loaded is reported, and only the plugins that
-   * require it fail too. Throws `ConfigError` where sections are strict.
+   * require it fail too. Throws `ConfigError` where sections are strict, and when the server of the database stays away.
    */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(
@@ -59,7 +64,8 @@ export class Host {
           )
         this.#declareFirst()
         for (const slot of slots) this.#configure(slot, this.#deps.strict)
-        await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
+        const away = await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
+        if (away !== undefined) throw away
         // One that lacks a service at every start has not changed.
         const waiting = new Set(slots.filter((slot) => slot.waiting).map(({ name }) => name))
         this.#forgetChanges(waiting)
@@ -413,8 +419,11 @@ export class Host {
     if (coming.length > 0) await this.#bringUp(coming)
   }
 
-  /** Sets plugins up in dependency order. A failure is stored in the status of the plugin and its dependents. */
-  async #bringUp(slots: readonly Slot[]): Promise<void> {
+  /**
+   * Sets plugins up in dependency order. A failure is stored in the status of the plugin and its dependents. Returns the
+   * error of one that waited in vain for the server of the database.
+   */
+  async #bringUp(slots: readonly Slot[]): Promise<unknown> {
     const byName = new Map(slots.map((slot) => [slot.name, slot]))
     const { order, refused } = plan(slots.map(toNode), this.#slots.present(), this.#slots.unavailable(slots))
     for (const [name, reason] of refused) {
@@ -423,7 +432,7 @@ export class Host {
     }
     const coming = order.flatMap((name) => byName.get(name) ?? [])
     for (const slot of coming) slot.state = 'loading'
-    await this.#migrate(coming)
+    let away = await this.#migrate(coming)
     for (const slot of coming) {
       if (slot.state !== 'loading' || !slot.definition || !slot.config) continue
       const lacking = requiredIds(slot.definition).find((id) => !this.#slots.present().has(id))
@@ -433,35 +442,54 @@ export class Host {
           `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`,
           true,
         )
-      else await this.#trySetUp(slot, { definition: slot.definition, config: slot.config, access: slot.access })
+      else
+        away ??= await this.#trySetUp(slot, {
+          definition: slot.definition,
+          config: slot.config,
+          access: slot.access,
+        })
     }
+    return away
   }
 
-  async #trySetUp(slot: Slot, ready: Ready): Promise<void> {
+  async #trySetUp(slot: Slot, ready: Ready): Promise<unknown> {
     try {
-      await this.#setUp(slot, ready)
+      await this.#whenAnswered(slot, () => this.#setUp(slot, ready))
+      return undefined
     } catch (error) {
       this.#fail(slot, `setup failed: ${await setupReason(error, ready, slot)}`)
+      return isServerAway(error) ? error : undefined
     }
   }
+  /** A server of the database that is away for a moment fails no plugin: nobody would load it when it is back. */
+  #whenAnswered(slot: Slot, work: () => Promise<unknown>): Promise<unknown> {
+    return untilAnswered(work, AbortSignal.timeout(AWAY_MS), (error) =>
+      this.#deps.log.warn(`plugin "${slot.name}" waits for the database: ${reasonOf(error)}`),
+    )
+  }
 
-  async #migrate(slots: readonly Slot[]): Promise<void> {
+  async #migrate(slots: readonly Slot[]): Promise<unknown> {
     const pending = slots.flatMap((slot) =>
       slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : [],
     )
-    if (pending.length === 0) return
+    if (pending.length === 0) return undefined
+    let away: unknown
     await this.#deps.beforeMigrations(pending)
     // In parallel, so that the tables of all plugins need few syncs on a first start.
     await Promise.all(
       pending.map(async ({ slot, name, migrations }) => {
         try {
-          await this.#deps.migrate(name, migrations, { strict: true, ownTables: slot.access === 'declared' })
+          await this.#whenAnswered(slot, () =>
+            this.#deps.migrate(name, migrations, { strict: true, ownTables: slot.access === 'declared' }),
+          )
         } catch (error) {
+          if (isServerAway(error)) away = error
           const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
           this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
         }
       }),
     )
+    return away
   }
 
   async #setUp(slot: Slot, { definition, config, access }: Ready): Promise<void> {

@@ -20,7 +20,7 @@ export interface HostActions {
   declareWith(slot: Slot, definition: AnyPlugin): void
   setUp(slot: Slot, ready: Ready): Promise<void>
   takeDown(slot: Slot): Promise<string | undefined>
-  bringUp(slots: readonly Slot[]): Promise<void>
+  bringUp(slots: readonly Slot[]): Promise<unknown>
   bringUpWaiting(slot: Slot): Promise<void>
 }
 

@@ -9,7 +9,7 @@ export interface PoolOptions {
 export interface ServerPool extends AsyncDisposable {
   /**
    * SQL in the text of the server, with `$1` for the first value; several statements where there are no values. Rejects
-   * with the error of the server.
+   * with the error of the server, and with `ServerAway` when it does not answer.
    */
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: unknown[] }>
 }

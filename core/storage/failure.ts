@@ -52,6 +52,12 @@ export class ServerAway extends Refusal {
   }
 }
 
+/** Whether that is what it is, or why something else failed. */
+export function isServerAway(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof ServerAway) return true
+  return false
+}
+
 export function unavailable(message: string, cause?: unknown, retryAfterSecs = 1): Refusal {
   return new Refusal('service_unavailable', message, { cause, retryAfterSecs })
 }

@@ -1,4 +1,6 @@
+import type Pg from 'pg'
 import type { Client, ClientConfig } from 'pg'
+import { codeOf, isLost, ServerAway } from './failure.ts'
 
 /** How a daemon uses a PostgreSQL server. */
 export interface PostgresSettings {
@@ -39,6 +41,12 @@ export function clientConfig(url: string, settings?: PostgresSettings): ClientCo
   }
 }
 
+/** What a client of the server failed with: `ServerAway`, or what the server said of the statement or the password. */
+export function serverFailure(error: unknown, { DatabaseError }: Pick<typeof Pg, 'DatabaseError'>): unknown {
+  const isWord = error instanceof DatabaseError || (error instanceof Error && error.message.startsWith('SASL'))
+  return isWord && !isLost(codeOf(error)) ? error : new ServerAway('The database server does not answer', error, true)
+}
+
 /** A connection for one purpose; whoever asked for it ends it. */
 export async function connectPostgres(url: string, settings: PostgresSettings): Promise<Client> {
   const { default: pg } = await import('pg')
@@ -49,7 +57,7 @@ export async function connectPostgres(url: string, settings: PostgresSettings): 
     await client.connect()
   } catch (error) {
     client.connection.stream.destroy()
-    throw error
+    throw serverFailure(error, pg)
   }
   return client
 }

@@ -1,6 +1,6 @@
 import type { ConsolaInstance } from 'consola'
 import type { PoolOptions, ServerPool } from './database-server.ts'
-import { clientConfig } from './postgres-client.ts'
+import { clientConfig, serverFailure } from './postgres-client.ts'
 
 const IDLE_MS = 60_000
 /** A server that was cut off without a word; maintenance of large tables takes its time. */
@@ -18,14 +18,19 @@ export function openServerPool(url: string, { max, name }: PoolOptions, log: Con
     })
     // Without a listener a connection that breaks while idle would end the process.
     pool.on('error', (error) => log.warn(`a connection of "${name}" to the database server broke: ${error.message}`))
-    return pool
+    return { pg, pool }
   })
   return {
     async query(text, values) {
-      return (await opened).query(text, values === undefined ? undefined : [...values])
+      const { pg, pool } = await opened
+      try {
+        return await pool.query(text, values === undefined ? undefined : [...values])
+      } catch (error) {
+        throw serverFailure(error, pg)
+      }
     },
     async [Symbol.asyncDispose]() {
-      await (await opened).end()
+      await (await opened).pool.end()
     },
   }
 }

@@ -17,11 +17,13 @@ export class MemberStore {
     this.#keys = new RowReader({ ...of, schema: KeysRow })
   }
 
+  /** Also where the row is there already, because the database did not say so. */
   join(member: Member, leaseMs: number): Statement {
     return this.#db.sql`INSERT INTO cluster_member
       (id, home_id, name, host_name, address, version, started_at, state, lease_ms, beats)
       VALUES (${member.id}, ${member.homeId}, ${member.name}, ${member.hostName}, ${member.address ?? null},
-      ${member.version}, ${member.startedAt}, ${member.state}, ${leaseMs}, 0)`
+      ${member.version}, ${member.startedAt}, ${member.state}, ${leaseMs}, 0)
+      ON CONFLICT (id) DO UPDATE SET state = excluded.state, lease_ms = excluded.lease_ms`
   }
   /** Whether the row is still there. */
   async beat(id: string, leaseMs: number): Promise<boolean> {

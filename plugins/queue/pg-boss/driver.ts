@@ -1,5 +1,5 @@
 import { PgBoss } from 'pg-boss'
-import { messageOf } from 'svc/internal'
+import { messageOf, ServerAway } from 'svc/internal'
 import type { Clock, ServerPool } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Settings } from '../config.ts'
@@ -75,6 +75,7 @@ export class PgBossDriver implements QueueDriver {
       await deps.pool.query(AGENT_INDEX)
     } catch (error) {
       await driver.close()
+      if (error instanceof ServerAway) throw error
       throw new Error(
         `pg-boss could not make its schema "queue_pgboss": ${messageOf(error)}. ` +
           'Let the user of database_url make schemas (GRANT CREATE ON DATABASE), or set plugins.queue.driver = "embedded"',

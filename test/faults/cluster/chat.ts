@@ -121,8 +121,8 @@ export class ChatLoad implements Load {
   #take(sent: Sent, status: number, turnId: string | null, body: Json): void {
     sent.turnId = turnId ?? undefined
     if (status === 200) sent.answer = body.response
-    // It was interrupted, and its session says so.
-    else if (status === 503) sent.turnId = body.error.details.turn_id
+    // It was interrupted, and its session says so. What has a key goes on.
+    else if (status === 503 || body.error?.code === 'turn_failed') sent.turnId = body.error.details.turn_id
     else this.#client.problem(`${sent.label} (${sent.entry}) answered ${status}: ${JSON.stringify(body)}`)
   }
   readonly #entries: readonly (readonly [string, Send])[] = [
