@@ -1,6 +1,5 @@
-import type Pg from 'pg'
 import type { Client, ClientConfig } from 'pg'
-import { codeOf, isLost, ServerAway } from './failure.ts'
+import { serverFailure } from './server-failure.ts'
 
 /** How a daemon uses a PostgreSQL server. */
 export interface PostgresSettings {
@@ -39,12 +38,6 @@ export function clientConfig(url: string, settings?: PostgresSettings): ClientCo
     keepAlive: true,
     options: KEEPALIVE,
   }
-}
-
-/** What a client of the server failed with: `ServerAway`, or what the server said of the statement or the password. */
-export function serverFailure(error: unknown, { DatabaseError }: Pick<typeof Pg, 'DatabaseError'>): unknown {
-  const isWord = error instanceof DatabaseError || (error instanceof Error && error.message.startsWith('SASL'))
-  return isWord && !isLost(codeOf(error)) ? error : new ServerAway('The database server does not answer', error, true)
 }
 
 /** A connection for one purpose; whoever asked for it ends it. */

@@ -1,6 +1,7 @@
 import type { ConsolaInstance } from 'consola'
 import type { PoolOptions, ServerPool } from './database-server.ts'
-import { clientConfig, serverFailure } from './postgres-client.ts'
+import { clientConfig } from './postgres-client.ts'
+import { serverFailure } from './server-failure.ts'
 
 const IDLE_MS = 60_000
 /** A server that was cut off without a word; maintenance of large tables takes its time. */
