@@ -1,15 +1,16 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readSkill } from '../../../plugins/skills/manifest/read.ts'
 import { root } from '../../architecture/sources.ts'
 
 const folder = join(root, 'skills')
-const names = existsSync(folder) ? readdirSync(folder).toSorted() : []
+const names = readdirSync(folder).toSorted()
 
 /** Lines of a `SKILL.md`: shorter says nothing an agent does not know, longer fills its window. */
 const LINES = { min: 60, max: 200 }
-const MAX_DESCRIPTION = 300
+/** All of them stand in the prompt of an agent that may use skills. */
+const MAX_DESCRIPTION = 160
 
 it('are all readable, say when to use them in one line, and are neither short nor long', async () => {
   for (const name of names) {
