@@ -89,6 +89,8 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     remember: (principal) => kernel.http.remember(principal),
     isHeld: (remembered) => kernel.http.isHeld(remembered),
     keyGeneration: () => kernel.http.keyGeneration(),
+    keyMark: (salt) => kernel.http.keyMark(salt),
+    isReplacedKey: (mark, salt) => kernel.http.isReplacedKey(mark, salt),
     ownPort: kernel.http.ownPort,
     get isListening() {
       return kernel.listening.isAnnounced

@@ -50,6 +50,8 @@ export interface Auth {
   holds(principal: Principal, generation: number): boolean
   /** Tells the key in force from others, to whoever knows the salt. Every daemon with the same key has the same one. */
   keyMark(salt: string): string
+  /** Whether this is the mark of a key that was in force here and no longer is. */
+  isReplaced(mark: string, salt: string): boolean
   /** Throws `rate_limit` after too many wrong credentials of this address. */
   checkAttempts(limiterKey: string): void
   /** A wrong credential: counts, and is told. */
@@ -58,6 +60,8 @@ export interface Auth {
   required(): boolean
 }
 
+/** Of replaced keys that are remembered. */
+const MAX_REPLACED = 100
 const anonymous: Principal = { kind: 'anonymous' }
 const operator: Principal = { kind: 'operator' }
 const platform: Principal = { kind: 'platform' }
@@ -67,6 +71,8 @@ export function createAuth(options: AuthOptions): Auth {
   let configuredKey: string | undefined
   let keyDigest: Buffer | undefined
   let generation = 0
+  /** Of keys that were in force, the newest last. */
+  const replaced: Buffer[] = []
 
   const key = (): Buffer | undefined => {
     const configured = options.apiKey()
@@ -75,6 +81,8 @@ export function createAuth(options: AuthOptions): Auth {
     generation++
     // Whitespace around the key is not part of it, and a blank key is no key.
     const trimmed = configured?.trim() ?? ''
+    if (keyDigest) replaced.push(keyDigest)
+    if (replaced.length > MAX_REPLACED) replaced.shift()
     keyDigest = trimmed === '' ? undefined : digest(trimmed)
     if (generation > 1) options.onChange?.()
     return keyDigest
@@ -119,6 +127,7 @@ export function createAuth(options: AuthOptions): Auth {
       return since === generation && (options.further?.holds(principal) ?? true)
     },
     keyMark: (salt) => markOf(key(), salt),
+    isReplaced: (mark, salt) => mark !== markOf(key(), salt) && replaced.some((old) => markOf(old, salt) === mark),
     checkAttempts,
     failed,
     required: () => key() !== undefined,

@@ -93,6 +93,10 @@ export interface Daemon {
   isHeld(remembered: string): boolean
   /** Differs once the API key is another one. */
   keyGeneration(): number
+  /** Tells the API key in force from others, to whoever knows the salt: the same at every daemon with the same key. */
+  keyMark(salt: string): string
+  /** Whether this mark is that of a key which was in force at this daemon, since its start, and no longer is. */
+  isReplacedKey(mark: string, salt: string): boolean
   readonly ownPort: OwnPort
   /** Whether `DaemonListening` was emitted: plugins that are set up later are not told. */
   readonly isListening: boolean

@@ -67,6 +67,10 @@ export interface HttpServer extends AsyncDisposable {
   isHeld(remembered: string): boolean
   /** Differs once the API key is another one. */
   keyGeneration(): number
+  /** See `Daemon`. */
+  keyMark(salt: string): string
+  /** See `Daemon`. */
+  isReplacedKey(mark: string, salt: string): boolean
   /**
    * Holds requests for routes of these plugins until the returned function is called. Their number and waiting time
    * are limited; beyond that they get 503 with Retry-After. The present routes still match meanwhile.
@@ -212,6 +216,12 @@ class HttpLayer implements HttpServer {
   }
   keyGeneration(): number {
     return this.#auth.generation()
+  }
+  keyMark(salt: string): string {
+    return this.#auth.keyMark(salt)
+  }
+  isReplacedKey(mark: string, salt: string): boolean {
+    return this.#auth.isReplaced(mark, salt)
   }
   isHeld(remembered: string): boolean {
     const at = remembered.indexOf(' ')

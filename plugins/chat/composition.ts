@@ -1,5 +1,5 @@
 import { pluginsLoaded } from 'svc/internal'
-import type { Broadcast, Daemon } from 'svc/internal'
+import type { Broadcast, Daemon, DatabaseSnapshots } from 'svc/internal'
 import type { Hooks, Logger, Metrics, PluginContext, PluginDatabase, Recovery, Statement, Tools } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
@@ -53,6 +53,7 @@ export interface ChatDeps {
     readonly broadcast: Broadcast
     readonly cluster: Cluster
     readonly daemon: Daemon
+    readonly snapshots: DatabaseSnapshots
     readonly screening: Screening
   }
 }
@@ -64,6 +65,8 @@ export function composeChat(deps: ChatDeps) {
   const { config, tools, log, services } = deps
   const { agents, sessions, journal } = services
   let shared: SharedTurns | undefined
+  /** Of the marks of API keys, where other daemons are. */
+  let keySalt: string | undefined
   const onDefect = (error: unknown, turnId?: string): void => {
     log.error(`a turn failed by a defect${turnId === undefined ? '' : ` (${turnId})`}`, error)
   }
@@ -77,7 +80,7 @@ export function composeChat(deps: ChatDeps) {
     if (deps.leaving.aborted) chat.releaseWaiting()
   }
   const onLost = (turn: LiveTurn): void => shared?.owners.lost(turn)
-  const callDeps = { ...deps, ...services, record, toolCallRate, onWaiting, onLost, ...runnerDeps(deps) }
+  const callDeps = { ...deps, ...services, record, toolCallRate, onWaiting, onLost, ...runnerDeps(deps, () => keySalt) }
   const models = { history, budgetGate, modelsWithoutVision: new Set<string>() }
   const runner = new TurnRunner({ ...callDeps, ...models, background, onDefect })
   const sessionStream = new SessionStream({
@@ -96,6 +99,7 @@ export function composeChat(deps: ChatDeps) {
     effectfulTools,
     sessionStream,
     shared: () => shared,
+    keyMark: () => (keySalt === undefined ? undefined : services.daemon.keyMark(keySalt)),
   })
   const agentListFeed = new AgentListFeed({ agents, firstMs: config.agents_updated_first_ms, onFailure: onDefect })
   deps.own('agent list', () => agentListFeed.end())
@@ -113,6 +117,8 @@ export function composeChat(deps: ChatDeps) {
     /** Other daemons are on the database: a session has one owner among them. */
     share: async (recorded: (turnId: string) => Promise<TurnResult>) => {
       const { openSharedTurns } = await import('./owners/open.ts')
+      const key = await services.snapshots.deriveKey('chat-key-marks')
+      keySalt = key && Buffer.from(key).toString('base64')
       shared = openSharedTurns({ ...deps, ...services, config, record, background, recorded, chat, sessionStream })
     },
     resumeTurns: () => resumeTurns(deps, { chat, record, effectfulTools, shared }),
@@ -154,7 +160,7 @@ async function findEffectfulTools(turnId: string, journal: Journal, tools: Tools
   )
 }
 
-function runnerDeps(deps: ChatDeps) {
+function runnerDeps(deps: ChatDeps, keySalt: () => string | undefined) {
   const { config, metrics, services } = deps
   return {
     onWithheld: withheldCounter(metrics),
@@ -168,9 +174,13 @@ function runnerDeps(deps: ChatDeps) {
     maxIterations: config.max_iterations,
     maxToolCalls: config.tool_calls_per_turn,
     intersectRights: config.intersect_rights,
-    isRevoked: ({ options, keyGeneration }: LiveTurn) =>
-      (options.credential !== undefined && !services.daemon.isHeld(options.credential)) ||
-      (keyGeneration !== undefined && keyGeneration !== services.daemon.keyGeneration()),
+    isRevoked({ options: { credential, keyMark }, keyGeneration }: LiveTurn) {
+      const { daemon } = services
+      if (credential !== undefined && !daemon.isHeld(credential)) return true
+      if (keyGeneration !== undefined) return keyGeneration !== daemon.keyGeneration()
+      const salt = keySalt()
+      return keyMark !== undefined && salt !== undefined && daemon.isReplacedKey(keyMark, salt)
+    },
     reasoningChars: config.reasoning_chars,
   }
 }

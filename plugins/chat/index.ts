@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { Broadcast, Daemon } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseSnapshots } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
 import type { Hooks, Metrics } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
@@ -69,6 +69,7 @@ export default definePlugin({
     broadcast: Broadcast,
     cluster: Cluster,
     daemon: Daemon,
+    snapshots: DatabaseSnapshots,
     screening: Screening,
   },
   optional: { usage: Usage, budgets: Budgets, approvals: Approvals, uploads: Uploads, catalog: Catalog },

@@ -31,11 +31,23 @@ export type TurnOptions = Pick<
 > & {
   /** What the sender presented beside the API key: see `Actor`. */
   readonly credential?: string
+  /** `Daemon.keyMark` when whoever holds the API key sent the message, where other daemons may run the turn. */
+  readonly keyMark?: string
 }
 type Loose<T> = { readonly [K in keyof T]?: T[K] | undefined }
 export function toOptions(request: Loose<TurnOptions>): TurnOptions {
-  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential } = request
-  return omitUndefined({ temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential })
+  const { temperature, maxTokens, thinking, responseFormat, instructions, model, hops, credential, keyMark } = request
+  return omitUndefined({
+    temperature,
+    maxTokens,
+    thinking,
+    responseFormat,
+    instructions,
+    model,
+    hops,
+    credential,
+    keyMark,
+  })
 }
 
 /** Reads the options that the journal keeps of a turn. */
@@ -54,6 +66,7 @@ const StoredOptions = v.pipe(
     model: v.optional(v.object({ provider: v.string(), model: v.string() })),
     hops: v.optional(v.number()),
     credential: v.optional(v.string()),
+    keyMark: v.optional(v.string()),
   }),
 )
 

@@ -35,6 +35,8 @@ export interface ChatServiceDeps {
   readonly inference: Inference
   readonly audit: Audit
   readonly daemon: Pick<Daemon, 'keyGeneration'>
+  /** Of the API key in force; `undefined` where no other daemon can be. */
+  readonly keyMark: () => string | undefined
   readonly compactor: Pick<Compactor, 'compact'>
   /** Tools of a turn that ran, or may have, and that may have changed something. */
   readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
@@ -99,13 +101,13 @@ export class ChatService implements Chat {
     const shared = this.#deps.shared()
     if (!shared) this.#checkQueueLength(sessionId)
     const parent = request.within === undefined ? undefined : this.attach(request.within)
-    const { credential, ...sender } = this.#senderOf(parent)
+    const { credential, keyMark, ...sender } = this.#senderOf(parent)
     const turn = new LiveTurn({
       id: request.id ?? newId(),
       agentId: agent.id,
       sessionId,
       entryPoint,
-      options: toOptions({ hops: parent?.options.hops, ...request, credential }),
+      options: toOptions({ hops: parent?.options.hops, ...request, credential, keyMark }),
       resumed: false,
       resumable: request.resumable ?? RESUMABLE.has(entryPoint),
       onBehalf: request.onBehalf,
@@ -138,10 +140,15 @@ export class ChatService implements Chat {
   /** Who sends a message now, or sent that of the turn for which another agent sends it. */
   #senderOf(
     parent: LiveTurn | undefined,
-  ): Pick<LiveTurn, 'sender' | 'keyGeneration'> & Pick<TurnOptions, 'credential'> {
+  ): Pick<LiveTurn, 'sender' | 'keyGeneration'> & Pick<TurnOptions, 'credential' | 'keyMark'> {
     const sender = currentActor()
     const keyGeneration = sender?.kind === 'operator' ? this.#deps.daemon.keyGeneration() : parent?.keyGeneration
-    return { sender, keyGeneration, ...omitUndefined({ credential: sender?.credential ?? parent?.options.credential }) }
+    const keyMark = sender?.kind === 'operator' ? this.#deps.keyMark() : parent?.options.keyMark
+    return {
+      sender,
+      keyGeneration,
+      ...omitUndefined({ credential: sender?.credential ?? parent?.options.credential, keyMark }),
+    }
   }
 
   /** Throws when the agent's model cannot answer in a format, while nothing is written yet. */

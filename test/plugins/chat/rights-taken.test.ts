@@ -133,3 +133,36 @@ it('is missing too when another daemon on the database takes it', async () => {
   expect((await results(one, agent))[1]).toContain('not granted')
   expect(await titles(one)).toEqual(['before'])
 })
+
+it('a turn that another daemon accepted calls no more tools once its API key is another one', async () => {
+  await using shared = await openSharedChat()
+  const config = { api_key: KEY }
+  const one = await shared.start('one', config)
+  const two = await shared.start('two', config)
+  let key = KEY
+  const call = (stage: ChatStage, method: string, path: string, body?: unknown) =>
+    stage.host.json(method, path, body, { authorization: `Bearer ${key}` })
+  const manifest_toml = `name = "moves"\n[capabilities]\ntools = ["*"]\n`
+  const agent = (await call(two, 'POST', '/api/agents', { manifest_toml })).body.agent_id
+  const message = (stage: ChatStage, text: string) =>
+    call(stage, 'POST', `/api/agents/${agent}/message`, { message: text })
+  // From here on the session belongs to the second one, which runs what the first one accepts.
+  await message(two, 'first')
+  shared.fake.script(
+    posting('before'),
+    async () => {
+      await call(two, 'POST', '/api/config/set', { key: 'api_key', value: `${KEY}-2` })
+      key = `${KEY}-2`
+      return posting('after')
+    },
+    { text: 'ended' },
+  )
+  await message(one, 'go')
+  await expect.poll(async () => (await call(one, 'GET', '/api/tasks')).status).toBe(200)
+  const { tasks } = (await call(two, 'GET', '/api/tasks')).body
+  expect(tasks.map(({ title }: { title: string }) => title)).toEqual(['before'])
+  // Who sends with the key that is in force now is heard.
+  shared.fake.script(posting('again'), { text: 'ended' })
+  await message(one, 'go on')
+  expect((await call(two, 'GET', '/api/tasks')).body.tasks).toHaveLength(2)
+})
