@@ -33,7 +33,7 @@ export interface TurnUse extends UsageTotals {
   readonly model: string
 }
 export interface UsageLedger {
-  /** A statement for the batch that ends the turn. */
+  /** A statement for the batch that ends the turn. Where a write may have an unknown outcome it counts once, however often it is written. */
   entry(record: UsageRecord): Statement
   totals(agentId: string, sessionId?: string): Promise<UsageTotals>
   /** `undefined` when no model was called in it. */

@@ -1,3 +1,4 @@
+import { newId } from 'svc/internal'
 import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { UsageRecord } from './contract.ts'
 import type { Sums } from './sums/store.ts'
@@ -14,12 +15,20 @@ export class UsageStore {
   }
 
   insert(record: UsageRecord, at: string): Statement {
+    if (this.#db.dialect === 'postgresql') return this.#insertOnce(record, at)
     return this.#db
       .sql`INSERT INTO usage_record (recorded_at, agent_id, session_id, turn_id, provider, model, input_tokens,
         output_tokens, cached_input_tokens, cost_usd, estimated)
       VALUES (${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider}, ${record.model},
         ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens}, ${record.costUsd},
         ${record.estimated ? 1 : 0})`
+  }
+  #insertOnce(record: UsageRecord, at: string): Statement {
+    return this.#db.sql`INSERT INTO usage_record (entry_id, recorded_at, agent_id, session_id, turn_id, provider, model,
+        input_tokens, output_tokens, cached_input_tokens, cost_usd, estimated)
+      VALUES (${newId()}, ${at}, ${record.agentId}, ${record.sessionId}, ${record.turnId}, ${record.provider},
+        ${record.model}, ${record.inputTokens}, ${record.outputTokens}, ${record.cachedInputTokens},
+        ${record.costUsd}, ${record.estimated ? 1 : 0}) ON CONFLICT DO NOTHING`
   }
 
   async agentTotals(agentId: string, sessionId: string | undefined): Promise<Sums> {

@@ -80,7 +80,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/backups/index.ts
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
-      plugins/chat/composition.ts: shared known loading
+      plugins/chat/composition.ts: shared known loading keySalt
       plugins/chat/turn/service.ts: #failedTurns
       plugins/chat/turn/tool-executor.ts
       plugins/comms/index.ts: opened

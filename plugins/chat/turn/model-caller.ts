@@ -152,11 +152,12 @@ export class ModelCaller {
     const usage = progress.written > 0 ? estimateUsage(request, progress.written) : undefined
     progress.written = 0
     if (usage) progress.addUsage(usage)
-    const statements = [
+    progress.unpaid = [
       ...(usage ? this.#deps.record.usage(this.#turn.live, model, usage) : []),
       ...progress.releaseReservation(),
     ]
-    if (statements.length > 0) await this.#deps.record.commit(this.#turn.live, statements)
+    if (progress.unpaid.length > 0) await this.#deps.record.commit(this.#turn.live, progress.unpaid)
+    progress.unpaid = []
   }
 
   /** Handles a full window: once in a turn it summarises the older messages and cuts the rest shorter. */

@@ -59,8 +59,10 @@ export class TurnProgress {
   suspicion: string | undefined
   /** Tool calls that wait for a person. */
   waitingCalls = 0
-  /** What a step of the model cost, while it is not certain that it is recorded with the calls of the step. */
-  unpaid: { readonly calls: readonly ToolCall[]; readonly statements: readonly Statement[] } | undefined
+  /** What the models cost, while it is not certain that it is recorded. Written again, it counts once. */
+  unpaid: readonly Statement[] = []
+  /** The calls of a step that are being recorded. */
+  unrecordedCalls: readonly ToolCall[] = []
   #usages: { readonly model: ResolvedModel; readonly usage: Usage }[] = []
   #traces: Trace[] = []
   constructor(live: LiveTurn) {

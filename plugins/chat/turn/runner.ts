@@ -185,13 +185,12 @@ export class TurnRunner {
       recordCalls: async ({ usage, ...step }) => {
         progress.request = undefined
         progress.addUsage(usage)
-        const statements = this.#spent(turn, usage)
-        progress.unpaid = { calls: step.calls, statements }
-        await record.commit(live, [
-          ...record.toolCalls(live, { ...step, reasoning: progress.takeReasoning() }, progress.labels),
-          ...statements,
-        ])
-        progress.unpaid = undefined
+        progress.unrecordedCalls = step.calls
+        await this.#pay(
+          turn,
+          usage,
+          record.toolCalls(live, { ...step, reasoning: progress.takeReasoning() }, progress.labels),
+        )
         progress.startStep(step.calls)
       },
     }
@@ -242,14 +241,13 @@ export class TurnRunner {
     if (agent) background(() => hooks.emit(TurnEnded, { agent, entryPoint, result, durationMs }))
   }
 
-  /** Statements for a call of the model that did not end the turn. */
-  #spent({ live, progress }: Run, usage: Usage): Statement[] {
+  /** Records what a call of the model cost that did not end the turn, with what it led to. */
+  async #pay({ live, progress }: Prepared, usage: Usage, also: readonly Statement[] = []): Promise<void> {
     const { record } = this.#deps
-    return [
-      ...(progress.model ? record.usage(live, progress.model, usage) : []),
-      ...progress.releaseReservation(),
-      ...record.tracesSoFar(progress),
-    ]
+    const { model } = progress
+    progress.unpaid = [...(model ? record.usage(live, model, usage) : []), ...progress.releaseReservation()]
+    await record.commit(live, [...also, ...progress.unpaid, ...record.tracesSoFar(progress)])
+    progress.unpaid = []
   }
 
   async #checkFormat(
@@ -262,10 +260,7 @@ export class TurnRunner {
     if (!('fault' in checked)) return checked
     progress.request = undefined
     progress.addUsage(answer.usage)
-    const statements = this.#spent(turn, answer.usage)
-    progress.unpaid = { calls: [], statements }
-    await this.#deps.record.commit(turn.live, statements)
-    progress.unpaid = undefined
+    await this.#pay(turn, answer.usage)
     if (!answer.again) return checked
     const provider = progress.model?.provider ?? 'the model'
     throw new UpstreamFailure(

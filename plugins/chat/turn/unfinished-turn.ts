@@ -122,7 +122,9 @@ export async function awaitDatabase(
   const until = AbortSignal.any([signal, leaving])
   try {
     await untilAnswered(() => record.commit(live, statements), until)
-    await untilAnswered(() => payStep({ record, journal }, { live, progress }, mayBeWritten), until)
+    progress.unpaid = []
+    if (mayBeWritten) await untilAnswered(() => findStep(journal, { live, progress }), until)
+    progress.unrecordedCalls = []
   } catch (error) {
     signal.throwIfAborted()
     throw error
@@ -131,21 +133,15 @@ export async function awaitDatabase(
   live.resumed = true
 }
 
-/** What the last step of the model cost, unless it is recorded with its calls. */
-async function payStep(
-  { record, journal }: { readonly record: TurnRecord; readonly journal: Pick<Journal, 'effects'> },
+/** Whether the calls of the last step are recorded after all. */
+async function findStep(
+  journal: Pick<Journal, 'effects'>,
   { live, progress }: Pick<UnfinishedTurn, 'live' | 'progress'>,
-  mayBeWritten: boolean,
 ): Promise<void> {
-  const { unpaid } = progress
-  if (!unpaid) return
-  const { calls, statements } = unpaid
+  const calls = progress.unrecordedCalls
+  if (calls.length === 0) return
   const keys = new Set(calls.map(({ id }) => effectKey(live.id, id)))
-  const isRecorded = mayBeWritten && (await journal.effects(live.id)).some(({ key }) => keys.has(key))
-  if (isRecorded) progress.startStep(calls)
-  // Whether that of a step without calls is written cannot be seen.
-  else if (!mayBeWritten || calls.length > 0) await record.commit(live, statements)
-  progress.unpaid = undefined
+  if ((await journal.effects(live.id)).some(({ key }) => keys.has(key))) progress.startStep(calls)
 }
 
 function receiptsOf(record: TurnRecord, live: LiveTurn, { calls, outcomes }: TurnProgress): readonly Statement[] {
@@ -155,12 +151,18 @@ function receiptsOf(record: TurnRecord, live: LiveTurn, { calls, outcomes }: Tur
   })
 }
 
-/** What the answer that was cut cost, as far as it came. */
+/** What the models cost that is not recorded, and the answer that was cut, as far as it came. */
 function chargeCutAnswer(record: TurnRecord, live: LiveTurn, progress: TurnProgress): readonly Statement[] {
   const { request, written, model } = progress
   const usage = request && written > 0 ? estimateUsage(request, written) : undefined
+  progress.written = 0
   if (usage) progress.addUsage(usage)
-  return [...(usage && model ? record.usage(live, model, usage) : []), ...progress.releaseReservation()]
+  progress.unpaid = [
+    ...progress.unpaid,
+    ...(usage && model ? record.usage(live, model, usage) : []),
+    ...progress.releaseReservation(),
+  ]
+  return progress.unpaid
 }
 
 function partialAnswer(

@@ -20,7 +20,7 @@ export class DatabaseLink implements AsyncDisposable {
   readonly #target: string
   #isHeld = false
   #isAway = false
-  #losing: { readonly marker: string; readonly lost: () => void } | undefined
+  #losing: { readonly marker: string; readonly lost: () => void; readonly arrives: boolean } | undefined
 
   private constructor(host: string, target: string) {
     this.host = host
@@ -54,7 +54,13 @@ export class DatabaseLink implements AsyncDisposable {
    */
   loseAnswer(marker: string): Promise<void> {
     return new Promise((lost) => {
-      this.#losing = { marker, lost }
+      this.#losing = { marker, lost, arrives: true }
+    })
+  }
+  /** The same, but they do not arrive: the daemon cannot tell. */
+  loseStatements(marker: string): Promise<void> {
+    return new Promise((lost) => {
+      this.#losing = { marker, lost, arrives: false }
     })
   }
   /** Breaks every connection; new ones work. */
@@ -96,8 +102,14 @@ export class DatabaseLink implements AsyncDisposable {
     }
     pass(daemon, database, (bytes) => {
       if (this.#losing && bytes.includes(this.#losing.marker)) {
-        lost = this.#losing.lost
+        const losing = this.#losing
         this.#losing = undefined
+        if (losing.arrives) lost = losing.lost
+        else {
+          daemon.destroy()
+          losing.lost()
+          return false
+        }
       }
       if (bytes.includes('LISTEN "')) this.#listening.add(database)
       return true

@@ -67,6 +67,24 @@ it('a turn stands still while the database is away, and goes on when it is back:
   expect(await database.query('SELECT count(*) FROM usage_record')).toBe('3')
 })
 
+it('an answer that was not in the required form is paid once, whether or not the database had its cost', async () => {
+  await using stage = await openStage()
+  const { fake, link, one, database } = stage
+  const format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
+  for (const [round, lose] of [link.loseAnswer, link.loseStatements].entries()) {
+    fake.script({ text: 'no JSON' })
+    fake.always({ text: '{"a":1}' })
+    const agent = await one.spawn(`formal-${round}`)
+    const lost = lose.call(link, 'fake-1')
+    const body = { message: 'say it', response_format: format }
+    const answer = await one.host.json('POST', `/api/agents/${agent}/message`, body)
+    await lost
+    expect(answer).toMatchObject({ status: 200, body: { response: '{"a":1}' } })
+    const paid = await database.query(`SELECT count(*) FROM usage_record WHERE agent_id = '${agent}'`)
+    expect(paid).toBe('2')
+  }
+})
+
 async function* sayLater(moment: Promise<void>): AsyncGenerator<string> {
   yield 'I launch'
   await moment
