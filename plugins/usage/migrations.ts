@@ -34,9 +34,9 @@ export const migrations: readonly Migration[] = [
     sql: 'CREATE TABLE usage_name (agent_id TEXT PRIMARY KEY, name TEXT NOT NULL)',
   },
   // Set on PostgreSQL only, where it may not be known whether a record is written: written again, it counts once.
-  { id: '005-entry-id', sql: 'ALTER TABLE usage_record ADD COLUMN entry_id TEXT' },
   {
-    id: '006-entry-once',
-    sql: 'CREATE UNIQUE INDEX usage_record_entry ON usage_record (entry_id) WHERE entry_id IS NOT NULL',
+    id: '005-entry-once',
+    sql: `ALTER TABLE usage_record ADD COLUMN entry_id TEXT;
+    CREATE UNIQUE INDEX usage_record_entry ON usage_record (entry_id) WHERE entry_id IS NOT NULL`,
   },
 ]
