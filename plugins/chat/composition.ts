@@ -19,11 +19,11 @@ import { SessionStream } from './entry/session-stream.ts'
 import { AgentListFeed } from './entry/socket-feeds.ts'
 import { ToolCallRate } from './safety/tool-call-rate.ts'
 import type { SharedTurns } from './owners/open.ts'
-import { UpkeepStore } from './store.ts'
+import { FAILED_TURNS_MARKED, UpkeepStore } from './store.ts'
 import type { LiveTurn } from './turn/live-turn.ts'
 import { BudgetGate } from './turn/model-caller.ts'
 import { TurnRecord } from './turn/record.ts'
-import { markFailedTurns, recoverTurns } from './turn/resume.ts'
+import { recoverTurns } from './turn/resume.ts'
 import { TurnRunner } from './turn/runner.ts'
 import type { ToolCallServiceDeps } from './turn/tool-calls.ts'
 import { ChatService } from './turn/service.ts'
@@ -144,7 +144,11 @@ async function resumeTurns(
 ): Promise<void> {
   const { db, services, signal } = deps
   const { journal, sessions, daemon } = services
-  await markFailedTurns({ db, upkeep: new UpkeepStore(db), journal, sessions, record, effectfulTools })
+  const upkeep = new UpkeepStore(db)
+  if (!(await upkeep.isDone(FAILED_TURNS_MARKED))) {
+    const { markFailedTurns } = await import('./turn/mark-failed-turns.ts')
+    await markFailedTurns({ db, upkeep, journal, sessions, record, effectfulTools })
+  }
   if (shared) return shared.recoverAll()
   const turns = await recoverTurns({ journal, sessions, record }, await journal.orphans())
   if (turns.length === 0) return

@@ -1,5 +1,8 @@
 import type { PluginDatabase, Statement } from 'svc/sdk'
 
+/** The messages of failed turns are marked, which earlier versions did not do. */
+export const FAILED_TURNS_MARKED = 'failed-turns-are-marked'
+
 /** What was done once in this home. */
 export class UpkeepStore {
   readonly #db: Pick<PluginDatabase, 'one' | 'sql'>

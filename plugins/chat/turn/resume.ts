@@ -1,11 +1,8 @@
 import * as v from 'valibot'
 import type { ToolCall } from 'svc/providers'
-import type { PluginDatabase, Statement } from 'svc/sdk'
 import type { Journal, Turn } from '../../journal/contract.ts'
 import { LABELS } from '../../sessions/contract.ts'
 import type { Message, Sessions } from '../../sessions/contract.ts'
-import type { UpkeepStore } from '../store.ts'
-import { unknownFailure } from './failure.ts'
 import { LiveTurn, readOptions } from './live-turn.ts'
 import type { LoopInput } from './loop.ts'
 import type { AnsweredCall, Outcome } from './tool-step.ts'
@@ -76,44 +73,6 @@ async function markInterrupted({ journal, sessions, record }: RecoveryDeps, turn
     ...record.answer(turn, { text: INTERRUPTED }, [], 'interrupted'),
     ...record.ended(turn, 'interrupted', 'the service stopped before it was answered'),
   ])
-}
-
-export interface MarkFailedDeps extends RecoveryDeps {
-  readonly db: Pick<PluginDatabase, 'batch'>
-  readonly upkeep: UpkeepStore
-  /** Tools of a turn that ran, or may have, and that may have changed something. */
-  readonly effectfulTools: (turnId: string) => Promise<readonly string[]>
-}
-const MARKED = 'failed-turns-are-marked'
-const PAGE_SIZE = 200
-
-/**
- * Earlier versions did not mark the messages of a failed turn, and gave them to the model with every later turn. Runs
- * once in a home. A process that dies meanwhile leaves the rest to the next one.
- */
-export async function markFailedTurns({
-  db,
-  upkeep,
-  journal,
-  sessions,
-  record,
-  effectfulTools,
-}: MarkFailedDeps): Promise<void> {
-  if (await upkeep.isDone(MARKED)) return
-  for (let after = ''; ;) {
-    const turns = await journal.failed(after, PAGE_SIZE)
-    const statements: Statement[] = []
-    for (const turn of turns) {
-      const [message] = await sessions.turn(turn.sessionId, turn.id)
-      if (!message || message.failure || (await sessions.isHidden(turn.sessionId, turn.id))) continue
-      statements.push(...record.failed(turn, turn.failure ?? unknownFailure(turn.error), await effectfulTools(turn.id)))
-    }
-    const last = turns.length < PAGE_SIZE
-    if (last) statements.push(upkeep.done(MARKED, new Date().toISOString()))
-    if (statements.length > 0) await db.batch(statements)
-    if (last) return
-    after = turns.at(-1)?.id ?? after
-  }
 }
 
 export interface ResumePoint extends Pick<LoopInput, 'iterations' | 'pending' | 'earlier'> {
