@@ -95,6 +95,7 @@ it('a slot of a schedule is one turn', async () => {
   await eventually(() => expect(asked(prompt)).toBe(1))
   await settled()
   expect(asked(prompt)).toBe(1)
+  expect(await database.query('SELECT count(*) FROM schedules_slot')).toBe('1')
 })
 
 it('an event fires a trigger once', async () => {
