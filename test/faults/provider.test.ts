@@ -68,8 +68,8 @@ interface Asked {
   readonly tries: number
   readonly last: { readonly role: string; readonly content: string; readonly mark?: string } | undefined
 }
-async function ask(answers: readonly Answer[], more = '', whom = stage): Promise<Asked> {
-  const agent = await whom.spawn(`row-${serial++}`, ['*'], more)
+async function ask(answers: readonly Answer[], more = '', whom = stage, tools = ['*']): Promise<Asked> {
+  const agent = await whom.spawn(`row-${serial++}`, tools, more)
   const before = fake.requests.length
   serve(answers)
   const answer = await whom.host.json('POST', `/api/agents/${agent}/message`, { message: 'go' })
@@ -369,7 +369,10 @@ describe('what is never done twice', () => {
     serve([{ text: 'spare', usage: { prompt_tokens: 10, completion_tokens: 5 } }], spare)
     const { agent, body } = await ask(
       [{ reasoning: ['a long thought '.repeat(20)], text: [], fault: 'reset' }],
-      '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n[resources]\nmax_cost_per_day_usd = 20\n',
+      // Room for one call at a time. Without tools, whose descriptions would be most of what it costs.
+      '[[fallback_models]]\nprovider = "groq"\nmodel = "spare-1"\n[resources]\nmax_cost_per_day_usd = 6\n',
+      stage,
+      [],
     )
     expect(body).toMatchObject({ response: 'spare', provider: 'groq' })
     // Three hundred characters of thought are about 75 tokens, at a thousandth of a dollar each.
