@@ -4,6 +4,7 @@
  * a plugin outside the repository imports `svc/sdk`.
  */
 export { checkAuthority } from './auth/authority.ts'
+export { verifyEd25519 } from './auth/late.ts'
 export { CodeHasher, makeCode } from './auth/short-code.ts'
 export { actorOf } from './auth/principal.ts'
 export { AcceptedPermissions } from './host/accepted-permissions.ts'
@@ -25,7 +26,8 @@ export { Configuration } from './host/configuration-service.ts'
 export type { AppliedChange } from './host/configuration-service.ts'
 export { parseToml, renderToml, TomlError } from './config/toml-text.ts'
 export { checkFileName, confine, splitName } from './files/confine.ts'
-export { inFolder, openConfined, removeConfined, removeFolder, replaceConfined } from './files/late.ts'
+export type { ArchivedFile, ArchiveLimits } from './files/read-archive.ts'
+export { inFolder, openConfined, readArchive, removeConfined, removeFolder, replaceConfined } from './files/late.ts'
 export { mediaTypeOf } from './files/media-type.ts'
 export {
   AuthenticationFailed,

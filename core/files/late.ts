@@ -1,5 +1,6 @@
 import type * as Folder from './folder.ts'
 import type * as Open from './open.ts'
+import type * as ReadArchive from './read-archive.ts'
 import type * as Remove from './remove.ts'
 import type * as Replace from './replace.ts'
 
@@ -13,3 +14,5 @@ export const openConfined: typeof Open.openConfined = async (root, name, mode, o
   (await import('./open.ts')).openConfined(root, name, mode, options)
 export const replaceConfined: typeof Replace.replaceConfined = async (root, name, content) =>
   (await import('./replace.ts')).replaceConfined(root, name, content)
+export const readArchive: typeof ReadArchive.readArchive = async (archive, limits, claim) =>
+  (await import('./read-archive.ts')).readArchive(archive, limits, claim)

@@ -60,6 +60,7 @@ export type AuditEvent =
   | 'workflow_failed'
   | 'a2a_agent_changed'
   | 'cluster_changed'
+  | 'skill_changed'
 
 export interface AuditRecord {
   readonly event: AuditEvent

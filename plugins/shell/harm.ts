@@ -1,5 +1,5 @@
 import type { CallAssessment } from 'svc/sdk'
-import { shellDepth } from './patterns.ts'
+import { shellDepth } from './shell-depth.ts'
 import { splitWords } from './words.ts'
 
 /** Programs that only read and print, with any option. */

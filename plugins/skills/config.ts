@@ -6,6 +6,22 @@ const limit = 'a limit that costs memory or time, and lets nobody in'
 export const Settings = fileOnly(
   'says whose text and code agents work with',
   v.object({
+    sources: v.optional(
+      v.pipe(
+        v.array(v.picklist(['folder', 'archive', 'url'])),
+        v.description('Where skills may be installed from over the API. An empty list permits none.'),
+      ),
+      ['folder', 'archive', 'url'],
+    ),
+    max_archive_bytes: settable(
+      limit,
+      fields.integer('Largest archive of a skill that is downloaded or read.', 10_485_760, 1024, 268_435_456),
+    ),
+    max_unpacked_bytes: settable(
+      limit,
+      fields.integer('Bytes of all files of a skill.', 20_971_520, 1024, 268_435_456),
+    ),
+    max_files: settable(limit, fields.integer('Files of a skill.', 500, 1, 10_000)),
     disabled: settable(
       'takes a skill away from agents, or gives back one that is installed',
       fields.texts('Names of skills that no agent has.'),

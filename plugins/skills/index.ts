@@ -1,30 +1,43 @@
 import { join } from 'node:path'
-import { bundledSkills, Daemon, DaemonListening } from 'svc/internal'
+import {
+  Broadcast,
+  bundledSkills,
+  Configuration,
+  Daemon,
+  DaemonListening,
+  DatabaseSnapshots,
+  followChanges,
+} from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { Hooks, Metrics, PluginContext } from 'svc/sdk'
 import { Agents, AssignablesListed } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SystemPromptBuilt, TurnStarting } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
+import { Screening } from '../screening/contract.ts'
 import { WasmRunner } from '../wasm/contract.ts'
-import type { BadSkill, SkillCatalog } from './catalog.ts'
+import type { SkillCatalog } from './catalog.ts'
 import { Settings } from './config.ts'
 import { Skills, SkillsChanged } from './contract.ts'
-import type { SkillFacts } from './contract.ts'
-import type { Skill } from './manifest/skill.ts'
-import type { SkillPrompt } from './prompt.ts'
+import { installRoutes } from './install-routes.ts'
+import { migrations } from './migrations.ts'
+import type { Opened } from './open.ts'
+import type { OpenedAdmin } from './open-admin.ts'
 import { skillRoutes } from './routes.ts'
 import { DESCRIBE, skillTools } from './tools.ts'
 
-const requires = { agents: Agents, audit: Audit, daemon: Daemon }
+const requires = {
+  agents: Agents,
+  audit: Audit,
+  broadcast: Broadcast,
+  configuration: Configuration,
+  daemon: Daemon,
+  snapshots: DatabaseSnapshots,
+}
 /** What tools of skills run in, and work on. */
-const more = { wasm: WasmRunner, workspaces: Workspaces }
+const more = { screening: Screening, wasm: WasmRunner, workspaces: Workspaces }
 type Context = PluginContext<Settings, typeof requires, typeof more>
 
-interface Opened {
-  readonly catalog: SkillCatalog
-  readonly prompt: SkillPrompt
-}
 interface LazySkills {
   /** What was read so far; `undefined` until somebody asked. */
   readonly opened: () => Opened | undefined
@@ -41,6 +54,7 @@ export default definePlugin({
   optional: more,
   provides: { skills: Skills },
   hooks: [SkillsChanged],
+  migrations,
   setup(ctx) {
     const { config, hooks, metrics, onConfigChange, routes, run, services, tools } = ctx
     const { disabled: _, ...settings } = config
@@ -54,6 +68,7 @@ export default definePlugin({
         ? { ...listed, names: [...listed.names, ...(await catalog()).all.map(({ name }) => name)] }
         : listed,
     )
+    installSkills(ctx, catalog)
     hooks.on(DaemonListening, () => run(async () => void (await catalog())))
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
@@ -61,36 +76,18 @@ export default definePlugin({
       skills.disable(next)
       return true
     })
-    return { skills: { list: async () => listFacts(await catalog()) } }
+    return { skills: { list: async () => (await import('./open.ts')).listFacts(await catalog()) } }
   },
 })
 
 function readLazily(ctx: Context): LazySkills {
-  const { config, hooks, log, run, services } = ctx
+  const { config, services } = ctx
   const home = services.daemon.config().homeDir
   const roots = { bundled: bundledSkills(), local: join(home, 'skills') }
   let disabled: readonly string[] = config.disabled
   let opened: Opened | undefined
-  const tell = (catalog: SkillCatalog, skills: readonly Skill[]): void => {
-    const changed = skills.map(({ name }) => name)
-    const told = run(() => hooks.emit(SkillsChanged, { changed, total: catalog.all.length }))
-    told.catch((error: unknown) => log.error('listeners were not told of changed skills', error))
-  }
-  const open = async (): Promise<Opened> => {
-    const [{ SkillCatalog }, { SkillPrompt }, { openToolSet }] = await Promise.all([
-      import('./catalog.ts'),
-      import('./prompt.ts'),
-      import('./run/open.ts'),
-    ])
-    const toolSet = await openToolSet(ctx)
-    const changed = (catalog: SkillCatalog, skills: readonly Skill[], bad: readonly BadSkill[]): void => {
-      for (const { folder, problem } of bad) log.warn(`the skill in ${folder} is not used: ${problem.message}`)
-      toolSet.update(catalog.enabled)
-      tell(catalog, skills)
-    }
-    const catalog = new SkillCatalog({ roots, disabled: () => disabled, changed })
-    return (opened = { catalog, prompt: new SkillPrompt(catalog, config.prompt_chars) })
-  }
+  const open = async (): Promise<Opened> =>
+    (opened = await (await import('./open.ts')).openSkills(ctx, { roots, disabled: () => disabled }))
   let opening: Promise<Opened> | undefined
   return {
     opened: () => opened,
@@ -104,6 +101,33 @@ function readLazily(ctx: Context): LazySkills {
       opened?.catalog.touch()
     },
   }
+}
+
+/** What installs is loaded with the first request, or when the database names what was installed. */
+function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): void {
+  const { db, hooks, log, own, routes, run, services } = ctx
+  let opening: Promise<OpenedAdmin> | undefined
+  const tell = followChanges({ broadcast: services.broadcast, own }, 'skills.installed', () => follow())
+  const open = async (): Promise<OpenedAdmin> => {
+    const { openAdmin } = await import('./open-admin.ts')
+    return await openAdmin(ctx, catalog, tell)
+  }
+  const opened = (): Promise<OpenedAdmin> =>
+    (opening ??= open().catch((error: unknown) => {
+      opening = undefined
+      throw error
+    }))
+  const follow = (): void => {
+    const isOpen = opening !== undefined
+    const followed = run(async () => {
+      const { hasInstalled } = await import('./install/store.ts')
+      if (isOpen) await (await opened()).follow()
+      else if (await hasInstalled(db)) await opened()
+    })
+    followed.catch((error: unknown) => log.error('installed skills are not as in the database', error))
+  }
+  routes.add(...installRoutes(async () => (await opened()).admin))
+  hooks.on(DaemonListening, follow)
 }
 
 function addToPrompts(hooks: Hooks, agents: Agents, skills: LazySkills): void {
@@ -129,14 +153,4 @@ function observe(metrics: Metrics, { opened }: LazySkills): void {
   metrics.observed('svc_skill_problems', 'Folders of skills that cannot be used.', () => [
     { value: opened()?.catalog.bad.length ?? 0 },
   ])
-}
-
-function listFacts(catalog: SkillCatalog): readonly SkillFacts[] {
-  return catalog.all.map(({ name, version, description, origin }) => ({
-    name,
-    version,
-    description,
-    origin,
-    enabled: catalog.isEnabled(name),
-  }))
 }

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
-import { runtimes } from './manifest/skill.ts'
+import { orAbsent } from 'svc/internal'
+import { line } from 'svc/sdk'
+import { runtimes, SKILL_NAME } from './manifest/skill.ts'
 
 export const SkillParams = v.object({ name: v.pipe(v.string(), v.minLength(1), v.maxLength(64)) })
 
@@ -55,3 +57,44 @@ export const SkillDetail = v.object({
   files: v.array(v.string()),
 })
 export const Reloaded = v.object({ status: v.literal('reloaded'), total: v.number(), problems: v.array(Problem) })
+
+const Permissions = v.pipe(v.array(v.string()), v.maxLength(200))
+export const InstallRequest = v.object({
+  source: v.pipe(v.string(), v.minLength(1), v.maxLength(4096)),
+  verify: v.optional(v.boolean(), true),
+  sha256: orAbsent(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits'))),
+  signature: orAbsent(v.pipe(v.string(), v.maxLength(256))),
+  accept: v.optional(Permissions, []),
+  accept_permissions: v.optional(v.boolean(), false),
+  update: v.optional(v.boolean(), false),
+  dry_run: v.optional(v.boolean(), false),
+})
+export type InstallRequest = v.InferOutput<typeof InstallRequest>
+export const InstallResult = v.object({
+  status: v.picklist(['installed', 'updated', 'checked']),
+  skill: v.string(),
+  version: v.string(),
+  description: v.string(),
+  runtime: v.picklist(runtimes),
+  sha256: v.string(),
+  signed_by: v.nullable(v.string()),
+  permissions: v.array(v.string()),
+  warnings: v.array(v.object({ severity: v.picklist(['critical', 'warning', 'info']), message: v.string() })),
+})
+export const UninstallRequest = v.object({ name: SkillParams.entries.name })
+export const Uninstalled = v.object({ status: v.literal('uninstalled'), skill: v.string() })
+export const CreateSkill = v.object({
+  name: v.pipe(v.string(), v.regex(SKILL_NAME, 'must be 1 to 64 lower-case letters, digits, "-" and "_"')),
+  runtime: v.optional(v.picklist(['prompt_only', 'python', 'node', 'shell']), 'prompt_only'),
+  description: line(1024),
+  tags: v.optional(v.pipe(v.array(line(64)), v.maxLength(20)), []),
+  prompt_context: orAbsent(v.pipe(v.string(), v.maxLength(200_000))),
+})
+export type CreateSkill = v.InferOutput<typeof CreateSkill>
+export const Created = v.object({ status: v.literal('created'), skill: v.string(), path: v.string() })
+export const Tested = v.object({
+  skill: v.string(),
+  passed: v.number(),
+  failed: v.number(),
+  results: v.array(v.object({ name: v.string(), passed: v.boolean(), message: v.string() })),
+})

@@ -3,7 +3,6 @@ import { definePlugin, fields, fileOnly, secret, settable } from 'svc/sdk'
 import type { Fetch, Vault } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { brave, searxng, tavily } from './search.ts'
 import type { Key, SearchProvider } from './search.ts'
 import { webTools } from './tools.ts'
 
@@ -98,11 +97,13 @@ async function choose(
         : [config.search_provider]
   for (const name of language) {
     if (name === 'searxng') {
-      if (config.searxng_url !== undefined) return searxng(fetch, config.searxng_url)
-    } else if ((await keys[name]()) !== undefined)
+      if (config.searxng_url !== undefined) return (await import('./search.ts')).searxng(fetch, config.searxng_url)
+    } else if ((await keys[name]()) !== undefined) {
+      const { brave, tavily } = await import('./search.ts')
       return name === 'brave'
         ? brave(fetch, keys.brave, config.brave_url)
         : tavily(fetch, keys.tavily, config.tavily_url)
+    }
   }
   return undefined
 }

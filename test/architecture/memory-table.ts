@@ -94,6 +94,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/plugin-admin/index.ts: opened shared
       plugins/schedules/index.ts: opened
       plugins/shell/index.ts
+      plugins/skills/index.ts: opened opening
       plugins/sso/sign-in-service.ts: made
       plugins/tasks/index.ts: opened
       plugins/triggers/index.ts: loaded opened
@@ -107,6 +108,7 @@ export const memoryTable: readonly MemoryRow[] = [
     private: 'files of this installation, and sections of its configuration',
     of: `
       plugins/skills/
+      plugins/skills/index.ts: disabled
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file

@@ -229,6 +229,9 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.skills.max_output_bytes': ['test/plugins/skills/runtimes.test.ts', 'by writing too much'],
   'plugins.skills.max_output_files': ['test/plugins/skills/runtimes.test.ts', 'files it leaves in output'],
   'plugins.skills.wasm_fuel': ['test/plugins/skills/runtimes.test.ts', 'is a WebAssembly module with fuel'],
+  'plugins.skills.max_files': ['test/plugins/skills/install.test.ts', 'too many files'],
+  'plugins.skills.max_unpacked_bytes': ['test/plugins/skills/install.test.ts', 'an archive that unpacks to too much'],
+  'plugins.skills.max_archive_bytes': ['test/plugins/skills/install.test.ts', 'an archive that is too large'],
   'plugins.skills.read_file_bytes': ['test/plugins/skills/reading.test.ts', 'reads no file outside the folder'],
   'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
   'plugins.goals.max_depth': [

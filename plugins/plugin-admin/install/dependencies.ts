@@ -1,9 +1,9 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import type { ArchiveLimits } from 'svc/internal'
 import { Refusal, readJson } from 'svc/sdk'
 import { unpack } from './archive.ts'
-import type { ArchiveLimits } from './archive.ts'
 import { PackageFile, PackageName } from './registry.ts'
 import type { Registry, RegistryPackage } from './registry.ts'
 

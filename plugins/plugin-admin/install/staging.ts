@@ -59,7 +59,7 @@ export class Staging implements AsyncDisposable {
     this.deprecated = deprecated
     if (request.hash !== undefined) verifyIntegrity(bytes, request.hash, 'The archive')
     if (request.signature === undefined) refuseUnsigned(request, settings, 'send it as signature')
-    else this.signedBy = verifySignature(bytes, request.signature, settings.trusted_keys)
+    else this.signedBy = await verifySignature(bytes, request.signature, settings.trusted_keys)
     if (source.kind === 'url' && new URL(source.url).protocol === 'http:' && request.hash === undefined)
       throw new Refusal(
         'invalid_request',

@@ -25,23 +25,26 @@ export async function toManifest(
   text: string | undefined,
   toml: string | undefined,
 ): Promise<SkillManifest> {
+  const manifest = await parseManifest(text, toml)
+  if (manifest.name === folderName) return manifest
+  throw new SkillProblem(
+    { file: text === undefined ? MANIFEST_FILE : TEXT_FILE, key: 'name' },
+    `is "${manifest.name}", but the folder is "${folderName}": they must be the same`,
+  )
+}
+
+/** The same, whatever the name of the folder. */
+export async function parseManifest(text: string | undefined, toml: string | undefined): Promise<SkillManifest> {
   if (text === undefined && toml === undefined)
     throw new SkillProblem({ file: TEXT_FILE }, `is missing, and so is ${MANIFEST_FILE}: one of them has to be there`)
   const matter = text === undefined ? undefined : await readFrontMatter(text)
   const table = toml === undefined ? undefined : readSkillToml(toml)
-  const manifest = combine(matter, table)
-  const file = matter ? TEXT_FILE : MANIFEST_FILE
   if (matter && table && matter.name !== table.name)
     throw new SkillProblem(
       { file: MANIFEST_FILE, key: 'skill.name' },
       `is "${table.name}", but ${TEXT_FILE} says "${matter.name}"`,
     )
-  if (manifest.name !== folderName)
-    throw new SkillProblem(
-      { file, key: 'name' },
-      `is "${manifest.name}", but the folder is "${folderName}": they must be the same`,
-    )
-  return manifest
+  return combine(matter, table)
 }
 
 function combine(matter: SkillText | undefined, table: SkillToml | undefined): SkillManifest {

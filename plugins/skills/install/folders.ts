@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { readOwnJson, removeFolder, replaceConfined } from 'svc/internal'
+import type { ArchivedFile } from 'svc/internal'
+import { syncFolder } from './sync-folder.ts'
+
+const STAGED = '.new-'
+const REPLACED = '.old-'
+/** Says that svc installed what is in the folder, and in which revision. */
+const MARKER = '.installed.json'
+const Marker = v.object({ revision: v.string() })
+
+/** What takes a placement back, or makes it final. */
+export interface Placement {
+  undo(): Promise<void>
+  finish(): Promise<void>
+}
+
+/** The folders of installed skills in `<home>/skills`. Each takes its place in one step. */
+export class SkillFolders {
+  readonly #root: string
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  /** The revision that svc put there; `undefined` for a folder made by hand, and where there is none. */
+  async revision(name: string): Promise<string | undefined> {
+    const text = await readFile(join(this.#root, name, MARKER), 'utf8').catch(() => undefined)
+    if (text === undefined) return undefined
+    const marker = v.safeParse(Marker, readMarker(text))
+    return marker.success ? marker.output.revision : undefined
+  }
+  async names(): Promise<readonly string[]> {
+    return await readdir(this.#root).catch(() => [] /* nothing was ever installed */)
+  }
+
+  /** Puts files in the place of a skill; what was there comes back with `undo`. */
+  async place(name: string, files: readonly ArchivedFile[], revision: string): Promise<Placement> {
+    await mkdir(this.#root, { recursive: true, mode: 0o700 })
+    const staged = join(this.#root, `${STAGED}${randomUUID()}`)
+    try {
+      await mkdir(staged, { mode: 0o700 })
+      for (const file of files) await replaceConfined(staged, file.name, file.bytes)
+      await writeFile(join(staged, MARKER), JSON.stringify({ revision }), { mode: 0o600, flush: true })
+      return await this.#swap(name, staged)
+    } catch (error) {
+      await removeFolder(staged)
+      throw error
+    }
+  }
+  /** Takes a skill away; it comes back with `undo`. */
+  remove(name: string): Promise<Placement> {
+    return this.#swap(name, undefined)
+  }
+
+  async #swap(name: string, staged: string | undefined): Promise<Placement> {
+    const target = join(this.#root, name)
+    const old = join(this.#root, `${REPLACED}${name}`)
+    await removeFolder(old)
+    const hadOld = await rename(target, old).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+        throw error
+      },
+    )
+    const undo = async (): Promise<void> => {
+      if (staged !== undefined) await removeFolder(target)
+      if (hadOld) await rename(old, target)
+      await syncFolder(this.#root)
+    }
+    try {
+      if (staged !== undefined) await rename(staged, target)
+      await syncFolder(this.#root)
+    } catch (error) {
+      await undo()
+      throw error
+    }
+    return { undo, finish: () => removeFolder(old) }
+  }
+
+  /** Ends what a crash cut off: what was replaced comes back, unless what replaced it is in place. */
+  async recover(): Promise<void> {
+    const names = await this.names()
+    for (const each of names) {
+      if (each.startsWith(STAGED)) await removeFolder(join(this.#root, each))
+      if (!each.startsWith(REPLACED)) continue
+      const name = each.slice(REPLACED.length)
+      if (names.includes(name)) await removeFolder(join(this.#root, each))
+      else await rename(join(this.#root, each), join(this.#root, name))
+    }
+  }
+}
+
+function readMarker(text: string): unknown {
+  try {
+    return readOwnJson(text)
+  } catch {
+    return undefined /* it was edited */
+  }
+}

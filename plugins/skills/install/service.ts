@@ -1,0 +1,275 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { canonicalJson, messageOf, toIso, verifyEd25519 } from 'svc/internal'
+import type { ArchivedFile, Configuration } from 'svc/internal'
+import { isObject, KeyedQueue, Refusal } from 'svc/sdk'
+import type { Fetch, Logger, Statement } from 'svc/sdk'
+import type { Audit } from '../../audit/contract.ts'
+import type { Screening } from '../../screening/contract.ts'
+import type { SkillCatalog } from '../catalog.ts'
+import type { Settings } from '../config.ts'
+import { parseManifest } from '../manifest/read.ts'
+import { SkillProblem } from '../manifest/skill.ts'
+import type { SkillManifest } from '../manifest/skill.ts'
+import type { InstallRequest } from '../schema.ts'
+import { hashOfFiles, readBundle } from './bundle.ts'
+import type { Bundle } from './bundle.ts'
+import { SkillFolders } from './folders.ts'
+import type { Placement } from './folders.ts'
+import { permissionsOf } from './permissions.ts'
+import { scan } from './scan.ts'
+import type { Warning } from './scan.ts'
+import type { InstalledSkill, InstallStore } from './store.ts'
+
+export interface InstallerDeps {
+  readonly catalog: () => Promise<SkillCatalog>
+  readonly store: InstallStore
+  readonly audit: Audit
+  readonly configuration: Configuration
+  readonly screening: () => Screening | undefined
+  readonly fetch: Fetch
+  readonly settings: Settings
+  readonly log: Logger
+  /** `<home>/skills`. */
+  readonly folder: string
+  /** A key of the vault; `undefined` while it has none. */
+  readonly key: () => Promise<Uint8Array | undefined>
+  /** Tells other daemons on the database. */
+  readonly tell: (name: string) => readonly Statement[]
+}
+export interface InstallOutcome {
+  readonly status: 'installed' | 'updated' | 'checked'
+  readonly manifest: SkillManifest
+  readonly sha256: string
+  readonly signedBy: string | null
+  readonly permissions: readonly string[]
+  readonly warnings: readonly Warning[]
+}
+
+/** Installs, updates and removes skills in `<home>/skills`, at every daemon on the database. */
+export class Installer {
+  readonly #deps: InstallerDeps
+  readonly #folders: SkillFolders
+  readonly #queue = new KeyedQueue()
+  constructor(deps: InstallerDeps) {
+    this.#deps = deps
+    this.#folders = new SkillFolders(deps.folder)
+  }
+
+  /**
+   * Throws `forbidden` for a critical finding or a bad signature, `conflict` when there is one already or permissions
+   * are not accepted, with them in `details`. Nothing is written then.
+   */
+  async install(request: InstallRequest): Promise<InstallOutcome> {
+    const { catalog, fetch, screening, settings } = this.#deps
+    const bundle = await readBundle(request.source, { fetch, settings })
+    checkHash(bundle, request)
+    const signedBy = await this.#checkSignature(bundle, request)
+    const manifest = await readFiles(bundle.files)
+    const warnings = await scan(manifest, bundle.files, screening())
+    const critical = warnings.find(({ severity }) => severity === 'critical')
+    if (critical)
+      throw new Refusal('forbidden', `The skill "${manifest.name}" is refused: ${critical.message}`, {
+        details: { warnings: [...warnings] },
+      })
+    const permissions = permissionsOf(manifest)
+    const outcome = { manifest, sha256: bundle.sha256, signedBy, permissions, warnings }
+    return await this.#queue.run(manifest.name, async () => {
+      const known = await this.#deps.store.find(manifest.name)
+      const isThere = (await catalog()).find(manifest.name)?.origin === 'local'
+      if (request.dry_run) return { ...outcome, status: 'checked' }
+      if (isThere && !request.update)
+        throw new Refusal('conflict', `The skill "${manifest.name}" is installed already: set update to replace it`)
+      checkAccepted(request, manifest.name, permissions, known?.state === 'installed' ? known.permissions : [])
+      await this.#put(bundle, { manifest, permissions, signedBy }, isThere ? 'updated' : 'installed')
+      await (await catalog()).refresh()
+      return { ...outcome, status: isThere ? 'updated' : 'installed' }
+    })
+  }
+
+  /** Throws `not_found`, and `forbidden` for one that comes with svc. */
+  async remove(name: string): Promise<void> {
+    const catalog = await this.#deps.catalog()
+    await this.#queue.run(name, async () => {
+      if (catalog.require(name).origin === 'bundled')
+        throw new Refusal(
+          'forbidden',
+          `The skill "${name}" comes with svc and cannot be uninstalled; plugins.skills.disabled takes it from agents`,
+        )
+      const { audit, store } = this.#deps
+      const known = await store.find(name)
+      const placement = await this.#folders.remove(name)
+      const entry = audit.entry({ event: 'skill_changed', details: `skill ${name} uninstalled` })
+      const tombstone = known
+        ? store.put(await this.#sealed({ ...known, state: 'removed', files_sha256: '', permissions: [] }), [])
+        : []
+      await this.#commit(placement, [...tombstone, entry, ...this.#deps.tell(name)])
+      await catalog.refresh()
+    })
+  }
+
+  /** Puts new files in place and records who has them from where. Throws `conflict` when there is such a skill. */
+  async create(name: string, files: readonly ArchivedFile[]): Promise<void> {
+    const catalog = await this.#deps.catalog()
+    await this.#queue.run(name, async () => {
+      if (catalog.find(name)?.origin === 'local') throw new Refusal('conflict', `There is a skill "${name}" already`)
+      const manifest = await readFiles(files)
+      const bundle: Bundle = { files, source: 'created', sha256: hashOfFiles(files), archive: undefined }
+      await this.#put(bundle, { manifest, permissions: permissionsOf(manifest), signedBy: null }, 'created')
+      await catalog.refresh()
+    })
+  }
+
+  /** Makes the folders what the database says: after a crash, and after a change by another daemon. */
+  async reconcile(): Promise<void> {
+    await this.#folders.recover()
+    for (const row of await this.#deps.store.all())
+      await this.#queue
+        .run(row.name, () => this.#adopt(row))
+        .catch((error: unknown) => {
+          this.#deps.log.error(`the skill "${row.name}" is not as in the database`, { error: messageOf(error) })
+        })
+    await (await this.#deps.catalog()).refresh()
+  }
+
+  async #adopt({ name }: InstalledSkill): Promise<void> {
+    const { log, store } = this.#deps
+    const row = await store.find(name)
+    if (!row) return
+    const here = await this.#folders.revision(name)
+    if (here === row.revision) return
+    const isByHand = here === undefined && (await this.#folders.names()).includes(name)
+    if (isByHand || (row.state === 'removed' && here === undefined)) return
+    if (!(await this.#isOwn(row))) {
+      log.error(`the row of the skill "${name}" was not written by a daemon on this database: it is ignored`)
+      return
+    }
+    if (row.state === 'removed') {
+      await (await this.#folders.remove(name)).finish()
+      return
+    }
+    const files = await store.files(name)
+    // Another daemon is writing it anew, and tells of that.
+    if (hashOfFiles(files) !== row.files_sha256) return
+    await (await this.#folders.place(name, files, row.revision)).finish()
+    log.info(`skill "${name}" ${row.version} from ${row.source}, as in the database`)
+  }
+
+  async #put(
+    bundle: Bundle,
+    about: {
+      readonly manifest: SkillManifest
+      readonly permissions: readonly string[]
+      readonly signedBy: string | null
+    },
+    what: string,
+  ): Promise<void> {
+    const { audit, store, tell } = this.#deps
+    const { name, version } = about.manifest
+    const { files, sha256, source } = bundle
+    const row = await this.#sealed({
+      name,
+      revision: '',
+      state: 'installed',
+      version,
+      source,
+      sha256,
+      signed_by: about.signedBy,
+      permissions: [...about.permissions],
+      files_sha256: hashOfFiles(files),
+      mac: '',
+      updated_at: '',
+    })
+    const placement = await this.#folders.place(name, files, row.revision)
+    const entry = audit.entry({
+      event: 'skill_changed',
+      details:
+        `skill ${name} ${version} ${what} from ${source}, sha256 ${sha256}, ` +
+        `permissions ${about.permissions.join(' ') || 'none'}`,
+    })
+    await this.#commit(placement, [...store.put(row, files), entry, ...tell(name)])
+  }
+  async #commit(placement: Placement, statements: readonly Statement[]): Promise<void> {
+    try {
+      await this.#deps.store.commit(statements)
+    } catch (error) {
+      await placement.undo()
+      throw error
+    }
+    await placement.finish()
+  }
+
+  /** Ed25519 over the archive, by one of `manifest_signing.trusted_signers`. */
+  async #checkSignature({ archive }: Bundle, { signature }: InstallRequest): Promise<string | null> {
+    const section = this.#deps.configuration.read()['manifest_signing']
+    const { policy, trusted_signers: keys } = isObject(section) ? section : {}
+    if (signature === undefined) {
+      if (policy === 'require')
+        throw new Refusal('forbidden', 'manifest_signing.policy asks for a signature: send it as signature')
+      return null
+    }
+    if (!archive) throw new Refusal('invalid_request', 'signature: only an archive can have one')
+    const trusted = Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : []
+    const signer = await verifyEd25519(archive, signature, trusted)
+    if (signer !== undefined) return signer
+    throw new Refusal(
+      'forbidden',
+      'The signature is by none of manifest_signing.trusted_signers, or the archive was changed after it was signed',
+    )
+  }
+
+  async #sealed(row: InstalledSkill): Promise<InstalledSkill> {
+    const sealed = { ...row, revision: randomUUID(), updated_at: toIso(Date.now()) }
+    return { ...sealed, mac: await this.#mac(sealed) }
+  }
+  async #isOwn(row: InstalledSkill): Promise<boolean> {
+    const [given, own] = [Buffer.from(row.mac), Buffer.from(await this.#mac(row))]
+    return given.length === own.length && timingSafeEqual(given, own)
+  }
+  async #mac({ name, revision, state, files_sha256: files, permissions }: InstalledSkill): Promise<string> {
+    const key = (await this.#deps.key()) ?? new Uint8Array()
+    return createHmac('sha256', key).update(canonicalJson({ name, revision, state, files, permissions })).digest('hex')
+  }
+}
+
+/** Throws `invalid_request` for another hash than the request names. */
+function checkHash({ sha256 }: Bundle, request: InstallRequest): void {
+  if (!request.verify || request.sha256 === undefined || request.sha256.toLowerCase() === sha256) return
+  throw new Refusal('invalid_request', `sha256: it is ${sha256}, not ${request.sha256}`, {
+    details: { expected: request.sha256, actual: sha256 },
+  })
+}
+
+function checkAccepted(
+  { accept, accept_permissions: all }: InstallRequest,
+  name: string,
+  permissions: readonly string[],
+  before: readonly string[],
+): void {
+  if (all) return
+  const missing = permissions.filter((each) => !accept.includes(each) && !before.includes(each))
+  if (missing.length === 0) return
+  throw new Refusal(
+    'conflict',
+    `The skill "${name}" asks for ${missing.join(', ')}: send them in accept to permit that`,
+    {
+      details: { permissions: [...permissions], missing },
+    },
+  )
+}
+
+async function readFiles(files: readonly ArchivedFile[]): Promise<SkillManifest> {
+  const textOf = (name: string): string | undefined => files.find((file) => file.name === name)?.bytes.toString('utf8')
+  try {
+    const manifest = await parseManifest(textOf('SKILL.md'), textOf('skill.toml'))
+    if (manifest.entry !== '' && !files.some(({ name }) => name === manifest.entry))
+      throw new SkillProblem(
+        { file: 'skill.toml', key: 'runtime.entry' },
+        `names "${manifest.entry}", which is not there`,
+      )
+    return manifest
+  } catch (error) {
+    if (!(error instanceof SkillProblem)) throw error
+    const { file, line = null, key = null } = error
+    throw new Refusal('invalid_request', error.message, { cause: error, details: { file, line, key } })
+  }
+}

@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import type { Configuration, Daemon, DatabaseSnapshots, TellChange } from 'svc/internal'
+import type { PluginContext } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import type { Screening } from '../screening/contract.ts'
+import { SkillAdmin } from './admin.ts'
+import type { SkillCatalog } from './catalog.ts'
+import type { Settings } from './config.ts'
+import { Installer } from './install/service.ts'
+import { InstallStore } from './install/store.ts'
+
+export type OpenAdminDeps = Pick<PluginContext<Settings, {}, {}>, 'config' | 'db' | 'fetch' | 'log' | 'tools'> & {
+  readonly services: {
+    readonly audit: Audit
+    readonly configuration: Configuration
+    readonly daemon: Daemon
+    readonly snapshots: DatabaseSnapshots
+  }
+  optional(name: 'screening'): Screening | undefined
+}
+
+export interface OpenedAdmin {
+  readonly admin: SkillAdmin
+  /** Does what another daemon did. */
+  follow(): Promise<void>
+}
+/** What installs skills, after it has ended what a crash cut off. */
+export async function openAdmin(
+  ctx: OpenAdminDeps,
+  catalog: () => Promise<SkillCatalog>,
+  tell: TellChange,
+): Promise<OpenedAdmin> {
+  const { config: settings, db, fetch, log, services, tools } = ctx
+  const folder = join(services.daemon.config().homeDir, 'skills')
+  const installer = new Installer({
+    ...services,
+    catalog,
+    store: new InstallStore(db),
+    screening: () => ctx.optional('screening'),
+    fetch,
+    settings,
+    log,
+    folder,
+    key: () => services.snapshots.deriveKey('skills-installed'),
+    tell,
+  })
+  await installer.reconcile()
+  return { admin: new SkillAdmin({ installer, catalog, tools, folder }), follow: () => installer.reconcile() }
+}

@@ -1,0 +1,51 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { createTestDatabase } from '../../support/postgres-server.ts'
+import { skillText } from './stage.ts'
+
+it('a skill that is installed, updated and removed at one daemon is so at the others, now or at their start', async () => {
+  const database = await createTestDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const folder = await mkdtemp(join(tmpdir(), 'svc-skill-shared-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const start = async (): Promise<TestHost> => {
+    const host = await startHost({
+      plugins: ['audit', 'agents', 'cluster', 'skills'],
+      config: { database_url: database.url },
+    })
+    onTestFinished(() => host[Symbol.asyncDispose]())
+    return host
+  }
+  const source = join(folder, 'tides')
+  const install = async (host: TestHost, description: string): Promise<void> => {
+    await mkdir(source, { recursive: true })
+    await writeFile(join(source, 'SKILL.md'), skillText('tides', description))
+    const answer = await host.json('POST', '/api/skills/install', { source, update: true })
+    expect([answer.status, answer.body.error]).toEqual([201, undefined])
+  }
+  const described = async (host: TestHost): Promise<unknown> =>
+    (await host.json('GET', '/api/skills/tides')).body.description
+  const [one, two] = [await start(), await start()]
+  await install(one, 'First.')
+  await eventually(async () => expect(await described(two)).toBe('First.'))
+  await install(two, 'Second.')
+  await eventually(async () => expect(await described(one)).toBe('Second.'))
+  const late = await start()
+  await eventually(async () => expect(await described(late)).toBe('Second.'))
+  // A row that no daemon with the key of the vault wrote.
+  await database.query(`UPDATE skills_file SET bytes = 'forged'; UPDATE skills_installed SET revision = 'forged'`)
+  const wary = await start()
+  await eventually(() => expect(wary.log.some((line) => line.includes('not written by a daemon'))).toBe(true))
+  expect((await wary.json('GET', '/api/skills/tides')).status).toBe(404)
+  await install(one, 'Third.')
+  await eventually(async () => expect(await described(wary)).toBe('Third.'))
+  await late.json('DELETE', '/api/skills/tides')
+  for (const host of [one, two, wary])
+    await eventually(async () => expect((await host.json('GET', '/api/skills/tides')).status).toBe(404))
+  await expect(readFile(join(one.home, 'skills', 'tides', 'SKILL.md'))).rejects.toThrow('ENOENT')
+})
