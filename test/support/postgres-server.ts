@@ -24,6 +24,8 @@ import { memoryFolder } from './memory-folder.ts'
  */
 
 const run = promisify(execFile)
+/** Of one query. */
+const MAX_OUTPUT_BYTES = 2 ** 28
 const keeper = fileURLToPath(new URL('postgres.sh', import.meta.url))
 /** Where a test asks for the server of the run: see `serve-postgres.ts`. */
 export const SHARED_ADDRESS = 'SVC_TEST_POSTGRES'
@@ -143,18 +145,8 @@ async function findShared(): Promise<string> {
 async function createDatabase(bin: string, host: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const psql = async (database: string, sql: string): Promise<string> => {
-    const { stdout } = await run(join(bin, 'psql'), [
-      '-XqAt',
-      '-v',
-      'ON_ERROR_STOP=1',
-      '-h',
-      host,
-      '-U',
-      'svc',
-      '-c',
-      sql,
-      database,
-    ])
+    const parameters = ['-XqAt', '-v', 'ON_ERROR_STOP=1', '-h', host, '-U', 'svc', '-c', sql, database]
+    const { stdout } = await run(join(bin, 'psql'), parameters, { maxBuffer: MAX_OUTPUT_BYTES })
     return stdout.trimEnd()
   }
   await psql('postgres', `CREATE DATABASE ${name} STRATEGY file_copy`)
