@@ -229,8 +229,10 @@ export class PostgresPool {
     } catch (error) {
       const isWord = error instanceof pg.DatabaseError
       if (isWord && !isLost(codeOf(error))) throw error
-      // The server says goodbye behind everything that it did before.
-      throw new ConnectionLost(error, !batch.isSent || (isWord && !batch.isCarriedOut))
+      // The server says goodbye behind everything that it did before. What says of it that it is lost (class 08), such
+      // as a pooler, does not know what it did.
+      const isGoodbye = isWord && !codeOf(error).startsWith('08')
+      throw new ConnectionLost(error, !batch.isSent || (isGoodbye && !batch.isCarriedOut))
     } finally {
       clearTimeout(timer)
     }
