@@ -5,6 +5,7 @@ import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
+import { DatabaseIncomplete } from '../storage/missing-tables.ts'
 import { VaultKeyRefused } from '../storage/vault-file.ts'
 import { codeOf, isLost, isServerAway } from '../storage/failure.ts'
 import { exits, Failure } from './failure.ts'
@@ -15,6 +16,8 @@ export function explainStart(error: unknown, config: Config): unknown {
   if (error instanceof HomeInUse) return explainInUse(error, config)
   if (error instanceof DatabaseRefused) return explainDatabase(error, config)
   if (error instanceof VaultKeyRefused) return explainVaultKey(error)
+  if (error instanceof DatabaseIncomplete)
+    return new Failure(exits.failed, error.message, 'nothing was changed', { cause: error })
   return (
     explainServer(error, config.database_url) ??
     explainCertificate(error, config) ??

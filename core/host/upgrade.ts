@@ -13,12 +13,19 @@ export interface UpgradeDeps {
   readonly sidecars: () => readonly string[]
 }
 
-/** Copies the database and its sidecar files before a migration changes its tables. */
+/**
+ * Copies the database and its sidecar files before a migration changes its tables. On PostgreSQL, which is copied with
+ * its own tools, throws `DatabaseIncomplete` when tables are gone.
+ */
 export async function copyBeforeMigration(
   { database, config, log, sidecars }: UpgradeDeps,
   plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
 ): Promise<void> {
-  if (database.dialect !== 'sqlite' || config.database_url === 'sqlite::memory:') return
+  if (database.dialect === 'postgresql') {
+    const { refuseMissingTables } = await import('../storage/missing-tables.ts')
+    return refuseMissingTables(database, plugins)
+  }
+  if (config.database_url === 'sqlite::memory:') return
   if ((await isNew(database)) || !(await database.pending(plugins))) return
   const file = join(
     config.data_dir,

@@ -50,7 +50,15 @@ function readNamed(file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new Error(`vault_key_file: ${file} cannot be read (${codeOf(error)})`, { cause: error })
+    const code = codeOf(error)
+    const advice =
+      code === 'ENOENT'
+        ? 'there is no such file. Mount the secret there, or correct vault_key_file; a new key is 64 hex digits ' +
+          '(`openssl rand -hex 32`), and the daemons on a database have one'
+        : code === 'EACCES'
+          ? 'this user may not read it. Grant it the right, or run the daemon as another user'
+          : 'see that it is a file with 64 hex digits'
+    throw new Error(`vault_key_file: ${file} cannot be read (${code}): ${advice}`, { cause: error })
   }
 }
 function readOwnFile(source: VaultKeySource, log: ConsolaInstance | undefined): KeyObject | undefined {

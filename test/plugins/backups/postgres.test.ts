@@ -118,3 +118,13 @@ it('every way to make or restore a backup says what to use instead', async () =>
     expect([args, code, stderr]).toEqual([args, 1, expect.stringMatching(/PostgreSQL[^]*pg_dump/)])
   }
 })
+
+it('a database that was restored without some table is refused, and the table is named', async () => {
+  const home = await makeHome()
+  await using database = await createTestDatabase()
+  {
+    await using _ = await serve(database, home)
+  }
+  await database.query('DROP TABLE kv_pair')
+  await expect(serve(database, home)).rejects.toThrow(/lacks tables .*: kv_pair\. Restore it whole/)
+})

@@ -62,7 +62,9 @@ it('svc cluster join writes what a second daemon needs, once it is right', async
   })
   expect(lost.stderr).toContain('postgres://127.0.0.1:1/svc cannot be used')
   const keyless = await join_({}, '--vault-key-file', join(folder.path, 'none'))
-  expect(keyless.stderr).toContain(`vault_key_file: ${join(folder.path, 'none')} cannot be read (ENOENT)`)
+  expect(keyless.stderr).toContain(
+    `vault_key_file: ${join(folder.path, 'none')} cannot be read (ENOENT): there is no such file. Mount`,
+  )
   expect(keyless.stderr).not.toContain('database_url')
 
   const role = `reader_${name}`
