@@ -2,6 +2,7 @@ import { omitUndefined } from 'svc/sdk'
 import type { Destination, SentMessage } from 'svc/channels'
 import type { TurnEvent } from '../../chat/contract.ts'
 import type { Account } from '../accounts/account.ts'
+import { untilAnswered } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { OpenConnection } from '../connections/connections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -52,7 +53,8 @@ export async function streamAnswer(events: AsyncIterable<TurnEvent>, options: An
           ...omitUndefined({ replyTo: first }),
         })
         drafts.set(part, sent.id)
-        await outbox.draft(draft, sent.id)
+        // Without it the final text could not replace the draft.
+        await untilAnswered(() => outbox.draft(draft, sent.id), signal)
         return sent
       } catch (error) {
         if (drafts.get(part) !== null || classifyFailure(error).isUncertain) throw error

@@ -49,7 +49,7 @@ export class TurnAnswerer {
 
   /** The turn that an earlier attempt began for this message. */
   async begun({ row }: Received): Promise<{ readonly agentId: string } | undefined> {
-    return row.attempts > 1 ? this.#deps.turns.find(row.id) : undefined
+    return isRepeated(row) ? this.#deps.turns.find(row.id) : undefined
   }
   /** Answers with a turn that is on record. */
   async resume(received: Received, agentId: string): Promise<Handled> {
@@ -91,7 +91,7 @@ export class TurnAnswerer {
     const messageId = answerId(row)
     const open = connections.find(account.channel, account.id)
     const isStreamed = withDefaults(account.settings).streaming && adapter.capabilities.edit !== undefined
-    const drafts: Drafts = row.attempts > 1 ? await outbox.drafts(messageId) : new Map()
+    const drafts: Drafts = isRepeated(row) ? await outbox.drafts(messageId) : new Map()
     if (!isStreamed || !open?.connection.edit || drafts.size > 0) return drafts
     const { streamAnswer } = await import('./answer-stream.ts')
     return streamAnswer(turn.events(), {
@@ -187,6 +187,10 @@ export class TurnAnswerer {
   }
 }
 
+/** One that was postponed is not counted as an attempt, and may show a part of its answer all the same. */
+function isRepeated({ attempts, reason }: InboxRow): boolean {
+  return attempts > 1 || reason !== null
+}
 export function answerId(row: Pick<InboxRow, 'id'>): string {
   return stableId('reply', row.id)
 }

@@ -71,6 +71,8 @@ export async function toRows(
       kind,
       payload,
       platform_id: drafts?.get(part) ?? null,
+      // The draft was an attempt of which it is not known whether it arrived.
+      attempts: drafts?.get(part) === null ? 1 : 0,
       uncertain: drafts?.get(part) === null ? 1 : 0,
       agent_id: message.agentId ?? '',
       turn_id: message.turnId ?? '',

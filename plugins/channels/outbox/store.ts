@@ -26,11 +26,11 @@ export class OutboxStore {
         part, parts, kind, payload, state, attempts, uncertain, next_at, platform_id, error, agent_id, turn_id,
         created_at, settled_at)
       VALUES (${row.id}, ${row.message_id}, ${row.channel}, ${row.account}, ${row.chat}, ${row.thread}, ${row.seq},
-        ${row.part}, ${row.parts}, ${row.kind}, ${payload}, ${row.state}, 0, ${row.uncertain}, NULL,
+        ${row.part}, ${row.parts}, ${row.kind}, ${payload}, ${row.state}, ${row.attempts}, ${row.uncertain}, NULL,
         ${row.platform_id}, NULL,
         ${row.agent_id}, ${row.turn_id}, ${row.created_at}, NULL)
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, payload = excluded.payload, parts = excluded.parts,
-        seq = excluded.seq, uncertain = excluded.uncertain
+        seq = excluded.seq, attempts = excluded.attempts, uncertain = excluded.uncertain
       WHERE channels_outbox.state = 'draft'`
     return { ...statement, written }
   }

@@ -5,7 +5,10 @@ import type { Account } from '../../../plugins/channels/accounts/account.ts'
 import { AccountSettings } from '../../../plugins/channels/accounts/settings.ts'
 import { migrations } from '../../../plugins/channels/migrations.ts'
 import { stableId } from 'svc/internal'
+import { TurnAnswerer } from '../../../plugins/channels/inbox/turn-answerer.ts'
+import type { Received, TurnAnswererDeps } from '../../../plugins/channels/inbox/turn-answerer.ts'
 import { partId } from '../../../plugins/channels/outbox/message.ts'
+import type { OutgoingMessage } from '../../../plugins/channels/outbox/message.ts'
 import { Outbox } from '../../../plugins/channels/outbox/outbox.ts'
 import { OutboxStore } from '../../../plugins/channels/outbox/store.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
@@ -25,7 +28,7 @@ const account: Account = {
 const to = { chatId: 'chat-1' }
 const messageId = stableId('answer')
 
-async function stage({ idempotentSend = false, canDelete = false } = {}) {
+async function stage({ idempotentSend = false, canDelete = false, resendUncertain = true } = {}) {
   const { database } = await openDatabase('sqlite')
   await database.migrate('channels', migrations)
   const calls: string[] = []
@@ -66,7 +69,7 @@ async function stage({ idempotentSend = false, canDelete = false } = {}) {
     clock: new ManualClock(),
     settings: {
       max_attempts: 10,
-      resend_uncertain: true,
+      resend_uncertain: resendUncertain,
       give_up_hours: 24,
       max_concurrent_sends: 4,
       max_rejections: 8,
@@ -94,6 +97,7 @@ async function stage({ idempotentSend = false, canDelete = false } = {}) {
   return {
     calls,
     receipts,
+    settled,
     /** Shows parts; one without an id was shown when the process died. */
     show: async (...ids: readonly (string | undefined)[]) => {
       for (const [part, id] of ids.entries()) {
@@ -118,6 +122,38 @@ it('one whose id was lost is sent again, and the receipt says that it may be the
   await answer('The answer.', 1)
   expect(calls).toEqual(['send The answer.'])
   expect(receipts).toEqual(['best_effort'])
+})
+
+it('one whose id was lost is a dead letter where nothing that may have arrived is sent again', async () => {
+  const { calls, receipts, settled, show, answer } = await stage({ resendUncertain: false })
+  await show(undefined)
+  await answer('The answer.', 0)
+  expect([calls, settled]).toEqual([[], [partId(messageId, 0)]])
+  expect(receipts).toEqual([expect.stringContaining('it may have arrived')])
+})
+
+it('one of a message that was postponed is replaced, although that counts as no attempt', async () => {
+  const added: OutgoingMessage[] = []
+  const result = { text: 'The answer.', stop: 'done' }
+  const turn = { events: async function* () {}, result: async () => result }
+  const deps = {
+    turns: { find: async () => ({ agentId: 'a' }), replay: async () => turn },
+    outbox: {
+      drafts: async () => new Map([[0, 'p-0']]),
+      add: async (message: OutgoingMessage) => (added.push(message), []),
+    },
+    connections: { find: () => undefined },
+    hooks: { apply: async (_hook: unknown, value: unknown) => value },
+    clock: new ManualClock(),
+    background: () => undefined,
+    signal: new AbortController().signal,
+  }
+  const answerer = new TurnAnswerer(deps as unknown as TurnAnswererDeps)
+  const row = { id: 'm', attempts: 1, reason: 'The database server does not answer', message: { chat: {}, id: 'm' } }
+  const received = { row, account, adapter: { capabilities: { edit: {} } }, to } as unknown as Received
+  expect(await answerer.begun(received)).toEqual({ agentId: 'a' })
+  await answerer.resume(received, 'a')
+  expect(added.map(({ drafts }) => drafts?.get(0))).toEqual(['p-0'])
 })
 
 it('one whose id was lost gets the whole text where the platform knows the message by its key', async () => {
