@@ -5,7 +5,8 @@ import type { Received, TurnAnswererDeps } from '../../../plugins/channels/inbox
 import { ManualClock } from '../../support/manual-clock.ts'
 import { account, adapter, message } from './inbox-stage.ts'
 
-const received = { row: { id: 'turn-1', message: message('m'), attempts: 1 }, account, adapter, to: { chatId: 'c' } }
+const row = { id: 'turn-1', message: message('m'), attempts: 1, reason: null }
+const received = { row, account, adapter, to: { chatId: 'c' } }
 
 /** What becomes of a message whose turn is in this state when its result cannot be had. */
 function answer(state: string, error: Error) {
