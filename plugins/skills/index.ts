@@ -55,6 +55,7 @@ export default definePlugin({
   provides: { skills: Skills },
   hooks: [SkillsChanged],
   migrations,
+  pages: [{ path: 'skills', title: 'Skills', file: 'pages/skills.html', assets: ['skills.css', 'skills.js'] }],
   setup(ctx) {
     const { config, hooks, metrics, onConfigChange, routes, run, services, tools } = ctx
     const { disabled: _, ...settings } = config

@@ -1,4 +1,4 @@
-import { lstat, readFile } from 'node:fs/promises'
+import { lstatSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readFrontMatter, TEXT_FILE } from './front-matter.ts'
 import type { SkillText } from './front-matter.ts'
@@ -15,8 +15,7 @@ export const MAX_MANIFEST_BYTES = 1_048_576
  * text and the second runtime, tools and permissions. Throws `SkillProblem`.
  */
 export async function readSkill(folder: string, folderName: string): Promise<SkillManifest> {
-  const [text, toml] = await Promise.all([readManifest(folder, TEXT_FILE), readManifest(folder, MANIFEST_FILE)])
-  return toManifest(folderName, text, toml)
+  return await toManifest(folderName, readManifest(folder, TEXT_FILE), readManifest(folder, MANIFEST_FILE))
 }
 
 /** The same of texts that are in memory. */
@@ -92,18 +91,15 @@ const NO_TABLE: SkillToml = {
   promptContext: '',
 }
 
-/** `undefined` when there is none. */
-async function readManifest(folder: string, name: string): Promise<string | undefined> {
+/** `undefined` when there is none. Without waiting: small files, of which a start reads hundreds. */
+function readManifest(folder: string, name: string): string | undefined {
   const path = join(folder, name)
-  const facts = await lstat(path).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const facts = lstatSync(path, { throwIfNoEntry: false })
   if (!facts) return undefined
   if (!facts.isFile()) throw new SkillProblem({ file: name }, 'is no plain file')
   if (facts.size > MAX_MANIFEST_BYTES)
     throw new SkillProblem({ file: name }, `is larger than ${MAX_MANIFEST_BYTES} bytes`)
-  const bytes = await readFile(path)
+  const bytes = readFileSync(path)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {

@@ -63,6 +63,7 @@ describe('the page of a plugin', () => {
         { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },
         { plugin: 'plugin-admin', title: 'Plugins', url: '/pages/plugin-admin/plugins/plugins.html' },
         { plugin: 'schedules', title: 'Schedules', url: '/pages/schedules/schedules/schedules.html' },
+        { plugin: 'skills', title: 'Skills', url: '/pages/skills/skills/skills.html' },
         { plugin: 'tasks', title: 'Tasks', url: '/pages/tasks/tasks/tasks.html' },
         { plugin: 'triggers', title: 'Triggers', url: '/pages/triggers/triggers/triggers.html' },
         { plugin: 'workflows', title: 'Workflows', url: '/pages/workflows/workflows/workflows.html' },
