@@ -63,7 +63,7 @@ export function checkFileName(name: string): string[] {
   if (!name.isWellFormed()) refuse('is not valid Unicode')
   if (name.normalize('NFC') !== name) refuse('is not in Unicode form NFC')
   if (name.includes('\\')) refuse('has a backslash')
-  if (name.startsWith('/') || name.startsWith('~') || /^[a-z]:/i.test(name)) refuse('must be relative')
+  if (name.startsWith('/') || name.startsWith('~') || /^[a-z]:\//i.test(name)) refuse('must be relative')
   // Decoded once on the way in; a name that another decoding would change is meant to slip past a check.
   if (ENCODED.test(name)) refuse('is encoded twice')
   const segments = name.split('/')

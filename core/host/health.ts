@@ -13,13 +13,15 @@ export interface HealthDeps {
 
 /** Below the five seconds that an answer may be old, so that a health request never waits for the disk. */
 const CHECK_MS = 4_000
+/** A check waits as long for another write, such as a migration of another daemon that holds a table. */
+const SILENT_MS = 10_000
 
 /** The health of the daemon. Dispose it to end the checks. */
 export class HealthMonitor implements Disposable {
   readonly #deps: HealthDeps
   readonly #startedAt = performance.now()
   readonly #timer: NodeJS.Timeout
-  #checking = false
+  #checkingSince: number | undefined
   #connected = true
   readonly #impaired = new Map<string, string>()
   readonly #noted = new Map<string, readonly string[]>()
@@ -45,15 +47,17 @@ export class HealthMonitor implements Disposable {
   }
 
   async check(): Promise<void> {
-    // A check that takes longer than the interval counts as failed.
-    if (this.#checking) return this.#note(false)
-    this.#checking = true
+    if (this.#checkingSince !== undefined) {
+      if (performance.now() - this.#checkingSince > SILENT_MS) this.#note(false)
+      return
+    }
+    this.#checkingSince = performance.now()
     try {
       this.#note(await this.#deps.check())
     } catch {
       this.#note(false) /* that it fails is the answer */
     } finally {
-      this.#checking = false
+      this.#checkingSince = undefined
     }
   }
 

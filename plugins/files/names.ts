@@ -1,7 +1,7 @@
 import { enforced } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 
-const ESCAPE = /^[/~\\]|^[a-z]:|(^|[\\/])\.\.([\\/]|$)/i
+const ESCAPE = /^[/~\\]|^[a-z]:[\\/]|(^|[\\/])\.\.([\\/]|$)/i
 
 /** Throws `forbidden` for a name that leads out of a workspace, whatever else is wrong with it. */
 export function refuseEscape(name: string): void {

@@ -61,6 +61,18 @@ describe('the health of the daemon', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  it('waits for an answer that takes a moment, as while a table is locked', async () => {
+    const { monitor, state, lines } = bench()
+    const answer = Promise.withResolvers<boolean>()
+    state.answer = () => answer.promise
+    await vi.advanceTimersByTimeAsync(13_000)
+    expect(monitor.health()).toMatchObject({ status: 'ok', database: 'connected' })
+    answer.resolve(true)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(lines).toEqual([])
+    monitor[Symbol.dispose]()
+  })
+
   it('counts panics and the seconds since the start', async () => {
     const { monitor, state } = bench()
     state.panics++

@@ -151,7 +151,7 @@ it('a daemon that is to stop answers until a load balancer has noticed', async (
 it('a daemon that could not join is not ready', async () => {
   const { url, query } = await database()
   await start(url)
-  await query('ALTER TABLE cluster_member RENAME TO cluster_gone')
+  await query('ALTER TABLE cluster_member RENAME COLUMN beats TO beats_gone')
   const { host } = await start(url)
   const answer = await host.json('GET', '/api/ready')
   expect([answer.status, answer.body.error.message]).toEqual([503, 'This daemon has not joined those on its database'])

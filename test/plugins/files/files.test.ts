@@ -163,6 +163,11 @@ describe('a file', () => {
     }
   })
 
+  it('a name with a colon is refused for the colon', async () => {
+    const answer = await host.json('PUT', file('a%3ab'), { content: 'x' })
+    expect([answer.status, answer.body.error.message]).toEqual([400, 'The name of the file has a colon'])
+  })
+
   it.each([
     'a%00b',
     'a%0ab',
