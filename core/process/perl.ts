@@ -81,7 +81,8 @@ ${execute}
 /**
  * Listens on a port of its network namespace before the program starts, and forwards each connection to a socket file.
  * Arguments: the file, the port, the program. Each direction of a connection is a separate process, so that neither
- * waits for the other. It ends, with the group of the program, when the daemon is gone.
+ * waits for the other. It ends, with the group of the program, when the daemon is gone: that group may be the one of
+ * the first process of a namespace, and a signal to it reaches all others but whoever sends it.
  */
 export const bridgePort = `
 use Socket; my ($path, $port) = splice @ARGV, 0, 2;
@@ -98,7 +99,7 @@ while (1) {
 my $ready = ""; vec($ready, fileno $listener, 1) = 1; vec($ready, fileno $daemon, 1) = 1 if $follows;
 select($ready, undef, undef, undef) > 0 or next;
 if ($follows && vec($ready, fileno $daemon, 1)) {
-kill "KILL", -getpgrp(0) if ${isGone('$daemon')};
+if (${isGone('$daemon')}) { kill "KILL", -getpgrp(0); exit 126 }
 $follows = 0; next;
 }
 accept(my $near, $listener) or next;

@@ -78,3 +78,21 @@ it('a confined program that said what the daemon never read ends with it', async
   expect(await ended).toEqual([null, 'SIGKILL'])
   server.close()
 })
+
+it('the network bridge of a program ends with the daemon, also where the first process of its namespace does not', async () => {
+  await using folder = await temporaryFolder()
+  const started = join(folder.path, 'started')
+  const program = ['sh', '-c', ': > "$0"; exec sleep 600', started]
+  // Without `--die-with-parent`, as where bubblewrap was killed before that was set.
+  const namespace = ['--unshare-user', '--unshare-pid', '--new-session', '--sync-fd', '3', '--dev-bind', '/', '/']
+  const words = perlWords('perl', bridgePort, [join(folder.path, 'socket'), '0', ...program])
+  const child = spawn('bwrap', [...namespace, '--proc', '/proc', '--', ...words], {
+    stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
+  })
+  await eventually(() => expect(existsSync(started)).toBe(true))
+  // Closed when nothing is left in the namespace.
+  const ended = once(child.stdio[3] as Socket, 'close')
+  ;(child.stdio[3] as Socket).resume()
+  child.stdout?.destroy()
+  await ended
+})
