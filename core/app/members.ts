@@ -37,7 +37,7 @@ export function createMembers(deps: MemberDeps, scope: Scope, definition: AnyPlu
     tools: kernel.tools.forPlugin(scope),
     storage: home.storage.forPlugin(scope.name),
     db: home.database.sql,
-    vault: scannedVault(kernel.scanner, home.vault.forPlugin(scope.name)),
+    vault: scannedVault(kernel.scanner, home.vault.forPlugin(scope.name), scope.name),
     jobs: createJobs(scope, kernel.defects.report, deps.jobTimer?.(scope.name)),
     metrics: kernel.metrics.forPlugin(scope),
     ...createNetwork(deps, scope, definition),

@@ -7,6 +7,21 @@ const WINDOW_CHARS = 16
 const MIN_SECRET_CHARS = 8
 const MAX_TEXT_CHARS = 2_097_152
 
+/** Characters of secrets that were replaced or removed, and are still searched for; the latest one is in any case. */
+const MAX_FORMER_CHARS = 4_096
+
+/** Of one length: rolling hashes that select candidates, and the keyed hashes that decide. */
+interface Windows {
+  readonly rolling: Set<number>
+  readonly keyed: Set<string>
+}
+interface Known {
+  readonly chars: number
+  /** Until the first scan hashes them, to keep the start fast. */
+  values: readonly string[]
+  readonly hashes: { readonly size: number; readonly rolling: number; readonly keyed: string }[]
+}
+
 /**
  * Recognises secrets without storing them: it keeps keyed hashes of every window of 16 characters, in the encodings
  * that commonly hide a secret (security facts 1.2). A rolling hash makes a scan linear in the length of the text.
@@ -15,26 +30,67 @@ export class SecretScanner {
   /** The key has a fixed length, so that key and text are unambiguous. */
   readonly #key = randomBytes(32).toString('base64')
   readonly #base = randomInt(1 << 16, 2 ** 31 - 1) | 1
-  /** Not hashed yet: the first scan does it, to keep the start fast. */
-  readonly #pending = new Set<string>()
-  /** By window length: rolling hashes that select candidates, and the keyed hashes that decide. */
-  readonly #windows = new Map<number, { readonly rolling: Set<number>; readonly keyed: Set<string> }>()
+  /** By a digest of name and values. */
+  readonly #known = new Map<string, Known>()
+  /** The digest of what is stored under a name. */
+  readonly #stored = new Map<string, string>()
+  /** Of what was stored, the oldest first. */
+  readonly #former = new Set<string>()
+  /** By window length, of all that is known; the next scan makes it again after a change. */
+  #windows: Map<number, Windows> | undefined
 
   /** Later scans find texts that contain the value or a part of it. Ignores values under eight characters. */
   add(value: string): void {
-    this.#pending.add(value)
+    this.#learn(this.#keyed(value), [value])
+  }
+  /** The same of what a name stands for from now on. Tokens change every hour: of former values the latest are kept. */
+  store(name: string, values: readonly string[]): void {
+    const digest = values.length === 0 ? undefined : this.#keyed(JSON.stringify([name, values]))
+    const before = this.#stored.get(name)
+    if (before === digest) return
+    if (before !== undefined) this.#former.add(before)
+    this.#stored.delete(name)
+    if (digest !== undefined) {
+      this.#former.delete(digest)
+      this.#stored.set(name, digest)
+      this.#learn(digest, values)
+    }
+    let chars = this.#former.values().reduce((sum, each) => sum + (this.#known.get(each)?.chars ?? 0), 0)
+    for (const oldest of this.#former) {
+      if (chars <= MAX_FORMER_CHARS || this.#former.size === 1) return
+      chars -= this.#known.get(oldest)?.chars ?? 0
+      this.#former.delete(oldest)
+      this.#known.delete(oldest)
+      this.#windows = undefined
+    }
   }
 
-  #hash(value: string): void {
+  #learn(digest: string, values: readonly string[]): void {
+    if (this.#known.has(digest)) return
+    this.#known.set(digest, { values, chars: values.join('').length, hashes: [] })
+    this.#windows = undefined
+  }
+  #index(): Map<number, Windows> {
+    const index = new Map<number, Windows>()
+    for (const known of this.#known.values()) {
+      for (const value of known.values) this.#hash(value, known)
+      known.values = []
+      for (const { size, rolling, keyed } of known.hashes) {
+        const windows = index.get(size) ?? { rolling: new Set(), keyed: new Set() }
+        index.set(size, windows)
+        windows.rolling.add(rolling)
+        windows.keyed.add(keyed)
+      }
+    }
+    return index
+  }
+  #hash(value: string, { hashes }: Known): void {
     const secret = secretPart(value.trim())
     if (secret.length < MIN_SECRET_CHARS) return
     for (const form of formsOf(secret)) {
       const size = Math.min(WINDOW_CHARS, form.length)
-      const windows = this.#windows.get(size) ?? { rolling: new Set<number>(), keyed: new Set<string>() }
-      this.#windows.set(size, windows)
       this.#someWindow(form, size, (rolling, at) => {
-        windows.rolling.add(rolling)
-        windows.keyed.add(this.#keyed(form.slice(at, at + size)))
+        hashes.push({ size, rolling, keyed: this.#keyed(form.slice(at, at + size)) })
         return false
       })
     }
@@ -42,13 +98,12 @@ export class SecretScanner {
 
   /** Whether any text in the value contains a part of a secret. */
   containsSecret(value: unknown): boolean {
-    for (const each of this.#pending) this.#hash(each)
-    this.#pending.clear()
-    if (this.#windows.size === 0) return false
+    const index = (this.#windows ??= this.#index())
+    if (index.size === 0) return false
     const text = textsIn(value, { keys: true }).join('\n').slice(0, MAX_TEXT_CHARS)
     const forms = new Set([text, text.toLowerCase(), text.replaceAll(/\s+/g, '')])
     for (const form of forms) {
-      for (const [size, { rolling, keyed }] of this.#windows) {
+      for (const [size, { rolling, keyed }] of index) {
         const isKnown = (hashed: number, at: number): boolean =>
           rolling.has(hashed) && keyed.has(this.#keyed(form.slice(at, at + size)))
         if (this.#someWindow(form, size, isKnown)) return true
@@ -75,18 +130,25 @@ export class SecretScanner {
   }
 }
 
-/** Adds every secret to the scanner that a plugin writes to the vault or reads from it. */
-export function scannedVault(scanner: Pick<SecretScanner, 'add'>, vault: Vault): Vault {
+/** Tells the scanner of every secret that a plugin writes to the vault, reads from it or removes. */
+export function scannedVault(scanner: Pick<SecretScanner, 'store'>, vault: Vault, plugin: string): Vault {
+  const store = (name: string, secret: string | undefined): void =>
+    scanner.store(`${plugin} ${name}`, secret === undefined ? [] : secretsIn(secret))
   return {
     ...vault,
     async read(name) {
       const secret = await vault.read(name)
-      if (secret !== undefined) for (const part of secretsIn(secret)) scanner.add(part)
+      store(name, secret)
       return secret
     },
     async write(name, secret, entries) {
       await vault.write(name, secret, entries)
-      for (const part of secretsIn(secret)) scanner.add(part)
+      store(name, secret)
+    },
+    async remove(name, entries) {
+      const removed = await vault.remove(name, entries)
+      store(name, undefined)
+      return removed
     },
   }
 }

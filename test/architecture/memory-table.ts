@@ -56,7 +56,7 @@ export const memoryTable: readonly MemoryRow[] = [
       core/storage/storage.ts: mounts
       core/storage/vault-file.ts: key making
       core/tools/
-      core/tools/secret-scanner.ts: #pending #windows`,
+      core/tools/secret-scanner.ts: #known #stored #former #windows`,
   },
   {
     private: 'plugins that are installed in this home',

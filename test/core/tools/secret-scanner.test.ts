@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { scannedVault, SecretScanner } from '../../../core/tools/secret-scanner.ts'
 
@@ -49,16 +50,56 @@ it('a megabyte without a secret is searched', () => {
   expect(scanner.containsSecret(text)).toBe(false)
 })
 
+function openVault(known: SecretScanner, name = 'plugin') {
+  const kept = new Map<string, string>()
+  return scannedVault(
+    known,
+    {
+      read: async (entry) => kept.get(entry),
+      write: async (entry, value) => void kept.set(entry, value),
+      remove: async (entry) => kept.delete(entry),
+      names: async () => [...kept.keys()],
+    },
+    name,
+  )
+}
+
 it('of a record with a key and an address only the key is learnt', async () => {
   const fresh = new SecretScanner()
-  const kept = JSON.stringify({ keys: ['sk-canary-5d1f0c7a9be34e21'], address: 'https://api.vendor.example/v1/models' })
-  const vault = scannedVault(fresh, {
-    read: async () => kept,
-    write: async () => undefined,
-    remove: async () => true,
-    names: async () => [],
-  })
-  await vault.read('vendor')
+  const vault = openVault(fresh)
+  await vault.write(
+    'vendor',
+    JSON.stringify({ keys: ['sk-canary-5d1f0c7a9be34e21'], address: 'https://api.vendor.example/v1/models' }),
+  )
   expect(fresh.containsSecret('fetch https://api.vendor.example/v1/models')).toBe(false)
   expect(fresh.containsSecret('say sk-canary-5d1f0c7a9be34e21')).toBe(true)
+})
+
+it('of tokens that replace one another the present one and the latest are known, not all there ever were', async () => {
+  const fresh = new SecretScanner()
+  const vault = openVault(fresh)
+  const token = (at: number) => randomBytes(24).toString('hex') + at
+  const tokens = Array.from({ length: 150 }, (_, at) => token(at))
+  for (const [at, value] of tokens.entries()) {
+    await vault.write('token', value)
+    // Both those that a scan has hashed and those that none has are forgotten.
+    if (at % 2 === 0) expect(fresh.containsSecret(value)).toBe(true)
+  }
+  const isKnown = tokens.map((value) => fresh.containsSecret(value))
+  expect(isKnown.slice(-50)).toEqual(isKnown.slice(-50).map(() => true))
+  expect(isKnown.slice(0, 50)).toEqual(isKnown.slice(0, 50).map(() => false))
+})
+
+it('a secret that two have is known as long as one of them has it', async () => {
+  const fresh = new SecretScanner()
+  const [one, other] = [openVault(fresh, 'one'), openVault(fresh, 'other')]
+  await one.write('key', secret)
+  await other.write('key', secret)
+  expect(fresh.containsSecret(secret)).toBe(true)
+  await one.remove('key')
+  for (let at = 0; at < 100; at++) await one.write('key', randomBytes(32).toString('hex'))
+  expect(fresh.containsSecret(secret)).toBe(true)
+  await other.remove('key')
+  for (let at = 0; at < 100; at++) await one.write('key', randomBytes(32).toString('hex'))
+  expect(fresh.containsSecret(secret)).toBe(false)
 })
