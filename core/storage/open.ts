@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { ConsolaInstance } from 'consola'
 import { noBroadcast } from './broadcast.ts'
 import type { Broadcast } from './broadcast.ts'
@@ -10,7 +8,7 @@ import type { Engine } from './engine.ts'
 import { Migrations } from './migrate.ts'
 import type { PostgresSettings } from './postgres-client.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
-import { openFile, syncFolder } from './sqlite-file.ts'
+import { openFile } from './sqlite-file.ts'
 import { SqliteDatabase } from './sqlite.ts'
 import { messageOf } from '../errors/message.ts'
 
@@ -86,26 +84,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     forget: () => connection.forget(),
     broadcast: () => Promise.resolve(noBroadcast(randomUUID())),
     async snapshot(file) {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-      const draft = `${file}.part`
-      await rm(draft, { force: true })
-      try {
-        await (await open(draft, 'wx', 0o600)).close()
-        // Copies a hundred pages at a time and yields; a write of ours meanwhile goes into the copy too.
-        await connection.instance.backup(draft)
-        await chmod(draft, 0o600)
-        const handle = await open(draft, 'r')
-        try {
-          await handle.sync()
-        } finally {
-          await handle.close()
-        }
-        await rename(draft, file)
-        syncFolder(dirname(file))
-      } catch (error) {
-        await rm(draft, { force: true })
-        throw error
-      }
+      const { snapshotSqlite } = await import('./sqlite-snapshot.ts')
+      await snapshotSqlite(connection.instance, file)
     },
     async scrub() {
       if (!connection.inMemory) connection.instance.pragma('wal_checkpoint(TRUNCATE)')
