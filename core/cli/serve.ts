@@ -181,9 +181,9 @@ function finishStart(growth: Disposable): void {
     // A daemon that is killed never writes what it compiled.
     module.flushCompileCache()
     growth[Symbol.dispose]()
-    // By itself the heap grows to four times what lives in it before it is cleaned, which a daemon that runs for weeks
-    // does not need. With much less, cleaning takes a tenth of the processor time under load.
-    setEngineOptions('--heap-growing-percent=150')
+    // By itself the heap grows to four times what lives in it before it is cleaned. With less, cleaning takes more of the
+    // processor under load; an idle daemon needs the same either way (docs/performance.md).
+    setEngineOptions('--heap-growing-percent=250')
   }).unref()
 }
 /** A configuration that broke meanwhile must not turn a restart into an outage. */
