@@ -133,7 +133,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/context/history.ts
       plugins/chat/context/request.ts
       plugins/chat/context/window.ts
-      plugins/chat/safety/history-repair.ts
+      plugins/chat/safety/sound-history.ts
       plugins/clock/time.ts
       plugins/mcp/connection/open.ts
       plugins/providers/connection.ts

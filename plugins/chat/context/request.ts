@@ -5,7 +5,7 @@ import type { Agent, Agents, Manifest } from '../../agents/contract.ts'
 import type { Catalog } from '../../catalog/contract.ts'
 import type { ResolvedModel } from '../../providers/contract.ts'
 import { PromptBuilt, SystemPromptBuilt } from '../contract.ts'
-import { repair } from '../safety/history-repair.ts'
+import { isSound } from '../safety/sound-history.ts'
 import type { LiveTurn, TurnOptions } from '../turn/live-turn.ts'
 import type { TurnProgress } from '../turn/progress.ts'
 import { instruction } from '../turn/response-format.ts'
@@ -41,7 +41,7 @@ export async function buildRequest(
   const { compactedTurns, windowShare } = progress
   const { extra_params: extra, system_prompt: rules } = manifest.model
   const all = compactedTurns ? [...compactedTurns.turns, ...turns.slice(compactedTurns.count)] : turns
-  const injected = inject(rules, repair(all).turns, manifest.context_injection)
+  const injected = inject(rules, await repaired(all), manifest.context_injection)
   const hidden = hasOldImages(injected.turns) && (await cannotSee(deps, model))
   const shown = hidden ? withoutOldImages(injected.turns) : injected.turns
   const instructions = options.instructions === undefined ? '' : `\n\n${options.instructions}`
@@ -60,6 +60,14 @@ export async function buildRequest(
     }),
   })
   return fit(request, Math.floor(model.contextWindow * windowShare))
+}
+
+/** Most histories need no repair: its code is loaded by the first one. */
+async function repaired(turns: readonly Turn[]): Promise<readonly Turn[]> {
+  // The list of a turn goes on growing.
+  if (isSound(turns)) return turns.slice()
+  const { repair } = await import('../safety/history-repair.ts')
+  return repair(turns).turns
 }
 
 /** The tools of an agent, kept as long as neither the agent nor the list of tools changes. */

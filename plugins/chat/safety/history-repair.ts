@@ -1,5 +1,7 @@
 import { enforced } from 'svc/internal'
 import type { Part, ToolCall, Turn } from 'svc/providers'
+import { isBinary, isEmpty, isSound, MAX_RESULT_CHARS } from './sound-history.ts'
+import type { Result } from './sound-history.ts'
 
 /** How many defects of each kind were repaired. */
 export interface RepairReport {
@@ -12,7 +14,6 @@ export interface RepairReport {
   readonly leading: number
   readonly oversize: number
 }
-type Result = Extract<Turn, { role: 'tool' }>
 interface Slot {
   readonly call: ToolCall
   readonly place: number
@@ -20,9 +21,6 @@ interface Slot {
 }
 
 export const UNANSWERED = 'interrupted: this call has no recorded result, and it is not known whether it ran'
-const MAX_RESULT_CHARS = 50_000
-/** Characters at the start of a result that decide whether it is text. */
-const SAMPLE_CHARS = 1000
 const RESULT_NOTE = '\n[cut: the result was longer]'
 
 const NOTHING_REPAIRED = {
@@ -83,36 +81,6 @@ export function repair(turns: readonly Turn[]): { readonly turns: readonly Turn[
   return { turns: first === 0 ? kept : kept.slice(first), report }
 }
 
-/** Whether nothing has to be repaired. That is so of nearly every history, and every call of a model asks. */
-function isSound(turns: readonly Turn[]): boolean {
-  if (turns[0]?.role !== 'user') return false
-  let last: Turn['role'] | undefined
-  let calls: readonly ToolCall[] = NO_CALLS_LEFT
-  let answered = 0
-  for (const turn of turns) {
-    if (turn.role === 'tool') {
-      if (turn.callId !== calls[answered]?.id || !isWholeText(turn)) return false
-      answered++
-    } else {
-      if (turn.role === last || answered < calls.length || isEmpty(turn)) return false
-      calls = turn.role === 'assistant' ? turn.calls : NO_CALLS_LEFT
-      answered = 0
-    }
-    last = turn.role
-  }
-  return answered === calls.length
-}
-const NO_CALLS_LEFT: readonly ToolCall[] = []
-
-/** Results that need not be shortened. */
-const wholeTexts = new WeakSet<Result>()
-function isWholeText(result: Result): boolean {
-  if (wholeTexts.has(result)) return true
-  if (result.text.length > MAX_RESULT_CHARS || isBinary(result.text)) return false
-  wholeTexts.add(result)
-  return true
-}
-
 /** Before the first message that is no result. */
 const NO_CALLER = -1
 const NO_SLOTS: readonly Slot[] = []
@@ -155,11 +123,6 @@ function fill(slots: readonly Slot[], result: Result, caller: number, report: { 
   slot.result = result
   if (slot.place !== caller) report.moved++
   return true
-}
-
-function isEmpty(turn: Exclude<Turn, Result>): boolean {
-  if (turn.role === 'assistant') return turn.calls.length === 0 && turn.text.trim() === ''
-  return turn.parts.every((part) => part.type === 'text' && part.text === '')
 }
 
 /**
@@ -213,18 +176,4 @@ function shorten(result: Result, report: { oversize: number }): Result {
   return { ...result, text: result.text.slice(0, MAX_RESULT_CHARS - RESULT_NOTE.length) + RESULT_NOTE }
 }
 
-/** Characters that text does not have. */
-const ODD = /[^\t\n\r -\ufffc\ufffe\uffff]/
 /** A NUL, or more than one in ten control characters and replacement characters. */
-function isBinary(text: string): boolean {
-  // Nearly all text has none of them: one regular expression is faster than the loop.
-  if (!ODD.test(text.slice(0, SAMPLE_CHARS))) return false
-  let odd = 0
-  const end = Math.min(text.length, SAMPLE_CHARS)
-  for (let at = 0; at < end; at++) {
-    const code = text.charCodeAt(at)
-    if (code === 0) return true
-    if ((code < 0x20 && code !== 0x09 && code !== 0x0a && code !== 0x0d && code !== 0x1b) || code === 0xfffd) odd++
-  }
-  return odd * 10 > end
-}
