@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDown } from './client.ts'
+import { isDown, isInterrupted } from './client.ts'
 import type { Client } from './client.ts'
 import { agentOf } from './load.ts'
 import type { Load } from './load.ts'
@@ -52,7 +52,7 @@ export class BudgetLoad implements Load {
           if (answer?.status === 429) {
             this.figures.budget_refusals++
             await delay(PAUSE_MS)
-          } else if (answer && answer.status !== 200 && !isDown(answer.status))
+          } else if (answer && answer.status !== 200 && !isDown(answer.status) && !isInterrupted(answer.body))
             this.#client.problem(`${message} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
         }
       }),

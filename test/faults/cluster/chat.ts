@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Json } from '../../support/json.ts'
-import { HANGS_MS, until } from './client.ts'
+import { HANGS_MS, isDown, isInterrupted, until } from './client.ts'
 import type { Client } from './client.ts'
 import { agentOf, SETTLES_MS } from './load.ts'
 import type { Load } from './load.ts'
@@ -122,7 +122,7 @@ export class ChatLoad implements Load {
     sent.turnId = turnId ?? undefined
     if (status === 200) sent.answer = body.response
     // It was interrupted, and its session says so. What has a key goes on.
-    else if (status === 503 || body.error?.code === 'turn_failed') sent.turnId = body.error.details.turn_id
+    else if (status === 503 || isInterrupted(body)) sent.turnId = body.error.details.turn_id
     else this.#client.problem(`${sent.label} (${sent.entry}) answered ${status}: ${JSON.stringify(body)}`)
   }
   readonly #entries: readonly (readonly [string, Send])[] = [
@@ -163,7 +163,11 @@ export class ChatLoad implements Load {
     } catch {
       // The daemon is gone.
     }
-    if (![200, 502, 503, 504].includes(response.status))
+    if (
+      response.status !== 200 &&
+      !isDown(response.status) &&
+      !(text.startsWith('{') && isInterrupted(JSON.parse(text)))
+    )
       this.#client.problem(`${sent.label} (${sent.entry}) answered ${response.status}: ${text}`)
     if (response.status !== 200) return
     sent.turnId = response.headers.get('x-turn-id') ?? undefined

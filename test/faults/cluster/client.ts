@@ -97,6 +97,11 @@ export function isDown(status: number): boolean {
   return status === 502 || status === 503 || status === 504
 }
 
+/** That the daemon stopped that worked on a message without a key: it is in its session, and not answered any more. */
+export function isInterrupted(body: Json): boolean {
+  return body?.error?.code === 'turn_failed'
+}
+
 /** Whether the daemon at `host:port` takes requests. */
 export function isReady(address: string): Promise<boolean> {
   return fetch(`http://${address}/api/ready`, { signal: AbortSignal.timeout(5_000) }).then(
