@@ -204,7 +204,7 @@ describe('PUT /api/agents/{id}/mode', () => {
       mode: 'Stable',
       description: 'still',
       model: { provider: 'openai', model: 'fake-1' },
-      skills_mode: 'none',
+      skills_mode: 'allowlist',
     })
     await stage.host.json('PUT', `${at}/mode`, { mode: 'Normal' })
     expect((await stage.host.json('GET', at)).body).toMatchObject({ mode: 'Normal', skills_mode: 'all' })
