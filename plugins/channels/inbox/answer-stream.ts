@@ -41,7 +41,10 @@ export async function streamAnswer(events: AsyncIterable<TurnEvent>, options: An
     async send(message, part): Promise<SentMessage> {
       const id = partId(messageId, part)
       const draft = { ...options, id, part }
-      await outbox.draft(draft)
+      const isDraft = await outbox.draft(draft)
+      // The database may have taken its time: by now another daemon may be connected, and have answered.
+      if (isDraft && signal.aborted) await outbox.dropDraft(draft)
+      if (!isDraft || signal.aborted) throw new Error('another daemon answers this')
       drafts.set(part, null)
       const first = part === 0 && capabilities.replies === true ? options.replyTo : undefined
       try {

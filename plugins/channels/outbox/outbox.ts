@@ -81,10 +81,14 @@ export class Outbox {
 
   /**
    * Records a message that shows an answer while it is written, before it is sent and, with the platform's id, after.
+   * `false` when the answer is here already, by another daemon on the database: then it is not shown any more.
    */
-  async draft({ id, messageId, part, account, to, agentId, turnId }: Draft, platformId?: string): Promise<void> {
+  async draft({ id, messageId, part, account, to, agentId, turnId }: Draft, platformId?: string): Promise<boolean> {
     const { store, clock } = this.#deps
-    if (platformId !== undefined) return store.commit([store.drafted(id, platformId)])
+    if (platformId !== undefined) {
+      await store.commit([store.drafted(id, platformId)])
+      return true
+    }
     const row = {
       ...emptyRow(account, to, toIso(clock.now())),
       id,
@@ -94,7 +98,9 @@ export class Outbox {
       agent_id: agentId,
       turn_id: turnId,
     }
-    await store.commit([store.insert(row, () => undefined)])
+    let isDraft = false
+    await store.commit([store.insert(row, (changes) => (isDraft = changes > 0))])
+    return isDraft
   }
   /** The platform did not take a draft. */
   async dropDraft({ id }: Draft): Promise<void> {

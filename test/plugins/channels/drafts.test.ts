@@ -98,6 +98,7 @@ async function stage({ idempotentSend = false, canDelete = false, resendUncertai
     calls,
     receipts,
     settled,
+    draft: () => outbox.draft(draft(0)),
     /** Shows parts; one without an id was shown when the process died. */
     show: async (...ids: readonly (string | undefined)[]) => {
       for (const [part, id] of ids.entries()) {
@@ -154,6 +155,13 @@ it('one of a message that was postponed is replaced, although that counts as no 
   expect(await answerer.begun(received)).toEqual({ agentId: 'a' })
   await answerer.resume(received, 'a')
   expect(added.map(({ drafts }) => drafts?.get(0))).toEqual(['p-0'])
+})
+
+it('none is shown once the answer is there', async () => {
+  const { draft, answer } = await stage()
+  expect(await draft()).toBe(true)
+  await answer('The answer.', 1)
+  expect(await draft()).toBe(false)
 })
 
 it('one whose id was lost gets the whole text where the platform knows the message by its key', async () => {
