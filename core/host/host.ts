@@ -462,10 +462,14 @@ export class Host {
     }
   }
   /** A server of the database that is away for a moment fails no plugin: nobody would load it when it is back. */
-  #whenAnswered(slot: Slot, work: () => Promise<unknown>): Promise<unknown> {
-    return untilAnswered(work, AbortSignal.timeout(AWAY_MS), (error) =>
-      this.#deps.log.warn(`plugin "${slot.name}" waits for the database: ${reasonOf(error)}`),
-    )
+  async #whenAnswered(slot: Slot, work: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isServerAway(error)) throw error
+      this.#deps.log.warn(`plugin "${slot.name}" waits for the database: ${reasonOf(error)}`)
+    }
+    return untilAnswered(work, AbortSignal.timeout(AWAY_MS))
   }
 
   async #migrate(slots: readonly Slot[]): Promise<unknown> {

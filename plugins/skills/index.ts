@@ -61,7 +61,6 @@ export default definePlugin({
     const { disabled: _, ...settings } = config
     const skills = readLazily(ctx)
     const catalog = async (): Promise<SkillCatalog> => (await skills.current()).catalog
-    routes.add(...skillRoutes(catalog))
     tools.add(...skillTools({ ...services, catalog, hooks, tools, readFileBytes: settings.read_file_bytes }))
     addToPrompts(hooks, services.agents, skills)
     hooks.on(AssignablesListed, async (listed) =>
@@ -69,7 +68,13 @@ export default definePlugin({
         ? { ...listed, names: [...listed.names, ...(await catalog()).all.map(({ name }) => name)] }
         : listed,
     )
-    installSkills(ctx, catalog)
+    const installed = installSkills(ctx, catalog)
+    routes.add(
+      ...skillRoutes(async () => {
+        await installed()
+        return await catalog()
+      }),
+    )
     hooks.on(DaemonListening, () => run(async () => void (await catalog())))
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
@@ -104,8 +109,11 @@ function readLazily(ctx: Context): LazySkills {
   }
 }
 
-/** What installs is loaded with the first request, or when the database names what was installed. */
-function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): void {
+/**
+ * What installs is loaded with the first request, or when the database names what was installed. Returns what waits
+ * until the folders are what the database said last.
+ */
+function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): () => Promise<void> {
   const { db, hooks, log, own, routes, run, services } = ctx
   let opening: Promise<OpenedAdmin> | undefined
   const tell = followChanges({ broadcast: services.broadcast, own }, 'skills.installed', () => follow())
@@ -118,17 +126,19 @@ function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): void
       opening = undefined
       throw error
     }))
+  let followed = Promise.resolve()
   const follow = (): void => {
     const isOpen = opening !== undefined
-    const followed = run(async () => {
+    const done = run(async () => {
       const { hasInstalled } = await import('./install/store.ts')
       if (isOpen) await (await opened()).follow()
       else if (await hasInstalled(db)) await opened()
     })
-    followed.catch((error: unknown) => log.error('installed skills are not as in the database', error))
+    followed = done.catch((error: unknown) => log.error('installed skills are not as in the database', error))
   }
   routes.add(...installRoutes(async () => (await opened()).admin))
   hooks.on(DaemonListening, follow)
+  return () => followed
 }
 
 function addToPrompts(hooks: Hooks, agents: Agents, skills: LazySkills): void {

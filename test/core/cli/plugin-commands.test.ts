@@ -295,10 +295,11 @@ export default async ({ config, daemon }) =>
 it('the command line of the core names no feature', async () => {
   const builtIns = await loadBuiltIns()
   const commands = builtIns.flatMap((cli) => Object.keys(cli.commands ?? {}))
-  // Plugins themselves are the subject of the core, and a file is not only what the plugin of that name is about.
+  // Plugins themselves are the subject of the core, and a file or a database is not only what a plugin or a command of
+  // that name is about.
   const words = [...builtIns.map(({ name }) => name), ...commands]
     .map((word) => word.replace(/s$/, ''))
-    .filter((word) => word !== 'plugin' && word !== 'file')
+    .filter((word) => !['plugin', 'file', 'database'].includes(word))
   // The address of the page is printed by whatever serves, and the advice for a damaged database names how to replace
   // it.
   const known = [
