@@ -11,7 +11,7 @@ import { crashLimits } from './app/settings.ts'
 import { toListenAddr } from './config/listen.ts'
 import { LiveConfig } from './config/live.ts'
 import type { OnDefect } from './errors/defect.ts'
-import { DaemonListening } from './host/daemon.ts'
+import { DaemonListening, ListeningStarting } from './host/daemon.ts'
 import type { Daemon } from './host/daemon.ts'
 import { endWithin } from './host/ending.ts'
 import type { Host } from './host/host.ts'
@@ -140,6 +140,7 @@ class RunningApp implements App {
 
   async listen(): Promise<{ url: string }> {
     const { options, home, kernel } = this.#deps
+    await kernel.hooks.forPlugin(kernel.scope).check(ListeningStarting, {})
     const { url, host, port } = await kernel.http.listen()
     kernel.ownPorts.add(port)
     // An address without a scheme means http.

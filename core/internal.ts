@@ -34,6 +34,7 @@ export {
   Daemon,
   DaemonListening,
   DaemonStopping,
+  ListeningStarting,
   PluginChanged,
   UnrecordedChange,
 } from './host/daemon.ts'

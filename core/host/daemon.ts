@@ -5,7 +5,7 @@ import type { Principal } from '../auth/principal.ts'
 import type { Build } from '../process/installation.ts'
 import type { Actor } from '../scope/actor.ts'
 import type { Entry } from '../scope/scope.ts'
-import { notify } from '../hooks/hook.ts'
+import { gate, notify } from '../hooks/hook.ts'
 import type { Access } from './access.ts'
 import { defineService } from './define.ts'
 import type { PageDeclaration } from './define.ts'
@@ -154,5 +154,7 @@ export interface PluginChange {
  */
 export const DaemonStopping = notify<{ readonly reason: string }>('daemon:stopping')
 
+/** The plugins are loaded, and the port opens when the listeners have ended. A veto ends the start. */
+export const ListeningStarting = gate<object>('daemon:listening-starting')
 /** The port is open. Log lines of fast listeners appear before the last line of the greeting. */
 export const DaemonListening = notify<{ readonly url: string }>('daemon:listening')

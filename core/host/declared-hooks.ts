@@ -1,7 +1,14 @@
 import type { ConsolaInstance } from 'consola'
 import type { Hooks } from '../hooks/hook.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import { AuthenticationFailed, DaemonListening, DaemonStopping, PluginChanged, UnrecordedChange } from './daemon.ts'
+import {
+  AuthenticationFailed,
+  DaemonListening,
+  DaemonStopping,
+  ListeningStarting,
+  PluginChanged,
+  UnrecordedChange,
+} from './daemon.ts'
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem } from './definition.ts'
 
@@ -30,6 +37,7 @@ const ofCore: readonly { readonly id: string }[] = [
   AuthenticationFailed,
   DaemonListening,
   DaemonStopping,
+  ListeningStarting,
   PluginChanged,
   UnrecordedChange,
 ]

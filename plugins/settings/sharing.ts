@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import {
   currentActor,
   describeActor,
+  ListeningStarting,
   messageOf,
   PluginChanged,
   pluginsLoaded,
   readOwnJson,
   RepeatedWork,
   toIso,
+  untilAnswered,
 } from 'svc/internal'
 import type { Broadcast, Configuration, Daemon, DatabaseSnapshots } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -21,6 +23,8 @@ import { ChangeStore } from './store.ts'
 import type { ChangeRow } from './store.ts'
 
 const TOPIC = 'settings.changes'
+/** How long a start waits for the server of the database, as with the setup of a plugin. */
+const AWAY_MS = 30_000
 
 export interface SharedSettingsDeps extends Pick<PluginContext<object, {}, {}>, 'own' | 'run' | 'leaving'> {
   readonly db: PluginDatabase
@@ -59,6 +63,20 @@ export async function shareSettings(deps: SharedSettingsDeps): Promise<void> {
   own('warnings', () => daemon.setWarnings('settings', []))
   hooks.on(PluginChanged, ({ change }) => {
     if (settings.hasRefused && (change === 'loaded' || change === 'reloaded')) adopt()
+  })
+  // A key that was taken back elsewhere must not open this daemon, not even for a moment.
+  hooks.on(ListeningStarting, async () => {
+    const until = AbortSignal.any([leaving, AbortSignal.timeout(AWAY_MS)])
+    try {
+      await untilAnswered(
+        () => settings.adopt(),
+        until,
+        (error) => log.warn('the start waits for the database', error),
+      )
+    } catch (error) {
+      if (until.aborted) throw error
+      log.warn('what other daemons have set was not adopted', error)
+    }
   })
   adopt()
 }
