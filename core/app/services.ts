@@ -116,7 +116,12 @@ export function createHealth({ options, live, home, kernel, host }: Omit<Service
     panicCount: () => kernel.defects.count,
     restartCount: home.restarts.count,
     log: options.log,
-    warnings: () => [...live.warnings, ...unknownSections(live, host), ...pluginWarnings(host)],
+    warnings: () => [
+      ...live.warnings,
+      ...unknownSections(live, host),
+      ...pluginWarnings(host),
+      ...kernel.http.warnings(),
+    ],
   })
 }
 

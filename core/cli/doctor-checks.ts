@@ -27,6 +27,7 @@ export interface NamedResult extends CheckResult {
   readonly name: string
 }
 const Health = v.looseObject({ status: v.string() })
+const Warnings = v.looseObject({ config_warnings: v.array(v.string()) })
 const DatabaseHealth = v.looseObject({ database: v.string() })
 
 const named = (name: string, result: CheckResult): NamedResult => ({ name, ...result })
@@ -39,6 +40,7 @@ export async function runChecks(location: HomeLocation): Promise<NamedResult[]> 
   if (config) {
     const { daemon, result } = await checkDaemon(config)
     results.push(result, named('database', await checkDatabase(config, daemon)))
+    if (daemon) results.push(...(await checkProxies(daemon)))
     results.push(...(await checkPlugins(location, { config, env: process.env, daemon })))
   }
   results.push(named('programs', await checkPrograms()))
@@ -131,7 +133,7 @@ async function checkConfig(
   const keys = commandLine('config schema')
   try {
     const { loadWithPlugins } = await import('./plugin-definitions.ts')
-    const { sectionWarnings } = await import('../host/section.ts')
+    const { isWritten, parseSections, sectionWarnings } = await import('../host/section.ts')
     const { loaded, definitions } = await loadWithPlugins(location)
     const { config, warnings, files, sources } = loaded
     const statuses = definitions.map(({ name }) => ({
@@ -140,7 +142,20 @@ async function checkConfig(
     }))
     const enabled = definitions.filter(({ name }) => !config.plugins.disabled.includes(name))
     const all = [...warnings, ...sectionWarnings(config, statuses, enabled, sources)]
-    const found = all.map((warning) => warned(warning, `correct or remove the key; ${keys} lists them`))
+    const refused = enabled.flatMap((definition) => {
+      try {
+        parseSections(definition, config, sources)
+        return []
+      } catch (error) {
+        // What is required and not set fails its plugin, and not the start.
+        if (!isWritten(error)) return []
+        return failed(error.message, `correct it; ${keys} lists every key`)
+      }
+    })
+    const found = [
+      ...refused,
+      ...all.map((warning) => warned(warning, `correct or remove the key; ${keys} lists them`)),
+    ]
     const summary = passed(files.length === 0 ? 'defaults' : files.join(', '))
     return { config, found: found.length > 0 ? found : [summary] }
   } catch (error) {
@@ -218,6 +233,18 @@ async function askForDatabase(daemon: DaemonClient, shown: string): Promise<Chec
       : failed(`${shown}: the daemon says "${database}"`, adviceFor(shown))
   } catch (error) {
     return warned(`could not ask the daemon (${messageOf(error)})`, 'is the key the one of the daemon? see SVC_API_KEY')
+  }
+}
+
+/** Whether requests came through a proxy that is not trusted. */
+async function checkProxies(daemon: DaemonClient): Promise<readonly NamedResult[]> {
+  try {
+    const { config_warnings: warnings } = await daemon.call('GET', '/api/health/detail', Warnings, { timeoutMs: 5000 })
+    return warnings
+      .filter((warning) => warning.startsWith('X-Forwarded-For '))
+      .map((warning) => named('proxies', warned(warning, 'set http.trusted_proxies in the configuration file')))
+  } catch {
+    return [] /* why the daemon does not answer is said by the check of the database */
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import * as v from 'valibot'
 import { canonicalJson } from '../schema/object.ts'
 import { isTree } from './shape.ts'
 
@@ -23,6 +24,25 @@ const OF_A_MACHINE: ReadonlySet<string> = new Set([
 /** Whether daemons differ in this key by its nature. */
 export function isOfMachine(key: string): boolean {
   return OF_A_MACHINE.has(key)
+}
+
+/**
+ * A section as it was written, without the values that hold as well when they are not written. As it is if its schema
+ * requires something.
+ */
+export function withoutDefaults(schema: v.GenericSchema, section: unknown): unknown {
+  const defaults = v.safeParse(schema, {})
+  return defaults.success ? omitSame(section, defaults.output) : section
+}
+function omitSame(value: unknown, other: unknown): unknown {
+  if (!isTree(value) || !isTree(other)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => {
+      const left = omitSame(item, other[key])
+      const isSame = Object.hasOwn(other, key) && canonicalJson([left]) === canonicalJson([other[key]])
+      return isSame ? [] : [[key, left]]
+    }),
+  )
 }
 
 /**

@@ -72,7 +72,13 @@ class RunningConfiguration implements Configuration {
     return this.#deps.live.sources
   }
   async digests(secret: Uint8Array): Promise<ReadonlyMap<string, string>> {
-    return (await import('../config/digests.ts')).configDigests(this.#deps.live.current, secret)
+    const { configDigests, withoutDefaults } = await import('../config/digests.ts')
+    const { host, live } = this.#deps
+    const { plugins, ...rest } = live.current
+    const sections = host
+      .definitions()
+      .map(({ name, config }) => [name, withoutDefaults(config, plugins[name])] as const)
+    return configDigests({ ...rest, plugins: { ...plugins, ...Object.fromEntries(sections) } }, secret)
   }
   async isOfMachine(key: string): Promise<boolean> {
     return (await import('../config/digests.ts')).isOfMachine(key)

@@ -26,6 +26,7 @@ export class Admission {
   readonly auth: Auth
   #settings: () => HttpSettings
   #port: () => number | undefined
+  readonly #onUntrustedProxy: (warning: string) => void
   #rules: OriginRules = {
     host: '',
     port: undefined,
@@ -34,14 +35,25 @@ export class Admission {
     allowedOrigins: [],
     accepted: new Set(),
   }
+  /** The first that forwarded a request and is not trusted. */
+  #forwarder: string | undefined
   #proxies: { readonly from: readonly string[]; readonly trusted: TrustedProxies } | undefined
 
-  /** `port` is the listening port, once there is one. */
-  constructor(settings: () => HttpSettings, port: () => number | undefined, limiter: Limiter, auth: Auth) {
+  /**
+   * `port` is the listening port, once there is one. `onUntrustedProxy` is called once, with `untrustedProxy()`.
+   */
+  constructor(
+    settings: () => HttpSettings,
+    port: () => number | undefined,
+    limiter: Limiter,
+    auth: Auth,
+    onUntrustedProxy: (warning: string) => void,
+  ) {
     this.#settings = settings
     this.#port = port
     this.limiter = limiter
     this.auth = auth
+    this.#onUntrustedProxy = onUntrustedProxy
   }
 
   /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
@@ -64,10 +76,30 @@ export class Admission {
   }
 
   address(caller: Caller): string {
+    const forwardedFor = caller.header('x-forwarded-for')
+    if (forwardedFor === undefined) return foldAddress(caller.peer)
+    const trusted = this.#trusted()
+    if (this.#forwarder === undefined && !trusted(foldAddress(caller.peer))) {
+      this.#forwarder = foldAddress(caller.peer)
+      this.#onUntrustedProxy(this.untrustedProxy() ?? '')
+    }
+    return clientAddress(caller.peer, forwardedFor, trusted)
+  }
+
+  /** A warning once a request came through a proxy that is not trusted, until it is. */
+  untrustedProxy(): string | undefined {
+    if (this.#forwarder === undefined || this.#trusted()(this.#forwarder)) return undefined
+    return (
+      `X-Forwarded-For comes from ${this.#forwarder}, which is not in http.trusted_proxies: if that is your proxy or ` +
+      'load balancer, add it, otherwise all its clients share one limit, and the wrong keys of one lock out all'
+    )
+  }
+
+  #trusted(): TrustedProxies {
     const { trustedProxies: entries } = this.#settings()
-    if (entries.length === 0) return clientAddress(caller.peer, undefined, noProxy)
+    if (entries.length === 0) return noProxy
     if (this.#proxies?.from !== entries) this.#proxies = { from: entries, trusted: trustedProxies(entries) }
-    return clientAddress(caller.peer, caller.header('x-forwarded-for'), this.#proxies.trusted)
+    return this.#proxies.trusted
   }
 
   /**

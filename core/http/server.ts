@@ -90,6 +90,8 @@ export interface HttpServer extends AsyncDisposable {
   /** Where it listens; `undefined` before `listen`. */
   readonly address: Address | undefined
   readonly ownPort: OwnPort
+  /** What of the requests so far shows a mistake in the configuration. */
+  warnings(): readonly string[]
   /** Call after a change of the settings: ends what was opened with a key that is no longer valid. */
   renewed(): void
   /** OpenAPI 3.0.3 of the live routes. */
@@ -112,6 +114,7 @@ class HttpLayer implements HttpServer {
   readonly #auth: Auth
   readonly #holdQueue = new HoldQueue()
   readonly #count: RequestCount
+  readonly #admission: Admission
   readonly #pipeline: Pipeline
   readonly #table: RouteTable
   readonly #upgrades: Upgrades
@@ -125,7 +128,14 @@ class HttpLayer implements HttpServer {
     this.#credentials = new CredentialRegistry(() => this.#endRevoked())
     this.#auth = this.#createAuth()
     this.#count = new RequestCount(metrics)
-    const admission = new Admission(settings, () => this.#listener?.address.port, this.#limiter, this.#auth)
+    const admission = new Admission(
+      settings,
+      () => this.#listener?.address.port,
+      this.#limiter,
+      this.#auth,
+      (warning) => options.log.warn(warning),
+    )
+    this.#admission = admission
     this.#pipeline = this.#createPipeline(admission)
     this.#table = new RouteTable((request, entry) => this.#pipeline.handle(request, entry))
     const tickets = new Tickets(this.#auth, this.#sharedTickets())
@@ -192,6 +202,11 @@ class HttpLayer implements HttpServer {
       draining: () => this.#pipeline.draining,
       onDefect,
     })
+  }
+
+  warnings(): readonly string[] {
+    const untrusted = this.#admission.untrustedProxy()
+    return untrusted === undefined ? [] : [untrusted]
   }
 
   /** Ends sockets and streams that were opened with a credential that is no longer accepted. */

@@ -8,15 +8,17 @@ const check: Check = async ({ daemon }) => {
   const { shared, members } = await daemon.call('GET', '/api/cluster', Cluster)
   if (!shared) return passed('the only daemon on its database')
   const problems = members.flatMap((member) => member.problems.map((problem) => `${member.name}: ${problem}`))
-  if (problems.length > 0)
-    return warned(problems.join('; '), 'repair the cause there, and restart that daemon or install the plugin again')
-  const different = members.filter(({ differences }) => differences.length > 0)
+  const different = members
+    .filter(({ differences }) => differences.length > 0)
+    .map(({ name, differences }) => `${name} differs in ${differences.join(', ')}`)
   const versions = [...new Set(members.map(({ version }) => version))]
-  if (different.length > 0)
-    return warned(
-      different.map(({ name, differences }) => `${name} differs in ${differences.join(', ')}`).join('; '),
-      `give every daemon the same configuration and plugins; ${commandLine('cluster status')} compares them`,
-    )
+  const advice = [
+    ...(problems.length > 0 ? ['repair the cause there, and restart that daemon or install the plugin again'] : []),
+    ...(different.length > 0
+      ? [`give every daemon the same configuration and plugins; ${commandLine('cluster status')} compares them`]
+      : []),
+  ]
+  if (advice.length > 0) return warned([...problems, ...different].join('; '), advice.join('; '))
   if (versions.length > 1)
     return warned(`${members.length} daemons of the versions ${versions.join(' and ')}`, 'upgrade the others as well')
   return passed(`${members.length} daemons, configured alike`)

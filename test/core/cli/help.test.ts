@@ -190,6 +190,17 @@ describe('doctor without a daemon', () => {
       await rm(home, { recursive: true })
     }
   })
+  it('refuses a value of a plugin that a start refuses', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-doctor-'))
+    await writeFile(join(home, 'config.toml'), '[plugins.cluster]\nstop_wait_secs = -1\n')
+    const { code, find } = await check(home)
+    await rm(home, { recursive: true })
+    expect(code).toBe(1)
+    expect(find('configuration')).toMatchObject({
+      state: 'fail',
+      found: expect.stringMatching(/config\.toml:2: plugins\.cluster\.stop_wait_secs: .*-1/) as string,
+    })
+  })
   it('goes on with what can be checked when the configuration is broken', async () => {
     const home = await mkdtemp(join(tmpdir(), 'svc-doctor-'))
     await writeFile(join(home, 'config.toml'), 'log_level = = 1\n')

@@ -104,6 +104,13 @@ describe('an Idempotency-Key', () => {
     expect(effects.size).toBe(2)
     expect((await post({ name: 'a' })).body.id).toBe('none')
   })
+  it.each(['', ' '])('is refused when it is %j', async (key) => {
+    const { route, effects } = thing()
+    const { post } = await stage([route])
+    const { status, body } = await post({ name: 'a' }, key)
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining('Idempotency-Key: 1 to 255')])
+    expect(effects.size).toBe(0)
+  })
   it('is free again after a refusal that came before the effect', async () => {
     const { route } = thing()
     const { post } = await stage([route])

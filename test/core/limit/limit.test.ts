@@ -109,10 +109,15 @@ test('a client cannot choose its bucket by a header, and behind a trusted proxy 
   const plain = await open([ping], { settings: { tokensPerMinute: 1 } })
   const from = (url: string, address: string) => fetch(`${url}/api/ping`, { headers: { 'x-forwarded-for': address } })
   expect([(await from(plain.url, '192.0.2.1')).status, (await from(plain.url, '192.0.2.2')).status]).toEqual([200, 429])
+  expect(plain.logged.filter((line) => line.includes('X-Forwarded-For comes from 127.0.0.1'))).toHaveLength(1)
+  expect(plain.http.warnings()).toEqual([expect.stringContaining('not in http.trusted_proxies')])
+  plain.settings.trustedProxies = ['127.0.0.1']
+  expect(plain.http.warnings()).toEqual([])
   const proxied = await open([ping], { settings: { tokensPerMinute: 1, trustedProxies: ['127.0.0.1'] } })
   expect([
     (await from(proxied.url, '192.0.2.1')).status,
     (await from(proxied.url, '192.0.2.2')).status,
     (await from(proxied.url, '192.0.2.2')).status,
   ]).toEqual([200, 200, 429])
+  expect([proxied.logged, proxied.http.warnings()]).toEqual([[], []])
 })

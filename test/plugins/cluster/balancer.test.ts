@@ -53,14 +53,27 @@ it('HAProxy, configured as documented, sends nothing to a daemon that drains', a
   await eventually(async () => expect(await answering()).toEqual(['other']))
   await hosts[0].json('POST', '/api/cluster/members/self/undrain')
   await eventually(async () => expect(await answering()).toEqual(['one', 'other']))
+
+  await Promise.all(hosts.map((host) => host[Symbol.asyncDispose]()))
+  await eventually(async () => {
+    const { statusCode, headers, body } = await get(socket, '/api/agents')
+    expect([statusCode, headers['retry-after'], headers['content-type']]).toEqual([503, '5', 'application/json'])
+    expect(body).toMatchObject({ error: { code: 'service_unavailable' } })
+  })
 })
 
 /** The name of the daemon that answers. */
 async function ask(socketPath: string, path: string): Promise<string> {
+  const { members } = (await get(socketPath, path)).body as { members: readonly { name: string; self: boolean }[] }
+  return members.find(({ self }) => self)?.name ?? ''
+}
+
+async function get(socketPath: string, path: string) {
   const { request } = await import('node:http')
   const { json } = await import('node:stream/consumers')
   const sent = request({ socketPath, path, headers: { host: 'balancer.example.org' }, agent: false }).end()
-  const [answer] = await once(sent, 'response')
-  const { members } = (await json(answer)) as { members: readonly { name: string; self: boolean }[] }
-  return members.find(({ self }) => self)?.name ?? ''
+  const [{ statusCode, headers }, body] = await once(sent, 'response').then(
+    async ([answer]) => [answer, await json(answer)] as const,
+  )
+  return { statusCode, headers, body }
 }
