@@ -83,6 +83,7 @@ function createDaemon({ options, live, home, kernel, host, health, stopRequest }
     load: (folder) => host.load(folder),
     sync: (folder) => host.sync(folder),
     setImpaired: (part, reason) => health.setImpaired(part, reason),
+    setUnready: (part, reason) => health.setUnready(part, reason),
     setWarnings: (part, warnings) => health.setWarnings(part, warnings),
     setOwnAddresses: (part, addresses) => kernel.ownAddresses.set(part, addresses),
     setLiveness: (liveness) => kernel.setLiveness(liveness),

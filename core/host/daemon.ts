@@ -43,6 +43,8 @@ export interface Health {
   /** Restarts requested since the home was created. */
   readonly restartCount: number
   readonly database: 'connected' | 'error'
+  /** Parts because of which no requests are to be sent here. */
+  readonly unready: readonly string[]
 }
 
 /** The part of the configuration a plugin may see. No secrets. */
@@ -75,6 +77,8 @@ export interface Daemon {
   sync(folder: string): Promise<void>
   /** Reports the daemon as degraded because of this part; a reason of `undefined` takes it back. */
   setImpaired(part: string, reason: string | undefined): void
+  /** The same, and `GET /api/ready` fails meanwhile: what is asked of this daemon goes better elsewhere. */
+  setUnready(part: string, reason: string | undefined): void
   /** Shows these warnings of a part beside the others; an empty list takes them back. */
   setWarnings(part: string, warnings: readonly string[]): void
   /** Refuses requests that go out to these addresses, whatever the configuration permits; an empty list takes it back. */

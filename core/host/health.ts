@@ -24,6 +24,7 @@ export class HealthMonitor implements Disposable {
   #checkingSince: number | undefined
   #connected = true
   readonly #impaired = new Map<string, string>()
+  readonly #unready = new Set<string>()
   readonly #noted = new Map<string, readonly string[]>()
 
   constructor(deps: HealthDeps) {
@@ -36,8 +37,15 @@ export class HealthMonitor implements Disposable {
 
   /** Reports the daemon as degraded because of this part; a reason of `undefined` clears it. */
   setImpaired(part: string, reason: string | undefined): void {
+    this.#unready.delete(part)
     if (reason === undefined) this.#impaired.delete(part)
     else this.#impaired.set(part, reason)
+  }
+
+  /** The same, and a load balancer sends no requests here meanwhile. */
+  setUnready(part: string, reason: string | undefined): void {
+    this.setImpaired(part, reason)
+    if (reason !== undefined) this.#unready.add(part)
   }
 
   /** Shows warnings of this part, and the daemon as well as before; none take them back. */
@@ -82,6 +90,7 @@ export class HealthMonitor implements Disposable {
       panicCount: this.#deps.panicCount(),
       restartCount: this.#deps.restartCount,
       database: this.#connected ? 'connected' : 'error',
+      unready: [...this.#unready],
     }
   }
 

@@ -6,20 +6,30 @@ import { Refusal } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { diskRefusal, hasCode } from './disk.ts'
 import { identityFiles } from './identity-files.ts'
+import type { FolderWatch } from './mount/watch.ts'
+
+type Watch = Pick<FolderWatch, 'check'>
 
 /** One folder for each agent, named by its id. */
 export class Folders {
   readonly #base: string
   /** Throws for a folder no agent may work in. */
   readonly #check: (folder: string) => void
+  readonly #watch: Watch | undefined
   readonly #making = new Map<string, Promise<void>>()
   /** Of one identity file. */
   readonly identityBytes: number
-  /** Absolute. */
-  constructor(base: string, identityBytes: number, check: (folder: string) => void = () => undefined) {
+  /** `base`: absolute. `watch`: of one that daemons share. */
+  constructor(base: string, identityBytes: number, check: (folder: string) => void = () => undefined, watch?: Watch) {
     this.#check = check
+    this.#watch = watch
     this.#base = base
     this.identityBytes = identityBytes
+  }
+
+  /** Throws `service_unavailable` while the folder that daemons share is not mounted. */
+  async checkMounted(): Promise<void> {
+    await this.#watch?.check()
   }
 
   /**
@@ -29,6 +39,7 @@ export class Folders {
   async open(agent: Agent): Promise<string> {
     const path = join(this.#base, agent.id)
     this.#check(path)
+    await this.checkMounted()
     if (!(await isFolder(path))) {
       const making = this.#making.get(agent.id) ?? this.#make(agent, path)
       this.#making.set(agent.id, making)
@@ -43,11 +54,13 @@ export class Folders {
 
   /** Removes the folder with all it holds, also while a program of the agent still works there. */
   async remove(agentId: string): Promise<void> {
+    await this.checkMounted()
     await removeFolder(join(this.#base, agentId))
   }
 
   async #make(agent: Agent, path: string): Promise<void> {
-    await mkdir(this.#base, { recursive: true, mode: 0o700 })
+    // One that is shared is mounted, or it is gone.
+    if (!this.#watch) await mkdir(this.#base, { recursive: true, mode: 0o700 })
     // Filled under a temporary name, so that an existing folder is always complete.
     const part = join(this.#base, `.${agent.id}.${randomUUID()}.part`)
     try {
@@ -62,6 +75,7 @@ export class Folders {
       await rename(part, path)
     } catch (error) {
       await removeFolder(part)
+      await this.checkMounted()
       if (!(await isFolder(path))) throw diskRefusal(error) ?? error
     }
   }

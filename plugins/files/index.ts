@@ -40,8 +40,12 @@ export default definePlugin({
           'where backups find them',
       )
     spawn.checkWorkspace(base)
+    const watch = broadcast.isShared
+      ? await (await import('./mount/compare.ts')).compareMounts({ ...context, base, daemon })
+      : undefined
     // And again when one is used: a link may lead elsewhere by then.
-    const folders = new Folders(base, config.max_identity_bytes, (folder) => spawn.checkWorkspace(folder))
+    const check = (folder: string): void => spawn.checkWorkspace(folder)
+    const folders = new Folders(base, config.max_identity_bytes, check, watch)
     const sizes = new SizeLimits({
       maxFileBytes: config.max_file_bytes,
       maxUploadBytes: config.max_upload_bytes,
@@ -52,8 +56,6 @@ export default definePlugin({
       (await import('./stored/mount.ts')).openMount({ context, agents, daemon, base, inFolders, sizes })
     const stored = config.mount === 'folder' ? undefined : await openMount()
     const workspaces: WorkspaceFiles = stored ?? inFolders
-    if (broadcast.isShared)
-      await (await import('./mount/compare.ts')).compareMounts({ base, config, daemon, db, hooks })
     const uploads = new UploadService({
       agents,
       audit,

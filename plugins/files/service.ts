@@ -108,6 +108,8 @@ export class WorkspaceService implements WorkspaceFiles {
     }
     try {
       const result = await work()
+      // What was done below a mount point while the folder went away is not there when it is back.
+      await this.#deps.folders.checkMounted()
       await gone()
       return result
     } catch (error) {

@@ -62,6 +62,8 @@ function whyNotReady(daemon: Daemon, cluster: Cluster | undefined): string | und
   if (daemon.stopping !== undefined) return 'is stopping'
   if (cluster?.isDraining) return 'is draining'
   if (daemon.health().database === 'error') return 'does not reach its database'
+  const { unready } = daemon.health()
+  if (unready.length > 0) return `is impaired (${unready.join(', ')})`
   const plugin = daemon.plugins().find(({ name }) => name === 'cluster')
   return cluster || !plugin || plugin.state === 'disabled' ? undefined : 'has not joined those on its database'
 }

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
-import { passed, warned } from 'svc/cli'
+import { failed, passed, warned } from 'svc/cli'
 import type { Check } from 'svc/cli'
 
 const PART = 'files: '
 
-/** Whether the bucket of the files works, as far as the daemon has noticed. */
+/** Whether the bucket or the shared folder of the files works, as far as the daemon has noticed. */
 const check: Check = async ({ daemon }) => {
   if (!daemon) return passed('known while the daemon runs')
   const { config_warnings: warnings } = await daemon.call(
@@ -13,6 +13,8 @@ const check: Check = async ({ daemon }) => {
     v.looseObject({ config_warnings: v.array(v.string()) }),
   )
   const found = warnings.filter((warning) => warning.startsWith(PART)).map((warning) => warning.slice(PART.length))
+  if (found.some((warning) => warning.startsWith('plugins.files.path')))
+    return failed(found.join('; '), 'mount the folder; svc notices by itself')
   return found.length === 0
     ? passed('within reach')
     : warned(found.join('; '), 'large files cannot be read or written until this is repaired; svc notices by itself')

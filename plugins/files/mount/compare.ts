@@ -3,28 +3,35 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { homeId } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
-import type { Hooks, PluginDatabase } from 'svc/sdk'
+import type { Hooks, Jobs, Logger, PluginContext, PluginDatabase } from 'svc/sdk'
 import { MemberProblemsListed } from '../../cluster/contract.ts'
 import { hasCode } from '../disk.ts'
 import type { Limits } from '../schema.ts'
 import { MountStore } from './store.ts'
+import { FolderWatch, missing } from './watch.ts'
 
 export interface CompareMountsDeps {
   /** The folder of workspaces. */
   readonly base: string
   readonly config: Limits
-  readonly daemon: Pick<Daemon, 'config'>
+  readonly daemon: Pick<Daemon, 'config' | 'setUnready'>
   readonly db: PluginDatabase
   readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly log: Logger
+  readonly own: PluginContext<Limits, {}, {}>['own']
 }
 
 const FILE = '.mount'
+const LOOK_MS = 5_000
 
 /**
  * Finds daemons that work on other files than this one: an id in the folder of workspaces says which folder it is.
- * Throws for a folder that is meant to be shared and cannot be, or is empty where there was one before.
+ * Throws for a folder that is meant to be shared and cannot be, or is empty where there was one before. A shared folder is
+ * watched from then on.
  */
-export async function compareMounts({ base, config, daemon, db, hooks }: CompareMountsDeps): Promise<void> {
+export async function compareMounts(deps: CompareMountsDeps): Promise<FolderWatch | undefined> {
+  const { base, config, daemon, db, hooks } = deps
   const home = homeId(daemon.config())
   const store = new MountStore(db)
   const id = mountId(config)
@@ -44,6 +51,20 @@ export async function compareMounts({ base, config, daemon, db, hooks }: Compare
       })),
     ]
   })
+  if (id !== undefined || config.path === undefined) return undefined
+  return watchFolder(deps, mount, (shown) => store.put(home, shown))
+}
+
+function watchFolder(
+  { base, daemon, jobs, log, own }: CompareMountsDeps,
+  id: string,
+  put: (mount: string) => Promise<void>,
+): FolderWatch {
+  const changed = (isThere: boolean): Promise<void> => put(isThere ? id : missing(id))
+  const watch = new FolderWatch({ folder: base, marker: join(base, FILE), id, daemon, log, changed })
+  own('state of the folder', () => daemon.setUnready('files', undefined))
+  jobs.every('mount', LOOK_MS, () => watch.look())
+  return watch
 }
 
 /** Made by the first daemon that looks. */

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestDatabase } from '../../support/postgres-server.ts'
@@ -69,6 +69,45 @@ it('one that is not mounted is refused: nothing is written below its mount point
     expect.stringContaining('mount one folder in all of them (plugins.files.path)'),
   ])
   expect(await problems(first)).toHaveLength(1)
+})
+
+it('takes nothing while another folder is in its place or none is, and goes on when it is back', async () => {
+  const mounted = join(folder, 'mounted')
+  const real = join(folder, 'real')
+  await using one = await open(mounted)
+  await using two = await open(mounted)
+  const agent = await one.spawn('away')
+  await one.call(agent, 'file_write', { path: 'kept.txt', content: 'kept' })
+  const refused = async (): Promise<void> => {
+    const { text, failed } = await one.call(agent, 'file_write', { path: 'lost.txt', content: 'lost' })
+    expect({ text, failed }).toEqual({
+      text: expect.stringContaining('the folder of plugins.files.path is not mounted'),
+      failed: true,
+    })
+    const read = await one.host.json('GET', `/api/agents/${agent}/files/SOUL.md`)
+    expect(read.status).toBe(503)
+    const ready = await one.host.json('GET', '/api/ready')
+    expect(ready.status).toBe(503)
+    expect(JSON.stringify(ready.body)).not.toContain(mounted)
+    expect((await one.host.json('GET', '/api/health')).body.status).toBe('degraded')
+    expect((await one.host.json('GET', '/api/health/detail')).body.config_warnings).toContainEqual(
+      expect.stringContaining(`files: plugins.files.path: ${mounted}`),
+    )
+  }
+  await rename(mounted, real)
+  await refused()
+  await expect(stat(mounted)).rejects.toThrow('ENOENT')
+  expect(await problems(two)).toEqual([expect.stringContaining('mount one folder in all of them')])
+  await mkdir(mounted)
+  await refused()
+  await writeFile(join(mounted, '.mount'), 'of another folder')
+  await refused()
+  expect(await readdir(mounted)).toEqual(['.mount'])
+  await rm(mounted, { recursive: true })
+  await rename(real, mounted)
+  expect((await one.call(agent, 'file_read', { path: 'kept.txt' })).text).toBe('kept')
+  expect((await one.host.json('GET', '/api/ready')).status).toBe(200)
+  expect(await problems(two)).toEqual([])
 })
 
 it('is for daemons that share a database, and has to be absolute', async () => {
