@@ -163,6 +163,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/turn/tool-progress.ts
       plugins/files/file-changes.ts
       plugins/files/folders.ts
+      plugins/files/mount/watch.ts
       plugins/mcp-server/http/message.ts
       plugins/mcp-server/server.ts
       plugins/mcp/connection/lines.ts
