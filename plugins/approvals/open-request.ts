@@ -15,12 +15,14 @@ export async function openRequest(
     readonly tools: Pick<Tools, 'find'>
   },
   body: v.InferOutput<typeof NewApproval>,
+  id?: string,
 ): Promise<Approval> {
   const agent = await deps.agents.require(body.agent_id)
   const tool = body.tool_name ?? body.action ?? ''
   const known = deps.tools.find(tool)
   const assessed = known?.assess?.(body.payload)
   return deps.service.request({
+    ...(id === undefined ? {} : { id }),
     agentId: agent.id,
     agentName: agent.name,
     sessionId: body.session_id,

@@ -75,6 +75,7 @@ function openRoute(service: ApprovalService, agents: Agents, tools: Pick<Tools, 
     returns: Opened,
     status: 201,
     errors: ['agent_not_found', 'rate_limit', 'payload_too_large'],
+    idempotent: true,
     example: {
       body: {
         agent_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3d',
@@ -83,9 +84,9 @@ function openRoute(service: ApprovalService, agents: Agents, tools: Pick<Tools, 
         payload: { command: 'rm -r build' },
       },
     },
-    async handle({ body }) {
+    async handle({ body, effectId }) {
       const { openRequest } = await import('./open-request.ts')
-      const approval = await openRequest({ service, agents, tools }, body)
+      const approval = await openRequest({ service, agents, tools }, body, effectId)
       return { id: approval.id, status: 'pending' as const, expires_at: approval.expiresAt }
     },
   })

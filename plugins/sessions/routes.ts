@@ -114,8 +114,9 @@ function createRoute({ sessions }: SessionRouteDeps): AnyRoute {
     returns: CreatedSession,
     status: 201,
     errors: ['agent_not_found', 'conflict'],
-    async handle({ params, body }) {
-      return { session_id: await sessions.create(params.id, body.label), label: body.label }
+    idempotent: true,
+    async handle({ params, body, effectId }) {
+      return { session_id: await sessions.create(params.id, body.label, { id: effectId }), label: body.label }
     },
   })
 }
@@ -155,8 +156,10 @@ function resetRoute({ sessions }: SessionRouteDeps): AnyRoute {
     params: AgentParams,
     returns: Reset,
     errors: ['agent_not_found'],
-    async handle({ params }) {
-      return { status: 'reset' as const, agent_id: params.id, new_session_id: await sessions.reset(params.id) }
+    idempotent: true,
+    async handle({ params, effectId }) {
+      const session = await sessions.reset(params.id, effectId)
+      return { status: 'reset' as const, agent_id: params.id, new_session_id: session }
     },
   })
 }

@@ -173,17 +173,22 @@ export class SessionService implements Sessions {
 
   // Decision: the old session stays readable under its id. The interface requires a new, empty one, and a deleted
   // transcript cannot be restored. `DELETE …/history` and `DELETE /api/sessions/{id}` delete.
-  async reset(agentId: string): Promise<string> {
+  async reset(agentId: string, given?: string): Promise<string> {
     const agent = await this.#agents.require(agentId)
-    const id = await this.create(agentId, null, `session reset: ${agent.sessionId} left`)
+    // It was made by a request whose answer was lost.
+    if (given !== undefined && agent.sessionId === given) return given
+    const id = await this.create(agentId, null, { id: given, why: `session reset: ${agent.sessionId} left` })
     await this.#hooks.emit(SessionReset, { agentId, sessionId: id, previousId: agent.sessionId })
     return id
   }
-  /** A new session, made the active one. */
-  async create(agentId: string, label: string | null, why = 'session created'): Promise<string> {
+  /** A new session, made the active one. With an id that there is already, that session stays as it is. */
+  async create(
+    agentId: string,
+    label: string | null,
+    { id = randomUUID(), why = 'session created' }: { readonly id?: string | undefined; readonly why?: string } = {},
+  ): Promise<string> {
     await this.#agents.require(agentId)
-    if (label !== null) await this.#free(agentId, label)
-    const id = randomUUID()
+    if (label !== null) await this.#free(agentId, label, id)
     await this.#store.commit([
       this.#store.insert(id, agentId, label, this.#now()),
       this.#audit.entry({ event: 'session_changed', agentId, details: `${why}, ${id} is active` }),

@@ -378,3 +378,19 @@ describe('the frames of 6.1', () => {
     socket.close()
   })
 })
+
+it('takes requests that make something once with an Idempotency-Key', async () => {
+  const bodies: Readonly<Record<string, unknown>> = {
+    '/api/approvals': { agent_id: agent, tool_name: 'shell_exec', payload: { command: 'ls' } },
+    '/api/bindings': { agent, match_rule: { channel: 'telegram' } },
+    [`${A}/sessions`]: { label: 'monday' },
+    [`${A}/session/reset`]: undefined,
+  }
+  for (const [path, body] of Object.entries(bodies)) {
+    const send = () => host.json('POST', path, body, { 'idempotency-key': 'once' })
+    const [first, again] = [await send(), await send()]
+    expect([path, first.status < 300, again.status, again.body]).toEqual([path, true, first.status, first.body])
+  }
+  const { bindings } = (await host.json('GET', '/api/bindings')).body
+  expect(bindings.filter((binding: { agent: string }) => binding.agent === agent)).toHaveLength(1)
+})

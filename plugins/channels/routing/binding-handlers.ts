@@ -6,6 +6,7 @@ import type { HandlerDeps } from '../http/handlers.ts'
 
 interface AddInput {
   readonly body: { readonly agent: string; readonly match_rule: MatchRule }
+  readonly effectId?: string | undefined
 }
 
 /** What the routes of bindings do. */
@@ -16,9 +17,9 @@ export function bindingHandlers({ messaging, agents }: Pick<HandlerDeps, 'messag
       const all = await bindings.list()
       return { bindings: all.map(({ agent, match_rule }) => ({ agent, match_rule })) }
     },
-    async addBinding({ body }: AddInput) {
+    async addBinding({ body, effectId }: AddInput) {
       await requireAgent(agents, body.agent)
-      await bindings.add(body.agent, body.match_rule)
+      await bindings.add(body.agent, body.match_rule, effectId)
       return { status: 'created' as const }
     },
     async removeBinding({ params }: { readonly params: { readonly index: number } }) {

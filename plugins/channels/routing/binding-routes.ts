@@ -42,6 +42,7 @@ function addRoute({ host }: RouteDeps): AnyRoute {
     status: 201,
     returns: v.object({ status: v.literal('created') }),
     errors: ['agent_not_found', 'conflict'],
+    idempotent: true,
     example: { body: example, returns: { status: 'created' } },
     handle: async (input) => (await host()).handlers.addBinding(input),
   })

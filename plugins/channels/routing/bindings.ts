@@ -97,15 +97,18 @@ export class Bindings {
   }
 
   /** Throws `conflict` when there are too many. */
-  add(agent: string, rule: MatchRule): Promise<Binding> {
+  add(agent: string, rule: MatchRule, id: string = v7()): Promise<Binding> {
     return this.#changes.run(async () => {
       const { store, maxBindings, now } = this.#deps
-      if ((await this.list()).length >= maxBindings)
+      const list = await this.list()
+      const known = list.find((binding) => binding.id === id)
+      if (known) return known
+      if (list.length >= maxBindings)
         throw new Refusal(
           'conflict',
           `There are ${maxBindings} bindings already, the maximum that plugins.channels.max_bindings allows`,
         )
-      const binding: Binding = { id: v7(), agent, match_rule: omitUndefined(rule) }
+      const binding: Binding = { id, agent, match_rule: omitUndefined(rule) }
       await this.#commit(
         store.insertBinding({ ...binding, created_at: now() }),
         `a binding to agent "${agent}" for ${describe(binding.match_rule)} is added`,
