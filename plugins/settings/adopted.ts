@@ -4,11 +4,22 @@ import * as v from 'valibot'
 import { readOwnJson, replaceConfined } from 'svc/internal'
 
 const FILE = 'shared-settings.json'
-const Adopted = v.record(v.string(), v.object({ change: v.string(), digest: v.string() }))
+const AdoptedSetting = v.object({
+  /** The id of the change. */
+  change: v.string(),
+  /** Of the value the key had then. */
+  digest: v.string(),
+  /** Of the change: one that is not above it is not adopted any more. The version before did not keep it. */
+  number: v.optional(v.number()),
+  /** Whether the change had a code that only daemons on the database can make. */
+  proven: v.optional(v.boolean()),
+})
+export type AdoptedSetting = v.InferOutput<typeof AdoptedSetting>
+const Adopted = v.record(v.string(), AdoptedSetting)
 
 /**
  * What a home has adopted of the settings that daemons share, in a file of the home: it goes where `config.toml` goes.
- * By key the id of the change, and a digest of the value the key had then.
+ * It also tells what a restored database has forgotten.
  */
 export class AdoptedSettings {
   readonly #home: string
@@ -18,12 +29,16 @@ export class AdoptedSettings {
     this.#home = home
   }
 
-  async find(key: string): Promise<{ readonly change: string; readonly digest: string } | undefined> {
+  async find(key: string): Promise<AdoptedSetting | undefined> {
     return (await this.#read())[key]
   }
+  /** The highest number of a change. */
+  async highest(): Promise<number> {
+    return Math.max(0, ...Object.values(await this.#read()).map(({ number = 0 }) => number))
+  }
   /** Durable when it settles. */
-  async put(key: string, change: string, digest: string): Promise<void> {
-    const keys = { ...(await this.#read()), [key]: { change, digest } }
+  async put(key: string, adopted: AdoptedSetting): Promise<void> {
+    const keys = { ...(await this.#read()), [key]: adopted }
     await replaceConfined(this.#home, FILE, `${JSON.stringify(keys, null, 2)}\n`)
     this.#keys = keys
   }

@@ -13,4 +13,9 @@ export const migrations: readonly Migration[] = [
       changed_at TEXT NOT NULL
     )`,
   },
+  {
+    id: '002-mac',
+    // Of the row and its value, made by a daemon with the key of the vault.
+    sql: 'ALTER TABLE settings_change ADD COLUMN mac TEXT',
+  },
 ]

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import {
   currentActor,
   describeActor,
+  isNotHeld,
   ListeningStarting,
   messageOf,
   PluginChanged,
@@ -25,6 +26,8 @@ import type { ChangeRow } from './store.ts'
 const TOPIC = 'settings.changes'
 /** How long a start waits for the server of the database, as with the setup of a plugin. */
 const AWAY_MS = 30_000
+/** Daemons that set something at the same moment take a number one after the other. */
+const MAX_TRIES = 20
 
 export interface SharedSettingsDeps extends Pick<PluginContext<object, {}, {}>, 'own' | 'run' | 'leaving'> {
   readonly db: PluginDatabase
@@ -42,8 +45,10 @@ export interface SharedSettingsDeps extends Pick<PluginContext<object, {}, {}>, 
 export async function shareSettings(deps: SharedSettingsDeps): Promise<void> {
   const { broadcast, configuration, daemon, hooks, leaving, log, own, run, snapshots } = deps
   const secret = await snapshots.deriveKey('settings-digest')
-  if (secret === undefined) throw new Error('the daemons on a database share a key of the vault')
-  const settings = new SharedSettings({ ...deps, secret, store: new ChangeStore(deps.db) })
+  const macSecret = await snapshots.deriveKey('settings-change')
+  if (secret === undefined || macSecret === undefined)
+    throw new Error('the daemons on a database share a key of the vault')
+  const settings = new SharedSettings({ ...deps, secret, macSecret, store: new ChangeStore(deps.db) })
   const adopt = (): void => {
     const work = run(async () => {
       // Only a loaded plugin can check its section.
@@ -81,10 +86,18 @@ export async function shareSettings(deps: SharedSettingsDeps): Promise<void> {
   adopt()
 }
 
+const OLDER =
+  'this home has a later change and keeps it. The database was restored from a dump, or the row was put back: ' +
+  'set it again at any daemon'
+const NOT_PROVEN =
+  'the row was written by a daemon of the version before, or by none: set it again at a daemon of this version'
+
 interface Deps extends Omit<SharedSettingsDeps, 'own' | 'run' | 'leaving' | 'db' | 'hooks'> {
   readonly store: ChangeStore
   /** For digests of values. */
   readonly secret: Uint8Array
+  /** For codes of changes. */
+  readonly macSecret: Uint8Array
 }
 
 class SharedSettings {
@@ -108,15 +121,28 @@ class SharedSettings {
     const { configuration, store, vault } = this.#deps
     if (await configuration.isOfMachine(key)) return
     const actor = currentActor()
-    const change = {
+    const about = {
       key,
       id: randomUUID(),
       daemon: String(configuration.shown('plugins.cluster.name') ?? hostname()),
       changed_by: actor ? describeActor(actor) : 'svc',
       changed_at: toIso(Date.now()),
     }
-    await vault.write(valueName(key), JSON.stringify(value), [store.put(change), ...tell])
-    await this.#adopted.put(key, change.id, await this.#digest(key))
+    const text = JSON.stringify(value)
+    for (let tries = 1; ; tries++) {
+      const last = await store.last()
+      // The clock is in it, so that it is above all that came before, also when the database was restored from a dump.
+      const number = Math.max(last, await this.#adopted.highest(), Date.now()) + 1
+      const change = { ...about, number }
+      const mac = this.#mac(change, text).toString('base64url')
+      try {
+        await vault.write(valueName(key), text, [...store.put({ ...change, mac }, last), ...tell])
+      } catch (error) {
+        if (tries === MAX_TRIES || !(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
+        continue
+      }
+      return await this.#adopted.put(key, { change: about.id, digest: await this.#digest(key), number, proven: true })
+    }
   }
 
   /** Adopts what this home has not adopted yet, in the order in which it was set. */
@@ -139,34 +165,55 @@ class SharedSettings {
   /** Why it could not be adopted. */
   async #adoptOne(change: ChangeRow, editedAt: number): Promise<string | undefined> {
     const { audit, configuration, log, vault } = this.#deps
-    const { key, id } = change
+    const { key, id, number } = change
     const last = await this.#adopted.find(key)
-    if (last?.change === id) return undefined
-    if (last && editedAt > Date.parse(change.changed_at) && last.digest !== (await this.#digest(key))) {
-      log.warn(`${key} stays as config.toml of this home says: it was edited after it was set at ${change.daemon}`)
-      await this.#adopted.put(key, id, await this.#digest(key))
+    if (last?.change === id) {
+      if (last.number === undefined) await this.#adopted.put(key, { ...last, number })
       return undefined
     }
+    if (last?.number !== undefined && number <= last.number) return await this.#unlessReplaced(change, OLDER)
     try {
-      const value = readOwnJson((await vault.read(valueName(key))) ?? 'null')
-      if (await configuration.isOfMachine(key)) return 'it is set at each daemon for itself'
-      // A row may do what a request may, and nothing else.
-      await configuration.check(key, value)
-      await audit.write({
-        event: 'config_change',
-        details: `configuration: ${key} adopted, set at ${change.daemon} by ${change.changed_by}`,
-        change: {
-          before: { [key]: configuration.shown(key) },
-          after: { [key]: configuration.shown(key, value) },
-        },
-      })
-      await configuration.adopt(key, value)
+      const text = (await vault.read(valueName(key))) ?? 'null'
+      const proven = this.#isProven(change, text)
+      if (!proven && last?.proven) return await this.#unlessReplaced(change, NOT_PROVEN)
+      if (last && editedAt > Date.parse(change.changed_at) && last.digest !== (await this.#digest(key))) {
+        log.warn(`${key} stays as config.toml of this home says: it was edited after it was set at ${change.daemon}`)
+      } else {
+        const value = readOwnJson(text)
+        if (await configuration.isOfMachine(key)) return 'it is set at each daemon for itself'
+        // A row may do what a request may, and nothing else.
+        await configuration.check(key, value)
+        await audit.write({
+          event: 'config_change',
+          details: `configuration: ${key} adopted, set at ${change.daemon} by ${change.changed_by}`,
+          change: {
+            before: { [key]: configuration.shown(key) },
+            after: { [key]: configuration.shown(key, value) },
+          },
+        })
+        await configuration.adopt(key, value)
+      }
+      await this.#adopted.put(key, { change: id, digest: await this.#digest(key), number, proven })
+      return undefined
     } catch (error) {
       if (error instanceof Refusal && error.code === 'service_unavailable') throw error
       return messageOf(error)
     }
-    await this.#adopted.put(key, id, await this.#digest(key))
-    return undefined
+  }
+  /** Nothing when a later one was made since the change was read: it is told of, and adopted next. */
+  async #unlessReplaced({ key, id }: ChangeRow, why: string): Promise<string | undefined> {
+    return (await this.#deps.store.find(key))?.id === id ? why : undefined
+  }
+
+  #isProven(change: ChangeRow, text: string): boolean {
+    const given = Buffer.from(change.mac ?? '', 'base64url')
+    const own = this.#mac(change, text)
+    return given.length === own.length && timingSafeEqual(given, own)
+  }
+  /** Covers what makes a change unique, and its order: neither can be put on another value. */
+  #mac({ key, id, number, daemon, changed_by: by, changed_at: at }: Omit<ChangeRow, 'mac'>, text: string): Buffer {
+    const about = JSON.stringify([key, id, number, daemon, by, at, text])
+    return createHmac('sha256', this.#deps.macSecret).update(about).digest()
   }
 
   /** Of the value in force. */

@@ -11,6 +11,8 @@ const ChangeRow = v.object({
   changed_by: v.string(),
   /** ISO 8601 UTC. */
   changed_at: v.pipe(v.string(), v.isoTimestamp()),
+  /** Of all that and the value, in base64url; of a row that the version before has written it is missing or another. */
+  mac: v.nullable(v.string()),
 })
 export type ChangeRow = v.InferOutput<typeof ChangeRow>
 
@@ -26,13 +28,27 @@ export class ChangeStore {
     const rows = await this.#db.all`SELECT * FROM settings_change ORDER BY number`
     return rows.map((row) => v.parse(ChangeRow, row))
   }
-  put({ key, id, daemon, changed_by: by, changed_at: at }: Omit<ChangeRow, 'number'>): Statement {
-    return {
-      ...this.#db.sql`INSERT INTO settings_change (key, id, number, daemon, changed_by, changed_at)
-        SELECT ${key}, ${id}, COALESCE(MAX(number), 0) + 1, ${daemon}, ${by}, ${at} FROM settings_change WHERE 1 = 1
+  async find(key: string): Promise<ChangeRow | undefined> {
+    return (await this.list()).find((change) => change.key === key)
+  }
+  /** The number of the last change; 0 when there is none. */
+  async last(): Promise<number> {
+    const row = await this.#db.one<{
+      readonly last: number
+    }>`SELECT COALESCE(MAX(number), 0) AS last FROM settings_change`
+    return row?.last ?? 0
+  }
+  /** Fails its batch when `last` is not the number of the last change any more. */
+  put({ key, id, number, daemon, changed_by: by, changed_at: at, mac }: ChangeRow, last: number): readonly Statement[] {
+    return [
+      {
+        ...this.#db.sql`SELECT svc_require(COALESCE(MAX(number), 0) = ${last}) FROM settings_change`,
+        exclusive: 'settings_change',
+      },
+      this.#db.sql`INSERT INTO settings_change (key, id, number, daemon, changed_by, changed_at, mac)
+        VALUES (${key}, ${id}, ${number}, ${daemon}, ${by}, ${at}, ${mac})
         ON CONFLICT (key) DO UPDATE SET id = excluded.id, number = excluded.number, daemon = excluded.daemon,
-          changed_by = excluded.changed_by, changed_at = excluded.changed_at`,
-      exclusive: 'settings_change',
-    }
+          changed_by = excluded.changed_by, changed_at = excluded.changed_at, mac = excluded.mac`,
+    ]
   }
 }

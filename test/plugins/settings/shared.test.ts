@@ -144,6 +144,44 @@ it('a row can do what a request may, and nothing else', async () => {
   expect(await read(two, 'outbound.allow')).not.toEqual(['169.254.169.254'])
 })
 
+it('neither an old value nor an older row can be put back, and what is set after it counts', async () => {
+  const key = 'rate_limit.tokens_per_minute'
+  await set(one, key, 9_000_301)
+  await eventually(async () => expect(await read(two, key)).toBe(9_000_301))
+  await database.query(`CREATE TABLE saved_change AS SELECT * FROM settings_change WHERE key = '${key}'`)
+  await database.query(`CREATE TABLE saved_vault AS SELECT * FROM core_vault WHERE name = 'value ${key}'`)
+  await set(one, key, 9_000_302)
+  await eventually(async () => expect(await read(two, key)).toBe(9_000_302))
+  const putBack = async (row: string) => {
+    await database.query(`UPDATE core_vault v SET nonce = s.nonce, sealed = s.sealed FROM saved_vault s
+      WHERE v.plugin = s.plugin AND v.name = s.name`)
+    await database.query(`UPDATE settings_change c SET ${row} FROM saved_change s WHERE c.key = s.key`)
+  }
+  let other = 20_100
+  for (const [row, why] of [
+    [`id = 'replayed', number = c.number + 1`, /written by a daemon of the version before, or by none/],
+    [`id = 'without', number = c.number + 1, mac = NULL`, /written by a daemon of the version before, or by none/],
+    [
+      'id = s.id, number = s.number, mac = s.mac, changed_at = s.changed_at',
+      /this home has a later change and keeps it/,
+    ],
+  ] as const) {
+    await putBack(row)
+    await set(one, KEEP_ALIVE, ++other)
+    await eventually(async () => {
+      expect(await read(two, KEEP_ALIVE)).toBe(other)
+      for (const host of [one, two])
+        expect((await warnings(host)).filter((text) => text.includes(key))).toEqual([expect.stringMatching(why)])
+    })
+    expect([await read(one, key), await read(two, key)]).toEqual([9_000_302, 9_000_302])
+  }
+  await set(two, key, 9_000_303)
+  await eventually(async () => {
+    expect(await read(one, key)).toBe(9_000_303)
+    expect((await warnings(one)).filter((text) => text.includes(key))).toEqual([])
+  })
+})
+
 it('a secret reaches the other file, and the database has it in the vault only', async () => {
   await set(one, 'api_key', 'canary-of-the-key')
   await eventually(async () => expect(await fileOf(two.home)).toContain('canary-of-the-key'))
