@@ -11,10 +11,11 @@ export async function refuseMissingTables(
   { sql }: Pick<Database, 'sql'>,
   plugins: readonly { readonly name: string; readonly migrations: readonly Migration[] }[],
 ): Promise<void> {
-  const [records, tables] = await Promise.all([
-    sql.all<{ plugin: string; id: string }>`SELECT plugin, id FROM core_migration`,
-    sql.all<{ name: string }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`,
-  ])
+  // In this order: another daemon may be making tables, each with its record.
+  const records = await sql.all<{ plugin: string; id: string }>`SELECT plugin, id FROM core_migration`
+  const tables = await sql.all<{
+    name: string
+  }>`SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()`
   const done = new Set(records.map(({ plugin, id }) => `${plugin} ${id}`))
   const there = new Set(tables.map(({ name }) => name))
   const missing = plugins.flatMap(({ name, migrations }) =>

@@ -74,7 +74,7 @@ export class BreakingLine implements AsyncDisposable {
       server.write(bytes)
     })
     server.on('data', (bytes: Buffer) => {
-      if (due?.at === 'middle') client.write(bytes.subarray(0, bytes.length >> 1))
+      if (due?.at === 'middle') client.write(bytes.subarray(0, middleOf(bytes, due)))
       if (due) return this.#break(client, due)
       client.write(bytes)
     })
@@ -94,6 +94,15 @@ export class BreakingLine implements AsyncDisposable {
   }
 }
 
+/** A server says an error between two messages only; a connection may end within one. */
+function middleOf(answer: Buffer, { by }: Break): number {
+  const middle = answer.length >> 1
+  if (typeof by === 'string') return middle
+  let end = 0
+  // Each message has a type, and its length without that.
+  for (let next = 0; next <= middle; next += 1 + answer.readUInt32BE(next + 1)) end = next
+  return end
+}
 /** https://www.postgresql.org/docs/15/protocol-message-formats.html */
 function errorResponse(code: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0Mthe connection is ended by a test\0\0`)

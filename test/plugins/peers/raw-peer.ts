@@ -66,11 +66,14 @@ export class RawPeer {
       if (message.id === request.id) return message
     }
   }
-  /** Settles when the node has ended the connection, with the last thing it said. */
+  /** Settles when the node has ended the connection, with the last thing it said; its pings are passed over. */
   async ended(): Promise<Json> {
     let last: Json
     try {
-      for (;;) last = this.link ? await this.next() : await this.plain()
+      for (;;) {
+        const said = this.link ? await this.next() : await this.plain()
+        if (said.method !== 'ping') last = said
+      }
     } catch {
       return last
     }
