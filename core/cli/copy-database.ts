@@ -1,15 +1,18 @@
+import { existsSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { readVariable } from '../process/inherited.ts'
 import { createLog } from '../log/log.ts'
-import { CopyRefused, copyToPostgres } from '../storage/copy-to-postgres.ts'
+import { checkFile } from '../storage/check-file.ts'
+import { CopyRefused, CopyUnknown, copyToPostgres } from '../storage/copy-to-postgres.ts'
 import type { Copied } from '../storage/copy-to-postgres.ts'
 import { openReadOnly } from '../storage/read-only.ts'
+import { DatabaseRefused } from '../storage/sqlite-file.ts'
 import { databasePath } from './database-path.ts'
 import { exits, Failure } from './failure.ts'
 import type { HomeLocation } from './home-location.ts'
 import { workOffline } from './offline.ts'
 import { readDefinitions } from './plugin-definitions.ts'
-import { explainServer } from './start-failure.ts'
+import { explainServer, explainStart } from './start-failure.ts'
 import { openStoppedHome } from './stopped-home.ts'
 
 export interface CopyDatabaseRequest {
@@ -38,6 +41,9 @@ export async function copyDatabase(
   using home = await openStoppedHome(location)
   const { config } = home
   const file = databasePath(config)
+  // Of a damaged file rows can be missing without an error.
+  const damage = existsSync(file) ? await checkFile(file, 'integrity_check') : undefined
+  if (damage !== undefined) throw explainStart(new DatabaseRefused(file, `is damaged (${damage})`), config)
   const answers = (sql?: Parameters<typeof workOffline>[2]['sql']): Promise<readonly unknown[]> =>
     Promise.all(verify.map(({ plugin, work }) => workOffline(plugin, work, { config, sql }, {})))
   const verdicts = await answers()
@@ -47,7 +53,10 @@ export async function copyDatabase(
       source,
       url,
       password: readVariable('PGPASSWORD'),
-      plugins: await readDefinitions(config.home_dir, config.plugins.paths),
+      plugins: await readDefinitions(config.home_dir, config.plugins.paths, (folder, why) => {
+        // Its tables would be taken for those of a plugin that is gone.
+        throw new CopyRefused(`the plugin ${folder} cannot be read (${why}): correct it, or remove it`)
+      }),
       log: createLog({ level: 'warn' }),
       async check(copy) {
         if (!isDeepStrictEqual(await answers(copy), verdicts))
@@ -58,6 +67,13 @@ export async function copyDatabase(
   } catch (error) {
     if (error instanceof CopyRefused)
       throw new Failure(exits.failed, error.message, 'nothing was copied', { cause: error })
+    if (error instanceof CopyUnknown)
+      throw new Failure(
+        exits.failed,
+        error.message,
+        'copy again: the copy was made, and is whole, if the database is not empty any more',
+        { cause: error },
+      )
     throw explainServer(error, url) ?? error
   }
 }

@@ -13,8 +13,13 @@ import { loadSettings } from './settings.ts'
 import type { HomeLocation } from './home-location.ts'
 import { messageOf } from '../errors/message.ts'
 
-/** What the plugins of a home define. None of them is set up. */
-export async function readDefinitions(home: string, paths: readonly string[]): Promise<readonly AnyPlugin[]> {
+/** What the plugins of a home define. None of them is set up. `unread` is told of each that cannot be read. */
+export async function readDefinitions(
+  home: string,
+  paths: readonly string[],
+  // A broken plugin must not hide the keys of the others.
+  unread = (folder: string, why: string): void => note(`warning: ${folder} is left out: ${why}`),
+): Promise<readonly AnyPlugin[]> {
   const builtIns = await builtInFolders()
   const loader = createLoader({ builtIns: new Set(builtIns), cacheDir: join(home, 'cache', 'plugins') })
   const found: AnyPlugin[] = []
@@ -22,8 +27,7 @@ export async function readDefinitions(home: string, paths: readonly string[]): P
     try {
       found.push(await loader.load(folder, false))
     } catch (error) {
-      // A broken plugin must not hide the keys of the others.
-      note(`warning: ${folder} is left out: ${messageOf(error)}`)
+      unread(folder, messageOf(error))
     }
   }
   return found

@@ -160,7 +160,9 @@ export function explainServer(error: unknown, url: string): Failure | undefined 
           ? 'make it with `createdb`, or correct database_url'
           : code === '42501'
             ? 'grant the role in database_url CREATE on its schema, and the role that owns the tables'
-            : undefined
+            : code === '25006'
+              ? 'name the server that takes writes, or see default_transaction_read_only of the database and the role'
+              : undefined
   return advice === undefined
     ? undefined
     : new Failure(

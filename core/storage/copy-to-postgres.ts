@@ -1,6 +1,8 @@
 import type { ConsolaInstance } from 'consola'
+import type { Client } from 'pg'
 import { messageOf } from '../errors/message.ts'
 import type { Migration, PluginDatabase, Statement, Value } from './database.ts'
+import { codeOf, isLost } from './failure.ts'
 import { Migrations } from './migrate.ts'
 import { CORE_MIGRATIONS, CORE_PLUGIN } from './open.ts'
 import { FUNCTIONS, MIGRATION_LOCK, withPassword } from './open-postgres.ts'
@@ -15,6 +17,8 @@ const SETTINGS = { connections: 1, statementTimeoutMs: 0, idleTransactionMs: 0 }
 /** Of one INSERT; the protocol allows 65,535 values. */
 const MAX_VALUES = 30_000
 const MAX_BYTES = 4_194_304
+/** Texts that a message names. */
+const MAX_NAMED = 10
 
 export interface CopyRequest {
   /** Nobody writes to it meanwhile. */
@@ -40,29 +44,51 @@ export class CopyRefused extends Error {
   override readonly name = 'CopyRefused'
 }
 
+/** The connection was lost before the server said that the copy is committed. */
+export class CopyUnknown extends Error {
+  override readonly name = 'CopyUnknown'
+}
+
 /**
  * Copies every row of a SQLite database into an empty PostgreSQL database, where the migrations make the tables, in one
- * transaction: there is all of it, or nothing. Throws `CopyRefused`, what `check` throws, or the error of the server.
+ * transaction: there is all of it, or nothing. Throws `CopyRefused`, `CopyUnknown`, what `check` throws, or the error of
+ * the server.
  */
 export async function copyToPostgres(request: CopyRequest): Promise<Copied> {
   const { source, url, password, check } = request
   const { made, leftOut } = await knownPlugins(request)
+  requireTexts(source, await tablesToCopy(source, leftOut))
   const client = await connectPostgres(withPassword(url, password), SETTINGS)
   try {
     await client.query('BEGIN')
     const target = new PostgresTransaction(client)
     // A daemon that starts on it meanwhile waits.
     await target.all`SELECT pg_advisory_xact_lock(hashtextextended(${MIGRATION_LOCK}, ${LOCK_SEED}))`
+    await requireFit(target)
     await requireEmpty(target)
     await makeTables(target, made, request.log)
     const tables = await copyTables(source, target, leftOut)
     await check(target)
     await client.query('ANALYZE')
-    await client.query('COMMIT')
+    await commit(client)
     return { tables, leftOut: leftOut.plugins }
   } finally {
     // Rolls back what is not committed.
     await client.end()
+  }
+}
+
+async function commit(client: Client): Promise<void> {
+  try {
+    await client.query('COMMIT')
+  } catch (error) {
+    // A server that says something has not committed, unless it ends the connection.
+    if (codeOf(error) !== '' && !isLost(codeOf(error))) throw error
+    throw new CopyUnknown(
+      `the connection to the server was lost while the copy was committed (${messageOf(error)}): whether it was made ` +
+        'is not known',
+      { cause: error },
+    )
   }
 }
 
@@ -104,9 +130,53 @@ async function tablesOf(sql: PluginDatabase): Promise<readonly string[]> {
   return rows.map(({ name }) => name)
 }
 
+async function tablesToCopy(source: ReadOnlyDatabase, leftOut: LeftOut): Promise<readonly string[]> {
+  return (await tablesOf(source.sql)).filter((table) => !leftOut.tables.includes(table))
+}
+
+/** PostgreSQL has no text with a NUL, and one that is not UTF-8 would arrive changed. */
+function requireTexts(source: ReadOnlyDatabase, tables: readonly string[]): void {
+  const found = tables.flatMap((table) =>
+    [...source.unfitTexts(table)].map(({ column, row, problem }) => {
+      const where = Object.entries(row).map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+      return `"${column}" of "${table}" where ${where.join(', ')} ${problem}`
+    }),
+  )
+  if (found.length === 0) return
+  const shown = found.slice(0, MAX_NAMED).join('; ')
+  throw new CopyRefused(
+    `${found.length === 1 ? 'a text' : `${found.length} texts`} cannot be kept in PostgreSQL: ${shown}` +
+      `${found.length > MAX_NAMED ? '; …' : ''}. To correct or delete what they belong to, start svc on this home, ` +
+      'stop it, and copy then',
+  )
+}
+
+/** What a start needs beyond the right to make tables, which making them tries. */
+async function requireFit(target: PostgresTransaction): Promise<void> {
+  const found = await target.one<{ user: string; database: string; encoding: string; may_create: boolean }>`SELECT
+    current_user AS "user", current_database() AS database, current_setting('server_encoding') AS encoding,
+    has_database_privilege(current_database(), 'CREATE') AS may_create`
+  if (!found) return
+  const { user, database, encoding, may_create: mayCreate } = found
+  if (encoding !== 'UTF8')
+    throw new CopyRefused(
+      `the database "${database}" has the encoding ${encoding}: make one with \`createdb -E UTF8 -T template0\``,
+    )
+  if (!mayCreate)
+    throw new CopyRefused(
+      `the role "${user}" may not make schemas, which a start needs: as an owner of the database run ` +
+        `GRANT CREATE ON DATABASE "${database}" TO "${user}"`,
+    )
+}
+
+/** Of extensions there may be tables in a database that was just made. */
 async function requireEmpty(target: PostgresTransaction): Promise<void> {
-  const [first] = await target.all<{ name: string; schema: string }>`SELECT tablename AS name, schemaname AS schema
-    FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename LIMIT 1`
+  const [first] = await target.all<{ name: string; schema: string }>`SELECT relname AS name, nspname AS schema
+    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE relkind IN ('r', 'p', 'f') AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%'
+      AND NOT EXISTS (SELECT 1 FROM pg_depend
+        WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e')
+    ORDER BY nspname, relname LIMIT 1`
   if (first)
     throw new CopyRefused(
       `the database is not empty: it has the table "${first.name}" in the schema "${first.schema}". ` +
@@ -129,7 +199,7 @@ async function copyTables(
   target: PostgresTransaction,
   leftOut: LeftOut,
 ): Promise<ReadonlyMap<string, number>> {
-  const tables = (await tablesOf(source.sql)).filter((table) => !leftOut.tables.includes(table))
+  const tables = await tablesToCopy(source, leftOut)
   // Migrations write rows too, which are in the source as they are now.
   await target.query({ sql: `TRUNCATE ${tables.map(quote).join(', ')}`, values: [] }).catch((error: unknown) => {
     throw new CopyRefused(`no plugin makes one of the tables of this home: ${messageOf(error)}`, { cause: error })

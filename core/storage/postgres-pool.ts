@@ -6,6 +6,7 @@ import { StatementBatch } from './postgres-batch.ts'
 import type { Answer, BatchStatement } from './postgres-batch.ts'
 import { clientConfig } from './postgres-client.ts'
 import type { PostgresSettings } from './postgres-client.ts'
+import { serverFailure } from './server-failure.ts'
 import type { Value } from './database.ts'
 import { codeOf, isConflict, isLost, isOutdated, ServerAway, unavailable } from './failure.ts'
 import { messageOf } from '../errors/message.ts'
@@ -183,10 +184,9 @@ export class PostgresPool {
     try {
       return await this.#pool.connect()
     } catch (error) {
+      const failure = serverFailure(error, pg)
       // A wrong password or name stays wrong.
-      if (error instanceof pg.DatabaseError && !isLost(codeOf(error))) throw error
-      if (error instanceof Error && error.message.startsWith('SASL')) throw passwordMissing(error)
-      throw new ConnectionLost(error, true)
+      throw failure instanceof ServerAway ? new ConnectionLost(error, true) : failure
     }
   }
 
@@ -237,11 +237,6 @@ export class PostgresPool {
       clearTimeout(timer)
     }
   }
-}
-
-/** The client has no code for it: the one that the server has for a wrong password. */
-function passwordMissing(cause: Error): Error {
-  return Object.assign(new Error(`the server asks for a password (${cause.message})`, { cause }), { code: '28P01' })
 }
 
 /** Those that are small enough to reach the server at once. */

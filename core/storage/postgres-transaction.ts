@@ -9,6 +9,8 @@ import { toStatement } from './text.ts'
 export class PostgresTransaction implements PluginDatabase {
   readonly dialect = 'postgresql'
   readonly #client: Client
+  /** The client takes one statement after the other, and nothing may come in between those of a batch. */
+  #last: Promise<unknown> = Promise.resolve()
   constructor(client: Client) {
     this.#client = client
   }
@@ -27,10 +29,13 @@ export class PostgresTransaction implements PluginDatabase {
     return { changes: (await this.query(toStatement(template, values))).changes }
   }
   async batch(statements: readonly Statement[]): Promise<readonly Changes[]> {
+    return await this.#inTurn(() => this.#batch(statements))
+  }
+  async #batch(statements: readonly Statement[]): Promise<readonly Changes[]> {
     const outcomes: Changes[] = []
     await this.#client.query('SAVEPOINT batch')
     try {
-      for (const statement of statements) outcomes.push({ changes: (await this.query(statement)).changes })
+      for (const statement of statements) outcomes.push({ changes: (await this.#query(statement)).changes })
     } catch (error) {
       await this.#client.query('ROLLBACK TO SAVEPOINT batch')
       throw error
@@ -43,12 +48,25 @@ export class PostgresTransaction implements PluginDatabase {
   }
 
   /** A statement that is built at run time; `?` stands for a value. */
-  async query({ sql, values }: Statement): Promise<{ readonly rows: unknown[]; readonly changes: number }> {
+  async query(statement: Statement): Promise<Answer> {
+    return await this.#inTurn(() => this.#query(statement))
+  }
+
+  async #query({ sql, values }: Statement): Promise<Answer> {
     const { rows, rowCount } = await this.#client.query({ text: toNumbered(sql), values: [...values], types: TYPES })
     return { rows, changes: rowCount ?? 0 }
   }
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => undefined /* told to whoever asked for it */)
+    return done
+  }
 }
 
+interface Answer {
+  readonly rows: unknown[]
+  readonly changes: number
+}
 const TYPES = {
   getTypeParser: (typeId: number) => (text: string) => readColumn(text, typeId),
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import type { PluginDatabase, Value } from './database.ts'
@@ -8,10 +9,19 @@ export interface ReadOnlyDatabase extends Disposable {
   readonly sql: PluginDatabase
   /** Every row of a table, with its columns in their order; whole numbers are exact. */
   rows(table: string): Iterable<Readonly<Record<string, Value>>>
+  /** Texts of a table that have a NUL or are not UTF-8. */
+  unfitTexts(table: string): Iterable<UnfitText>
   /** The tables that its rows refer to. */
   parents(table: string): readonly string[]
   /** A consistent copy, while others write. */
   snapshot(file: string): Promise<void>
+}
+
+export interface UnfitText {
+  readonly column: string
+  /** The row by its primary key. */
+  readonly row: Readonly<Record<string, Value>>
+  readonly problem: string
 }
 
 const refused = (): never => {
@@ -22,6 +32,7 @@ const refused = (): never => {
 export function openReadOnly(file: string): ReadOnlyDatabase {
   if (!existsSync(file)) throw Object.assign(new Error(`there is no file ${file}`), { code: 'ENOENT' })
   const db = new Sqlite(file, { readonly: true, timeout: 2_000 })
+  db.function('svc_text_problem', { deterministic: true }, (bytes) => textProblem(bytes))
   const prepared = new Map<string, Sqlite.Statement<unknown[]>>()
   const prepare = (template: TemplateStringsArray, values: readonly Value[]): Sqlite.Statement<unknown[]> => {
     const { sql } = toStatement(template, values)
@@ -45,9 +56,24 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
     },
     rows: (table) =>
       db
-        .prepare<[], Record<string, Value>>(`SELECT * FROM "${table.replaceAll('"', '""')}"`)
+        .prepare<[], Record<string, Value>>(`SELECT * FROM ${quote(table)}`)
         .safeIntegers()
         .iterate(),
+    *unfitTexts(table) {
+      const columns = db
+        .prepare<[string], { name: string; pk: number }>('SELECT name, pk FROM pragma_table_info(?)')
+        .all(table)
+      const keys = columns.filter(({ pk }) => pk > 0).map(({ name }) => name)
+      const key = keys.length === 0 ? 'rowid' : keys.map(quote).join(', ')
+      for (const { name: column } of columns) {
+        const [name, from] = [quote(column), quote(table)]
+        const texts = db.prepare<[], Record<string, Value> & { svc_problem: string }>(
+          `SELECT ${key}, svc_text_problem(CAST(${name} AS BLOB)) AS svc_problem FROM ${from}
+            WHERE typeof(${name}) = 'text' AND svc_problem IS NOT NULL`,
+        )
+        for (const { svc_problem: problem, ...row } of texts.iterate()) yield { column, row, problem }
+      }
+    },
     parents: (table) =>
       db
         .prepare<[string], { table: string }>('SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)')
@@ -60,4 +86,11 @@ export function openReadOnly(file: string): ReadOnlyDatabase {
       db.close()
     },
   }
+}
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
+function textProblem(bytes: unknown): string | null {
+  if (!(bytes instanceof Uint8Array)) return null
+  if (bytes.includes(0)) return 'has a NUL character'
+  return isUtf8(bytes) ? null : 'is not UTF-8'
 }

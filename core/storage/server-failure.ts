@@ -3,6 +3,13 @@ import { codeOf, isLost, ServerAway } from './failure.ts'
 
 /** What a client of the server failed with: `ServerAway`, or what the server said of the statement or the password. */
 export function serverFailure(error: unknown, { DatabaseError }: Pick<typeof Pg, 'DatabaseError'>): unknown {
-  const isWord = error instanceof DatabaseError || (error instanceof Error && error.message.startsWith('SASL'))
-  return isWord && !isLost(codeOf(error)) ? error : new ServerAway('The database server does not answer', error, true)
+  if (error instanceof Error && error.message.startsWith('SASL')) return passwordMissing(error)
+  return error instanceof DatabaseError && !isLost(codeOf(error))
+    ? error
+    : new ServerAway('The database server does not answer', error, true)
+}
+
+/** The client has no code for it: the one that the server has for a wrong password. */
+function passwordMissing(cause: Error): Error {
+  return Object.assign(new Error(`the server asks for a password (${cause.message})`, { cause }), { code: '28P01' })
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import { explainServer } from '../../../core/cli/start-failure.ts'
 import { createLog } from '../../../core/log/log.ts'
+import { connectPostgres, DEFAULT_SETTINGS } from '../../../core/storage/postgres-client.ts'
 import { openDatabase } from '../../../core/storage/open.ts'
 
 /** What a server that asks for a password is told, and then closes. */
@@ -56,11 +57,16 @@ it('a PostgreSQL server that asks for a password, where there is none, is not on
   await once(server, 'listening')
   try {
     const url = `postgres://me@127.0.0.1:${(server.address() as AddressInfo).port}/x`
-    const failure: unknown = await openDatabase({ url, log: createLog({ level: 'silent' }) }).catch((error) => error)
-    expect(explainServer(failure, url)).toMatchObject({
-      message: expect.stringContaining('the server asks for a password'),
-      advice: expect.stringContaining('PGPASSWORD'),
-    })
+    const attempts = [
+      () => openDatabase({ url, log: createLog({ level: 'silent' }) }),
+      // As `svc database copy` connects.
+      () => connectPostgres(url, DEFAULT_SETTINGS),
+    ]
+    for (const attempt of attempts)
+      expect(explainServer(await attempt().catch((error: unknown) => error), url)).toMatchObject({
+        message: expect.stringContaining('the server asks for a password'),
+        advice: expect.stringContaining('PGPASSWORD'),
+      })
   } finally {
     server.close()
   }

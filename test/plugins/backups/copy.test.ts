@@ -1,4 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -67,7 +70,12 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
     expect((await waiting).status).toBe(503)
     expect(await copy(home, database.url)).toMatchObject({ code: 7, stderr: expect.stringContaining('already uses') })
   }
+  const warnings: string[] = []
+  const hear = (warning: Error): void => void warnings.push(warning.message)
+  process.on('warning', hear)
   const copied = await copy(home, database.url)
+  process.off('warning', hear)
+  expect(warnings).toEqual([])
   expect(copied.code, copied.stderr).toBe(0)
   expect(copied.stdout).toMatch(/rows of \d+ tables copied[\s\S]*audit trail verifies: \d+ entries[\s\S]*database_url/)
 
@@ -101,11 +109,17 @@ it('nothing is copied when one row cannot be or the tables are of another versio
   {
     await using _ = await start(home)
   }
-  edit(home, `INSERT INTO kv_pair (agent_id, key, value, updated_at) SELECT 'a', 'b', 'x' || char(0) || 'y', 'now'`)
-  expect(await copy(home, database.url)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/table "kv_pair" cannot be copied.*0x00[\s\S]*nothing was copied/),
-  })
+  edit(
+    home,
+    `INSERT INTO kv_pair (agent_id, key, value, updated_at)
+      VALUES ('a', 'b', 'x' || char(0) || 'y', 'now'), ('a', 'c', CAST(x'78ff' AS TEXT), 'now'), ('a', 'd', '\ufffd', 'now')`,
+  )
+  const { code: unfit, stderr: texts } = await copy(home, database.url)
+  expect(unfit).toBe(1)
+  expect(texts).toContain('2 texts')
+  expect(texts).toContain('"value" of "kv_pair" where agent_id = "a", key = "b" has a NUL character')
+  expect(texts).toContain('"value" of "kv_pair" where agent_id = "a", key = "c" is not UTF-8')
+  expect(texts).toMatch(/start svc on this home[\s\S]*nothing was copied/)
   edit(home, `DELETE FROM kv_pair; DELETE FROM core_migration WHERE plugin = 'kv'`)
   expect(await copy(home, database.url)).toMatchObject({ code: 1, stderr: expect.stringContaining('no plugin makes') })
   edit(home, `INSERT INTO core_migration SELECT 'kv', '999-later', checksum, applied_at FROM core_migration LIMIT 1`)
@@ -120,4 +134,98 @@ it('nothing is copied when one row cannot be or the tables are of another versio
   expect(report).toMatchObject({ left_out: ['gone'], audit: 'valid' })
   expect(report.tables).not.toHaveProperty('gone_thing')
   expect(await database.query(`SELECT count(*) FROM core_migration WHERE plugin = 'gone'`)).toBe('0')
+})
+
+it('a database file that is damaged, and a plugin that cannot be read, are named, and nothing is copied', async () => {
+  const home = await makeHome()
+  await using database = await createTestDatabase()
+  {
+    await using _ = await start(home)
+  }
+  await mkdir(join(home, 'plugins'), { recursive: true })
+  const plugin = join(home, 'plugins', 'notes.ts')
+  await writeFile(plugin, 'export default definePlugin({')
+  const unread = await copy(home, database.url)
+  expect(unread).toMatchObject({ code: 1, stderr: expect.stringContaining(plugin) })
+  expect(unread.stderr).toMatch(/correct it, or remove it[\s\S]*nothing was copied/)
+  await rm(plugin)
+
+  edit(
+    home,
+    `CREATE TABLE kv_more (id INTEGER PRIMARY KEY); INSERT INTO kv_more VALUES (1), (2), (3);
+      PRAGMA wal_checkpoint(TRUNCATE)`,
+  )
+  const file = join(home, 'data', 'svc.db')
+  const db = new Sqlite(file)
+  const { rootpage } = db.prepare(`SELECT rootpage FROM sqlite_schema WHERE name = 'kv_more'`).get() as {
+    rootpage: number
+  }
+  const size = db.pragma('page_size', { simple: true }) as number
+  db.close()
+  // The page says that it has one row.
+  const handle = openSync(file, 'r+')
+  const count = Buffer.from([0, 1])
+  expect(readSync(handle, Buffer.alloc(2), 0, 2, (rootpage - 1) * size + 3)).toBe(2)
+  writeSync(handle, count, 0, 2, (rootpage - 1) * size + 3)
+  closeSync(handle)
+  const damaged = await copy(home, database.url)
+  expect(damaged).toMatchObject({ code: 1, stderr: expect.stringContaining(`The database ${file} is damaged (`) })
+  expect(damaged.stderr).toContain('restore')
+  expect(await database.query(`SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`)).toBe('0')
+})
+
+it('a database on which a daemon could not start, or that has something, is refused with what to do', async () => {
+  const home = await makeHome()
+  await using database = await createTestDatabase()
+  {
+    await using _ = await start(home)
+  }
+  const { name, url } = database
+  const refused = async (to: string) => {
+    const { code, stderr } = await copy(home, to)
+    expect(code, stderr).toBe(1)
+    return stderr
+  }
+  await database.query('CREATE SCHEMA other; CREATE TABLE other.job (id INT)')
+  expect(await refused(url)).toContain('it has the table "job" in the schema "other"')
+  await database.query('DROP SCHEMA other CASCADE')
+
+  const role = `copier_${name}`
+  await database.query(`CREATE ROLE ${role} LOGIN; GRANT CREATE ON SCHEMA public TO ${role}`)
+  expect(await refused(url.replace('user=svc', `user=${role}`))).toContain(
+    `GRANT CREATE ON DATABASE "${name}" TO "${role}"`,
+  )
+  await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+
+  await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  expect(await refused(url)).toMatch(/cannot be used: .*read-only transaction[\s\S]*default_transaction_read_only/)
+  await database.query(`SET transaction_read_only = off; ALTER DATABASE ${name} RESET default_transaction_read_only`)
+
+  await database.query(
+    `CREATE DATABASE ${name}_ascii ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0 STRATEGY file_copy`,
+  )
+  expect(await refused(url.replace(name, `${name}_ascii`))).toMatch(/encoding SQL_ASCII[\s\S]*createdb -E UTF8/)
+  await database.query(`DROP DATABASE ${name}_ascii WITH (FORCE)`)
+
+  // Whoever forwards what is said breaks off when the server has the last word.
+  const proxy = createServer((caller) => {
+    const server = connect(join(database.host, '.s.PGSQL.5432'))
+    let committed = false
+    caller.on('data', (data) => {
+      committed ||= data.includes('COMMIT')
+      server.write(data)
+    })
+    server.on('data', (data) => (committed ? caller.destroy() : caller.write(data)))
+    for (const [one, other] of [
+      [caller, server],
+      [server, caller],
+    ] as const)
+      one.on('error', () => undefined).on('close', () => other.destroy())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void proxy.close())
+  const lost = await refused(`postgres://svc@127.0.0.1:${(proxy.address() as AddressInfo).port}/${name}`)
+  expect(lost).toMatch(/not known[\s\S]*copy again/)
+  expect(lost).not.toContain('nothing was copied')
+  expect(await refused(url)).toContain('not empty')
 })
