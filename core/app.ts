@@ -149,7 +149,12 @@ class RunningApp implements App {
     kernel.idempotency.start()
     if (home.database.dialect === 'sqlite' && isDatabaseFile(options.loaded.config))
       setTimeout(() => home.reserve.create(), RESERVE_MS).unref()
-    this.#greeting = endWithin('the greeting', () => this.#greet(url), GREETING_MS, options.log)
+    this.#greeting = endWithin(
+      'the lines that say where the daemon listens',
+      () => this.#greet(url),
+      GREETING_MS,
+      options.log,
+    )
     return { url }
   }
 

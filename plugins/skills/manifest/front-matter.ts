@@ -3,6 +3,7 @@ import { isObject } from 'svc/sdk'
 import { check } from './check.ts'
 import type { Source } from './check.ts'
 import { SKILL_NAME, SkillProblem } from './skill.ts'
+import { withoutUnseen } from './unseen.ts'
 
 export const TEXT_FILE = 'SKILL.md'
 const MAX_DEPTH = 20
@@ -34,7 +35,7 @@ export const Name = v.pipe(
 )
 export const Description = v.pipe(
   text(1024),
-  v.transform((words) => words.replace(/\s+/g, ' ').trim()),
+  v.transform((words) => withoutUnseen(words).replace(/\s+/g, ' ').trim()),
   v.minLength(1, 'must not be empty: it tells the model when to use the skill'),
   v.check((words) => !/\p{Cc}/u.test(words), 'must not hold control characters'),
 )

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -290,16 +290,24 @@ describe('an agent', () => {
     expect(await read('link')).toMatchObject({ failed: true, text: expect.stringContaining('leads out of the folder') })
     expect(await read('/etc/hostname')).toMatchObject({ failed: true })
     expect(await read('none.md')).toMatchObject({ failed: true, text: expect.stringContaining('has no file') })
+    await writeSkill(test, 'closed', { '.env': 'KEY=1', 'a.md': 'A', 'b\n- c.md': 'B', 'd\u202e.md': 'D' })
+    await link(join(folder, 'a.md'), join(folder, 'second.md'))
+    expect(await read('.env')).toMatchObject({ failed: true, text: expect.stringContaining('has no file') })
+    expect(await callTool(test, id, 'skill_describe', { name: 'closed' })).toMatchObject({
+      text: expect.stringMatching(/Files, for skill_read_file:\n- data\.bin\n- long\.md$/),
+    })
     expect(await read('data.bin')).toMatchObject({ failed: true, text: expect.stringContaining('is no text') })
   })
 
   it('is listed its skills by the API, with what is wrong with others', async () => {
     await writeSkill(test, 'broken', { 'SKILL.md': '---\nname: broken\n---\n' })
     await writeSkill(test, 'good', { 'SKILL.md': skillText('good', 'Is good.', 'Body.') })
+    await writeSkill(test, 'turned', { 'SKILL.md': skillText('turned', 'Is \u202e\u2066good\u{e0041}.', 'Body.') })
     const { body } = await test.request<Json>('GET', '/api/skills')
     expect(body.skills).toContainEqual(
       expect.objectContaining({ name: 'good', bundled: false, runtime: 'prompt_only', enabled: true }),
     )
+    expect(body.skills).toContainEqual(expect.objectContaining({ name: 'turned', description: 'Is good.' }))
     expect(body.problems).toMatchObject([{ name: 'broken', file: 'SKILL.md', line: 2, key: 'description' }])
     expect(test.log.some((line) => line.includes('SKILL.md:2: description: is missing'))).toBe(true)
     expect(await test.request('GET', '/api/skills/good')).toMatchObject({ status: 200, body: { text: 'Body.' } })
