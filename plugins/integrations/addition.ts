@@ -1,6 +1,6 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import { omitUndefined, Refusal } from 'svc/sdk'
-import type { McpServerAddition } from '../mcp/contract.ts'
+import type { McpProgram, McpProgramRights, McpServerAddition } from '../mcp/contract.ts'
 import { placeholders, SERVER_FOLDER } from './catalog/template.ts'
 import type { Template } from './catalog/template.ts'
 import type { Settings } from './config.ts'
@@ -64,11 +64,67 @@ function programServer(
     credentials,
     variables,
     network: [...transport.hosts.flatMap((text) => render(text, values) ?? []), ...hosts],
-    read: settings.read[id],
-    write: settings.write[id],
-    trust: isTrusted ? ('operator' as const) : undefined,
     lazy: true,
   })
+}
+
+/**
+ * What the configuration file lets the program of an integration do, if it is the one that its template starts: who can
+ * write to the database only can put another one into its row. `undefined` for another one.
+ */
+export function rightsOf(template: Template, program: McpProgram, deps: AdditionDeps): McpProgramRights | undefined {
+  const { settings } = deps
+  const { name: id } = program
+  const rights = omitUndefined({
+    trust: settings.trusted.includes(id) ? ('operator' as const) : undefined,
+    read: settings.read[id],
+    write: settings.write[id],
+  })
+  return Object.keys(rights).length === 0 || isOf(template, program, deps.folderOf(id)) ? rights : undefined
+}
+
+function isOf(
+  { transport, required_env: required }: Template,
+  { command, args, env }: McpProgram,
+  folder: string,
+): boolean {
+  if (transport.type !== 'stdio') return false
+  const names = new Set([...required.map(({ name }) => name), ...Object.keys(transport.env)])
+  if (!env.every((name) => names.has(name))) return false
+  const own = transport.args.map((text) => ({ pattern: patternOf(text, folder), isOptional: text.includes('{') }))
+  return waysToStart(transport).some((way) => way.command === command && areArguments(args, [...way.args, ...own]))
+}
+interface Argument {
+  readonly pattern: RegExp
+  readonly isOptional: boolean
+}
+/** The installed program, and the runner of its package. It may have been added in another version. */
+function waysToStart({ command, package: source }: Program): readonly { command: string; args: Argument[] }[] {
+  const installed = { command, args: [] }
+  if (source === undefined) return [installed]
+  const fixed = (pattern: string): Argument => ({ pattern: new RegExp(`^${pattern}$`), isOptional: false })
+  const name = RegExp.escape(source.name)
+  // A number only: npm takes addresses and names of other packages in its place.
+  const version = String.raw`\d[\w.+-]*`
+  const args =
+    source.runner === 'npx'
+      ? [fixed('-y'), fixed(`${name}@${version}`)]
+      : [fixed('--from'), fixed(`${name}==${version}`), fixed(RegExp.escape(command))]
+  return [installed, { command: source.runner, args }]
+}
+/** A text with any values in it. */
+function patternOf(text: string, folder: string): RegExp {
+  const parts = text.replaceAll(`{${SERVER_FOLDER}}`, () => folder).split(/\{[A-Z_][A-Z0-9_]*(?::[a-z]+)?\}/)
+  return new RegExp(`^${parts.map((part) => RegExp.escape(part)).join('.*')}$`, 's')
+}
+/** An argument is missing if its value was not entered. */
+function areArguments(args: readonly string[], expected: readonly Argument[]): boolean {
+  const rest = [...args]
+  for (const { pattern, isOptional } of expected) {
+    if (rest[0] !== undefined && pattern.test(rest[0])) rest.shift()
+    else if (!isOptional) return false
+  }
+  return rest.length === 0
 }
 
 /** A confined program would only fail, and few say why. */

@@ -10,6 +10,8 @@ import { integrationRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
 import { hasInstalled } from './store.ts'
 
+type Decide = Parameters<McpServers['decideRights']>[1]
+
 export default definePlugin({
   name: 'integrations',
   version: '1.0.0',
@@ -27,16 +29,14 @@ export default definePlugin({
       assets: ['add-dialog.js', 'integration-card.js', 'integrations.css', 'integrations.js'],
     },
   ],
-  setup({ config, db, hooks, jobs, leaving, log, metrics, routes, run, services, spawn }) {
+  setup({ config, db, hooks, jobs, leaving, log, metrics, own, routes, run, services, spawn }) {
     const checks = metrics.counter('svc_integration_checks_total', 'Health checks of integrations, by outcome.')
     const reconnects = metrics.counter(
       'svc_integration_reconnects_total',
       'Attempts to connect an integration again that does not work, by outcome.',
     )
-    const alerts = metrics.counter(
-      'svc_integration_alerts_total',
-      'Integrations that stopped working, or work again, by change.',
-    )
+    const said = 'Integrations that stopped working, or work again, by change.'
+    const alerts = metrics.counter('svc_integration_alerts_total', said)
     const open = async (): Promise<Runtime> => {
       const { createRuntime } = await import('./runtime.ts')
       return createRuntime({
@@ -58,6 +58,8 @@ export default definePlugin({
       run(work).catch((error: unknown) => log.error('work for integrations failed', error))
     }
 
+    const decide: Decide = async (program) => (await runtime()).service.rightsOf(program)
+    own('rights', services.servers.decideRights('integration', decide))
     routes.add(...integrationRoutes(runtime))
     jobs.every('health', config.extensions.health_check_interval_secs * 1000, async () => {
       if (!(await hasInstalled(db))) return

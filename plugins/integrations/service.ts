@@ -4,8 +4,8 @@ import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Logger } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Cluster } from '../cluster/contract.ts'
-import type { McpServers, McpServerView } from '../mcp/contract.ts'
-import { toAddition } from './addition.ts'
+import type { McpProgram, McpProgramRights, McpServers, McpServerView } from '../mcp/contract.ts'
+import { rightsOf, toAddition } from './addition.ts'
 import type { AdditionDeps } from './addition.ts'
 import { readCatalog } from './catalog/index.ts'
 import type { Catalog, CatalogOptions } from './catalog/index.ts'
@@ -72,6 +72,18 @@ export class IntegrationService {
     const { templates } = await this.catalog()
     const hint = templates.has(id) ? '; it is in the catalogue and was not added' : suggest(findNearest(id, ids))
     throw new Refusal('integration_not_found', `No integration "${id}"${hint}`)
+  }
+  /** What the file lets a program do. One that is not that of its template has no more than any other. */
+  async rightsOf(program: McpProgram): Promise<McpProgramRights> {
+    const { templates } = await this.catalog()
+    const template = templates.get(program.origin.slice(program.origin.indexOf(':') + 1))
+    const rights = template && rightsOf(template, program, this.#deps.addition)
+    if (rights) return rights
+    this.#deps.log.warn(
+      `the program of the integration "${program.name}" is not the one that its template starts: ` +
+        'it has no rights of plugins.integrations. Remove it and add it again',
+    )
+    return {}
   }
   /** An entry of the catalogue. Throws `template_not_found`. */
   async template(id: string): Promise<Template> {

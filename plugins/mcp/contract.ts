@@ -47,12 +47,6 @@ export interface McpServerAddition extends McpServerSpec {
   readonly credentials?: Readonly<Record<string, string>> | undefined
   /** Values of further variables that are no secrets, such as the path of a file. Only their names are shown. */
   readonly variables?: Readonly<Record<string, string>> | undefined
-  /** Further folders that the confined program may read, such as that of an installed package. Never from a request. */
-  readonly read?: readonly string[] | undefined
-  /** Further folders that the confined program may write. Never from a request. */
-  readonly write?: readonly string[] | undefined
-  /** `operator`: the configuration file says that its program may run unconfined. Never from a request. */
-  readonly trust?: 'operator' | undefined
   /** The client that was registered with the vendor by hand, and the scopes to ask for, of a server with a login. */
   readonly oauth?:
     | {
@@ -68,6 +62,25 @@ export interface McpServerAddition extends McpServerSpec {
     | undefined
   /** Who added it, such as `integration:github`; shown in the view. */
   readonly origin?: string | undefined
+}
+
+/** The program of a server that was added, as its row says it. */
+export interface McpProgram {
+  readonly name: string
+  readonly origin: string
+  readonly command: string
+  readonly args: readonly string[]
+  /** Names of its variables. */
+  readonly env: readonly string[]
+}
+/** What a program may do besides what the API can say, as the configuration file of this daemon has it. */
+export interface McpProgramRights {
+  /** `operator`: it runs unconfined. */
+  readonly trust?: 'operator' | undefined
+  /** Further folders that it may read when it is confined. */
+  readonly read?: readonly string[] | undefined
+  /** Further folders that it may write when it is confined. */
+  readonly write?: readonly string[] | undefined
 }
 
 /** A tool as a server lists it (MCP `Tool`). */
@@ -214,6 +227,12 @@ export interface McpServers {
   remove(name: string): Promise<void>
   /** Ends it and connects again, also after it was given up. */
   reconnect(name: string): Promise<McpServerView>
+  /**
+   * `decide` is asked before each start of a program whose origin begins with `kind` and a colon: who can write to the
+   * database can change its row, so what widens its rights comes from the configuration file only. Without it such a
+   * program is confined to its own folder. Until it is disposed.
+   */
+  decideRights(kind: string, decide: (program: McpProgram) => Promise<McpProgramRights>): Dispose
   /** Connects, lists the tools and leaves nothing behind. */
   test(spec: McpServerAddition): Promise<{
     readonly serverInfo: McpObject

@@ -16,7 +16,7 @@ import { migrations } from './migrations.ts'
 import { isPublic, originOf } from './oauth/origin.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { mcpRoutes } from './routes.ts'
-import type { Runtime, RuntimeDeps } from './runtime.ts'
+import type { Decide, Runtime, RuntimeDeps } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
 
 const IDLE_CHECK_MS = 5000
@@ -55,7 +55,8 @@ export default definePlugin({
     const { config, db, hooks, jobs, log, metrics, own, routes, run } = ctx
     let { mcp_servers: entries, ...settings } = config
     const tell = followChanges({ broadcast: ctx.services.broadcast, own }, 'mcp.servers', () => follow())
-    const deps = runtimeDeps(ctx, settings, () => tell(''))
+    const decisions = new Map<string, Decide>()
+    const deps = { ...runtimeDeps(ctx, settings, () => tell('')), decisions }
     let opened: ServerRegistry | undefined
     let opening: Promise<Runtime> | undefined
     const open = async (): Promise<Runtime> => {
@@ -97,21 +98,27 @@ export default definePlugin({
     run(async () => {
       if (entries.length > 0 || (await hasServers(db))) await registry()
     }).catch((error: unknown) => log.error('the MCP servers could not be started', error))
-    return {
-      servers: {
-        list: async () => (await registry()).list(),
-        find: async (name) => (await registry()).find(name),
-        add: async (spec) => (await registry()).add(spec),
-        update: async (name, spec) => (await registry()).update(name, spec),
-        remove: async (name) => (await registry()).remove(name),
-        reconnect: async (name) => (await registry()).reconnect(name),
-        test: async (spec) => (await registry()).test(spec),
-        featureTool: async (name, feature) => (await registry()).featureTool(name, feature),
-        client: async (name) => (await registry()).client(name),
-      },
-    }
+    return { servers: servedBy(registry, decisions) }
   },
 })
+
+function servedBy(registry: () => Promise<ServerRegistry>, decisions: Map<string, Decide>): McpServers {
+  return {
+    list: async () => (await registry()).list(),
+    find: async (name) => (await registry()).find(name),
+    add: async (spec) => (await registry()).add(spec),
+    update: async (name, spec) => (await registry()).update(name, spec),
+    remove: async (name) => (await registry()).remove(name),
+    reconnect: async (name) => (await registry()).reconnect(name),
+    decideRights(kind, decide) {
+      decisions.set(kind, decide)
+      return () => void (decisions.get(kind) === decide && decisions.delete(kind))
+    },
+    test: async (spec) => (await registry()).test(spec),
+    featureTool: async (name, feature) => (await registry()).featureTool(name, feature),
+    client: async (name) => (await registry()).client(name),
+  }
+}
 
 function observe(metrics: Metrics, servers: () => ServerRegistry['servers']): void {
   metrics.observed('svc_mcp_servers', 'MCP servers, by state.', () =>
@@ -122,7 +129,11 @@ function observe(metrics: Metrics, servers: () => ServerRegistry['servers']): vo
   )
 }
 
-function runtimeDeps(ctx: Context, settings: Settings, tellChanged: RuntimeDeps['tellChanged']): RuntimeDeps {
+function runtimeDeps(
+  ctx: Context,
+  settings: Settings,
+  tellChanged: RuntimeDeps['tellChanged'],
+): Omit<RuntimeDeps, 'decisions'> {
   const { hooks, metrics, services } = ctx
   const calls = metrics.counter('svc_mcp_calls_total', 'Calls of tools of MCP servers, by server and outcome.')
   const restarts = metrics.counter('svc_mcp_restarts_total', 'Restarts of MCP servers that ended.')

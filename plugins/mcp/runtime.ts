@@ -1,4 +1,4 @@
-import { messageOf, wallClock } from 'svc/internal'
+import { messageOf, pluginsLoaded, wallClock } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { PluginContext, Statement } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
@@ -14,6 +14,7 @@ import { httpLimits, toPlatformFetch } from './connection/http-fetch.ts'
 import { networkOf } from './connection/network.ts'
 import { openSession } from './connection/open.ts'
 import { McpServerChanged } from './contract.ts'
+import type { McpServers } from './contract.ts'
 import { openFeatures } from './features/open.ts'
 import type { OpenFeaturesDeps } from './features/open.ts'
 import type { OAuthLogins } from './oauth/logins.ts'
@@ -32,6 +33,7 @@ type Asked = {
   readonly usage: typeof Usage
   readonly workspaces: typeof Workspaces
 }
+export type Decide = Parameters<McpServers['decideRights']>[1]
 export interface RuntimeDeps
   extends
     Pick<
@@ -45,6 +47,8 @@ export interface RuntimeDeps
   readonly daemon: Daemon
   /** For each batch that changes servers. */
   readonly tellChanged: () => readonly Statement[]
+  /** Who decides what programs may do, by the kind of their origin. */
+  readonly decisions: ReadonlyMap<string, Decide>
   readonly counted: (server: string, outcome: 'ok' | 'error' | 'failed') => void
   readonly restarted: (server: string) => void
 }
@@ -77,6 +81,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
     store: new McpStore(deps.db, deps.tellChanged, deps.log),
     features,
     toolSet,
+    rightsOf: rightsBy(deps),
     serverDeps: {
       clock: wallClock,
       random: Math.random,
@@ -88,10 +93,10 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
             spawn,
             version: daemon.build.version,
             fetchOf,
-            programOf: (server) =>
+            programOf: async (server) =>
               programOf(
                 { homeDir, credentialsOf: async () => (await registry.secretsFor(server)).credentials },
-                server,
+                await registry.withRights(server),
               ),
             headersOf: async (server) => (await registry.secretsFor(server)).headers,
           },
@@ -113,6 +118,14 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
   return { registry, logins }
 }
 
+const rightsBy =
+  ({ daemon, decisions, leaving }: RuntimeDeps): Decide =>
+  async (program) => {
+    const kind = program.origin.split(':')[0] ?? ''
+    // The plugin that decides may be loaded after this one.
+    if (kind !== 'api' && !decisions.has(kind)) await pluginsLoaded(daemon, 'mcp', leaving)
+    return (await decisions.get(kind)?.(program)) ?? {}
+  }
 const askedOf = ({ optional }: RuntimeDeps) => ({
   agents: () => optional('agents'),
   approvals: () => optional('approvals'),

@@ -1,5 +1,6 @@
 import { Refusal } from 'svc/sdk'
 import type { Fetch, PluginContext } from 'svc/sdk'
+import { FROM_FILE } from '../servers/spec.ts'
 import type { ServerConfig } from '../servers/spec.ts'
 
 export type NetworkDeps = Pick<PluginContext<object, {}, {}>, 'admit' | 'fetch' | 'operator'>
@@ -21,7 +22,7 @@ export function networkOf(
         throw new Refusal('forbidden', `The MCP server "${name}" names ${url.origin}, which is not an https address`)
       return await fetch(url, request)
     }
-    const mayBePrivate = origin === 'file' && operator !== undefined && !(await isAdmitted(admit, url))
+    const mayBePrivate = origin === FROM_FILE && operator !== undefined && !(await isAdmitted(admit, url))
     return await (mayBePrivate ? operator.fetch(url, request) : fetch(url, request))
   }
 }

@@ -23,9 +23,6 @@ export function toChange(config: ServerConfig, body: ServerChange): McpServerAdd
     timeout_secs: config.timeout_secs,
     lazy: config.lazy,
     enabled: config.enabled,
-    read: config.read,
-    write: config.write,
-    ...(config.trust === 'operator' && { trust: 'operator' as const }),
     // Their values come from the vault, if they may go where the change sends them.
     ...((type ?? config.transport) !== 'stdio' &&
       config.oauth && { oauth: { ...config.oauth, client_secret: undefined, private_key: undefined } }),
@@ -52,10 +49,10 @@ export function toConfig(spec: McpServerAddition): ServerConfig {
     credentials: Object.keys(spec.credentials ?? {}),
     variables: spec.variables,
     path: [],
-    trust: spec.trust ?? 'confined',
+    trust: 'confined',
     network: [...(spec.network ?? [])],
-    read: [...(spec.read ?? [])],
-    write: [...(spec.write ?? [])],
+    read: [],
+    write: [],
     timeout_secs: spec.timeout_secs ?? 60,
     tool_timeout_secs: {},
     lazy: spec.lazy ?? true,
@@ -77,6 +74,17 @@ const toOAuth = ({ scopes = [], ...client }: NonNullable<McpServerAddition['oaut
   scopes: [...scopes],
   grant: client.grant ?? 'authorization_code',
 })
+
+/** Whether the parts of a spec without secrets are those of one server. */
+export function fitsTogether(spec: Omit<McpServerAddition, 'name' | 'credentials'>): boolean {
+  try {
+    checkParts({ ...spec, name: 'any', credentials: {} })
+    return true
+  } catch (error) {
+    if (error instanceof Refusal) return false
+    throw error
+  }
+}
 
 function checkParts(spec: McpServerAddition): void {
   const { name, transport, command, url: address } = spec

@@ -4,6 +4,7 @@ import { allowsHost, readVariable } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { SpawnRequest } from 'svc/sdk'
 import { isSecretName } from './redactor.ts'
+import { FROM_FILE } from './spec.ts'
 import type { ServerConfig } from './spec.ts'
 
 export interface ProgramDeps {
@@ -59,13 +60,13 @@ async function environmentOf(deps: ProgramDeps, server: ServerConfig): Promise<R
   const names = [...new Set([...server.env, ...server.credentials])]
   const values = names.map((name) => [
     name,
-    secrets[name] ?? server.variables?.[name] ?? (server.origin === 'file' ? readVariable(name) : undefined),
+    secrets[name] ?? server.variables?.[name] ?? (server.origin === FROM_FILE ? readVariable(name) : undefined),
   ])
   const missing = values.filter(([, value]) => value === undefined).map(([name]) => name)
   if (missing.length > 0)
     throw new Refusal(
       'invalid_request',
-      server.origin === 'file'
+      server.origin === FROM_FILE
         ? `env: ${missing.join(', ')} is not set in the environment of the daemon`
         : `env: ${missing.join(', ')} has no value in the vault: send it in credentials`,
     )

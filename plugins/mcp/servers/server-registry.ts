@@ -8,10 +8,17 @@ import type { Cluster } from '../../cluster/contract.ts'
 import type { ServerEntry, Settings } from '../config.ts'
 import { noFeatures } from '../connection/features.ts'
 import type { ClientFeatures } from '../connection/features.ts'
-import type { McpFeatureTool, McpServerAddition, McpServers, McpServerView } from '../contract.ts'
+import type {
+  McpFeatureTool,
+  McpProgram,
+  McpProgramRights,
+  McpServerAddition,
+  McpServers,
+  McpServerView,
+} from '../contract.ts'
 import { serverFailed } from '../errors.ts'
 import { newRevision } from './store.ts'
-import type { Attempt, McpStore, StoredServer } from './store.ts'
+import type { Attempt, McpStore, ReadServer, StoredServer } from './store.ts'
 import type { ToolSet } from '../tools/registry.ts'
 import { toConfig } from './addition.ts'
 import { hasFolder, removeFolder } from './program.ts'
@@ -20,7 +27,7 @@ import { noSecrets, readSecrets, removeSecrets, writeSecrets } from './secrets.t
 import type { ServerSecrets } from './secrets.ts'
 import { Server } from './server.ts'
 import type { ServerDeps } from './server.ts'
-import { fromFile } from './spec.ts'
+import { fromFile, FROM_FILE } from './spec.ts'
 import type { ServerConfig } from './spec.ts'
 import { toAnswer, viewOf } from './view.ts'
 
@@ -37,11 +44,13 @@ export interface RegistryDeps {
   readonly serverDeps: Omit<ServerDeps, 'onChanged' | 'onListed' | 'onGivenUp' | 'settings' | 'features' | 'log'>
   /** Nothing is registered any more once it aborts. */
   readonly leaving: AbortSignal
+  /** What the file lets the program of a server do that was added. */
+  readonly rightsOf: (program: McpProgram) => Promise<McpProgramRights>
   readonly announce: (server: Server | string) => void
 }
 
 /** The servers of the file and those that were added while running. */
-export class ServerRegistry implements McpServers {
+export class ServerRegistry implements Omit<McpServers, 'decideRights'> {
   readonly #deps: RegistryDeps
   readonly #servers = new Map<string, Server>()
   /** Of the running servers of the database: the revision of the row that each was made from. */
@@ -53,6 +62,8 @@ export class ServerRegistry implements McpServers {
   readonly #queue = new KeyedQueue()
   /** Of servers that are being added: they are in the vault once these work. */
   readonly #newSecrets = new Map<ServerConfig, ServerSecrets>()
+  /** Of servers that were added: those whose program was started unconfined. */
+  readonly #operators = new WeakSet<ServerConfig>()
   #ended = false
 
   constructor(deps: RegistryDeps) {
@@ -108,7 +119,7 @@ export class ServerRegistry implements McpServers {
     const entry = this.#file.find((each) => each.name === name)
     if (entry) return { config: fromFile(entry) }
     const row = await this.#deps.store.find(name)
-    return row ? { config: await this.#fromRow(name, row.spec, row.origin), revision: row.revision } : {}
+    return row ? { config: await this.#fromRow(row), revision: row.revision } : {}
   }
   #differs(running: Server, config: ServerConfig, revision: string | undefined): boolean {
     if (this.#revisions.get(running) !== revision) return true
@@ -137,18 +148,22 @@ export class ServerRegistry implements McpServers {
   }
 
   list(): Promise<readonly McpServerView[]> {
-    return Promise.resolve(this.servers.map((server) => viewOf(server, this.#deps.toolSet)))
+    return Promise.resolve(this.servers.map((server) => this.#viewOf(server)))
   }
   find(name: string): Promise<McpServerView | undefined> {
     const server = this.#servers.get(name)
-    return Promise.resolve(server && viewOf(server, this.#deps.toolSet))
+    return Promise.resolve(server && this.#viewOf(server))
   }
   featureTool(name: string, feature: McpFeatureTool): Promise<string | undefined> {
     return Promise.resolve(this.#deps.toolSet.featureTool(name, feature))
   }
+  #viewOf(server: Server): McpServerView {
+    const view = viewOf(server, this.#deps.toolSet)
+    return this.#operators.has(server.config) ? { ...view, trust: 'operator' } : view
+  }
   /** Throws `not_found`. */
   view(name: string): McpServerView {
-    return viewOf(this.require(name), this.#deps.toolSet)
+    return this.#viewOf(this.require(name))
   }
   /** As the API answers. Throws `not_found`. */
   shown(name: string): ReturnType<typeof toAnswer> {
@@ -226,7 +241,7 @@ export class ServerRegistry implements McpServers {
     const server = this.require(name)
     await server.reset('is being restarted')
     await explained(server.session(), `${commandLine(`mcp logs ${name}`)} says more`)
-    return viewOf(server, this.#deps.toolSet)
+    return this.#viewOf(server)
   }
 
   async client(name: string): ReturnType<McpServers['client']> {
@@ -262,11 +277,25 @@ export class ServerRegistry implements McpServers {
     }
   }
 
+  /** A server as its program is started now: what widens its rights is not in its row, it comes from the file. */
+  async withRights(config: ServerConfig): Promise<ServerConfig> {
+    if (config.origin === FROM_FILE) return config
+    const { name, origin, command = '', args, env, credentials } = config
+    const rights = await this.#deps.rightsOf({ name, origin, command, args, env: [...env, ...credentials] })
+    if (rights.trust === 'operator') this.#operators.add(config)
+    else this.#operators.delete(config)
+    return {
+      ...config,
+      trust: rights.trust ?? 'confined',
+      read: [...(rights.read ?? [])],
+      write: [...(rights.write ?? [])],
+    }
+  }
   /** The secrets of a server, for its headers and its program. */
   async secretsFor(config: ServerConfig): Promise<ServerSecrets> {
     const tried = this.#newSecrets.get(config)
     if (tried) return tried
-    if (config.origin === 'file') return { ...noSecrets, headers: config.headers }
+    if (config.origin === FROM_FILE) return { ...noSecrets, headers: config.headers }
     return await readSecrets(this.#deps.vault, config.name)
   }
 
@@ -316,7 +345,7 @@ export class ServerRegistry implements McpServers {
     if (server.listing) await this.#saveListing(server)
     this.#update()
     this.#deps.announce(server)
-    return viewOf(server, this.#deps.toolSet)
+    return this.#viewOf(server)
   }
 
   /** On disk before anything of a new server is: what the end of the process cuts off is undone when it starts again. */
@@ -342,8 +371,9 @@ export class ServerRegistry implements McpServers {
     await store.commit([store.endAttempt(name)])
   }
 
-  async #fromRow(name: string, spec: unknown, origin: string): Promise<ServerConfig> {
-    const config = { ...(spec as ServerConfig), origin }
+  async #fromRow({ name, spec, origin }: ReadServer): Promise<ServerConfig> {
+    const credentials = Object.fromEntries((spec.credentials ?? []).map((each) => [each, '']))
+    const config = toConfig({ ...spec, credentials, name, origin })
     if (!config.oauth) return config
     const { oauthClientSecret, oauthPrivateKey } = await readSecrets(this.#deps.vault, name)
     return {
@@ -405,7 +435,7 @@ export class ServerRegistry implements McpServers {
   }
   #changeable(name: string): Server {
     const server = this.require(name)
-    if (server.config.origin === 'file')
+    if (server.config.origin === FROM_FILE)
       throw new Refusal(
         'conflict',
         `The MCP server "${name}" stands in [[mcp_servers]] of the configuration file: change it there`,

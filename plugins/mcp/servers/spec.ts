@@ -13,13 +13,16 @@ export interface ServerConfig extends Omit<ServerEntry, 'transport' | 'protocol'
   readonly variables?: Readonly<Record<string, string>> | undefined
 }
 
+/** The origin of a server of the file, which has rights that no row has. */
+export const FROM_FILE = 'file'
+
 export function fromFile(entry: ServerEntry): ServerConfig {
   const transport = entry.transport ?? (entry.command === undefined ? 'http' : 'stdio')
   return {
     ...entry,
     transport,
     protocol: entry.protocol ?? (transport === 'http' ? 'auto' : 'initialize'),
-    origin: 'file',
+    origin: FROM_FILE,
     credentials: [],
   }
 }

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { readOwnJson, RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { fitsTogether } from './addition.ts'
+import { FROM_FILE } from './spec.ts'
+import { headerName, scopes, SERVER_NAME, variable } from '../config.ts'
 import type { McpObject, McpTool } from '../contract.ts'
 
 /** What a server said at its last connection. */
@@ -12,11 +15,46 @@ export interface Listing {
   readonly capabilities: McpObject
   readonly tools: readonly McpTool[]
 }
-const Spec = v.looseObject({ name: v.string(), transport: v.picklist(['stdio', 'http', 'sse']) })
+const texts = v.array(v.string())
+/** What the API can say of a server: a row with more was written by somebody else, and the rest of it does not count. */
+const Spec = v.object({
+  transport: v.picklist(['stdio', 'http', 'sse']),
+  command: v.optional(v.string()),
+  args: v.optional(texts),
+  url: v.optional(v.string()),
+  headers: v.optional(v.record(headerName, v.string())),
+  env: v.optional(v.array(variable)),
+  credentials: v.optional(v.array(variable)),
+  variables: v.optional(v.record(variable, v.string())),
+  network: v.optional(texts),
+  timeout_secs: v.optional(v.pipe(v.number(), v.minValue(1))),
+  lazy: v.optional(v.boolean()),
+  enabled: v.optional(v.boolean()),
+  oauth: v.optional(
+    v.object({
+      client_id: v.optional(v.string()),
+      scopes: v.optional(scopes),
+      grant: v.optional(v.picklist(['authorization_code', 'client_credentials'])),
+    }),
+  ),
+})
+/** The values that say nothing of what only the configuration file can say. */
+const SAYS_NOTHING = new Set(['undefined', '"confined"', '[]', '{}', 'false'])
+const FILE_ONLY = 'path read risk sampling tool_risk tool_timeout_secs tools trust trust_annotations write'.split(' ')
+export type StoredSpec = v.InferOutput<typeof Spec>
 const ServerRow = v.object({
-  name: v.string(),
-  spec: v.pipe(v.string(), v.transform(readOwnJson), Spec),
-  origin: v.string(),
+  // Its folder has this name.
+  name: v.pipe(v.string(), v.regex(SERVER_NAME)),
+  spec: v.pipe(
+    v.string(),
+    v.transform(readOwnJson),
+    v.looseObject(Spec.entries),
+    v.check((spec) => fitsTogether(spec as StoredSpec)),
+  ),
+  origin: v.pipe(
+    v.string(),
+    v.check((origin) => origin !== FROM_FILE),
+  ),
   revision: v.string(),
 })
 const AttemptRow = v.object({
@@ -31,34 +69,53 @@ const ListingRow = v.object({ server: v.string(), spec_digest: v.string(), listi
 
 export interface StoredServer {
   readonly name: string
-  readonly spec: unknown
+  readonly spec: object
   readonly origin: string
   /** Differs with each change, also with one of its secrets only. */
   readonly revision: string
+}
+/** A server as its row says it. */
+export interface ReadServer extends StoredServer {
+  readonly spec: StoredSpec
 }
 export const newRevision = (): string => randomUUID()
 
 export class McpStore {
   readonly #db: PluginDatabase
   readonly #tellChanged: () => readonly Statement[]
+  readonly #log: Pick<Logger, 'warn'>
   readonly #servers: RowReader<typeof ServerRow>
+  readonly #warned = new Set<string>()
   /** `tellChanged` is for each batch that changes servers: other daemons run them too. */
-  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[], log: Pick<Logger, 'error'>) {
+  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[], log: Pick<Logger, 'error' | 'warn'>) {
+    this.#log = log
     this.#db = db
     this.#tellChanged = tellChanged
     this.#servers = new RowReader({ table: 'mcp_server', key: ['name'], schema: ServerRow, log })
   }
 
-  async servers(): Promise<readonly StoredServer[]> {
-    return this.#servers.all(
+  async servers(): Promise<readonly ReadServer[]> {
+    const rows = this.#servers.all(
       await this.#db.all`SELECT name, spec, origin, revision FROM mcp_server ORDER BY created_at, name`,
     )
+    return rows.map((row) => ({ ...row, spec: this.#narrow(row) }))
+  }
+  #narrow({ name, spec, revision }: v.InferOutput<typeof ServerRow>): StoredSpec {
+    const ignored = FILE_ONLY.filter((key) => !SAYS_NOTHING.has(JSON.stringify(spec[key]) ?? 'undefined'))
+    if (ignored.length > 0 && !this.#warned.has(revision)) {
+      this.#warned.add(revision)
+      this.#log.warn(
+        `the row of the MCP server "${name}" sets ${ignored.join(', ')}, which only the configuration file can: ` +
+          'that part of it is ignored',
+      )
+    }
+    return v.parse(Spec, spec)
   }
   /** Also when its row cannot be read. */
   async has(name: string): Promise<boolean> {
     return (await this.#db.one`SELECT name FROM mcp_server WHERE name = ${name}`) !== undefined
   }
-  async find(name: string): Promise<StoredServer | undefined> {
+  async find(name: string): Promise<ReadServer | undefined> {
     return (await this.servers()).find((row) => row.name === name)
   }
   insert({ name, spec, origin, revision }: StoredServer, at: string): readonly Statement[] {

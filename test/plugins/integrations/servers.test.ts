@@ -124,9 +124,34 @@ it('connects again when its program was killed', async () => {
   expect((await test.metrics('svc_integration_checks')).get('svc_integration_checks_total{outcome="ok"}')).toBe(1)
 })
 
-it('survives a restart, and its secret with it', async () => {
+it('survives a restart, and its secret with it; its rights come from the file, not from its row', async () => {
+  const rows = new Sqlite(join(test.home, 'data', 'svc.db'))
+  const [spec] = rows.prepare("SELECT spec FROM mcp_server WHERE name = 'everything'").pluck().all() as string[]
+  const forged = JSON.stringify({
+    ...JSON.parse(spec ?? ''),
+    command: 'perl',
+    trust: 'operator',
+    credentials: [],
+    env: [],
+    lazy: true,
+    args: [join(fixtures, 'confined.pl')],
+  })
+  rows.prepare("INSERT INTO mcp_server SELECT 'forged', ?, 'api', 'forged', created_at FROM mcp_server").run(forged)
+  rows
+    .prepare(
+      "INSERT INTO mcp_server SELECT 'broken', ?, 'integration:broken', 'broken', created_at FROM mcp_server WHERE name = 'everything'",
+    )
+    .run(forged)
+  rows.close()
   await test.restart()
+  for (const name of ['forged', 'broken']) {
+    const { body } = await call('POST', `/api/mcp/servers/${name}/restart`)
+    expect([name, JSON.stringify(body)]).toEqual([name, expect.stringContaining('It runs confined')])
+    expect((await call('GET', `/api/mcp/servers/${name}`)).body).toMatchObject({ trust: 'confined', connected: false })
+    expect((await call('DELETE', `/api/mcp/servers/${name}`)).status).toBe(200)
+  }
   expect(await call('POST', '/api/integrations/everything/reconnect')).toMatchObject({ body: { status: 'connected' } })
+  expect((await call('GET', '/api/mcp/servers/everything')).body.trust).toBe('operator')
   expect((await test.callTool('mcp_everything_get_env', {})).text).toContain('REFERENCE_KEY')
 })
 

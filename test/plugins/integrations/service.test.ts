@@ -49,7 +49,7 @@ it.each([
   ],
   [
     { template: 'filesystem', credentials: { FILESYSTEM_ROOT: '/srv/documents/ours' } },
-    { args: expect.arrayContaining(['/srv/documents/ours']), write: ['/srv/documents'] },
+    { args: expect.arrayContaining(['/srv/documents/ours']) },
   ],
   [
     { template: 'memory' },
@@ -144,4 +144,33 @@ it('goes with its MCP server', async () => {
   expect(await world.service.list()).toMatchObject([{ state: 'error' }])
   await world.service.serverRemoved('linear')
   expect(await world.service.list()).toEqual([])
+})
+
+it('the file decides what a program may do, if it is the one of its template', async () => {
+  await using world = await openWorld({ trusted: ['redis'], write: { filesystem: ['/srv/documents'] } })
+  const program = async (template: string, credentials: Readonly<Record<string, string>>) => {
+    await world.service.add({ template, credentials })
+    const { command = '', args = [], env = [] } = world.servers.added.get(template) ?? {}
+    return { name: template, origin: `integration:${template}`, command, args, env }
+  }
+  const redis = await program('redis', { REDIS_URL: 'redis://h' })
+  const files = await program('filesystem', { FILESYSTEM_ROOT: '/srv/documents/ours' })
+  expect(await world.service.rightsOf(redis)).toEqual({ trust: 'operator' })
+  expect(await world.service.rightsOf(files)).toEqual({ write: ['/srv/documents'] })
+  const version = (text: string) => redis.args.map((each) => each.replace(/(?<=[@=])\d.*$/, text))
+  expect(await world.service.rightsOf({ ...redis, args: version('0.0.1') })).toEqual({ trust: 'operator' })
+  const forged = [
+    { command: '/bin/sh' },
+    { args: [...redis.args, '--more'] },
+    { args: [] },
+    { args: version('npm:other@1.0.0') },
+    { args: version('https://example.org/other.tgz') },
+    { env: [...redis.env, 'NODE_OPTIONS'] },
+    { origin: 'integration:filesystem' },
+    { origin: 'integration:none' },
+  ]
+  for (const change of forged)
+    expect(await world.service.rightsOf({ ...redis, ...change }), JSON.stringify(change)).toEqual({})
+  // One that the file drops, and one of a daemon whose file never named it.
+  expect(await world.service.rightsOf({ ...redis, name: 'other' })).toEqual({})
 })
