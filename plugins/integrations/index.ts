@@ -10,8 +10,6 @@ import { integrationRoutes } from './routes.ts'
 import type { Runtime } from './runtime.ts'
 import { hasInstalled } from './store.ts'
 
-type Decide = Parameters<McpServers['decideRights']>[1]
-
 export default definePlugin({
   name: 'integrations',
   version: '1.0.0',
@@ -58,8 +56,10 @@ export default definePlugin({
       run(work).catch((error: unknown) => log.error('work for integrations failed', error))
     }
 
-    const decide: Decide = async (program) => (await runtime()).service.rightsOf(program)
-    own('rights', services.servers.decideRights('integration', decide))
+    own(
+      'rights',
+      services.servers.decideRights('integration', async (asked) => (await runtime()).service.rightsOf(asked)),
+    )
     routes.add(...integrationRoutes(runtime))
     jobs.every('health', config.extensions.health_check_interval_secs * 1000, async () => {
       if (!(await hasInstalled(db))) return

@@ -1,5 +1,8 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Dispose, ToolClient, ToolProgress } from 'svc/sdk'
+import type { DecideRights } from './rights.ts'
+
+export type { DecideRights, McpProgram, McpProgramRights } from './rights.ts'
 
 /** The name in `clientInfo` by which a daemon knows that its client is another one. */
 export const DAEMON_CLIENT = 'svc'
@@ -62,25 +65,6 @@ export interface McpServerAddition extends McpServerSpec {
     | undefined
   /** Who added it, such as `integration:github`; shown in the view. */
   readonly origin?: string | undefined
-}
-
-/** The program of a server that was added, as its row says it. */
-export interface McpProgram {
-  readonly name: string
-  readonly origin: string
-  readonly command: string
-  readonly args: readonly string[]
-  /** Names of its variables. */
-  readonly env: readonly string[]
-}
-/** What a program may do besides what the API can say, as the configuration file of this daemon has it. */
-export interface McpProgramRights {
-  /** `operator`: it runs unconfined. */
-  readonly trust?: 'operator' | undefined
-  /** Further folders that it may read when it is confined. */
-  readonly read?: readonly string[] | undefined
-  /** Further folders that it may write when it is confined. */
-  readonly write?: readonly string[] | undefined
 }
 
 /** A tool as a server lists it (MCP `Tool`). */
@@ -227,12 +211,8 @@ export interface McpServers {
   remove(name: string): Promise<void>
   /** Ends it and connects again, also after it was given up. */
   reconnect(name: string): Promise<McpServerView>
-  /**
-   * `decide` is asked before each start of a program whose origin begins with `kind` and a colon: who can write to the
-   * database can change its row, so what widens its rights comes from the configuration file only. Without it such a
-   * program is confined to its own folder. Until it is disposed.
-   */
-  decideRights(kind: string, decide: (program: McpProgram) => Promise<McpProgramRights>): Dispose
+  /** `decide` is asked about programs whose origin begins with `kind:`. */
+  decideRights(kind: string, decide: DecideRights): Dispose
   /** Connects, lists the tools and leaves nothing behind. */
   test(spec: McpServerAddition): Promise<{
     readonly serverInfo: McpObject

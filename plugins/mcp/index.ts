@@ -11,12 +11,13 @@ import { Screening } from '../screening/contract.ts'
 import { Usage } from '../usage/contract.ts'
 import { Servers, Settings } from './config.ts'
 import { McpServerChanged, McpServers } from './contract.ts'
+import type { DecideRights } from './contract.ts'
 import { hasServers } from './store.ts'
 import { migrations } from './migrations.ts'
 import { isPublic, originOf } from './oauth/origin.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { mcpRoutes } from './routes.ts'
-import type { Decide, Runtime, RuntimeDeps } from './runtime.ts'
+import type { Runtime, RuntimeDeps } from './runtime.ts'
 import type { ServerRegistry } from './servers/server-registry.ts'
 
 const IDLE_CHECK_MS = 5000
@@ -55,7 +56,7 @@ export default definePlugin({
     const { config, db, hooks, jobs, log, metrics, own, routes, run } = ctx
     let { mcp_servers: entries, ...settings } = config
     const tell = followChanges({ broadcast: ctx.services.broadcast, own }, 'mcp.servers', () => follow())
-    const decisions = new Map<string, Decide>()
+    const decisions = new Map<string, DecideRights>()
     const deps = { ...runtimeDeps(ctx, settings, () => tell('')), decisions }
     let opened: ServerRegistry | undefined
     let opening: Promise<Runtime> | undefined
@@ -102,7 +103,7 @@ export default definePlugin({
   },
 })
 
-function servedBy(registry: () => Promise<ServerRegistry>, decisions: Map<string, Decide>): McpServers {
+function servedBy(registry: () => Promise<ServerRegistry>, decisions: Map<string, DecideRights>): McpServers {
   return {
     list: async () => (await registry()).list(),
     find: async (name) => (await registry()).find(name),
@@ -112,7 +113,7 @@ function servedBy(registry: () => Promise<ServerRegistry>, decisions: Map<string
     reconnect: async (name) => (await registry()).reconnect(name),
     decideRights(kind, decide) {
       decisions.set(kind, decide)
-      return () => void (decisions.get(kind) === decide && decisions.delete(kind))
+      return () => void decisions.delete(kind)
     },
     test: async (spec) => (await registry()).test(spec),
     featureTool: async (name, feature) => (await registry()).featureTool(name, feature),

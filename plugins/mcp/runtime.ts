@@ -14,7 +14,7 @@ import { httpLimits, toPlatformFetch } from './connection/http-fetch.ts'
 import { networkOf } from './connection/network.ts'
 import { openSession } from './connection/open.ts'
 import { McpServerChanged } from './contract.ts'
-import type { McpServers } from './contract.ts'
+import type { DecideRights } from './contract.ts'
 import { openFeatures } from './features/open.ts'
 import type { OpenFeaturesDeps } from './features/open.ts'
 import type { OAuthLogins } from './oauth/logins.ts'
@@ -33,7 +33,6 @@ type Asked = {
   readonly usage: typeof Usage
   readonly workspaces: typeof Workspaces
 }
-export type Decide = Parameters<McpServers['decideRights']>[1]
 export interface RuntimeDeps
   extends
     Pick<
@@ -48,7 +47,7 @@ export interface RuntimeDeps
   /** For each batch that changes servers. */
   readonly tellChanged: () => readonly Statement[]
   /** Who decides what programs may do, by the kind of their origin. */
-  readonly decisions: ReadonlyMap<string, Decide>
+  readonly decisions: ReadonlyMap<string, DecideRights>
   readonly counted: (server: string, outcome: 'ok' | 'error' | 'failed') => void
   readonly restarted: (server: string) => void
 }
@@ -119,7 +118,7 @@ export async function createRuntime(deps: RuntimeDeps, entries: readonly ServerE
 }
 
 const rightsBy =
-  ({ daemon, decisions, leaving }: RuntimeDeps): Decide =>
+  ({ daemon, decisions, leaving }: RuntimeDeps): DecideRights =>
   async (program) => {
     const kind = program.origin.split(':')[0] ?? ''
     // The plugin that decides may be loaded after this one.

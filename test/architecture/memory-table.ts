@@ -195,7 +195,8 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/mcp/connection/
       plugins/mcp/requests/limits.ts
       plugins/mcp/servers/redactor.ts
-      plugins/mcp/servers/server-registry.ts: #trying #newSecrets
+      plugins/mcp/servers/server-registry.ts: #trying #newSecrets #operators
+      plugins/mcp/servers/store.ts: #warned
       plugins/peers/half-open.ts
       plugins/peers/links/
       plugins/peers/network/

@@ -8,14 +8,7 @@ import type { Cluster } from '../../cluster/contract.ts'
 import type { ServerEntry, Settings } from '../config.ts'
 import { noFeatures } from '../connection/features.ts'
 import type { ClientFeatures } from '../connection/features.ts'
-import type {
-  McpFeatureTool,
-  McpProgram,
-  McpProgramRights,
-  McpServerAddition,
-  McpServers,
-  McpServerView,
-} from '../contract.ts'
+import type { DecideRights, McpFeatureTool, McpServerAddition, McpServers, McpServerView } from '../contract.ts'
 import { serverFailed } from '../errors.ts'
 import { newRevision } from './store.ts'
 import type { Attempt, McpStore, ReadServer, StoredServer } from './store.ts'
@@ -45,7 +38,7 @@ export interface RegistryDeps {
   /** Nothing is registered any more once it aborts. */
   readonly leaving: AbortSignal
   /** What the file lets the program of a server do that was added. */
-  readonly rightsOf: (program: McpProgram) => Promise<McpProgramRights>
+  readonly rightsOf: DecideRights
   readonly announce: (server: Server | string) => void
 }
 
