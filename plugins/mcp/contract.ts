@@ -1,8 +1,8 @@
 import { defineService, notify } from 'svc/sdk'
 import type { Dispose, ToolClient, ToolProgress } from 'svc/sdk'
-import type { DecideRights } from './rights.ts'
+import type { DecideRights, McpServerAddition, McpTransport } from './added/contract.ts'
 
-export type { DecideRights, McpProgram, McpProgramRights } from './rights.ts'
+export type * from './added/contract.ts'
 
 /** The name in `clientInfo` by which a daemon knows that its client is another one. */
 export const DAEMON_CLIENT = 'svc'
@@ -12,60 +12,12 @@ export const HOP_COUNT = 'svc/hops'
 /** A params or result object in the shape that the MCP specification gives it. */
 export type McpObject = Readonly<Record<string, unknown>>
 
-export type McpTransport = 'stdio' | 'http' | 'sse'
-
 /**
  * - `disconnected`: it is not running, and starts with the first use.
  * - `error`: it failed, and its restarts are used up or it waits for the next one; `error` in the view says why.
  * - `login_required`: the server wants a login: `svc mcp login`.
  */
 export type McpServerState = 'connected' | 'connecting' | 'disconnected' | 'error' | 'login_required' | 'disabled'
-
-/** What a server is: how to reach it, and what bounds it. */
-export interface McpServerSpec {
-  /** `^[a-z0-9][a-z0-9-]{0,31}$`. */
-  readonly name: string
-  readonly transport: McpTransport
-  /** Of `stdio`. */
-  readonly command?: string | undefined
-  readonly args?: readonly string[] | undefined
-  /** Of `http` and `sse`. */
-  readonly url?: string | undefined
-  /** Headers of every request, by name; values are secrets. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Names of environment variables that the program gets. */
-  readonly env?: readonly string[] | undefined
-  /** Hosts that a confined program may reach, as patterns. */
-  readonly network?: readonly string[] | undefined
-  /** Seconds a call may take. */
-  readonly timeout_secs?: number | undefined
-  /** Started with its first use, and stopped when it is idle. */
-  readonly lazy?: boolean | undefined
-  readonly enabled?: boolean | undefined
-}
-
-/** How a server is added by another plugin, such as `integrations`. */
-export interface McpServerAddition extends McpServerSpec {
-  /** Values of variables in `env`, by name. They go to the vault. */
-  readonly credentials?: Readonly<Record<string, string>> | undefined
-  /** Values of further variables that are no secrets, such as the path of a file. Only their names are shown. */
-  readonly variables?: Readonly<Record<string, string>> | undefined
-  /** The client that was registered with the vendor by hand, and the scopes to ask for, of a server with a login. */
-  readonly oauth?:
-    | {
-        readonly client_id?: string | undefined
-        /** Goes to the vault. */
-        readonly client_secret?: string | undefined
-        /** PEM of the key that signs its requests for tokens, instead of a secret. Goes to the vault. */
-        readonly private_key?: string | undefined
-        readonly scopes?: readonly string[] | undefined
-        /** `client_credentials`: the client itself logs in, nobody is asked. Default: `authorization_code`. */
-        readonly grant?: 'authorization_code' | 'client_credentials' | undefined
-      }
-    | undefined
-  /** Who added it, such as `integration:github`; shown in the view. */
-  readonly origin?: string | undefined
-}
 
 /** A tool as a server lists it (MCP `Tool`). */
 export interface McpTool {
