@@ -57,7 +57,7 @@ export default definePlugin({
   migrations,
   pages: [{ path: 'skills', title: 'Skills', file: 'pages/skills.html', assets: ['skills.css', 'skills.js'] }],
   setup(ctx) {
-    const { config, hooks, metrics, onConfigChange, routes, run, services, tools } = ctx
+    const { config, hooks, leaving, log, metrics, onConfigChange, routes, run, services, tools } = ctx
     const { disabled: _, ...settings } = config
     const skills = readLazily(ctx)
     const catalog = async (): Promise<SkillCatalog> => (await skills.current()).catalog
@@ -75,7 +75,13 @@ export default definePlugin({
         return await catalog()
       }),
     )
-    hooks.on(DaemonListening, () => run(async () => void (await catalog())))
+    // So that the first turn does not wait for it; a daemon that is stopping already needs none.
+    hooks.on(DaemonListening, () => {
+      const read = run(async () => void (await catalog()))
+      read.catch((error: unknown) => {
+        if (!leaving.aborted) log.error('the skills could not be read', error)
+      })
+    })
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
       if (JSON.stringify(rest) !== JSON.stringify(settings)) return false
