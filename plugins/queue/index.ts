@@ -56,7 +56,7 @@ export default definePlugin({
     /** Without another daemon that takes them, jobs are done here to the end. */
     const handOver = async (): Promise<void> => {
       const others = cluster.isDraining ? await cluster.members() : []
-      queue.pause(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
+      await queue.pause(others.some(({ id, state }) => id !== cluster.self && state === 'active'))
     }
     hooks.on(DrainingChanged, handOver)
     hooks.on(MemberEnded, async () => {

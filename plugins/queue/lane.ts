@@ -80,6 +80,11 @@ export class Lane {
     this.#deps.background(() => runAs(undefined, () => this.#search()))
   }
 
+  /** Settles when no claim is under way. */
+  async searched(): Promise<void> {
+    await this.#pass
+  }
+
   /** Aborts the job if it runs here. */
   abort(id: string, reason: string): void {
     this.#running.get(id)?.controller.abort(new Error(reason))

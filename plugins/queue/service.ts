@@ -107,12 +107,13 @@ export class DatabaseQueue implements Queue {
       for (const lane of this.#lanes.values()) lane.begin()
     })
   }
-  /** Claims nothing more, and leaves what is due to others. What runs goes on. */
-  pause(isPaused: boolean): void {
+  /** Claims nothing more once it settles, and leaves what is due to others. What runs goes on. */
+  async pause(isPaused: boolean): Promise<void> {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
-    if (isPaused) for (const lane of this.#lanes.keys()) this.#signals.waiting(lane)
-    else this.poll()
+    if (!isPaused) return this.poll()
+    for (const lane of this.#lanes.keys()) this.#signals.waiting(lane)
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.searched()))
   }
   /** Looks for jobs that another daemon added. */
   poll(): void {

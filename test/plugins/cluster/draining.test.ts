@@ -80,13 +80,14 @@ it('a daemon that drains hands over at once, ends what it has, and takes work ag
   const { fake, jobs, platform, start } = await open()
   const one = await start('one')
   await platform.connected()
+  // Either of two daemons may take a job.
+  await one.json('POST', '/api/jobs/first')
+  await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
   const two = await start('two')
   const answer = byHand()
   fake.script({ text: answer.text })
   const first = send(one, await firstAgent(one), 'one')
   await fake.request(0)
-  await one.json('POST', '/api/jobs/first')
-  await eventually(() => expect(jobs.get('first')?.daemon).toBe('one'))
   expect(await owned(two, 'one')).toEqual({ accounts: 1, sessions: 1, turns: 1 })
   expect(await owned(two, 'two')).toEqual({})
 
