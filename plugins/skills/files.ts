@@ -2,6 +2,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { openConfined } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
+import { isMissing } from './if-there.ts'
 import { TEXT_FILE } from './manifest/front-matter.ts'
 import type { Skill } from './manifest/skill.ts'
 import { MANIFEST_FILE } from './manifest/toml.ts'
@@ -40,8 +41,7 @@ export async function readText({ folder, name: skill }: Skill, name: string, max
   try {
     handle = await openConfined(folder, name, 'read')
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
-    if (!isMissing) throw error
+    if (!isMissing(error)) throw error
     throw missing()
   }
   try {

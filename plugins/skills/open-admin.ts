@@ -35,7 +35,7 @@ export async function openAdmin(
   const installer = new Installer({
     ...services,
     catalog,
-    store: new InstallStore(db),
+    store: new InstallStore(db, log),
     screening: () => ctx.optional('screening'),
     fetch,
     settings,

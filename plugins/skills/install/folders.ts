@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { readOwnJson, removeFolder, replaceConfined } from 'svc/internal'
 import type { ArchivedFile } from 'svc/internal'
+import { ifThere, isMissing } from '../if-there.ts'
 import { syncFolder } from './sync-folder.ts'
 
 const STAGED = '.new-'
@@ -27,13 +28,13 @@ export class SkillFolders {
 
   /** The revision that svc put there; `undefined` for a folder made by hand, and where there is none. */
   async revision(name: string): Promise<string | undefined> {
-    const text = await readFile(join(this.#root, name, MARKER), 'utf8').catch(() => undefined)
+    const text = await ifThere(readFile(join(this.#root, name, MARKER), 'utf8'))
     if (text === undefined) return undefined
     const marker = v.safeParse(Marker, readMarker(text))
     return marker.success ? marker.output.revision : undefined
   }
   async names(): Promise<readonly string[]> {
-    return await readdir(this.#root).catch(() => [] /* nothing was ever installed */)
+    return (await ifThere(readdir(this.#root))) ?? []
   }
 
   /** Puts files in the place of a skill; what was there comes back with `undo`. */
@@ -62,7 +63,7 @@ export class SkillFolders {
     const hadOld = await rename(target, old).then(
       () => true,
       (error: unknown) => {
-        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+        if (isMissing(error)) return false
         throw error
       },
     )

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
+import { readOwnJson, RowReader } from 'svc/internal'
 import type { ArchivedFile } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const Row = v.object({
   name: v.string(),
@@ -22,17 +22,18 @@ export type InstalledSkill = v.InferOutput<typeof Row>
 /** Every statement of this plugin. */
 export class InstallStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof Row>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'skills_installed', key: ['name'], schema: Row, log })
   }
 
   async all(): Promise<readonly InstalledSkill[]> {
-    const rows = await this.#db.all`SELECT * FROM skills_installed ORDER BY name`
-    return rows.map((row) => v.parse(Row, row))
+    return this.#rows.all(await this.#db.all`SELECT * FROM skills_installed ORDER BY name`)
   }
   async find(name: string): Promise<InstalledSkill | undefined> {
     const row = await this.#db.one`SELECT * FROM skills_installed WHERE name = ${name}`
-    return row === undefined ? undefined : v.parse(Row, row)
+    return row === undefined ? undefined : this.#rows.one(row)
   }
   async files(name: string): Promise<readonly ArchivedFile[]> {
     const rows = await this.#db.all<{ readonly path: string; readonly bytes: Uint8Array }>`

@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { isObject, parse, readJson, Refusal } from 'svc/sdk'
 import type { ToolCallContext, Tools } from 'svc/sdk'
 import type { SkillCatalog } from '../catalog.ts'
+import { ifThere } from '../if-there.ts'
 import { toolName } from '../manifest/skill.ts'
 import type { Skill } from '../manifest/skill.ts'
 
@@ -32,7 +33,7 @@ export async function runCases(
   skill: Skill,
   call: ToolCallContext,
 ): Promise<readonly CaseResult[]> {
-  const content = await readFile(join(skill.folder, TEST_FILE), 'utf8').catch(() => undefined)
+  const content = await ifThere(readFile(join(skill.folder, TEST_FILE), 'utf8'))
   if (content === undefined) throw new Refusal('not_found', `The skill "${skill.name}" has no ${TEST_FILE}`)
   const results: CaseResult[] = []
   for (const [at, each] of readCases(content).entries()) {

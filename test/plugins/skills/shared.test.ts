@@ -35,8 +35,12 @@ it('a skill that is installed, updated and removed at one daemon is so at the ot
   await eventually(async () => expect(await described(two)).toBe('First.'))
   await install(two, 'Second.')
   await eventually(async () => expect(await described(one)).toBe('Second.'))
+  // A row of another version stops nothing else.
+  await database.query(`CREATE TEMP TABLE other AS SELECT * FROM skills_installed;
+    UPDATE other SET name = 'dunes', state = 'of another version'; INSERT INTO skills_installed SELECT * FROM other`)
   const late = await start()
   await eventually(async () => expect(await described(late)).toBe('Second.'))
+  expect(late.log.filter((line) => /row of skills_installed with name "dunes" is left out/.test(line))).toHaveLength(1)
   // A row that no daemon with the key of the vault wrote.
   await database.query(`UPDATE skills_file SET bytes = 'forged'; UPDATE skills_installed SET revision = 'forged'`)
   const wary = await start()
