@@ -43,7 +43,7 @@ export function installedFolders(): readonly { readonly path: string; readonly s
   const packages = dirname(root)
   return [
     { path: root, shallow: true },
-    ...['dist', 'core', 'plugins', 'adapters', 'skills', 'playground', 'node_modules'].map((name) => ({
+    ...['dist', 'core', 'plugins', 'adapters', 'skills', 'templates', 'playground', 'node_modules'].map((name) => ({
       path: join(root, name),
       shallow: false,
     })),
@@ -56,6 +56,12 @@ export function installedFolders(): readonly { readonly path: string; readonly s
 export function bundledSkills(): string {
   const [root] = installedFolders()
   return join(root?.path ?? '.', 'skills')
+}
+
+/** The folder of the templates of agents that come with svc. */
+export function bundledTemplates(): string {
+  const [root] = installedFolders()
+  return join(root?.path ?? '.', 'templates')
 }
 
 /** The `tsconfig.json` with the types of this installation, which those of plugins extend. */

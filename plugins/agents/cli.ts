@@ -8,6 +8,7 @@ export default defineCli({
       commands: {
         list: { summary: 'List the agents', load: () => import('./cli/list.ts') },
         spawn: { summary: 'Spawn an agent from a manifest', load: () => import('./cli/spawn.ts') },
+        new: { summary: 'Make an agent from a template', load: () => import('./cli/new.ts') },
         show: { summary: 'Show one agent', load: () => import('./cli/show.ts') },
         kill: { summary: 'End an agent and remove it', load: () => import('./cli/kill.ts') },
       },

@@ -183,6 +183,11 @@ export interface Agents {
   list(): Promise<readonly Agent[]>
   /** Every agent as it is listed on the wire, oldest first. */
   summaries(): Promise<readonly AgentSummary[]>
+  /**
+   * What a manifest says, without making an agent of it, and a sentence for each thing in it without effect. Throws
+   * what `spawn` throws of the text: `line` and `column` are in the details for malformed TOML, else `issues`.
+   */
+  readManifest(manifestToml: string): { readonly manifest: Manifest; readonly warnings: readonly string[] }
   /** Throws `invalid_request` with line and column for malformed TOML, and `conflict` for a name in use. */
   spawn(manifestToml: string): Promise<Agent>
   /** `undefined` when the agent does not exist. */
@@ -234,6 +239,17 @@ export const AgentKilling = transform<{ readonly agent: Agent; readonly statemen
 )
 /** State, manifest or active session changed. */
 export const AgentChanged = notify<{ readonly agent: Agent }>('agents:changed')
+
+/** Somebody asks for an agent from a template. */
+export interface AskedTemplate {
+  readonly name: string
+  /** From the listener that has it. `isShipped`: it came with svc, unchanged. */
+  readonly found?: { readonly toml: string; readonly isShipped: boolean }
+  /** What there is. */
+  readonly names: readonly string[]
+}
+/** An agent is spawned from a template: a listener that has it adds it, and throws when it cannot be used. */
+export const TemplateAsked = transform<AskedTemplate>('agents:template-asked')
 
 /** What can be assigned to agents. A plugin with skills or MCP servers adds their names. */
 export const AssignablesListed = transform<{

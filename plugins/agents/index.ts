@@ -16,6 +16,7 @@ import {
   AgentSpawning,
   AssignablesListed,
   Family,
+  TemplateAsked,
 } from './contract.ts'
 import { FamilyService } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
@@ -29,6 +30,7 @@ import { AgentService } from './service.ts'
 import { Signatures } from './signing.ts'
 import { welcome } from './starter.ts'
 import { AgentStore } from './store.ts'
+import { toolProfileRoutes } from './tool-profile-routes.ts'
 import { agentTools } from './tools.ts'
 
 export default definePlugin({
@@ -36,7 +38,7 @@ export default definePlugin({
   version: '1.0.0',
   config: AgentsConfig,
   sections: { manifest_signing: v.optional(SigningConfig, {}) },
-  hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed],
+  hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed, TemplateAsked],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
   provides: { agents: Agents, family: Family },
@@ -66,6 +68,7 @@ export default definePlugin({
       ...bulkRoutes(agents, config.max_bulk),
       ...modeRoutes(agents),
       ...profileRoutes(agents, assignable),
+      ...toolProfileRoutes(),
       ...grantRoutes({ agents, assignable, tools: () => tools.list() }),
     )
     const family = new FamilyService(agents, services.audit, config, store)

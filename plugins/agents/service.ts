@@ -4,7 +4,7 @@ import { enforced, findNearest, isNotHeld, readOwnJson, suggest } from 'svc/inte
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
-import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning } from './contract.ts'
+import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning, TemplateAsked } from './contract.ts'
 import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice } from './contract.ts'
 import type { CloneOptions } from './clone.ts'
 import type { IdentityChange } from './identity.ts'
@@ -19,7 +19,6 @@ import type { AgentRow, NewAgent } from './schema.ts'
 import { grants, mayMessage } from './rights.ts'
 import { isOlder, SHIPPED } from './signing.ts'
 import type { Opened, Signatures } from './signing.ts'
-import { manifestOf } from './starter.ts'
 import { path } from './state.ts'
 import type { Command } from './state.ts'
 import type { AgentStore } from './store.ts'
@@ -127,8 +126,17 @@ export class AgentService implements Agents {
         ? []
         : [`the manifest has no "name", so the agent is called "${agent.name}"`]),
       ...agent.warnings,
+      ...(await this.#unknownSkills(agent.manifest.skills)),
       ...(await this.#deps.modelWarnings(agent.manifest)),
     ]
+  }
+  async #unknownSkills(wanted: readonly string[]): Promise<readonly string[]> {
+    const named = wanted.filter((name) => !name.includes('*'))
+    if (named.length === 0) return []
+    const known = await this.#deps.skills()
+    return named
+      .filter((name) => !known.includes(name))
+      .map((name) => `skills: there is no "${name}"${suggest(findNearest(name, known))}; the agent works without it`)
   }
   async summaries(): Promise<readonly AgentSummary[]> {
     return this.summarise(await this.list())
@@ -174,7 +182,7 @@ export class AgentService implements Agents {
   /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
   async open(body: NewAgent): Promise<Opened> {
     if (body.signed_manifest === undefined)
-      return { toml: manifestOf(body), signedBy: body.manifest_toml ? null : SHIPPED }
+      return body.manifest_toml ? { toml: body.manifest_toml, signedBy: null } : await this.#openTemplate(body.template)
     // With another name it would be another text than the one that was signed.
     if (body.name !== undefined || body.template !== undefined)
       throw new Refusal(
@@ -182,6 +190,18 @@ export class AgentService implements Agents {
         'signed_manifest: a signed manifest keeps its name; send it without name and template',
       )
     return await this.#deps.signatures.open(body.signed_manifest, body.manifest_toml)
+  }
+  /** Only a template that came with svc counts as signed. Throws `template_not_found`, and what makes it unusable. */
+  async #openTemplate(name: string | undefined): Promise<Opened> {
+    if (name === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
+    const { found, names } = await this.#deps.hooks.apply(TemplateAsked, { name, names: [] })
+    if (!found) throw new Refusal('template_not_found', `No template ${name}${suggest(findNearest(name, names))}`)
+    return { toml: found.toml, signedBy: found.isShipped ? SHIPPED : null }
+  }
+  readManifest(manifestToml: string) {
+    this.#checkSize(manifestToml)
+    const { document, warnings } = parseManifest(manifestToml)
+    return { manifest: document, warnings }
   }
   /** Warnings beside those of the manifest itself. */
   unsigned(agent: LoadedAgent): readonly string[] {

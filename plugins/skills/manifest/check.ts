@@ -1,18 +1,6 @@
 import * as v from 'valibot'
+import { lineOfKey } from 'svc/internal'
 import { SkillProblem } from './skill.ts'
-
-/** The line of a key, such as `description` or `tools.provided.0.name`, in a text of YAML or TOML; the first line is 1. */
-function lineOf(text: string, path: string, firstLine: number): number | undefined {
-  const lines = text.split('\n')
-  const names = path.split('.').filter((part) => !/^\d+$/.test(part))
-  const holds = (name: string) => new RegExp(`^[\\s\\[-]*(?:[\\w."-]+\\.)?"?${RegExp.escape(name)}"?\\s*[:=\\].]`)
-  let at = -1
-  for (const name of names) {
-    const next = lines.findIndex((line, index) => index >= Math.max(at, 0) && holds(name).test(line))
-    if (next >= 0) at = next
-  }
-  return at < 0 ? undefined : at + firstLine
-}
 
 export interface Source {
   /** Relative to the folder of the skill. */
@@ -33,6 +21,7 @@ export function check<S extends v.GenericSchema>(schema: S, value: unknown, sour
 }
 
 export function problemAt(source: Source, key: string | undefined, reason: string): SkillProblem {
-  const line = key === undefined ? source.firstLine : (lineOf(source.text, key, source.firstLine) ?? source.firstLine)
+  const line =
+    key === undefined ? source.firstLine : (lineOfKey(source.text, key, source.firstLine) ?? source.firstLine)
   return new SkillProblem({ file: source.file, line, ...(key !== undefined && { key }) }, reason)
 }
