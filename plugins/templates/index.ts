@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import * as v from 'valibot'
 import { bundledTemplates, Daemon } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Agents, TemplateAsked } from '../agents/contract.ts'
@@ -8,6 +9,7 @@ import { templateRoutes } from './routes.ts'
 export default definePlugin({
   name: 'templates',
   version: '1.0.0',
+  config: v.object({}),
   requires: { agents: Agents, daemon: Daemon },
   setup({ hooks, routes, services: { agents, daemon } }) {
     const local = join(daemon.config().homeDir, 'templates')
