@@ -37,24 +37,27 @@ describe('templates that come with svc', () => {
     expect(body.templates.map(({ name }: Json) => name)).toEqual(names)
   })
 
-  it.each(names)('%s has a prompt that is worth reading, a guide and rights that exist; its agent answers', async (name) => {
-    const { body } = await host.json('GET', `/api/templates/${name}`)
-    const { manifest, guide, tier, category, warnings } = body
-    const lines = manifest.model.system_prompt.trim().split('\n').length
-    expect({ warnings, inRange: lines >= 8 && lines <= 25, lines }).toMatchObject({ warnings: [], inRange: true })
-    expect(guide.match(/^- /gm)).toHaveLength(3)
-    expect([category, tier]).not.toContain('')
-    expect(manifest.name).toBe(name)
-    const tools = new Set((await host.json('GET', '/api/tools')).body.tools.map((tool: Json) => tool.name))
-    const unknown = manifest.capabilities.tools.filter((tool: string) => !tool.includes('*') && !tools.has(tool))
-    // It is there when a search provider is configured.
-    expect(unknown.filter((tool: string) => tool !== 'web_search')).toEqual([])
+  it.each(names)(
+    '%s has a prompt that is worth reading, a guide and rights that exist; its agent answers',
+    async (name) => {
+      const { body } = await host.json('GET', `/api/templates/${name}`)
+      const { manifest, guide, tier, category, warnings } = body
+      const lines = manifest.model.system_prompt.trim().split('\n').length
+      expect({ warnings, inRange: lines >= 8 && lines <= 25, lines }).toMatchObject({ warnings: [], inRange: true })
+      expect(guide.match(/^- /gm)).toHaveLength(3)
+      expect([category, tier]).not.toContain('')
+      expect(manifest.name).toBe(name)
+      const tools = new Set((await host.json('GET', '/api/tools')).body.tools)
+      const unknown = manifest.capabilities.tools.filter((tool: string) => !tool.includes('*') && !tools.has(tool))
+      // It is there when a search provider is configured.
+      expect(unknown.filter((tool: string) => tool !== 'web_search')).toEqual([])
 
-    const made = await host.json('POST', '/api/agents', { template: name, name: `test-${name}` })
-    expect(made).toMatchObject({ status: 201, body: { name: `test-${name}`, warnings: [] } })
-    const said = await host.json('POST', `/api/agents/${made.body.agent_id}/message`, { message: 'echo hello there' })
-    expect(said).toMatchObject({ status: 200, body: { response: expect.stringContaining('hello there') } })
-  })
+      const made = await host.json('POST', '/api/agents', { template: name, name: `test-${name}` })
+      expect(made).toMatchObject({ status: 201, body: { name: `test-${name}`, warnings: [] } })
+      const said = await host.json('POST', `/api/agents/${made.body.agent_id}/message`, { message: 'echo hello there' })
+      expect(said).toMatchObject({ status: 200, body: { response: expect.stringContaining('hello there') } })
+    },
+  )
 })
 
 describe('templates of the home', () => {
@@ -132,7 +135,7 @@ it('lists tool profiles with their tier and tools', async () => {
 describe('commands', () => {
   it('show what a template may do, and its manifest as it is', async () => {
     const shown = (await svc('template', 'show', 'ops')).stdout
-    expect(shown).toMatch(/^ops: Watches one machine[^]*\nprograms {2}uptime, [^]*agent new --template ops\n$/)
+    expect(shown).toMatch(/^ops: Watches one machine[^]*\nprograms {2}uptime, [^]*agent new --template ops`\n$/)
     expect((await svc('template', 'show', 'ops', '--toml')).stdout).toMatch(/^name = "ops"\n/)
     expect((await svc('template', 'list', '--category', 'legal')).stdout).toMatch(/\nlegal-assistant +legal +frontier/)
   })
@@ -141,12 +144,14 @@ describe('commands', () => {
     expect((await svc('agent', 'new', '--template', 'planner', '--name', 'pia')).stdout).toMatch(
       /^agent "pia" \(.{36}\) was created/,
     )
-    expect(await svc('agent', 'new', '--template', 'planer')).toMatchObject({ stderr: expect.stringContaining('planner') })
+    expect(await svc('agent', 'new', '--template', 'planer')).toMatchObject({
+      stderr: expect.stringContaining('planner'),
+    })
   })
 
   it('begin: test the provider, choose it and make the first agent', async () => {
     const begun = await svc('init', '--provider', 'builtin', '--template', 'tutor', '--yes')
-    expect(begun).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Agents use builtin \/ .*chat tutor\n$/) })
+    expect(begun).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Agents use builtin \/ .*chat tutor`\n$/) })
     const again = await svc('init', '--provider', 'builtin', '--template', 'tutor', '--yes')
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('already') })
   })
