@@ -13,11 +13,22 @@ import {
   SessionPage,
   SessionView,
   Spawned,
+  TemplateList,
   Ticket,
   TurnPage,
 } from './wire.ts'
 import type { FormAnswers } from './approval-form.tsx'
-import type { AgentSummary, Approval, Grant, PluginPage, ServerFrame, SessionItem, SlashCommand, Turn } from './wire.ts'
+import type {
+  AgentSummary,
+  Approval,
+  Grant,
+  PluginPage,
+  ServerFrame,
+  SessionItem,
+  SlashCommand,
+  Template,
+  Turn,
+} from './wire.ts'
 import { readEvents, readFollowed } from './events.ts'
 import type { Followed } from './events.ts'
 
@@ -118,6 +129,12 @@ export class Api {
   }
   spawn(manifestToml: string): Promise<{ agent_id: string; name: string }> {
     return this.#json('POST', '/api/agents', Spawned, { manifest_toml: manifestToml })
+  }
+  spawnFrom(template: string, name: string): Promise<{ agent_id: string; name: string }> {
+    return this.#json('POST', '/api/agents', Spawned, { template, name })
+  }
+  async templates(): Promise<readonly Template[]> {
+    return (await this.#json('GET', '/api/templates', TemplateList)).templates
   }
   async kill(agentId: string): Promise<void> {
     await this.#json('DELETE', `/api/agents/${encodeURIComponent(agentId)}`, v.unknown())

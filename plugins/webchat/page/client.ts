@@ -145,7 +145,12 @@ export class Client {
   }
 
   async spawn(manifestToml: string): Promise<void> {
-    const { agent_id: agentId } = await this.api.spawn(manifestToml)
+    await this.#open(await this.api.spawn(manifestToml))
+  }
+  async spawnFrom(template: string, name: string): Promise<void> {
+    await this.#open(await this.api.spawnFrom(template, name))
+  }
+  async #open({ agent_id: agentId }: { readonly agent_id: string }): Promise<void> {
     await this.refresh()
     this.select(agentId)
   }

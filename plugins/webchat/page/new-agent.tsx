@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks'
-import { explain } from './api.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, explain } from './api.ts'
 import type { Client } from './client.ts'
 import { Dialog } from './dialog.tsx'
 import { manifestToml } from './manifest.ts'
 import { FieldProblem } from './problem.tsx'
+import type { Template } from './wire.ts'
 
 interface NewAgentProps {
   readonly client: Client
@@ -13,10 +14,25 @@ interface NewAgentProps {
 
 export function NewAgent({ client, taken, onClose }: NewAgentProps) {
   const [name, setName] = useState('')
+  const [templates, setTemplates] = useState<readonly Template[]>([])
+  const [template, setTemplate] = useState<Template>()
   const [systemPrompt, setSystemPrompt] = useState('')
   const [tools, setTools] = useState(true)
   const [problem, setProblem] = useState<string>()
   const [working, setWorking] = useState(false)
+
+  useEffect(() => {
+    client.api.templates().then(setTemplates, (error: unknown) => {
+      // The daemon may run without the plugin: an agent is described here then.
+      if (!(error instanceof ApiError && error.status === 404)) setProblem(explain(error))
+    })
+  }, [client])
+
+  const choose = (chosen: Template | undefined): void => {
+    // A name that somebody typed stays.
+    if (name === '' || name === template?.name) setName(chosen?.name ?? '')
+    setTemplate(chosen)
+  }
 
   const submit = async (): Promise<void> => {
     if (working) return
@@ -25,7 +41,8 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
     if (invalid !== undefined) return
     setWorking(true)
     try {
-      await client.spawn(manifestToml({ name: name.trim(), systemPrompt, tools }))
+      if (template) await client.spawnFrom(template.name, name.trim())
+      else await client.spawn(manifestToml({ name: name.trim(), systemPrompt, tools }))
       onClose()
     } catch (error) {
       setProblem(explain(error))
@@ -35,12 +52,17 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
 
   return (
     <Dialog title="New agent" onClose={onClose} onSubmit={() => void submit()}>
+      {templates.length > 0 && <TemplateField templates={templates} value={template} onChoose={choose} />}
       <NameField value={name} isInvalid={problem !== undefined} onInput={setName} />
-      <PromptField value={systemPrompt} onInput={setSystemPrompt} />
-      <label class="check">
-        <input type="checkbox" checked={tools} onChange={(event) => setTools(event.currentTarget.checked)} /> It may use
-        all tools of the daemon
-      </label>
+      {template === undefined && (
+        <>
+          <PromptField value={systemPrompt} onInput={setSystemPrompt} />
+          <label class="check">
+            <input type="checkbox" checked={tools} onChange={(event) => setTools(event.currentTarget.checked)} /> It may
+            use all tools of the daemon
+          </label>
+        </>
+      )}
       <FieldProblem id="agent-problem" problem={problem} />
       <div class="dialog-actions">
         <button type="button" class="quiet" onClick={onClose}>
@@ -57,6 +79,38 @@ export function NewAgent({ client, taken, onClose }: NewAgentProps) {
 function checkName(name: string, taken: readonly string[]): string | undefined {
   if (name === '') return 'Give the agent a name.'
   return taken.includes(name) ? `An agent named ${name} exists already. Choose another name.` : undefined
+}
+
+interface TemplateFieldProps {
+  readonly templates: readonly Template[]
+  readonly value: Template | undefined
+  readonly onChoose: (template: Template | undefined) => void
+}
+
+function TemplateField({ templates, value, onChoose }: TemplateFieldProps) {
+  return (
+    <>
+      <label for="agent-template">
+        Template <span class="optional">optional</span>
+      </label>
+      <select
+        id="agent-template"
+        value={value?.name ?? ''}
+        aria-describedby="agent-template-hint"
+        onChange={(event) => onChoose(templates.find(({ name }) => name === event.currentTarget.value))}
+      >
+        <option value="">None: describe it yourself</option>
+        {templates.map(({ name }) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <p id="agent-template-hint" class="hint">
+        {value?.description ?? 'Instructions, tools and skills for a kind of work.'}
+      </p>
+    </>
+  )
 }
 
 interface NameFieldProps {

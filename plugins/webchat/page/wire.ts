@@ -218,3 +218,7 @@ const PluginPage = v.object({
 })
 export type PluginPage = v.InferOutput<typeof PluginPage>
 export const PluginPageList = v.object({ pages: v.array(PluginPage) })
+
+const Template = v.object({ name: v.string(), description: v.string() })
+export type Template = v.InferOutput<typeof Template>
+export const TemplateList = v.object({ templates: v.array(Template) })
