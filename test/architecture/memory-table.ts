@@ -109,6 +109,7 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/skills/
       plugins/skills/index.ts: disabled
+      plugins/templates/
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file

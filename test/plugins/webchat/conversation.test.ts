@@ -215,6 +215,22 @@ test('agents are made from the form, talked to, and deleted after a question', a
   expect(tab.complaints).toEqual([])
 })
 
+test('an agent is made from a template, under its name or another one', async () => {
+  await using host = await daemon()
+  await using tab = await openTab(browser, host.url)
+  await tab.page.getByRole('button', { name: 'New agent' }).click()
+  const dialog = tab.page.getByRole('dialog', { name: 'New agent' })
+  await dialog.getByLabel(/^Template/).selectOption('translator')
+  await dialog.getByText('Translates between languages').waitFor()
+  expect(await dialog.getByLabel('Name').inputValue()).toBe('translator')
+  await dialog.getByLabel('Name').fill('tara')
+  await dialog.getByRole('button', { name: 'Make the agent' }).click()
+  await tab.page.getByRole('heading', { level: 1, name: 'tara' }).waitFor()
+  const [, made] = (await host.json('GET', '/api/agents')).body
+  expect((await host.json('GET', `/api/agents/${made.id}`)).body.description).toContain('Translates between languages')
+  expect(tab.complaints).toEqual([])
+})
+
 test('an agent spawned elsewhere appears in the list by itself', async () => {
   await using host = await daemon()
   await using tab = await openTab(browser, host.url)
