@@ -58,7 +58,7 @@ export function bundledSkills(): string {
   return join(root?.path ?? '.', 'skills')
 }
 
-/** The folder of the templates of agents that come with svc. */
+/** The folder of the templates that come with svc. */
 export function bundledTemplates(): string {
   const [root] = installedFolders()
   return join(root?.path ?? '.', 'templates')

@@ -28,10 +28,12 @@ import { AgentRegistry } from './registry.ts'
 import { agentRoutes } from './routes.ts'
 import { AgentService } from './service.ts'
 import { Signatures } from './signing.ts'
-import { welcome } from './starter.ts'
 import { AgentStore } from './store.ts'
 import { toolProfileRoutes } from './tool-profile-routes.ts'
 import { agentTools } from './tools.ts'
+
+/** Set when the first agent was made: deleting it is a decision that later boots respect. */
+const FIRST_BOOT = 'first-boot'
 
 export default definePlugin({
   name: 'agents',
@@ -62,7 +64,10 @@ export default definePlugin({
       skills: () => assignable('skills'),
     })
     await agents.recover()
-    await welcome(agents, storage)
+    if (!(await storage.hasItem(FIRST_BOOT))) {
+      await (await import('./starter.ts')).welcome(agents)
+      await storage.setItem(FIRST_BOOT, new Date().toISOString())
+    }
     routes.add(
       ...agentRoutes(agents, assignable),
       ...bulkRoutes(agents, config.max_bulk),

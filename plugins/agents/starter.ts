@@ -2,17 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundledTemplates } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { KeyValueStorage } from 'svc/sdk'
 import type { AgentService } from './service.ts'
 import { SHIPPED } from './signing.ts'
-
-const marker = 'first-boot'
 
 /**
  * On the first boot of a home one agent exists, by the template `assistant`. It is made once: deleting it is a decision that later boots respect.
  */
-export async function welcome(agents: AgentService, storage: KeyValueStorage): Promise<void> {
-  if (await storage.hasItem(marker)) return
+export async function welcome(agents: AgentService): Promise<void> {
   if ((await agents.count()) === 0) {
     const manifest = await readFile(join(bundledTemplates(), 'assistant.toml'), 'utf8')
     try {
@@ -22,5 +18,4 @@ export async function welcome(agents: AgentService, storage: KeyValueStorage): P
       if (!(error instanceof Refusal && error.code === 'conflict')) throw error
     }
   }
-  await storage.setItem(marker, new Date().toISOString())
 }

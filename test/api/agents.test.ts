@@ -9,7 +9,7 @@ const manifest = (name: string, rest = ''): string => `name = ${JSON.stringify(n
 
 let host: TestHost
 beforeAll(async () => {
-  host = await startHost({ plugins })
+  host = await startHost({ plugins: [...plugins, 'templates'] })
 })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()

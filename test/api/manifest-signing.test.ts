@@ -13,7 +13,7 @@ const start = (policy: 'off' | 'warn' | 'require'): Promise<TestHost> =>
   startHost({
     listen: false,
     memory: true,
-    plugins: ['agents', 'audit', 'security', 'cluster', 'journal', 'sessions', 'delegation'],
+    plugins: ['agents', 'audit', 'security', 'cluster', 'journal', 'sessions', 'delegation', 'templates'],
     config: { manifest_signing: { policy, trusted_signers: [signer.publicKey] } },
   })
 const spawn = (host: TestHost, body: object) => host.json('POST', '/api/agents', body)
