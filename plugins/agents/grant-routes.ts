@@ -1,17 +1,14 @@
 import * as v from 'valibot'
-import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute, ToolDescription } from 'svc/sdk'
-import { checkAssigned, Names } from './assignable.ts'
+import { Names } from './assignable.ts'
 import type { Assignable } from './assignable.ts'
 import { AgentParams } from './contract.ts'
-import { selection } from './detail.ts'
-import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
-import { mayUse } from './tool-rights.ts'
 
-const Mode = v.picklist(['all', 'allowlist', 'none'])
+export const Mode = v.picklist(['all', 'allowlist', 'none'])
 
-const ToolsView = v.object({
+export const ToolsView = v.object({
   tools: v.array(v.string()),
   tool_allowlist: v.array(v.string()),
   tool_blocklist: v.array(v.string()),
@@ -20,7 +17,7 @@ const ToolsView = v.object({
   /** The available tools that it may use. */
   effective: v.array(v.string()),
 })
-const ToolsChange = v.object({
+export const ToolsChange = v.object({
   tools: v.optional(Names),
   capabilities_tools: v.optional(Names),
   tool_allowlist: v.optional(Names),
@@ -39,10 +36,12 @@ export interface GrantDeps {
   readonly assignable: Assignable
   readonly tools: () => readonly ToolDescription[]
 }
-type AssignmentKind = 'skills' | 'mcp_servers'
+export type AssignmentKind = 'skills' | 'mcp_servers'
 const TITLES: Readonly<Record<AssignmentKind, string>> = { skills: 'skills', mcp_servers: 'MCP servers' }
 
 const ModeChange = { mode: v.optional(Mode) }
+
+const loadGrants = () => import('./grants.ts')
 
 /** Which tools, skills and MCP servers an agent has. */
 export function grantRoutes(deps: GrantDeps): readonly AnyRoute[] {
@@ -70,7 +69,7 @@ function listToolsRoute({ agents, tools }: GrantDeps): AnyRoute {
     params: AgentParams,
     returns: ToolsView,
     errors: ['agent_not_found'],
-    handle: async ({ params }) => toToolsView(tools(), await agents.require(params.id)),
+    handle: async ({ params }) => (await loadGrants()).toToolsView(tools(), await agents.require(params.id)),
   })
 }
 
@@ -89,13 +88,14 @@ function replaceToolsRoute(deps: GrantDeps): AnyRoute {
     params: AgentParams,
     body: ToolsChange,
     shown: async ({ params }) => ({
-      fields: toToolsView(tools(), await agents.require(params.id)),
+      fields: (await loadGrants()).toToolsView(tools(), await agents.require(params.id)),
       measured: ['effective'],
     }),
     returns: v.object({ status: v.literal('ok'), ...ToolsView.entries }),
     errors: ['agent_not_found'],
     example: { body: { tools: ['kv_get', 'kv_set'] } },
     handle: async ({ params, unchanged, body }) => {
+      const { toToolEdits, toToolsView } = await loadGrants()
       const edits = toToolEdits(body)
       const agent = await agents.require(params.id)
       if (unchanged) return { status: 'ok' as const, ...toToolsView(tools(), agent) }
@@ -121,7 +121,7 @@ function listAssignedRoute(deps: GrantDeps, kind: AssignmentKind): AnyRoute {
     params: AgentParams,
     returns: v.object(listed),
     errors: ['agent_not_found'],
-    handle: async ({ params }) => toAssignment(deps, kind, await deps.agents.require(params.id)),
+    handle: async ({ params }) => (await loadGrants()).toAssignment(deps, kind, await deps.agents.require(params.id)),
   })
 }
 
@@ -143,84 +143,16 @@ function replaceAssignedRoute(deps: GrantDeps, kind: AssignmentKind): AnyRoute {
     // The list and the mode are one statement, which counts as it is sent: an empty list means all, whatever it was
     // before.
     async shown({ params }) {
+      const { toAssignment } = await loadGrants()
       const { assigned: now, available } = await toAssignment(deps, kind, await deps.agents.require(params.id))
       return { fields: { assigned: now, available }, measured: ['available'] }
     },
     handle: async ({ params, body }) => {
+      const { parseNames, replaceAssigned, toAssignment } = await loadGrants()
       const names = parseNames(Array.isArray(body) ? { [kind]: body } : body, kind)
       const mode = Array.isArray(body) ? undefined : body.mode
       const agent = await replaceAssigned(deps, params.id, { kind, names, mode })
       return { status: 'ok' as const, ...(await toAssignment(deps, kind, agent)) }
     },
   })
-}
-
-function toToolsView(
-  tools: readonly ToolDescription[],
-  { manifest, permission }: LoadedAgent,
-): v.InferOutput<typeof ToolsView> {
-  return {
-    tools: manifest.capabilities.tools,
-    tool_allowlist: manifest.tool_allowlist,
-    tool_blocklist: manifest.tool_blocklist,
-    capabilities_tools: manifest.capabilities.tools,
-    disabled: manifest.tools_disabled,
-    effective: tools.filter((tool) => mayUse(manifest, permission, tool)).map((tool) => tool.name),
-  }
-}
-
-/** The keys of the manifest that a change of the tools sets. */
-function toToolEdits({
-  tools: granted,
-  capabilities_tools = granted,
-  tool_allowlist,
-  tool_blocklist,
-  disabled,
-}: v.InferOutput<typeof ToolsChange>) {
-  if (granted !== undefined && JSON.stringify(granted) !== JSON.stringify(capabilities_tools))
-    throw new Refusal('invalid_request', 'capabilities_tools: differs from tools')
-  return omitUndefined({
-    'capabilities.tools': capabilities_tools,
-    tool_allowlist,
-    tool_blocklist,
-    tools_disabled: disabled,
-  })
-}
-
-async function toAssignment({ assignable }: GrantDeps, kind: AssignmentKind, { manifest }: LoadedAgent) {
-  return {
-    ...(kind === 'skills' ? { skills: manifest.skills } : { mcp_servers: manifest.mcp_servers }),
-    assigned: manifest[kind],
-    available: [...(await assignable(kind))],
-    mode: selection(kind === 'skills' ? manifest.skills_disabled : manifest.mcp_disabled, manifest[kind]),
-  }
-}
-
-interface AssignmentChange {
-  readonly kind: AssignmentKind
-  readonly names: readonly string[] | undefined
-  readonly mode: v.InferOutput<typeof Mode> | undefined
-}
-
-async function replaceAssigned(
-  { agents, assignable }: GrantDeps,
-  agentId: string,
-  { kind, names, mode }: AssignmentChange,
-): Promise<LoadedAgent> {
-  const agent = await agents.require(agentId)
-  if (names === undefined && mode === undefined)
-    throw new Refusal('invalid_request', `${kind}: Expected a list of names`)
-  const kept = mode === 'all' ? [] : agent.manifest[kind]
-  const list = names === undefined ? kept : await checkAssigned(assignable, kind, names, agent)
-  if (mode === 'allowlist' && list.length === 0)
-    throw new Refusal('invalid_request', `${kind}: mode allowlist needs names`)
-  if (mode === 'all' && list.length > 0)
-    throw new Refusal('invalid_request', `mode: all does not go with names in ${kind}`)
-  const disabled = kind === 'skills' ? 'skills_disabled' : 'mcp_disabled'
-  return agents.edit(agentId, { [kind]: list, [disabled]: mode === 'none' })
-}
-
-function parseNames(body: object, kind: string): readonly string[] | undefined {
-  const found: unknown = Object.entries(body).find(([key]) => key === kind)?.[1]
-  return found === undefined ? undefined : v.parse(Names, found)
 }

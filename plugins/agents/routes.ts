@@ -4,7 +4,6 @@ import type { AnyRoute } from 'svc/sdk'
 import type { Assignable } from './assignable.ts'
 import { AgentChange, changeAgent, shownAgent } from './change.ts'
 import { AgentParams, AgentSummary } from './contract.ts'
-import { toDetail } from './detail.ts'
 import type { LoadedAgent } from './registry.ts'
 import {
   AgentDetail,
@@ -96,7 +95,7 @@ function readRoute(agents: AgentService): AnyRoute {
     returns: AgentDetail,
     errors: ['agent_not_found'],
     async handle({ params }) {
-      return toDetail(await agents.require(params.id), await agents.names())
+      return (await import('./detail.ts')).toDetail(await agents.require(params.id), await agents.names())
     },
   })
 }

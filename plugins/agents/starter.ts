@@ -6,7 +6,8 @@ import type { AgentService } from './service.ts'
 import { SHIPPED } from './signing.ts'
 
 /**
- * On the first boot of a home one agent exists, by the template `assistant`. It is made once: deleting it is a decision that later boots respect.
+ * On the first boot of a home one agent exists, by the template `assistant`. It is made once: deleting it is a
+ * decision that later boots respect.
  */
 export async function welcome(agents: AgentService): Promise<void> {
   if ((await agents.count()) === 0) {

@@ -43,6 +43,8 @@ async function build(folder: string): Promise<void> {
   await mkdir(join(folder, 'bin'))
   // Where an installation has its packages: processes of plugins read them there.
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  // The first agent of a home is made from one of them.
+  await symlink(join(repository, 'templates'), join(folder, 'templates'))
   await symlink('../dist/svc.js', join(folder, 'bin/svc'))
   await promisify(execFile)(process.execPath, [join(repository, 'core/build/build.ts'), join(folder, 'dist')])
 }
