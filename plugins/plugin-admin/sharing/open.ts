@@ -1,9 +1,11 @@
 import { hostname } from 'node:os'
+import { dirname } from 'node:path'
 import type { Broadcast, Configuration, DatabaseSnapshots } from 'svc/internal'
 import type { Logger, PluginDatabase } from 'svc/sdk'
 import type { Cluster } from '../../cluster/contract.ts'
 import type { Installer } from '../install/service.ts'
 import type { Settings } from '../settings.ts'
+import { AdoptedChanges } from './adopted.ts'
 import { PluginSharing } from './sharing.ts'
 import { SharedStore } from './store.ts'
 
@@ -28,6 +30,7 @@ export async function openSharing(deps: OpenSharingDeps): Promise<PluginSharing>
     ...deps,
     secret,
     store: new SharedStore(db),
+    adopted: new AdoptedChanges(dirname(deps.plugins)),
     daemon: String(configuration.shown('plugins.cluster.name') ?? hostname()),
     adopter: async () => {
       const service = await installer()

@@ -7,6 +7,7 @@ import type { Logger, Statement } from 'svc/sdk'
 import type { Cluster, MemberProblem } from '../../cluster/contract.ts'
 import { exists } from '../install/folders.ts'
 import type { Settings } from '../settings.ts'
+import type { AdoptedChanges } from './adopted.ts'
 import { sha256 } from './archive.ts'
 import { TOPIC } from './follow.ts'
 import { parseChange } from './store.ts'
@@ -21,6 +22,7 @@ export interface Adopter {
 
 export interface PluginSharingDeps {
   readonly store: SharedStore
+  readonly adopted: AdoptedChanges
   readonly broadcast: Broadcast
   readonly cluster: Cluster
   readonly settings: Pick<Settings, 'adopt'>
@@ -35,6 +37,10 @@ export interface PluginSharingDeps {
   readonly adopter: () => Promise<Adopter>
   readonly log: Logger
 }
+
+const OLDER =
+  'this home has a later change and keeps it. The database was restored from a dump, or the row was put back: ' +
+  'install or remove it again at any daemon'
 
 /**
  * What is installed or removed at one daemon, installed or removed at the others on the database: at one after the
@@ -55,12 +61,12 @@ export class PluginSharing {
     archive: Uint8Array,
   ): Promise<void> {
     const size = { sha256: sha256(archive), size_bytes: archive.length }
-    await this.#publish({ ...this.#stamp(), ...plugin, ...size, action: 'install', force: false }, archive)
+    await this.#publish({ ...(await this.#stamp()), ...plugin, ...size, action: 'install', force: false }, archive)
   }
   /** This daemon has removed it: the others are to. Durable when it settles. */
   async removed(plugin: Pick<PluginChange, 'name' | 'version' | 'force'>): Promise<void> {
     const none = { source: '', sha256: '', size_bytes: 0, signature: null, permissions: [] }
-    await this.#publish({ ...this.#stamp(), ...none, ...plugin, action: 'remove' }, new Uint8Array())
+    await this.#publish({ ...(await this.#stamp()), ...none, ...plugin, action: 'remove' }, new Uint8Array())
   }
 
   /** Throws `conflict` while another daemon has the plugin: its data is that of all. */
@@ -103,15 +109,35 @@ export class PluginSharing {
     const own = new Map((await this.#deps.store.outcomes()).filter(this.#isOwn).map((one) => [one.name, one]))
     for (const change of await this.#changes()) {
       const known = own.get(change.name)
+      if (await this.#isOlder(change)) {
+        await this.#refuseOlder(change, known)
+        continue
+      }
       if (await this.#isDone(change, known)) continue
       if (!(await this.#adoptOne(change, known))) break
     }
   }
-  async #isDone({ action, id, name }: PluginChange, known: Outcome | undefined): Promise<boolean> {
+  /** Whether this home has a later change: the row was put back, or the database restored from a dump. */
+  async #isOlder({ id, name, changed_at: at }: PluginChange): Promise<boolean> {
+    const last = await this.#deps.adopted.find(name)
+    if (!last || last.change === id || Date.parse(at) > Date.parse(last.changed_at)) return false
+    // Not when it was replaced since it was read.
+    return (await this.#changes()).some((change) => change.id === id)
+  }
+  async #refuseOlder(change: PluginChange, known: Outcome | undefined): Promise<void> {
+    const { log, store } = this.#deps
+    if (known?.change_id === change.id && known.reason === OLDER) return
+    log.warn(`plugin "${change.name}": not ${describe(change)}: ${OLDER}`)
+    await store.batch([store.setOutcome(this.#outcome(change, 'refused', OLDER))])
+  }
+  async #isDone({ action, id, name, changed_at: at }: PluginChange, known: Outcome | undefined): Promise<boolean> {
     if (this.#tried.has(id)) return true
     if (known?.change_id !== id || known.outcome !== 'done') return false
     // A home that was lost has the id of the one before and none of its files.
-    return action === 'remove' || (await exists(join(this.#deps.plugins, name)))
+    if (action === 'install' && !(await exists(join(this.#deps.plugins, name)))) return false
+    // The version before did not keep it.
+    if (!(await this.#deps.adopted.find(name))) await this.#deps.adopted.put(name, id, at)
+    return true
   }
 
   /** Whether this daemon is to go on: not when it is the turn of another, which tells when it has ended. */
@@ -194,7 +220,8 @@ export class PluginSharing {
     reason: string,
     more: readonly Statement[] = [],
   ): Promise<void> {
-    const { store } = this.#deps
+    const { adopted, store } = this.#deps
+    if (outcome === 'done') await adopted.put(change.name, change.id, change.changed_at)
     await store.batch([store.setOutcome(this.#outcome(change, outcome, reason)), ...more, ...this.#tell()])
   }
   readonly #isOwn = ({ home }: Outcome): boolean => home === this.#deps.home
@@ -212,6 +239,7 @@ export class PluginSharing {
         store.setOutcome(this.#outcome(change, 'done', '')),
         ...this.#tell(),
       ])
+      await this.#deps.adopted.put(change.name, change.id, change.changed_at)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const done = change.action === 'install' ? 'installed' : 'removed'
@@ -219,13 +247,16 @@ export class PluginSharing {
       throw new Refusal(error.code, text, { cause: error })
     }
   }
-  #stamp() {
+  async #stamp() {
     const actor = currentActor()
+    const times = (await this.#changes()).map((change) => Date.parse(change.changed_at))
+    // Later than all before it, whatever clocks say: the others adopt nothing that is not.
+    const changedAt = Math.max(Date.now(), ...[await this.#deps.adopted.latest(), ...times].map((time) => time + 1))
     return {
       id: randomUUID(),
       daemon: this.#deps.daemon,
       changed_by: actor ? describeActor(actor) : 'svc',
-      changed_at: toIso(Date.now()),
+      changed_at: toIso(changedAt),
     }
   }
   #tell(): readonly Statement[] {

@@ -166,6 +166,32 @@ it('rows that no daemon wrote install nothing, and a turn of a dead daemon is ta
   }
 })
 
+it('an older change that is put back is not adopted, and the next one is', async () => {
+  for (const table of ['plugin_admin_change', 'plugin_admin_chunk'])
+    await database.query(`CREATE TABLE saved_${table} AS SELECT * FROM ${table} WHERE name = 'other'`)
+  await install(one, greeter('latest', { name: 'other', version: '1.0.2' }))
+  for (const host of [two, three]) await eventually(async () => expect(await greeting(host)).toBe('latest'))
+  await database.query(`UPDATE plugin_admin_change c SET about = s.about, mac = s.mac, number = 2000
+    FROM saved_plugin_admin_change s WHERE c.name = s.name`)
+  await database.query("DELETE FROM plugin_admin_chunk WHERE name = 'other'")
+  await database.query('INSERT INTO plugin_admin_chunk SELECT * FROM saved_plugin_admin_chunk')
+  // Another change makes all of them look.
+  const more = Object.entries(greeter('more', { name: 'more' }))
+  await install(
+    one,
+    Object.fromEntries(more.map(([file, text]) => [file, text.replaceAll('/api/greeter', '/api/more')])),
+  )
+  await eventually(async () => {
+    const found = await problems(one)
+    for (const name of ['one', 'two', 'three'])
+      expect(found[name]).toContainEqual(expect.stringMatching(/"other" 1\.0\.1 was not installed: .* later change/))
+  })
+  for (const host of [one, two, three]) expect(await greeting(host)).toBe('latest')
+  await install(two, greeter('next', { name: 'other', version: '1.0.3' }))
+  for (const host of [one, two, three]) await eventually(async () => expect(await greeting(host)).toBe('next'))
+  await eventually(async () => expect(JSON.stringify(await problems(one))).not.toContain('later change'))
+})
+
 function randomText(bytes: number): string {
   return Array.from({ length: bytes }, () => Math.random().toString(36).at(-1)).join('')
 }
