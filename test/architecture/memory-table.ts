@@ -114,6 +114,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file
       plugins/settings/adopted.ts
+      plugins/plugin-admin/sharing/adopted.ts
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
       plugins/workflows/files/workflow-files.ts`,
