@@ -16,6 +16,12 @@ export interface RowReaderDeps<S extends v.GenericSchema> {
 export const MAX_NAMED_ROWS = 1_000
 const MAX_KEY_CHARS = 200
 
+interface Unreadable {
+  /** By the columns of its key. */
+  readonly name: string
+  readonly why: string
+}
+
 /**
  * Reads rows that another build or a person may have written: one that cannot be read is left out and named in the log,
  * once, so that it does not stop what works on the others. It stays in its table.
@@ -34,27 +40,48 @@ export class RowReader<S extends v.GenericSchema> {
       return read === undefined ? [] : [read]
     })
   }
-  /** `undefined` for a row that cannot be read. */
+  /** `undefined` where there is no row, and for one that cannot be read. */
   one(row: unknown): v.InferOutput<S> | undefined {
-    try {
-      const read = v.safeParse(this.#deps.schema, row)
-      if (read.success) return read.output
-      this.#name(row, v.getDotPath(read.issues[0]) ?? undefined)
-    } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error
-      this.#name(row, undefined)
-    }
+    const read = row === undefined ? undefined : this.#read(row)
+    if (read === undefined || 'value' in read) return read?.value
+    this.#name(read)
     return undefined
   }
+  /** For rows that mean nothing without each other: throws when one cannot be read. */
+  allOrThrow(rows: readonly unknown[]): readonly v.InferOutput<S>[] {
+    return rows.map((row) => this.#require(row))
+  }
+  /** For who would write what the row has already: throws when it cannot be read. `undefined` where there is none. */
+  oneOrThrow(row: unknown): v.InferOutput<S> | undefined {
+    return row === undefined ? undefined : this.#require(row)
+  }
 
-  /** Says nothing of the values: they may be secret. */
-  #name(row: unknown, column: string | undefined): void {
-    const { table, key, log, effect = 'is left out' } = this.#deps
+  #require(row: unknown): v.InferOutput<S> {
+    const read = this.#read(row)
+    if ('value' in read) return read.value
+    throw new Error(`the row of ${this.#deps.table} with ${read.name} cannot be read: ${read.why}`)
+  }
+  /** Says nothing of the values of a row that cannot be read: they may be secret. */
+  #read(row: unknown): { readonly value: v.InferOutput<S> } | Unreadable {
+    try {
+      const read = v.safeParse(this.#deps.schema, row)
+      if (read.success) return { value: read.output }
+      return { name: this.#nameOf(row), why: `"${v.getDotPath(read.issues[0]) ?? 'it'}" is not as expected` }
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+      return { name: this.#nameOf(row), why: 'its JSON cannot be parsed' }
+    }
+  }
+  #nameOf(row: unknown): string {
     const values = new Map(Object.entries(row ?? {}))
-    const name = key.map((part) => `${part} ${JSON.stringify(values.get(part))}`.slice(0, MAX_KEY_CHARS)).join(', ')
+    return this.#deps.key
+      .map((part) => `${part} ${JSON.stringify(values.get(part))}`.slice(0, MAX_KEY_CHARS))
+      .join(', ')
+  }
+  #name({ name, why }: Unreadable): void {
+    const { table, log, effect = 'is left out' } = this.#deps
     if (this.#named.has(name) || this.#named.size >= MAX_NAMED_ROWS) return
     this.#named.add(name)
-    const what = column === undefined ? 'its JSON cannot be parsed' : `"${column}" is not as expected`
-    log.error(`the row of ${table} with ${name} ${effect}: ${what}; the other rows are used, and it stays there`)
+    log.error(`the row of ${table} with ${name} ${effect}: ${why}; the other rows are used, and it stays there`)
   }
 }

@@ -104,7 +104,7 @@ export class Messaging {
       store: new PairingStore(db),
       ...follow('channels.people'),
     })
-    const routing = new RoutingStore(db)
+    const routing = new RoutingStore(db, deps.log)
     const maxBindings = config.max_bindings
     this.bindings = new Bindings({ store: routing, audit, maxBindings, now: nowIso, ...follow('channels.bindings') })
     this.#routingStore = routing

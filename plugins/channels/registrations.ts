@@ -51,7 +51,7 @@ export function register(
   hooks.on(AgentKilling, async ({ agent, statements }) => {
     const used = await host.loadIfUsed()
     const { RoutingStore } = await import('./routing/store.ts')
-    const forgetting = used?.messaging.conversations ?? new RoutingStore(db)
+    const forgetting = used?.messaging.conversations ?? new RoutingStore(db, log)
     return { agent, statements: [...statements, ...forgetting.forgetAgent(agent.id)] }
   })
   const tell = followChanges({ broadcast: services.broadcast, own }, 'channels.accounts', () => {

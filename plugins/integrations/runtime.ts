@@ -38,7 +38,7 @@ export interface Runtime {
 /** Everything but the wiring, made when the first integration is there or asked for. */
 export function createRuntime(deps: RuntimeDeps): Runtime {
   const { settings, homeDir, servers, audit, cluster, db, hooks, log, clock = wallClock, random = Math.random } = deps
-  const store = new InstalledStore(db)
+  const store = new InstalledStore(db, log)
   const alert = async (id: string, error: string | undefined): Promise<void> => {
     const change = error === undefined ? 'recovered' : 'unhealthy'
     deps.alerts.add(1, { change })

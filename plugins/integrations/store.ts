@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const Row = v.object({
   id: v.string(),
@@ -14,19 +15,21 @@ export type Installed = v.InferOutput<typeof Row>
 
 export class InstalledStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof Row>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'integrations_installed', key: ['id'], schema: Row, log })
   }
 
   /** Oldest first, those that are being added or removed included. */
   async all(): Promise<readonly Installed[]> {
-    return v.parse(v.array(Row), await this.#db.all`SELECT * FROM integrations_installed ORDER BY installed_at, id`)
+    return this.#rows.all(await this.#db.all`SELECT * FROM integrations_installed ORDER BY installed_at, id`)
   }
   async list(): Promise<readonly Installed[]> {
     return (await this.all()).filter(({ state }) => state === 'installed')
   }
   async find(id: string): Promise<Installed | undefined> {
-    return v.parse(v.optional(Row), await this.#db.one`SELECT * FROM integrations_installed WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM integrations_installed WHERE id = ${id}`)
   }
   insert({ id, template, name, state, installed_at: at, owner }: Installed): Statement {
     return this.#db.sql`INSERT INTO integrations_installed (id, template, name, state, installed_at, owner)

@@ -11,8 +11,6 @@ const AdoptedSetting = v.object({
   digest: v.string(),
   /** Of the change: one that is not above it is not adopted any more. The version before did not keep it. */
   number: v.optional(v.number()),
-  /** Whether the change had a code that only daemons on the database can make. */
-  proven: v.optional(v.boolean()),
 })
 export type AdoptedSetting = v.InferOutput<typeof AdoptedSetting>
 const Adopted = v.record(v.string(), AdoptedSetting)

@@ -48,7 +48,7 @@ export async function shareSettings(deps: SharedSettingsDeps): Promise<void> {
   const macSecret = await snapshots.deriveKey('settings-change')
   if (secret === undefined || macSecret === undefined)
     throw new Error('the daemons on a database share a key of the vault')
-  const settings = new SharedSettings({ ...deps, secret, macSecret, store: new ChangeStore(deps.db) })
+  const settings = new SharedSettings({ ...deps, secret, macSecret, store: new ChangeStore(deps.db, log) })
   const adopt = (): void => {
     const work = run(async () => {
       // Only a loaded plugin can check its section.
@@ -141,7 +141,7 @@ class SharedSettings {
         if (tries === MAX_TRIES || !(error instanceof Refusal) || !isNotHeld(error.cause)) throw error
         continue
       }
-      return await this.#adopted.put(key, { change: about.id, digest: await this.#digest(key), number, proven: true })
+      return await this.#adopted.put(key, { change: about.id, digest: await this.#digest(key), number })
     }
   }
 
@@ -174,8 +174,7 @@ class SharedSettings {
     if (last?.number !== undefined && number <= last.number) return await this.#unlessReplaced(change, OLDER)
     try {
       const text = (await vault.read(valueName(key))) ?? 'null'
-      const proven = this.#isProven(change, text)
-      if (!proven && last?.proven) return await this.#unlessReplaced(change, NOT_PROVEN)
+      if (!this.#isProven(change, text)) return await this.#unlessReplaced(change, NOT_PROVEN)
       if (last && editedAt > Date.parse(change.changed_at) && last.digest !== (await this.#digest(key))) {
         log.warn(`${key} stays as config.toml of this home says: it was edited after it was set at ${change.daemon}`)
       } else {
@@ -193,7 +192,7 @@ class SharedSettings {
         })
         await configuration.adopt(key, value)
       }
-      await this.#adopted.put(key, { change: id, digest: await this.#digest(key), number, proven })
+      await this.#adopted.put(key, { change: id, digest: await this.#digest(key), number })
       return undefined
     } catch (error) {
       if (error instanceof Refusal && error.code === 'service_unavailable') throw error

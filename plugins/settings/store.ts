@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const ChangeRow = v.object({
   key: v.string(),
@@ -11,7 +12,7 @@ const ChangeRow = v.object({
   changed_by: v.string(),
   /** ISO 8601 UTC. */
   changed_at: v.pipe(v.string(), v.isoTimestamp()),
-  /** Of all that and the value, in base64url; of a row that the version before has written it is missing or another. */
+  /** Of all that and the value, in base64url. A row without the right one is not adopted. */
   mac: v.nullable(v.string()),
 })
 export type ChangeRow = v.InferOutput<typeof ChangeRow>
@@ -19,14 +20,16 @@ export type ChangeRow = v.InferOutput<typeof ChangeRow>
 /** Every statement on `settings_change`. */
 export class ChangeStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof ChangeRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    const effect = 'is not adopted'
+    this.#rows = new RowReader({ table: 'settings_change', key: ['key'], schema: ChangeRow, effect, log })
   }
 
   /** The last change of each key, in the order in which they were made. */
   async list(): Promise<readonly ChangeRow[]> {
-    const rows = await this.#db.all`SELECT * FROM settings_change ORDER BY number`
-    return rows.map((row) => v.parse(ChangeRow, row))
+    return this.#rows.all(await this.#db.all`SELECT * FROM settings_change ORDER BY number`)
   }
   async find(key: string): Promise<ChangeRow | undefined> {
     return (await this.list()).find((change) => change.key === key)

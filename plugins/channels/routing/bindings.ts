@@ -1,5 +1,4 @@
 import { v7 } from 'uuid'
-import * as v from 'valibot'
 import { KeptRows } from 'svc/internal'
 import type { RowsInMemory, TellChange } from 'svc/internal'
 import { omitUndefined, Refusal, SerialQueue } from 'svc/sdk'
@@ -7,20 +6,8 @@ import type { Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import type { Audit } from '../../audit/contract.ts'
 import type { Account } from '../accounts/account.ts'
-import { MatchRule } from './match-rule.ts'
-import type { RoutingStore } from './store.ts'
-
-export interface Binding {
-  readonly id: string
-  /** Name or id. */
-  readonly agent: string
-  readonly match_rule: MatchRule
-}
-const Row = v.object({
-  id: v.string(),
-  agent: v.string(),
-  match_rule: v.pipe(v.string(), v.parseJson(), MatchRule),
-})
+import type { MatchRule } from './match-rule.ts'
+import type { Binding, RoutingStore } from './store.ts'
 
 /** What a message is compared by. */
 export interface Place {
@@ -78,7 +65,7 @@ export class Bindings {
   readonly #tell: TellChange
   constructor(deps: BindingsDeps) {
     this.#deps = deps
-    this.#all = new KeptRows(async () => v.parse(v.array(Row), await deps.store.bindings()))
+    this.#all = new KeptRows(() => deps.store.bindings())
     this.#tell = deps.follow(() => this.#all.changed())
   }
 

@@ -1,8 +1,16 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
-import type { Binding } from './bindings.ts'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Conversation } from './conversations.ts'
+import { MatchRule } from './match-rule.ts'
 
+const BindingRow = v.object({
+  id: v.string(),
+  /** Name or id. */
+  agent: v.string(),
+  match_rule: v.pipe(v.string(), v.parseJson(), MatchRule),
+})
+export type Binding = Readonly<v.InferOutput<typeof BindingRow>>
 const Session = v.object({ session_id: v.string() })
 const Thinking = v.object({ enabled: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)) })
 const Chosen = v.object({ agent_id: v.string() })
@@ -13,13 +21,15 @@ export type KnownChat = v.InferOutput<typeof Chat>
 /** Rows of bindings, conversations and chosen agents. */
 export class RoutingStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #bindings: RowReader<typeof BindingRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#bindings = new RowReader({ table: 'channels_binding', key: ['id'], schema: BindingRow, log })
   }
 
-  /** Oldest first, not parsed. */
-  bindings(): Promise<readonly unknown[]> {
-    return this.#db.all`SELECT id, agent, match_rule FROM channels_binding ORDER BY id`
+  /** Oldest first. */
+  async bindings(): Promise<readonly Binding[]> {
+    return this.#bindings.all(await this.#db.all`SELECT id, agent, match_rule FROM channels_binding ORDER BY id`)
   }
   insertBinding({ id, agent, match_rule: rule, created_at: at }: Binding & { readonly created_at: string }): Statement {
     return this.#db.sql`INSERT INTO channels_binding (id, agent, match_rule, created_at)

@@ -29,7 +29,7 @@ export async function openSharing(deps: OpenSharingDeps): Promise<PluginSharing>
   return new PluginSharing({
     ...deps,
     secret,
-    store: new SharedStore(db),
+    store: new SharedStore(db, deps.log),
     adopted: new AdoptedChanges(dirname(deps.plugins)),
     daemon: String(configuration.shown('plugins.cluster.name') ?? hostname()),
     adopter: async () => {

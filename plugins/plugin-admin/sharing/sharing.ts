@@ -10,7 +10,6 @@ import type { Settings } from '../settings.ts'
 import type { AdoptedChanges } from './adopted.ts'
 import { sha256 } from './archive.ts'
 import { TOPIC } from './follow.ts'
-import { parseChange } from './store.ts'
 import type { Outcome, PluginChange, SharedStore } from './store.ts'
 
 export interface Adopter {
@@ -95,6 +94,8 @@ export class PluginSharing {
     return (await this.#deps.store.outcomes()).flatMap(({ home, change_id: id, outcome, reason }) => {
       const change = changes.get(id)
       if (outcome === 'done' || !change) return []
+      if (outcome === 'unknown')
+        return { owner: home, text: `plugin "${change.name}": what came of it there cannot be read here` }
       const what = change.action === 'install' ? `${change.version} was not installed` : 'was not removed'
       return { owner: home, text: `plugin "${change.name}" ${what}: ${reason}` }
     })
@@ -132,11 +133,14 @@ export class PluginSharing {
   }
   async #isDone({ action, id, name, changed_at: at }: PluginChange, known: Outcome | undefined): Promise<boolean> {
     if (this.#tried.has(id)) return true
-    if (known?.change_id !== id || known.outcome !== 'done') return false
+    if (known?.change_id !== id) return false
+    const isDone = known.outcome === 'done'
+    const last = await this.#deps.adopted.find(name)
+    if (!isDone && !(known.outcome === 'unknown' && last?.change === id)) return false
     // A home that was lost has the id of the one before and none of its files.
     if (action === 'install' && !(await exists(join(this.#deps.plugins, name)))) return false
     // The version before did not keep it.
-    if (!(await this.#deps.adopted.find(name))) await this.#deps.adopted.put(name, id, at)
+    if (!last) await this.#deps.adopted.put(name, id, at)
     return true
   }
 
@@ -235,7 +239,7 @@ export class PluginSharing {
     const about = JSON.stringify(change)
     try {
       await store.batch([
-        ...store.put(change.name, { about, mac: this.#mac(about).toString('base64url') }, archive),
+        ...store.put({ name: change.name, about, mac: this.#mac(about).toString('base64url') }, archive),
         store.setOutcome(this.#outcome(change, 'done', '')),
         ...this.#tell(),
       ])
@@ -266,11 +270,11 @@ export class PluginSharing {
   /** Those that a daemon on this database has written. */
   async #changes(): Promise<readonly PluginChange[]> {
     const { log, store } = this.#deps
-    return (await store.changes()).flatMap(({ about, mac }) => {
-      const given = Buffer.from(mac, 'base64url')
-      const own = this.#mac(about)
-      if (given.length === own.length && timingSafeEqual(given, own)) return parseChange(about)
-      log.error('a row of plugin_admin_change was not written by a daemon on this database: it is ignored')
+    return (await store.changes()).flatMap((row) => {
+      const given = Buffer.from(row.mac, 'base64url')
+      const own = this.#mac(row.about)
+      if (given.length === own.length && timingSafeEqual(given, own)) return store.read(row) ?? []
+      log.error(`the row of plugin "${row.name}" was not written by a daemon on this database: it is ignored`)
       return []
     })
   }

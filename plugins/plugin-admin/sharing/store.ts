@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 /** What all daemons on a database do with a plugin: the last change of it. */
 export const PluginChange = v.object({
@@ -22,39 +22,66 @@ export const PluginChange = v.object({
   force: v.boolean(),
   daemon: v.string(),
   changed_by: v.string(),
-  changed_at: v.string(),
+  changed_at: v.pipe(v.string(), v.isoTimestamp()),
 })
 export type PluginChange = v.InferOutput<typeof PluginChange>
 
-const ChangeRow = v.object({ about: v.string(), mac: v.string() })
+/** As it was written, and to be checked before it is read. */
+const ChangeRow = v.object({ name: v.string(), about: v.string(), mac: v.string() })
 export type ChangeRow = v.InferOutput<typeof ChangeRow>
-const OutcomeRow = v.object({
+const CheckedRow = v.pipe(
+  v.object({ name: v.string(), about: v.pipe(v.string(), v.transform(readOwnJson), PluginChange) }),
+  v.transform(({ about }) => about),
+)
+const OutcomeFacts = {
   home: v.string(),
   daemon: v.string(),
   name: v.string(),
   change_id: v.string(),
+  reason: v.string(),
+}
+const OutcomeRow = v.object({
+  ...OutcomeFacts,
   /** `stopped`: it failed at another daemon, so this one has not begun. */
   outcome: v.picklist(['done', 'failed', 'refused', 'stopped']),
-  reason: v.string(),
 })
-export type Outcome = v.InferOutput<typeof OutcomeRow>
+const UnknownOutcome = v.object({
+  ...OutcomeFacts,
+  outcome: v.pipe(
+    v.unknown(),
+    v.transform(() => 'unknown' as const),
+  ),
+})
+/** `unknown`: what another version, or nobody, has written. The home may have the plugin. */
+export type Outcome = v.InferOutput<typeof OutcomeRow | typeof UnknownOutcome>
 
 const CHUNK_BYTES = 262_144
 
 /** Every statement on the tables that the daemons of a database share. */
 export class SharedStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #changes: RowReader<typeof ChangeRow>
+  readonly #checked: RowReader<typeof CheckedRow>
+  readonly #outcomes: RowReader<typeof OutcomeRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    const change = { table: 'plugin_admin_change', key: ['name'], effect: 'is not adopted', log }
+    this.#changes = new RowReader({ ...change, schema: ChangeRow })
+    this.#checked = new RowReader({ ...change, schema: CheckedRow })
+    const outcome = { table: 'plugin_admin_outcome', key: ['home', 'name'], effect: 'counts as unknown', log }
+    this.#outcomes = new RowReader({ ...outcome, schema: OutcomeRow })
   }
 
   /** As they were written, in the order of the changes. */
   async changes(): Promise<readonly ChangeRow[]> {
-    const rows = await this.#db.all`SELECT about, mac FROM plugin_admin_change ORDER BY number`
-    return rows.map((row) => v.parse(ChangeRow, row))
+    return this.#changes.all(await this.#db.all`SELECT name, about, mac FROM plugin_admin_change ORDER BY number`)
+  }
+  /** `undefined` for one that this version does not know. */
+  read(row: ChangeRow): PluginChange | undefined {
+    return this.#checked.one(row)
   }
   /** The archive takes the place of the one before. */
-  put(name: string, { about, mac }: ChangeRow, archive: Uint8Array): readonly Statement[] {
+  put({ name, about, mac }: ChangeRow, archive: Uint8Array): readonly Statement[] {
     const chunks = Array.from({ length: Math.ceil(archive.length / CHUNK_BYTES) }, (_, at) =>
       archive.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES),
     )
@@ -82,7 +109,7 @@ export class SharedStore {
 
   async outcomes(): Promise<readonly Outcome[]> {
     const rows = await this.#db.all`SELECT home, daemon, name, change_id, outcome, reason FROM plugin_admin_outcome`
-    return rows.map((row) => v.parse(OutcomeRow, row))
+    return rows.map((row) => this.#outcomes.one(row) ?? v.parse(UnknownOutcome, row))
   }
   setOutcome({ home, daemon, name, change_id: id, outcome, reason }: Outcome): Statement {
     return this.#db.sql`INSERT INTO plugin_admin_outcome (home, daemon, name, change_id, outcome, reason)
@@ -108,8 +135,4 @@ export class SharedStore {
   async batch(statements: readonly Statement[]): Promise<readonly { readonly changes: number }[]> {
     return await this.#db.batch(statements)
   }
-}
-
-export function parseChange(about: string): PluginChange {
-  return v.parse(PluginChange, readOwnJson(about))
 }

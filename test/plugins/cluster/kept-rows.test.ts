@@ -43,7 +43,8 @@ const kept: readonly Kept<unknown>[] = [
   row({
     topic: 'channels.conversations',
     migrations: ['channels', channelMigrations],
-    make: ({ sql }, follow) => new Conversations({ store: new RoutingStore(sql), now: () => AT, follow }),
+    make: ({ sql }, follow) =>
+      new Conversations({ store: new RoutingStore(sql, recorder().log), now: () => AT, follow }),
     read: (conversations: Conversations) => conversations.chosen(conversation),
     change: (conversations) => conversations.choose(conversation, 'ada', []),
     sql: "UPDATE channels_chosen_agent SET agent_id = 'bo'",
@@ -52,7 +53,8 @@ const kept: readonly Kept<unknown>[] = [
   row({
     topic: 'channels.threads',
     migrations: ['channels', channelMigrations],
-    make: ({ sql }, follow) => new ThreadOwners({ store: new RoutingStore(sql), now: () => Date.parse(AT), follow }),
+    make: ({ sql }, follow) =>
+      new ThreadOwners({ store: new RoutingStore(sql, recorder().log), now: () => Date.parse(AT), follow }),
     read: (owners: ThreadOwners) => owners.find(conversation),
     change: (owners) => owners.claim(conversation, 'ada', 60),
     sql: "UPDATE channels_thread_owner SET agent_id = 'bo'",

@@ -158,11 +158,15 @@ it('rows that no daemon wrote install nothing, and a turn of a dead daemon is ta
   await eventually(() => database.query("INSERT INTO plugin_admin_turn (id, holder) VALUES (1, 'a dead daemon')"))
   await database.query(`INSERT INTO plugin_admin_change (name, number, about, mac)
     SELECT 'forged', 1000, replace(about, '"other"', '"forged"'), mac FROM plugin_admin_change WHERE name = 'other'`)
+  await database.query(`INSERT INTO plugin_admin_outcome
+    SELECT 'elsewhere', 'elsewhere', name, change_id, 'of another version', '' FROM plugin_admin_outcome LIMIT 1`)
   await install(one, greeter('changed', { name: 'other', version: '1.0.1' }))
   for (const host of [two, three]) await eventually(async () => expect(await greeting(host)).toBe('changed'))
   for (const host of [two, three]) {
     expect(hasPlugin(host, 'forged')).toBe(false)
     expect(host.log.join('\n')).toContain('was not written by a daemon on this database')
+    const named = host.log.filter((line) => /plugin_admin_outcome with home "elsewhere".* counts as unknown/.test(line))
+    expect(named).toHaveLength(1)
   }
 })
 

@@ -1,9 +1,11 @@
+import { createHmac } from 'node:crypto'
 import { appendFile, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import { openVault } from '../../../core/storage/vault-file.ts'
+import { deriveKey } from '../../../core/storage/vault-key.ts'
 import { eventually } from '../../support/eventually.ts'
 import { SHARED_VAULT_KEY, startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
@@ -120,26 +122,39 @@ it('what belongs to a machine stays there', async () => {
   expect(await fileOf(two.home)).not.toContain('log_level')
 })
 
-it('a row can do what a request may, and nothing else', async () => {
+/** A row as a daemon writes it: with the code that needs the key of the vault, or without. */
+async function forge(key: string, value: unknown, withCode = true, at = '2100-01-01T00:00:00.000Z'): Promise<void> {
   await using opened = await openDatabase({ url: database.url, log: recorder().log })
-  const vault = (await openVault(opened, { file: '/nowhere', given: SHARED_VAULT_KEY })).forPlugin('settings')
-  const forge = async (key: string, value: unknown): Promise<void> => {
-    await vault.write(`value ${key}`, JSON.stringify(value))
-    await database.query(
-      `INSERT INTO settings_change VALUES ('${key}', 'forged ${key}', 1000, 'one', 'svc', '2100-01-01T00:00:00.000Z')`,
-    )
-  }
+  const source = { file: '/nowhere', given: SHARED_VAULT_KEY }
+  const text = JSON.stringify(value)
+  await (await openVault(opened, source)).forPlugin('settings').write(`value ${key}`, text)
+  const row = [key, `forged ${key}`, 1000, 'one', 'svc', at]
+  const secret = (await deriveKey(source, 'settings-change')) ?? ''
+  const mac = createHmac('sha256', secret)
+    .update(JSON.stringify([...row, text]))
+    .digest('base64url')
+  await database.query(`INSERT INTO settings_change VALUES ('${row.join("', '")}', ${withCode ? `'${mac}'` : 'NULL'})`)
+}
+
+it('a row can do what a request may, and nothing else; one without a code, or that cannot be read, does nothing', async () => {
   const before = await fileOf(two.home)
   await forge('outbound.allow', ['169.254.169.254'])
   await forge('rate_limit.no_such_key', 1)
   await forge('http.stream_status_ms', 'soon')
+  await forge('http.socket_idle_ms', 1_900_000, false)
+  await forge('http.headers_timeout_ms', 9_000, true, 'not a time')
   await set(one, KEEP_ALIVE, 20_008)
   await eventually(async () => {
     const found = (await warnings(two)).join('\n')
     expect(found).toMatch(/outbound\.allow was set at one, but not here: outbound\.allow is set in the file only/)
     expect(found).toMatch(/no_such_key was set at one, but not here: .*unknown key/)
     expect(found).toMatch(/http\.stream_status_ms was set at one, but not here/)
+    expect(found).toMatch(/http\.socket_idle_ms was set at one, but not here: .*version before, or by none/)
   })
+  const named = two.log.filter((line) =>
+    line.includes('settings_change with key "http.headers_timeout_ms" is not adopted'),
+  )
+  expect(named).toHaveLength(1)
   expect(await fileOf(two.home)).toBe(before.replace('20007', '20008'))
   expect(await read(two, 'outbound.allow')).not.toEqual(['169.254.169.254'])
 })
