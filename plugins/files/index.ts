@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { Broadcast, Daemon } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
+import type { Hooks, Logger } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
+import type { Agent } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
 import { ChangeStore } from './changes/store.ts'
@@ -10,6 +12,7 @@ import type { WorkspaceFiles } from './contract.ts'
 import { Folders } from './folders.ts'
 import { migrations } from './migrations.ts'
 import { fileRoutes } from './routes.ts'
+import { bucketKeyRoutes } from './s3/key-routes.ts'
 import { Limits } from './schema.ts'
 import { WorkspaceService } from './service.ts'
 import { SizeLimits } from './size-limits.ts'
@@ -31,7 +34,7 @@ export default definePlugin({
   migrations,
   outbound: 'both',
   async setup(context) {
-    const { config, db, hooks, jobs, log, routes, services, spawn, tools } = context
+    const { config, db, jobs, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services
     const base = config.path ?? join(daemon.config().dataDir, 'workspaces')
     if (config.path !== undefined && !broadcast.isShared)
@@ -53,8 +56,9 @@ export default definePlugin({
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
     const openMount = async () =>
-      (await import('./stored/mount.ts')).openMount({ context, agents, daemon, base, inFolders, sizes })
-    const stored = config.mount === 'folder' ? undefined : await openMount()
+      (await import('./stored/mount.ts')).openMount({ context, agents, broadcast, daemon, base, inFolders, sizes })
+    const mount = config.mount === 'folder' ? undefined : await openMount()
+    const stored = mount?.workspaces
     const workspaces: WorkspaceFiles = stored ?? inFolders
     const uploads = new UploadService({
       agents,
@@ -69,27 +73,41 @@ export default definePlugin({
       (loading ??= import('./changes/change-log.ts').then((loaded) => new loaded.ChangeLog(store, workspaces)))
     jobs.every('changes', DAY_MS, () => store.prune(new Date(Date.now() - KEEP_DAYS * DAY_MS).toISOString()))
     await uploads.sweep()
-    // Other folders are made when they are first used. A clone has the files of the agent as it is now.
-    hooks.on(AgentSpawned, async ({ agent }) => {
-      if (agent.clonedFrom === undefined) return
-      try {
-        await (stored ? stored.make(agent) : folders.open(agent))
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error
-        // Created with the first file.
-        log.warn(`the workspace of agent "${agent.name}" could not be created: ${error.message}`)
-      }
-    })
-    hooks.on(AgentKilled, async ({ agent }) => {
-      await uploads.clear(agent.id)
-      await store.clear(agent.id)
-      await (stored ? stored.removeAll(agent.id) : folders.remove(agent.id))
+    followAgents(context, {
+      make: (agent) => (stored ? stored.make(agent) : folders.open(agent)),
+      async remove(agentId) {
+        await uploads.clear(agentId)
+        await store.clear(agentId)
+        await (stored ? stored.removeAll(agentId) : folders.remove(agentId))
+      },
     })
     routes.add(
       ...fileRoutes(workspaces, agents, audit, config.max_file_bytes),
       ...uploadRoutes(uploads, config.max_upload_bytes),
+      ...bucketKeyRoutes(async () => {
+        const { KeyChanges } = await import('./s3/change-key.ts')
+        return new KeyChanges({ ...context, audit, broadcast, daemon, changed: () => mount?.keyChanged() })
+      }),
     )
     tools.add(...fileTools(workspaces, changes, audit))
     return { workspaces, uploads }
   },
 })
+
+/** Other folders are made when they are first used. A clone has the files of the agent as it is now. */
+function followAgents(
+  { hooks, log }: { readonly hooks: Hooks; readonly log: Logger },
+  files: { readonly make: (agent: Agent) => Promise<unknown>; readonly remove: (agentId: string) => Promise<void> },
+): void {
+  hooks.on(AgentSpawned, async ({ agent }) => {
+    if (agent.clonedFrom === undefined) return
+    try {
+      await files.make(agent)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      // Created with the first file.
+      log.warn(`the workspace of agent "${agent.name}" could not be created: ${error.message}`)
+    }
+  })
+  hooks.on(AgentKilled, ({ agent }) => files.remove(agent.id))
+}

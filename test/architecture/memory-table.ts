@@ -166,6 +166,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/files/file-changes.ts
       plugins/files/folders.ts
       plugins/files/mount/watch.ts
+      plugins/files/s3/open.ts: problem
       plugins/mcp-server/http/message.ts
       plugins/mcp-server/server.ts
       plugins/mcp/connection/lines.ts

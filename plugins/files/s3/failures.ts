@@ -40,17 +40,38 @@ const BY_STATUS: Readonly<Record<number, string>> = {
 /** Of what accepts a content and does not say what it has, such as the sign-in page of a network. */
 const FOREIGN = 'no S3 server is there: check endpoint'
 
+export interface FailedAnswer {
+  readonly method: string
+  readonly status: number
+  readonly code: string
+  readonly text: string
+  readonly header: (name: string) => string | undefined
+}
+
 /** What went wrong and what to do about it. */
-export function explain(
-  { bucket, host }: Place,
-  answer: { readonly method: string; readonly status: number; readonly code: string },
-): string {
+export function explain({ bucket, host }: Place, answer: FailedAnswer): string {
   const { method, status, code } = answer
   const isForeign = status < 300
   const advice = isForeign ? FOREIGN : (ADVICE[code] ?? BY_STATUS[status] ?? 'see the log of that server')
   const said = isForeign ? `${status} without an ETag` : code === '' ? String(status) : `${status} ${code}`
-  return `The bucket "${bucket}" at ${host} (plugins.files.s3) answered ${method} with ${said}: ${advice}`
+  return `The bucket "${bucket}" at ${host} (plugins.files.s3) answered ${method} with ${said}: ${advice}${facts(answer)}`
 }
+
+/** What the answer says of the region of the bucket or of the time. */
+function facts({ code, header, text }: FailedAnswer): string {
+  const region = header('x-amz-bucket-region') ?? /<Region>([a-z0-9-]{1,64})<\/Region>/.exec(text)?.[1]
+  if (MOVED.has(code) && region !== undefined && /^[a-z0-9-]{1,64}$/.test(region))
+    return ` (the bucket is in ${region})`
+  const theirs = code === 'RequestTimeTooSkewed' ? Date.parse(header('date') ?? '') : NaN
+  if (Number.isNaN(theirs)) return ''
+  const secs = Math.round((Date.now() - theirs) / 1000)
+  return ` (this machine is ${Math.abs(secs)} s ${secs > 0 ? 'ahead' : 'behind'})`
+}
+const MOVED: ReadonlySet<string> = new Set([
+  'AuthorizationHeaderMalformed',
+  'PermanentRedirect',
+  'IllegalLocationConstraintException',
+])
 
 export function unreachable({ bucket, host }: Place, failure: UpstreamFailure, timeoutMs: number): string {
   const words: Partial<Record<UpstreamFailure['reason'], string>> = {

@@ -49,7 +49,7 @@ export const S3Section = fields.table(
       ),
       '',
     ),
-    access_key_id: fields.text('Id of the access key.'),
+    access_key_id: fields.text('Id of the access key; the one in the vault precedes it.'),
     access_key_id_env: variableOr('Environment variable that holds the id instead.', 'AWS_ACCESS_KEY_ID'),
     secret_access_key: fields.secretText('Secret of the access key.'),
     secret_access_key_env: variableOr('Environment variable that holds the secret instead.', 'AWS_SECRET_ACCESS_KEY'),
@@ -57,7 +57,13 @@ export const S3Section = fields.table(
       'Environment variable that holds the session token, for an access key that comes from a variable as well.',
       'AWS_SESSION_TOKEN',
     ),
-    timeout_ms: fields.integer('Time one request may take.', 60_000, 1_000, 3_600_000),
+    timeout_ms: fields.integer('Milliseconds one request may take.', 60_000, 1_000, 3_600_000),
+    deadline_ms: fields.integer(
+      'Milliseconds a file may take to be read or written, with all tries and pauses.',
+      120_000,
+      1_000,
+      3_600_000,
+    ),
     attempts: fields.integer('Tries of a request that the server is too busy for, or does not answer.', 4, 1, 20),
     min_object_bytes: fields.integer(
       'Smaller files stay in the database, where they cost no request.',

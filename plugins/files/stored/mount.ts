@@ -1,5 +1,5 @@
 import { homeId } from 'svc/internal'
-import type { Daemon } from 'svc/internal'
+import type { Broadcast, Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Limits } from '../schema.ts'
@@ -11,11 +11,12 @@ import type { StoredWorkspaces } from './workspaces.ts'
 
 type ContextParts = Pick<
   PluginContext<Limits, {}, {}>,
-  'config' | 'db' | 'fetch' | 'jobs' | 'log' | 'metrics' | 'operator' | 'own' | 'run' | 'signal'
+  'config' | 'db' | 'fetch' | 'jobs' | 'log' | 'metrics' | 'operator' | 'own' | 'run' | 'signal' | 'vault'
 >
 export interface OpenMountDeps {
   readonly context: ContextParts
   readonly agents: Agents
+  readonly broadcast: Broadcast
   readonly daemon: Daemon
   /** The folder where workspaces were before. */
   readonly base: string
@@ -23,22 +24,29 @@ export interface OpenMountDeps {
   readonly sizes: SizeLimits
 }
 
+export interface OpenedMount {
+  readonly workspaces: StoredWorkspaces
+  /** The access key of the bucket was stored or removed by this daemon. */
+  readonly keyChanged: () => void
+}
+
 /** Workspaces where `plugins.files.mount` says, when that is no folder. */
-export async function openMount(deps: OpenMountDeps): Promise<StoredWorkspaces> {
-  const { context, agents, daemon, base, inFolders, sizes } = deps
-  const { config, db, fetch, jobs, log, metrics, operator, own, run, signal } = context
+export async function openMount(deps: OpenMountDeps): Promise<OpenedMount> {
+  const { context, agents, broadcast, daemon, base, inFolders, sizes } = deps
+  const { config, db, fetch, jobs, log, metrics, operator, own, run, signal, vault } = context
   const { mount, s3: section } = config
   const parts = { agents, base, inFolders, log, mount, sizes }
   const rows = new StoredFiles(db)
   if (!section) {
     if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')
-    return await openStored({ ...parts, files: rows })
+    return { workspaces: await openStored({ ...parts, files: rows }), keyChanged: () => undefined }
   }
   const { openBucket } = await import('../s3/open.ts')
-  const files = openBucket({
+  const { files, keyChanged } = openBucket({
     section,
     isMount: mount === 's3',
     rows,
+    broadcast,
     daemon,
     home: homeId(daemon.config()),
     db,
@@ -49,6 +57,7 @@ export async function openMount(deps: OpenMountDeps): Promise<StoredWorkspaces> 
     requests: metrics.counter('svc_files_s3_requests_total', 'Requests to the bucket of files, by what came of them.'),
     run,
     signal,
+    vault,
   })
-  return await openStored({ ...parts, files })
+  return { workspaces: await openStored({ ...parts, files }), keyChanged }
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { UpstreamFailure } from 'svc/sdk'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import * as v from 'valibot'
@@ -14,7 +14,7 @@ import type { JobTimer } from '../../../core/jobs/timer.ts'
 import type { HostOptions } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
-import { KEY, startS3 } from '../../support/s3-server.ts'
+import { KEY, requestAt, startS3 } from '../../support/s3-server.ts'
 import type { Fault, S3Server } from '../../support/s3-server.ts'
 import { openTools } from '../../support/tool-stage.ts'
 import type { ToolStage } from '../../support/tool-stage.ts'
@@ -189,6 +189,83 @@ it('a server that is silent for timeout_ms is given up after that many attempts'
   expect(requests).toBe(2)
 })
 
+/** Answers the first request for an object as a fault does, and leaves the others to the server. */
+const firstRead = (answer: (response: ServerResponse) => void): Fault => {
+  let isDone = false
+  return ({ method, url = '' }, response) => {
+    if (isDone || method !== 'GET' || url.includes('.check')) return false
+    isDone = true
+    answer(response)
+    return true
+  }
+}
+it('a server that never ends its answer, or asks for a longer pause, is given up after deadline_ms', async () => {
+  await put(one, 'late.txt', long('1'))
+  await using patient = await open({ section: { deadline_ms: 1_000, attempts: 20 } })
+  const answers: readonly ((response: ServerResponse) => void)[] = [
+    () => undefined,
+    (response) => void response.writeHead(200, { 'content-length': '2000' }).write('x'.repeat(1_000)),
+    (response) => response.writeHead(503, { 'retry-after': '40' }).end('<Error><Code>SlowDown</Code></Error>'),
+  ]
+  for (const answer of answers) {
+    s3.fault = ({ method }, response) => {
+      if (method === 'GET') answer(response)
+      return method === 'GET'
+    }
+    const { status, body, headers } = await patient.host.json('GET', path('late.txt'))
+    expect([status, body.error.message]).toEqual([503, expect.stringMatching(/within 1000 ms|SlowDown/)])
+    expect(headers.get('retry-after')).toBe(answer === answers[2] ? '40' : '5')
+  }
+})
+
+it.each([
+  [
+    'is shorter than it says',
+    (response: ServerResponse) => {
+      response.writeHead(200, { 'content-length': '2000' }).write('x'.repeat(1_000), () => response.destroy())
+    },
+  ],
+  [
+    'says less than it is',
+    (response: ServerResponse) => {
+      response.writeHead(200, { 'content-length': '1000' }).end('x'.repeat(1_000))
+    },
+  ],
+  [
+    'is a pause that is asked for',
+    (response: ServerResponse) => {
+      response.writeHead(503, { 'retry-after': '1' }).end('<Error><Code>SlowDown</Code></Error>')
+    },
+  ],
+])('an answer that %s is asked for again', async (_, answer) => {
+  await put(one, 'again.txt', long('2'))
+  s3.fault = firstRead(answer)
+  const start = performance.now()
+  expect(await read(two, 'again.txt')).toBe(long('2'))
+  if (answer.toString().includes('retry-after')) expect(performance.now() - start).toBeGreaterThan(990)
+})
+
+it.each([
+  [
+    403,
+    'RequestTimeTooSkewed',
+    { date: new Date(Date.now() - 3_600_000).toUTCString() },
+    /set it \(this machine is 36\d\d s ahead\)/,
+  ],
+  [
+    301,
+    'PermanentRedirect',
+    { 'x-amz-bucket-region': 'eu-west-1' },
+    /check region and endpoint \(the bucket is in eu-west-1\)/,
+  ],
+] as const)('%s %s says what to set', async (status, code, headers, message) => {
+  s3.fault = (_, response) => {
+    response.writeHead(status, headers).end(`<Error><Code>${code}</Code></Error>`)
+    return true
+  }
+  expect((await put(one, 'told.txt', long('3'))).body.error.message).toMatch(message)
+})
+
 it('a content that is not what was written, or is gone, is never given out', async () => {
   await put(one, 'kept.txt', long('j'))
   await writeFile(await fileOf('kept.txt'), long('k'))
@@ -318,7 +395,7 @@ it('folders of before are taken in, on SQLite too', async () => {
   expect((await objects()).length).toBe(count + 1)
 })
 
-it('the key may come from variables, and the bucket stand before the host', async () => {
+it('the key may come from variables', async () => {
   vi.stubEnv('AWS_ACCESS_KEY_ID', KEY)
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', KEY)
   vi.stubEnv('AWS_SESSION_TOKEN', 'a session')
@@ -332,24 +409,67 @@ it('the key may come from variables, and the bucket stand before the host', asyn
   await using other = await open({ section: keys })
   expect((await put(other, 'variables.txt', long('x'))).status).toBe(200)
   expect([...tokens]).toEqual(['a session'])
+})
+
+it('the bucket may stand before the host, as at Amazon', async () => {
   const asked: string[] = []
   await using named = await open({
-    section: { endpoint: 'http://s3.example.org:9000', path_style: false },
-    fetch: async (url) => {
+    section: { endpoint: undefined, region: 'eu-central-1' },
+    fetch: (url, options) => {
       asked.push(String(url))
-      throw new UpstreamFailure('s3.example.org', 'refused', { reason: 'network', retry: 'never' })
+      return requestAt(s3.endpoint, new URL(url), options)
     },
   })
-  const refused = await put(named, 'named.txt', long('y'))
-  expect(refused.body.error.message).toContain('at s3.example.org:9000 (plugins.files.s3) does not answer (refused)')
-  expect(asked.at(-1)).toMatch(/^http:\/\/agents\.s3\.example\.org:9000\/svc\/[0-9a-f]{64}\//)
+  expect((await put(named, 'named.txt', long('y'))).status).toBe(200)
+  expect(asked).toContainEqual(
+    expect.stringMatching(/^https:\/\/agents\.s3\.eu-central-1\.amazonaws\.com\/svc\/[0-9a-f]{64}\//),
+  )
+  expect(await read(one, 'named.txt')).toBe(long('y'))
+  expect(await read(named, 'named.txt')).toBe(long('y'))
   await expect(open({ section: { path_style: false } })).rejects.toThrow('needs an endpoint with a name')
 })
 
-it('a bucket without its section, or without a key, fails with what is missing', async () => {
-  await expect(open({ section: { access_key_id: undefined } })).rejects.toThrow(
-    'plugins.files.s3.access_key_id is missing: set it, or the variable AWS_ACCESS_KEY_ID',
+it('the key may be stored for all daemons, and be replaced without a restart', async () => {
+  onTestFinished(() => void (s3.secret = KEY))
+  const store = (secret: string) =>
+    two.host.json('POST', '/api/files/bucket/key', { access_key_id: KEY, secret_access_key: secret })
+  const refused = await store('wrong-secret')
+  expect([refused.status, refused.body.error.message]).toEqual([
+    400,
+    expect.stringMatching(/^The key was not stored, since it does not work: .*SignatureDoesNotMatch/),
+  ])
+  s3.secret = 'a-new-secret'
+  expect((await put(one, 'rotated.txt', long('z'))).status).toBe(503)
+  expect((await store('a-new-secret')).body).toEqual({ status: 'stored', bucket: 'agents' })
+  expect((await put(two, 'rotated.txt', long('z'))).status).toBe(200)
+  await eventually(async () => expect(await read(one, 'rotated.txt')).toBe(long('z')))
+  await eventually(async () => expect((await doctor(one)).state).toBe('ok'))
+  expect(await two.audit('config_change')).toContain(
+    'the access key of the bucket "agents" of files was stored: S3RVER',
   )
+  s3.secret = KEY
+  expect((await two.host.json('DELETE', '/api/files/bucket/key')).body).toEqual({ status: 'removed', bucket: 'agents' })
+  expect(await read(two, 'rotated.txt')).toBe(long('z'))
+  await eventually(async () => expect(await read(one, 'rotated.txt')).toBe(long('z')))
+  expect((await two.host.json('DELETE', '/api/files/bucket/key')).status).toBe(409)
+})
+
+it('a daemon without a key starts, says what is missing, and works once it is stored', async () => {
+  await using other = await createTestDatabase()
+  await using keyless = await open({
+    section: { access_key_id: undefined, secret_access_key: undefined },
+    url: other.url,
+  })
+  await eventually(async () =>
+    expect((await doctor(keyless)).found).toMatch(/access_key_id is missing: store an access key with .*files set-key/),
+  )
+  const key = { access_key_id: KEY, secret_access_key: KEY }
+  expect((await keyless.host.json('POST', '/api/files/bucket/key', key)).status).toBe(200)
+  await eventually(async () => expect((await doctor(keyless)).state).toBe('ok'))
+  expect((await one.host.json('POST', '/api/files/bucket/key', { ...key, access_key_id: 'a b' })).status).toBe(400)
+})
+
+it('an address that is none, or leads elsewhere, is refused', () => {
   const wrong = [{ endpoint: 'ftp://x' }, { endpoint: 'http://x/y' }, { bucket: 'A_B' }, { prefix: '/x' }]
   // An address would lead to another bucket.
   for (const section of [...wrong, { prefix: '../other/' }, { prefix: 'a/./' }]) {
