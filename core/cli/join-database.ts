@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setConfigValue } from '../config/set.ts'
 import { CoreSchema } from '../config/schema.ts'
 import { createLog } from '../log/log.ts'
+import { commandLine } from '../process/command-name.ts'
 import { readVariable } from '../process/inherited.ts'
 import type { Database } from '../storage/database.ts'
 import { lockHome, HomeInUse } from '../storage/lock.ts'
@@ -12,7 +13,9 @@ import { checkSharedKey, VaultKeyRefused } from '../storage/vault-file.ts'
 import type { VaultKeySource } from '../storage/vault-key-source.ts'
 import { exits, Failure } from './failure.ts'
 import type { HomeLocation } from './home-location.ts'
+import { readDefinitions } from './plugin-definitions.ts'
 import { readSecret } from './secret-input.ts'
+import { loadSettings } from './settings.ts'
 import { explainServer } from './start-failure.ts'
 
 export interface JoinRequest {
@@ -30,9 +33,10 @@ export interface Joined {
 
 /**
  * Sets a home up for a PostgreSQL database that other daemons use. Throws a `Failure`, and writes nothing then, when the
- * home is in use, the server lets nobody in, or the key does not open the vault of the others.
+ * home is in use or has data of its own, the server lets nobody in, or the key does not open the vault of the others.
  */
-export async function joinDatabase({ home }: HomeLocation, { url: named, keyFile }: JoinRequest): Promise<Joined> {
+export async function joinDatabase(location: HomeLocation, { url: named, keyFile }: JoinRequest): Promise<Joined> {
+  const { home } = location
   const url = named ?? readVariable('SVC_DATABASE_URL')?.trim()
   if (!url) throw new Failure(exits.usage, 'no database is named', 'give its address, or set SVC_DATABASE_URL')
   if (!/^postgres(ql)?:\/\/./.test(url))
@@ -41,6 +45,7 @@ export async function joinDatabase({ home }: HomeLocation, { url: named, keyFile
     throw error instanceof HomeInUse ? new Failure(exits.inUse, error.message, undefined, { cause: error }) : error
   })
   void lock
+  await refuseUsed(location)
   const own = join(home, 'vault.key')
   const source = await keySource(own, keyFile)
   await check(url, source)
@@ -61,6 +66,25 @@ export async function joinDatabase({ home }: HomeLocation, { url: named, keyFile
     written.push(own)
   }
   return { written, needed }
+}
+
+/** What belongs to the rows of a file would be taken for that of the shared database, or the rows be missed. */
+async function refuseUsed(location: HomeLocation): Promise<void> {
+  const { config, sources } = await loadSettings(location)
+  // What the environment names says nothing of what the home has used.
+  const isShared = /^postgres(ql)?:/.test(config.database_url)
+  if (isShared && sources.get('database_url') !== 'SVC_DATABASE_URL') return
+  const file = isShared ? join(config.data_dir, 'svc.db') : resolve(config.database_url.replace(/^sqlite:/, ''))
+  const definitions = isShared ? [] : await readDefinitions(location.home, config.plugins.paths)
+  const sidecars = definitions.flatMap(({ databaseSidecars = [] }) => databaseSidecars)
+  const found = [file, ...sidecars.map((name) => join(location.home, name))].filter((path) => existsSync(path))
+  if (found.length > 0)
+    throw new Failure(
+      exits.refused,
+      `this home has data of its own: ${found.join(', ')}`,
+      'nothing was written; join with a new home (--home), take the data along into an empty database with ' +
+        `${commandLine('database copy')}, or move these files out of the home first`,
+    )
 }
 
 async function keySource(own: string, keyFile: string | undefined): Promise<VaultKeySource> {

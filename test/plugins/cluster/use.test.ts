@@ -1,4 +1,4 @@
-import { readFile, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { createDaemonClient } from '../../../core/net/daemon-client.ts'
@@ -77,6 +77,15 @@ it('svc cluster join writes what a second daemon needs, once it is right', async
   expect(refused.stderr).toMatch(/GRANT CREATE ON SCHEMA|grant the role/)
 
   await writeFile(key, SHARED_VAULT_KEY, { mode: 0o600 })
+  await mkdir(join(home, 'data'))
+  for (const data of [join(home, 'data', 'svc.db'), join(home, 'audit.anchor')]) {
+    await writeFile(data, 'of another installation')
+    const used = await join_({}, '--vault-key-file', key)
+    expect([used.code, used.stderr]).toEqual([5, expect.stringContaining(`has data of its own: ${data}`)])
+    expect(used.stderr).toMatch(/nothing was written[\s\S]*--home[\s\S]*database copy/)
+    expect(await readdir(home)).not.toContain('config.toml')
+    await rm(data)
+  }
   const joined = await join_({}, '--vault-key-file', key)
   expect(joined).toMatchObject({ code: 0, stdout: expect.stringContaining('the key opens its vault') })
   expect(joined.stdout + joined.stderr).not.toContain(SHARED_VAULT_KEY)
