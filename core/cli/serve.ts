@@ -77,8 +77,21 @@ export async function serve(options: ServeOptions): Promise<number> {
 /** Before a plugin runs or a program is started, the secrets of the environment are taken out of it. */
 async function readSettings({ location, flags }: ServeOptions): Promise<LoadedConfig> {
   const settings = await loadSettings(location, flags)
+  await refuseAlone(settings)
   takeSecrets(new Set(listVariables(settings.config)))
   return settings
+}
+/** A typing error in `database_url` must not make a daemon of its own of one that a load balancer would then ask. */
+async function refuseAlone(settings: LoadedConfig): Promise<void> {
+  const { config, sources } = settings
+  if (sources.has('database_url')) return
+  const given =
+    config.vault_key_file !== undefined
+      ? 'vault_key_file'
+      : Object.hasOwn(config.plugins, 'cluster')
+        ? '[plugins.cluster]'
+        : undefined
+  if (given !== undefined) throw (await import('./start-failure.ts')).explainAlone(given, settings)
 }
 function prepareHome(home: string): void {
   try {

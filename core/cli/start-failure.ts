@@ -2,7 +2,10 @@ import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { parseListenAddr } from '../config/listen.ts'
-import type { Config } from '../config/load.ts'
+import { CoreSchema } from '../config/schema.ts'
+import { knownKeys } from '../config/shape.ts'
+import { findNearest } from '../schema/nearest.ts'
+import type { Config, LoadedConfig } from '../config/load.ts'
 import { HomeInUse } from '../storage/lock.ts'
 import { DatabaseRefused, snapshots } from '../storage/sqlite-file.ts'
 import { DatabaseIncomplete } from '../storage/missing-tables.ts'
@@ -25,6 +28,19 @@ export function explainStart(error: unknown, config: Config): unknown {
     explainFullDisk(error, config) ??
     explainFolder(error, config) ??
     error
+  )
+}
+
+/** A daemon that is to share a database is told of none. `given`: the key that says so. */
+export function explainAlone(given: string, { config, sources }: LoadedConfig): Failure {
+  const names = knownKeys(CoreSchema)
+  const meant = Object.keys(config)
+    .filter((key) => !names.includes(key) && findNearest(key, names) === 'database_url')
+    .map((key) => `${sources.get(key) ?? 'configuration'}: unknown key "${key}"; did you mean "database_url"?`)
+  return new Failure(
+    exits.config,
+    [`database_url is missing, although ${given} is there for several daemons on one database`, ...meant].join('\n'),
+    'set database_url (postgres://…), or sqlite:<path> for a daemon of its own',
   )
 }
 
