@@ -17,14 +17,14 @@ export interface DifferencesDeps {
 export interface Difference {
   readonly id: string
   readonly name: string
-  /** Keys, and `plugin <name>` for an installed one. */
+  /** Keys, and `plugin <name>`. */
   readonly keys: readonly string[]
 }
 
 type Digests = Readonly<Record<string, string>>
 
 /**
- * What is not the same in the daemons on a database: keys of the configuration, and plugins that do not belong to svc.
+ * What is not the same in the daemons on a database: keys of the configuration, and plugins.
  * Each writes digests of its own; a value is never compared but by its digest.
  */
 export class Differences {
@@ -65,13 +65,29 @@ export class Differences {
     return found
   }
 
+  /** Plugins of svc that failed here, and are loaded in another daemon of the same version. */
+  async missing(members: readonly Member[]): Promise<readonly string[]> {
+    const { store, self, plugins } = this.#deps
+    const failed = plugins().filter(({ source, state }) => source === 'built-in' && state === 'failed')
+    if (failed.length === 0) return []
+    const version = members.find(({ id }) => id === self)?.version
+    const others = members.filter((member) => member.id !== self && member.version === version)
+    const digests = (await Promise.all(others.map(({ id }) => store.keys(id)))).filter(
+      (keys) => keys !== undefined && Object.keys(keys).length > 0,
+    )
+    return failed
+      .map(({ name }) => name)
+      .filter((name) => digests.some((keys) => keys?.[`${PLUGIN}${name}`] === undefined))
+  }
+
   async #own(): Promise<Digests> {
     const { configDigests, plugins } = this.#deps
-    const installed = plugins().filter(({ source }) => source !== 'built-in')
+    // Those of svc are everywhere: only one that is not loaded tells something.
+    const told = plugins().filter(({ source, state }) => source !== 'built-in' || settled(state) !== 'loaded')
     return {
       ...Object.fromEntries(await configDigests()),
       ...Object.fromEntries(
-        installed.map(({ name, version, state }) => [`${PLUGIN}${name}`, `${version} ${settled(state)}`]),
+        told.map(({ name, version, state }) => [`${PLUGIN}${name}`, `${version} ${settled(state)}`]),
       ),
     }
   }

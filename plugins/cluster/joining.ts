@@ -140,6 +140,9 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
       const known = await members.members()
       const warnings = [...describeUnknown(known), ...describeDifferences(await differences.find(known))]
       daemon.setWarnings('cluster', warnings)
+      const missing = await differences.missing(known)
+      const problem = `${missing.join(', ')}: loaded in other daemons on the database and not here; the log says why`
+      daemon.setUnready('plugins', missing.length === 0 ? undefined : problem)
       if (warnings.join() !== shown) for (const warning of warnings) log.warn(warning)
       shown = warnings.join()
     },
@@ -147,7 +150,10 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
       if (comparison.isDue && daemon.isListening) await comparison.run()
     },
   }
-  own('warnings', () => daemon.setWarnings('cluster', []))
+  own('warnings', () => {
+    daemon.setWarnings('cluster', [])
+    daemon.setUnready('plugins', undefined)
+  })
   jobs.every('configuration', COMPARE_MS, async () => void (comparison.isDue = true))
   hooks.on(PluginChanged, () => void (comparison.isDue = true))
   return comparison

@@ -43,6 +43,27 @@ it('svc cluster lists the daemons, drains one at another, and svc doctor compare
   expect(await second.app.closed).toMatchObject({ kind: 'shutdown' })
 })
 
+it('a daemon without a plugin that another has loaded is named, and is sent no requests', async () => {
+  const url = await database()
+  const whole = await start(url, 'whole', ['usage', 'agents', 'kv'])
+  const lacking = await start(url, 'lacking', ['kv'])
+  expect(lacking.app.daemon.plugins().find(({ name }) => name === 'kv')?.state).toBe('failed')
+  expect((await lacking.json('GET', '/api/ready')).status).toBe(503)
+  expect((await lacking.json('GET', '/api/health')).body.status).toBe('degraded')
+  expect((await lacking.json('GET', '/api/health/detail')).body.config_warnings).toContainEqual(
+    expect.stringContaining('plugins: kv: loaded in other daemons on the database and not here'),
+  )
+  const seen = async (host: TestHost, name: string): Promise<readonly string[]> =>
+    (await host.json('GET', '/api/cluster')).body.members.find((member: { name: string }) => member.name === name)
+      .differences
+  expect(await seen(whole, 'lacking')).toContain('plugin kv')
+  expect((await whole.json('GET', '/api/ready')).status).toBe(200)
+  // With nobody who has it, requests have nowhere better to go.
+  const other = await database()
+  expect((await (await start(other, 'alone', ['kv'])).json('GET', '/api/ready')).status).toBe(200)
+  expect((await (await start(other, 'alike', ['kv'])).json('GET', '/api/ready')).status).toBe(200)
+})
+
 it('svc cluster join writes what a second daemon needs, once it is right', async () => {
   const made = await createTestDatabase()
   onTestFinished(() => made[Symbol.asyncDispose]())
