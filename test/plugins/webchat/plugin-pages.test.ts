@@ -50,6 +50,19 @@ describe('the page of a plugin', () => {
     expect(tab.complaints).toEqual([])
   })
 
+  it('takes no room from the agents: the list of pages scrolls first', async () => {
+    const made = await Promise.all(
+      ['one', 'two', 'three'].map((name) => host.json('POST', '/api/agents', { manifest_toml: `name = "${name}"` })),
+    )
+    await using tab = await openTab(browser, host.url, { viewport: { width: 1280, height: 850 } })
+    await tab.page.getByRole('link', { name: 'Weather today' }).waitFor()
+    const agents = tab.page.locator('.agents > ul')
+    await agents.getByRole('button', { name: /three/ }).waitFor()
+    const cutOff = (): Promise<number> => agents.evaluate((list) => list.scrollHeight - list.clientHeight)
+    await expect.poll(cutOff).toBe(0)
+    for (const { body } of made) await host.json('DELETE', `/api/agents/${body.agent_id}`)
+  })
+
   it('is listed by the API and served with the strict policy', async () => {
     expect((await host.json('GET', '/api/pages')).body).toEqual({
       pages: [
