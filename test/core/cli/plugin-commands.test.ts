@@ -309,6 +309,9 @@ it('the command line of the core names no feature', async () => {
     /backup in its place/,
     /pg_dump and restore it with pg_restore/,
     /hosts autonomous agents/,
+    // The section that only daemons have which are to share a database.
+    /\? '\[plugins\.cluster\]'/,
+    /Object\.hasOwn\(config\.plugins, 'cluster'\)/,
     // An item of a Markdown list with a box.
     /item\.task/,
   ]

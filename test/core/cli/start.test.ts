@@ -57,6 +57,18 @@ describe('svc start', () => {
       stderr: expect.stringMatching(/http\.tls_(cert|key): \/nowhere\/\w+\.pem cannot be read \(ENOENT\)/) as string,
     })
   })
+  // Before a database is named in the environment, which later lines of this process would read too.
+  it.each(['vault_key_file = "key"', '[plugins.cluster]\nname = "web-1"'])(
+    'refuses a home that is to share a database and names none: %j',
+    async (given) => {
+      await writeFile(join(home, 'config.toml'), `database_ulr = "postgres://svc@127.0.0.1:1/svc"\n${given}\n`)
+      const refused = await runHere(['start', '--home', home, '--port', '0'])
+      expect(refused.code, refused.stderr).toBe(6)
+      expect(refused.stderr).toMatch(/database_url is missing, although/)
+      expect(refused.stderr).toContain('config.toml:1: unknown key "database_ulr"; did you mean "database_url"?')
+      expect(existsSync(join(home, 'data'))).toBe(false)
+    },
+  )
   it('names the database server that does not answer, without its password, and says what to do', async () => {
     const free = createServer()
     await new Promise<void>((resolve) => free.listen(0, '127.0.0.1', resolve))
@@ -70,17 +82,6 @@ describe('svc start', () => {
     expect(stderr).toContain('-> start the server, see that this machine reaches it, or correct database_url')
     expect(stderr).not.toContain('sesame')
   })
-  it.each(['vault_key_file = "key"', '[plugins.cluster]\nname = "web-1"'])(
-    'refuses a home that is to share a database and names none: %j',
-    async (given) => {
-      await writeFile(join(home, 'config.toml'), `database_ulr = "postgres://svc@127.0.0.1:1/svc"\n${given}\n`)
-      const refused = await runHere(['start', '--home', home, '--port', '0'])
-      expect(refused.code, refused.stderr).toBe(6)
-      expect(refused.stderr).toMatch(/database_url is missing, although/)
-      expect(refused.stderr).toContain('config.toml:1: unknown key "database_ulr"; did you mean "database_url"?')
-      expect(existsSync(join(home, 'data'))).toBe(false)
-    },
-  )
   it('says where it listens, last where the chat page is, and ends in order on SIGTERM', async () => {
     await using daemon = await startDaemon(home)
     expect((await fetch(`${daemon.url}/api/health`)).status).toBe(200)
