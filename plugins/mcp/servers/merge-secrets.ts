@@ -1,7 +1,7 @@
 import { Refusal } from 'svc/sdk'
 import type { McpServerAddition } from '../contract.ts'
 import type { ServerSecrets } from './secrets.ts'
-import { noSecrets } from './secrets.ts'
+import { areFor, noSecrets } from './secrets.ts'
 import type { ServerConfig } from './spec.ts'
 
 /** What is secret of a new server. */
@@ -22,7 +22,7 @@ export function mergeSecrets(
   spec: McpServerAddition,
   config: ServerConfig,
 ): ServerSecrets {
-  const known = isSameReceiver(old, config) ? stored : noSecrets
+  const known = areFor(stored, old) && isSameReceiver(old, config) ? stored : noSecrets
   const isKept = (name: string): boolean => config.env.includes(name) || spec.credentials?.[name] !== undefined
   const credentials = Object.entries({ ...known.credentials, ...spec.credentials }).filter(
     ([name]) => spec.env === undefined || isKept(name),

@@ -16,7 +16,7 @@ import type { ToolSet } from '../tools/registry.ts'
 import { toConfig } from './addition.ts'
 import { hasFolder, removeFolder } from './program.ts'
 import { mergeSecrets, secretsOf } from './merge-secrets.ts'
-import { noSecrets, readSecrets, removeSecrets, writeSecrets } from './secrets.ts'
+import { areFor, noSecrets, readBound, readSecrets, removeSecrets, storeSecrets } from './secrets.ts'
 import type { ServerSecrets } from './secrets.ts'
 import { Server } from './server.ts'
 import type { ServerDeps } from './server.ts'
@@ -284,12 +284,21 @@ export class ServerRegistry implements Omit<McpServers, 'decideRights'> {
       write: [...(rights.write ?? [])],
     }
   }
-  /** The secrets of a server, for its headers and its program. */
+  /**
+   * The secrets of a server, for its headers and its program. Throws `conflict` when its row says another receiver than
+   * the one they were entered for.
+   */
   async secretsFor(config: ServerConfig): Promise<ServerSecrets> {
     const tried = this.#newSecrets.get(config)
     if (tried) return tried
     if (config.origin === FROM_FILE) return { ...noSecrets, headers: config.headers }
-    return await readSecrets(this.#deps.vault, config.name)
+    const secrets = await readSecrets(this.#deps.vault, config.name)
+    if (areFor(secrets, config)) return secrets
+    throw new Refusal(
+      'conflict',
+      `the row of the MCP server "${config.name}" says another program or address than its secrets were entered for. ` +
+        'Somebody changed it in the database: change the server with their values entered again, or remove it',
+    )
   }
 
   /** Connects to a new server; it is stored and takes the place of the old one when that worked. */
@@ -314,7 +323,7 @@ export class ServerRegistry implements Omit<McpServers, 'decideRights'> {
           }),
         )
       if (this.#servers.get(config.name) !== old) throw replaced(config.name)
-      await this.#store(config.name, secrets, [...statements(row), store.endAttempt(config.name)])
+      await storeSecrets(this.#deps.vault, config, secrets, [...statements(row), store.endAttempt(config.name)])
     } catch (error) {
       this.#trying.delete(server)
       await server.stop('could not be added')
@@ -367,18 +376,14 @@ export class ServerRegistry implements Omit<McpServers, 'decideRights'> {
   async #fromRow({ name, spec, origin }: ReadServer): Promise<ServerConfig> {
     const credentials = Object.fromEntries((spec.credentials ?? []).map((each) => [each, '']))
     const config = toConfig({ ...spec, credentials, name, origin })
-    if (!config.oauth) return config
-    const { oauthClientSecret, oauthPrivateKey } = await readSecrets(this.#deps.vault, name)
+    const secrets = await readBound(this.#deps.vault, config)
+    if (!config.oauth || !areFor(secrets, config)) return config
+    const { oauthClientSecret, oauthPrivateKey } = secrets
     return {
       ...config,
       oauth: { ...config.oauth, client_secret: oauthClientSecret, private_key: oauthPrivateKey },
     }
   }
-  async #store(name: string, secrets: ServerSecrets, statements: readonly Statement[]): Promise<void> {
-    if (canonicalJson(secrets) === canonicalJson(noSecrets)) await removeSecrets(this.#deps.vault, name, statements)
-    else await writeSecrets(this.#deps.vault, name, secrets, statements)
-  }
-
   #make(config: ServerConfig, isTest = false): Server {
     const { settings, features, log, audit } = this.#deps
     const isOurs = (server: Server): boolean => !isTest && this.#servers.get(server.name) === server

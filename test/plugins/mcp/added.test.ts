@@ -97,6 +97,37 @@ describe('a server that is added over the API', () => {
     expect(details.map((each) => each.split(/[ :]/)[1])).toEqual(['removed', 'changed', 'added'])
   })
 
+  it('what was entered for it goes to nobody else, whoever changes its row', async () => {
+    await add(await body('bound', { env: ['TOKEN'], credentials: { TOKEN: SECRET } }))
+    const change = (spec: string): void => {
+      const db = new Sqlite(join(test.home, 'data', 'svc.db'))
+      db.prepare("UPDATE mcp_server SET spec = ?, revision = revision || 'x' WHERE name = 'bound'").run(spec)
+      db.close()
+    }
+    const db = new Sqlite(join(test.home, 'data', 'svc.db'), { readonly: true })
+    const [spec = ''] = db.prepare("SELECT spec FROM mcp_server WHERE name = 'bound'").pluck().all() as string[]
+    db.close()
+    const own = JSON.parse(spec) as { readonly args: readonly string[] }
+    for (const other of [{ args: [...own.args, 'x'] }, { network: ['other.test'] }, { variables: { API: 'other' } }]) {
+      change(JSON.stringify({ ...own, ...other }))
+      await test.restart()
+      const refused = await call('POST', '/api/mcp/servers/bound/restart')
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { error: { message: expect.stringContaining('another program or address than its secrets') } },
+      })
+      // A change of something else makes it no receiver either.
+      expect((await call('PUT', '/api/mcp/servers/bound', { timeout_secs: 5 })).body.error.message).toMatch(
+        /^credentials\.TOKEN: entered for another program/,
+      )
+    }
+    change(spec)
+    await test.restart()
+    expect((await call('POST', '/api/mcp/servers/bound/restart')).body).toMatchObject({ state: 'connected' })
+    expect(await textOf('mcp_bound_env')).toContain('TOKEN=***')
+    expect((await call('DELETE', '/api/mcp/servers/bound')).status).toBe(200)
+  })
+
   it('runs confined: neither the home of svc, other folders nor the network are open to it', async () => {
     let reached = 0
     const inside = createServer((_, answer) => {
