@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto'
 import * as v from 'valibot'
-import { findNearest, MASK, namesSecret, readOwnJson, suggest } from 'svc/internal'
+import { canonicalJson, findNearest, MASK, namesSecret, readOwnJson, suggest } from 'svc/internal'
 import { isObject, KeyedQueue, parse, Refusal } from 'svc/sdk'
 import type { Statement, Vault } from 'svc/sdk'
 import type { ChannelAdapter } from 'svc/channels'
@@ -54,6 +55,8 @@ export class Accounts {
   readonly #deps: AccountsDeps
   readonly #queue = new KeyedQueue()
   #file: readonly FileAccount[]
+  /** Accounts whose row says another configuration than their secrets were entered for, as it was then. */
+  readonly #moved = new Map<string, string>()
   constructor(deps: AccountsDeps) {
     this.#deps = deps
     this.#file = readFileAccounts(deps.section)
@@ -69,16 +72,16 @@ export class Accounts {
     const ofFile = this.#file.map((account) => this.#fileEntry(account, rows))
     const known = new Set(ofFile.map(({ channel, id }) => accountKey(channel, id)))
     const ofApi = rows.flatMap((row) =>
-      row.config === null || known.has(accountKey(row.channel, row.account_id)) ? [] : [toEntry(row)],
+      row.config === null || known.has(accountKey(row.channel, row.account_id)) ? [] : [this.#toEntry(row)],
     )
     return [...ofFile, ...ofApi]
   }
   async find(channel: string, id: string): Promise<AccountEntry | undefined> {
     return (await this.list()).find((entry) => entry.channel === channel && entry.id === id)
   }
-  /** With its secrets. */
+  /** With its secrets. Throws `conflict` when they were entered for another configuration than its row says. */
   async resolve(entry: AccountEntry): Promise<Account> {
-    const secrets = entry.secretNames.length === 0 ? {} : await this.#readSecrets(entry.channel, entry.id)
+    const secrets = entry.secretNames.length === 0 ? {} : await this.#secretsFor(entry)
     const { channel, id, enabled, source, settings } = entry
     // Only what a connection depends on: it is opened anew when that changes. What the file says holds.
     return {
@@ -124,7 +127,7 @@ export class Accounts {
     const merged = mergeFields(adapter, {
       settings: known?.settings ?? {},
       config: known?.config ?? {},
-      secrets: await this.#readSecrets(channel, id),
+      secrets: known ? await this.#secretsFor(known).catch(noneIfMoved) : {},
       changes: fields,
     })
     for (const url of merged.newAddresses) await admit(url)
@@ -142,7 +145,8 @@ export class Accounts {
       ...this.#record(channel, id, `configured: ${Object.keys(fields).join(', ')}`),
     ]
     if (row.secrets.length === 0) await commit(statements)
-    else await vault.write(vaultName(channel, id), JSON.stringify(merged.secrets), statements)
+    else await vault.write(vaultName(channel, id), recordOf(merged.secrets, merged.config), statements)
+    this.#moved.delete(accountKey(channel, id))
   }
 
   /** Secrets that the file does not have: they go where the operator's file says, so they may come over the API. */
@@ -204,12 +208,53 @@ export class Accounts {
     return [audit.entry({ event: 'channel_changed', details }), ...tellChanged()]
   }
   async #readSecrets(channel: string, id: string): Promise<Table> {
+    const { [CONFIG]: _, ...secrets } = await this.#readRecord(channel, id)
+    return secrets
+  }
+  async #readRecord(channel: string, id: string): Promise<Table> {
     const text = await this.#deps.vault.read(vaultName(channel, id))
-    const secrets: unknown = text === undefined ? {} : readOwnJson(text)
-    return isObject(secrets) ? secrets : {}
+    const record: unknown = text === undefined ? {} : readOwnJson(text)
+    return isObject(record) ? record : {}
+  }
+  /**
+   * Of an account of the API only what was entered for its present configuration, which may say where secrets are sent:
+   * who can write to the database only can change its row. Those of the version before belong to what the row says when
+   * this version first reads it.
+   */
+  async #secretsFor({ channel, id, source, config }: AccountEntry): Promise<Table> {
+    const { [CONFIG]: enteredFor, ...secrets } = await this.#readRecord(channel, id)
+    if (source === 'file' || Object.keys(secrets).length === 0) return secrets
+    const key = accountKey(channel, id)
+    const present = digestOf(config)
+    if (enteredFor === undefined) await this.#deps.vault.write(vaultName(channel, id), recordOf(secrets, config))
+    else if (enteredFor !== present) {
+      this.#moved.set(key, present)
+      throw new Refusal('conflict', `channel ${key}: ${MOVED}`)
+    }
+    this.#moved.delete(key)
+    return secrets
+  }
+  #toEntry(row: AccountRow): AccountEntry {
+    const entry = toEntry(row)
+    const isMoved = this.#moved.get(accountKey(entry.channel, entry.id)) === digestOf(entry.config)
+    return isMoved ? { ...entry, problem: entry.problem ?? MOVED } : entry
   }
 }
 
+/**
+ * Of the record in the vault: a digest of the configuration that its secrets were entered for, since every text in the
+ * vault counts as a secret. No field is called so.
+ */
+const CONFIG = ''
+const digestOf = (config: Table): string => hash('sha256', canonicalJson(config))
+const MOVED =
+  'its row says another configuration than its secrets were entered for. Somebody changed it in the database: ' +
+  'configure it again with its secrets, or remove it'
+const recordOf = (secrets: Table, config: Table): string => JSON.stringify({ ...secrets, [CONFIG]: digestOf(config) })
+function noneIfMoved(error: unknown): Table {
+  if (error instanceof Refusal && error.code === 'conflict') return {}
+  throw error
+}
 const vaultName = (channel: string, id: string): string => `account/${channel}/${id}`
 
 function toEntry(row: AccountRow): AccountEntry {

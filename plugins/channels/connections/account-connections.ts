@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ChannelAdapter, ChannelDeclaration, InboundMessage } from 'svc/channels'
-import { SerialQueue } from 'svc/sdk'
+import { Refusal, SerialQueue } from 'svc/sdk'
 import { accountKey } from '../accounts/account.ts'
 import type { Account } from '../accounts/account.ts'
 import type { AccountEntry, Accounts } from '../accounts/service.ts'
@@ -139,8 +139,8 @@ export class AccountConnections implements Connections {
     const wanted = new Map<string, { readonly account: Account; readonly declaration: ChannelDeclaration }>()
     for (const entry of entries) {
       const declaration = registry.find(entry.channel)
-      if (declaration)
-        wanted.set(accountKey(entry.channel, entry.id), { account: await accounts.resolve(entry), declaration })
+      const account = declaration && (await this.#resolve(entry))
+      if (account) wanted.set(accountKey(entry.channel, entry.id), { account, declaration })
     }
     const obsolete = [...this.#running].filter(([key, { account, declaration }]) => {
       const next = wanted.get(key)
@@ -153,6 +153,17 @@ export class AccountConnections implements Connections {
     const started = [...wanted].filter(([key]) => !this.#running.has(key))
     for (const [key, { account, declaration }] of started) this.#start(key, account, declaration)
     return [...new Set(started.map(([, { account }]) => account.channel))]
+  }
+
+  /** `undefined` when its secrets were entered for another configuration, which is told and stops no other account. */
+  async #resolve(entry: AccountEntry): Promise<Account | undefined> {
+    try {
+      return await this.#deps.accounts.resolve(entry)
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 'conflict')) throw error
+      this.#deps.log.error(error.message)
+      return undefined
+    }
   }
 
   #start(key: string, account: Account, declaration: ChannelDeclaration): void {
