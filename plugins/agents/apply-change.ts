@@ -23,7 +23,7 @@ export async function applyChange(
     return agents.replace(
       id,
       signed === undefined
-        ? { toml: toml ?? '', signedBy: null }
+        ? { toml: toml ?? '', signedBy: null, envelope: null }
         : await agents.open({ manifest_toml: toml, signed_manifest: signed }),
     )
   }

@@ -105,8 +105,8 @@ function spawnRoute(agents: AgentService, max: number): AnyRoute {
       for (const [index, item] of itemsOf(body).entries()) {
         const spawn = async () => {
           const request = parse(NewAgent, item, 'agent')
-          const { toml, signedBy } = await agents.open(request)
-          const agent = await agents.spawn(toml, { name: request.name, signedBy })
+          const { toml, ...signed } = await agents.open(request)
+          const agent = await agents.spawn(toml, { name: request.name, ...signed })
           return { agent_id: agent.id, name: agent.name }
         }
         results.push(await attempt({ index }, spawn))

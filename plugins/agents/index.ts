@@ -47,7 +47,13 @@ export default definePlugin({
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db, log)
-    const registry = new AgentRegistry(store, log)
+    const { policy } = config.manifest_signing
+    // Loaded where it is needed only.
+    const rows =
+      policy === 'require'
+        ? await (await import('./signing/row-check.ts')).checkRows(config.manifest_signing)
+        : undefined
+    const registry = new AgentRegistry(store, log, rows)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names
     const agents = new AgentService({

@@ -23,4 +23,6 @@ export const migrations: readonly Migration[] = [
       ALTER TABLE agents_agent ADD COLUMN cloned_from TEXT;`,
   },
   { id: '003-signer', sql: 'ALTER TABLE agents_agent ADD COLUMN signed_by TEXT' },
+  // JSON: the signed manifest as it was sent, so that the signature can be checked when the row is read.
+  { id: '004-envelope', sql: 'ALTER TABLE agents_agent ADD COLUMN envelope TEXT' },
 ]

@@ -8,6 +8,7 @@ import type { ParsedManifest } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
+import type { RowCheck } from './signing/row-check.ts'
 import type { AgentStore } from './store.ts'
 import { messageOf, readOwnJson } from 'svc/internal'
 
@@ -17,6 +18,8 @@ export interface LoadedAgent extends Agent {
   readonly identity: Identity
   readonly manifest: ManifestDocument
   readonly warnings: readonly string[]
+  /** Why it does not run, whatever its row says. */
+  readonly refused: string | undefined
   /** What lists show and search of the manifest; kept, so that they need not parse it. */
   readonly listed: ModelChoice & { readonly description: string }
 }
@@ -24,8 +27,11 @@ export interface LoadedAgent extends Agent {
 interface RunningManifest {
   readonly toml: string
   readonly pin: string | null
+  readonly envelope: string | null
+  readonly signedBy: string | null
   readonly manifest: ManifestDocument
   readonly warnings: readonly string[]
+  readonly refused?: string
 }
 
 /** The manifests used last stay parsed: one takes 5 KB, ten times its text. */
@@ -39,6 +45,7 @@ const MAX_PARSED = 500
 export class AgentRegistry {
   readonly #store: AgentStore
   readonly #log: Logger
+  readonly #check: RowCheck | undefined
   /** Other processes write the same rows. */
   readonly #shared: boolean
   readonly #byId = new Map<string, LoadedAgent>()
@@ -51,9 +58,11 @@ export class AgentRegistry {
   /** Counts changes. */
   #version = 0
 
-  constructor(store: AgentStore, log: Logger) {
+  /** `check`: absent where any manifest may run. */
+  constructor(store: AgentStore, log: Logger, check?: RowCheck) {
     this.#store = store
     this.#log = log
+    this.#check = check
     this.#shared = store.shared
   }
 
@@ -97,12 +106,15 @@ export class AgentRegistry {
   read(row: AgentRow, parsed?: ParsedManifest): LoadedAgent {
     if (parsed) this.#keep(row, this.#withPin(row, parsed))
     const running = (): RunningManifest => this.#running(row)
+    const refused = (): string | undefined => this.#check && running().refused
     let listed: LoadedAgent['listed'] | undefined
     return {
       row,
       id: row.id,
       name: row.name,
-      state: row.state,
+      get state() {
+        return refused() === undefined ? row.state : 'Stopped'
+      },
       mode: row.mode,
       permission: row.permission,
       createdAt: row.created_at,
@@ -115,6 +127,9 @@ export class AgentRegistry {
       },
       get warnings() {
         return running().warnings
+      },
+      get refused() {
+        return refused()
       },
       get listed() {
         if (listed) return listed
@@ -155,7 +170,10 @@ export class AgentRegistry {
 
   #running(row: AgentRow): RunningManifest {
     const found = this.#parsed.get(row.id)
-    if (found?.toml !== row.manifest_toml || found.pin !== row.pin) return this.#keep(row, this.#parse(row))
+    const { manifest_toml: toml, pin, envelope, signed_by: signedBy } = row
+    const isSame = found?.toml === toml && found.pin === pin
+    if (!found || !isSame || found.envelope !== envelope || found.signedBy !== signedBy)
+      return this.#keep(row, this.#parse(row))
     // Only when room is short the order counts.
     if (this.#parsed.size > MAX_PARSED / 2) {
       this.#parsed.delete(row.id)
@@ -172,25 +190,30 @@ export class AgentRegistry {
     }
     return running
   }
-  #withPin({ pin, manifest_toml: toml }: AgentRow, { document, warnings }: ParsedManifest): RunningManifest {
+  #withPin(row: AgentRow, { document, warnings }: ParsedManifest): RunningManifest {
+    const { pin, manifest_toml: toml, envelope, signed_by: signedBy } = row
     const manifest = pin === null ? document : withPin(document, v.parse(Pin, readOwnJson(pin)))
-    return { toml, pin, manifest, warnings }
+    return { toml, pin, envelope, signedBy, manifest, warnings }
   }
   #parse(row: AgentRow): RunningManifest {
     try {
-      return this.#withPin(row, parseManifest(row.manifest_toml))
+      const parsed = parseManifest(row.manifest_toml)
+      const refused = this.#check?.(row, parsed.document)
+      if (refused === undefined) return this.#withPin(row, parsed)
+      this.#log.error(`agent "${row.name}" does not run: ${refused}`)
+      return { ...this.#without(row, refused), refused }
     } catch (error) {
       // Accepted by an earlier version or edited by hand. The agent stays visible, without rights, until its manifest
       // is replaced.
       this.#log.error(`the stored manifest of agent "${row.name}" cannot be read`, error)
       const reason = messageOf(error)
-      return {
-        toml: row.manifest_toml,
-        pin: row.pin,
-        manifest: parseManifest('').document,
-        warnings: [`the stored manifest cannot be read: ${reason}`],
-      }
+      return this.#without(row, `the stored manifest cannot be read: ${reason}`)
     }
+  }
+  /** The agent stays visible, without rights. */
+  #without(row: AgentRow, warning: string): RunningManifest {
+    const { manifest_toml: toml, pin, envelope, signed_by: signedBy } = row
+    return { toml, pin, envelope, signedBy, manifest: parseManifest('').document, warnings: [warning] }
   }
 }
 

@@ -76,8 +76,8 @@ function spawnRoute(agents: AgentService): AnyRoute {
       return agent ? toSpawned(agent, await agents.warnings(agent)) : undefined
     },
     async handle({ body, effectId }) {
-      const { toml, signedBy } = await agents.open(body)
-      const agent = await agents.spawn(toml, { name: body.name, id: effectId, signedBy })
+      const { toml, ...signed } = await agents.open(body)
+      const agent = await agents.spawn(toml, { name: body.name, id: effectId, ...signed })
       return toSpawned(agent, [...(await agents.warnings(agent)), ...agents.unsigned(agent)])
     },
   })

@@ -24,6 +24,8 @@ export const AgentRow = v.object({
   cloned_from: v.nullable(v.string()),
   /** Who signed the manifest, and with which key; null when nobody did. */
   signed_by: v.nullable(v.string()),
+  /** JSON: the manifest as it was signed; null when nobody signed it, and for what ships with svc. */
+  envelope: v.nullable(v.string()),
 })
 export type AgentRow = v.InferOutput<typeof AgentRow>
 

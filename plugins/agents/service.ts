@@ -48,6 +48,8 @@ export interface SpawnOptions {
   readonly permission?: Agent['permission']
   /** Who signed it; `null` when nobody did. */
   readonly signedBy?: string | null
+  /** The signed manifest as it was sent. */
+  readonly envelope?: string | null
   /** First in the batch, which fails with them. */
   readonly conditions?: readonly Statement[]
 }
@@ -171,18 +173,20 @@ export class AgentService implements Agents {
   /** `name` replaces the one in the manifest. `id` is given by a caller who may have to repeat the request. */
   async spawn(
     manifestToml: string,
-    { name, id, permission = 'full', signedBy = null, conditions = [] }: SpawnOptions = {},
+    { name, id, permission = 'full', signedBy = null, envelope = null, conditions = [] }: SpawnOptions = {},
   ): Promise<LoadedAgent> {
     this.#checkSize(manifestToml)
     this.#deps.signatures.admit(signedBy)
-    const more = { permission, signed_by: signedBy, ...(id === undefined ? {} : { id }) }
+    const more = { permission, signed_by: signedBy, envelope, ...(id === undefined ? {} : { id }) }
     return this.#register(name === undefined ? manifestToml : editManifest(manifestToml, { name }), more, conditions)
   }
 
   /** The manifest a caller sends, signed or not, or names. Throws `forbidden` for a signature that is not believed. */
   async open(body: NewAgent): Promise<Opened> {
     if (body.signed_manifest === undefined)
-      return body.manifest_toml ? { toml: body.manifest_toml, signedBy: null } : await this.#openTemplate(body.template)
+      return body.manifest_toml
+        ? { toml: body.manifest_toml, signedBy: null, envelope: null }
+        : await this.#openTemplate(body.template)
     // With another name it would be another text than the one that was signed.
     if (body.name !== undefined || body.template !== undefined)
       throw new Refusal(
@@ -196,7 +200,7 @@ export class AgentService implements Agents {
     if (name === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
     const { found, names } = await this.#deps.hooks.apply(TemplateAsked, { name, names: [] })
     if (!found) throw new Refusal('template_not_found', `No template ${name}${suggest(findNearest(name, names))}`)
-    return { toml: found.toml, signedBy: found.isShipped ? SHIPPED : null }
+    return { toml: found.toml, signedBy: found.isShipped ? SHIPPED : null, envelope: null }
   }
   readManifest(manifestToml: string) {
     this.#checkSize(manifestToml)
@@ -215,7 +219,7 @@ export class AgentService implements Agents {
     const name =
       options.name ??
       (await cloneName(agent.name, async (candidate) => (await this.findByName(candidate)) !== undefined))
-    const { mode, permission, identity, pin, signed_by } = agent.row
+    const { mode, permission, identity, pin, signed_by, envelope } = agent.row
     // A clone has at most what the signed one has.
     this.#deps.signatures.admit(signed_by)
     return this.#register(cloneManifest(agent.manifestToml, name, options), {
@@ -224,6 +228,7 @@ export class AgentService implements Agents {
       identity,
       pin,
       signed_by,
+      envelope,
       cloned_from: agent.id,
       ...(options.id === undefined ? {} : { id: options.id }),
     })
@@ -260,6 +265,7 @@ export class AgentService implements Agents {
       pin: null,
       cloned_from: null,
       signed_by: null,
+      envelope: null,
       ...more,
     }
     const details = `agent "${row.name}" spawned${row.cloned_from === null ? '' : ` as a clone of ${row.cloned_from}`}`
@@ -376,7 +382,7 @@ export class AgentService implements Agents {
   }
 
   /** Replaces the whole manifest. Throws like `spawn`, and `agent_not_found`. */
-  async replace(id: string, { toml, signedBy }: Opened): Promise<LoadedAgent> {
+  async replace(id: string, { toml, signedBy, envelope }: Opened): Promise<LoadedAgent> {
     this.#checkSize(toml)
     this.#deps.signatures.admit(signedBy)
     return this.#change(id, ({ name, manifest, row }) => {
@@ -390,6 +396,7 @@ export class AgentService implements Agents {
       return {
         manifest_toml: toml,
         signed_by: signedBy,
+        envelope,
         what: `manifest replaced${signedBy === null ? '' : `, signed by ${signedBy}`}`,
       }
     })
@@ -443,7 +450,10 @@ export class AgentService implements Agents {
     const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
     if (parsed) {
       await this.#checkAddresses(parsed.document, agent.manifest)
-      if (values.signed_by === undefined && this.#widens(agent, parsed.document)) row.signed_by = null
+      if (values.signed_by === undefined && this.#widens(agent, parsed.document)) {
+        row.signed_by = null
+        row.envelope = null
+      }
       if (agent.mode === 'Stable') checkPinned(agent.name, parseManifest(agent.manifestToml).document, parsed.document)
       row.name = parsed.document.name
       if (parsed.document.enabled !== agent.manifest.enabled)
@@ -553,7 +563,8 @@ function addressesOf({
 }
 
 /** Throws unless the agent accepts messages. */
-function checkRunning({ name, state }: Agent): void {
+function checkRunning({ name, state, refused }: LoadedAgent): void {
+  if (refused !== undefined) throw new Refusal('forbidden', `agent "${name}" does not run: ${refused}`)
   if (state === 'Running') return
   if (state === 'Created' || state === 'Initializing')
     throw new Refusal('service_unavailable', `agent "${name}" is being created; try again`, { retryAfterSecs: 1 })

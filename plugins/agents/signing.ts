@@ -8,6 +8,8 @@ import { parseManifest } from './manifest.ts'
 export interface Opened {
   readonly toml: string
   readonly signedBy: string | null
+  /** JSON: what was sent, with its signature. */
+  readonly envelope: string | null
 }
 /** The signer of everything that ships with the daemon. */
 export const SHIPPED = 'svc'
@@ -32,13 +34,8 @@ export class Signatures {
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
     const { readTrusted, SignatureProblem, verifyManifest } = await import('./signing/envelope.ts')
     try {
-      const {
-        manifest,
-        name,
-        version,
-        signer_id: signer,
-        signer_public_key: key,
-      } = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
+      const signed = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
+      const { manifest, name, version, signer_id: signer, signer_public_key: key } = signed
       if (beside !== undefined && beside !== '' && beside !== manifest)
         throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
       const { document } = parseManifest(manifest)
@@ -47,7 +44,7 @@ export class Signatures {
           'altered',
           `the manifest is of "${document.name}" ${document.version}, and the signature is for "${name}" ${version}`,
         )
-      return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})` }
+      return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})`, envelope: JSON.stringify(signed) }
     } catch (error) {
       if (!(error instanceof SignatureProblem)) throw error
       if (error.kind === 'malformed') throw new Refusal('invalid_request', error.message, { cause: error })

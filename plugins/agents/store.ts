@@ -64,16 +64,17 @@ export class AgentStore {
   insert(row: AgentRow): Statement {
     return this.#db
       .sql`INSERT INTO agents_agent (id, name, manifest_toml, state, mode, session_id, created_at, updated_at,
-        permission, identity, pin, cloned_from, signed_by)
+        permission, identity, pin, cloned_from, signed_by, envelope)
       VALUES (${row.id}, ${row.name}, ${row.manifest_toml}, ${row.state}, ${row.mode}, ${row.session_id},
       ${row.created_at}, ${row.updated_at},
-        ${row.permission}, ${row.identity}, ${row.pin}, ${row.cloned_from}, ${row.signed_by})`
+        ${row.permission}, ${row.identity}, ${row.pin}, ${row.cloned_from}, ${row.signed_by}, ${row.envelope})`
   }
   update(row: AgentRow): Statement {
     return this.#db
       .sql`UPDATE agents_agent SET name = ${row.name}, manifest_toml = ${row.manifest_toml}, state = ${row.state},
       mode = ${row.mode}, session_id = ${row.session_id}, updated_at = ${row.updated_at},
-      permission = ${row.permission}, identity = ${row.identity}, pin = ${row.pin}, signed_by = ${row.signed_by}
+      permission = ${row.permission}, identity = ${row.identity}, pin = ${row.pin}, signed_by = ${row.signed_by},
+      envelope = ${row.envelope}
       WHERE id = ${row.id}`
   }
   remove(id: string): Statement {

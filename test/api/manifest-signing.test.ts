@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { generateSigner, signManifest } from '../../plugins/agents/signing/envelope.ts'
 import { startHost } from '../support/host.ts'
@@ -107,6 +109,60 @@ describe('the policy', () => {
       status: 200,
     })
     expect(await host.json('POST', `/api/agents/${scout}/clone`, {})).toMatchObject({ status: 201 })
+  })
+
+  it('require holds for what is in the database: a row that no signature covers is listed and does not run', async () => {
+    await using host = await startHost({
+      listen: false,
+      plugins: ['agents', 'audit', 'security', 'cluster', 'journal', 'sessions', 'delegation'],
+      config: { manifest_signing: { policy: 'require', trusted_signers: [signer.publicKey] } },
+    })
+    const ids = new Map<string, string>()
+    for (const name of ['scout', 'edited', 'forged', 'other-key', 'unsigned', 'kept'])
+      ids.set(name, (await spawn(host, { signed_manifest: signed(name) })).body.agent_id)
+    const db = new Sqlite(join(host.home, 'data', 'svc.db'))
+    const set = (name: string, values: Record<string, string | null>): void => {
+      for (const [column, value] of Object.entries(values))
+        db.prepare(`UPDATE agents_agent SET ${column} = ? WHERE name = ?`).run(value, name)
+    }
+    const wide = (name: string): string => toml(name).replace('system_time', '*')
+    set('edited', { manifest_toml: toml('edited').replace('"system_time"', '') })
+    set('forged', { manifest_toml: wide('forged') })
+    const own = signManifest(
+      { manifest: wide('other-key'), name: 'other-key', version: '1.0.0' },
+      'ops',
+      generateSigner().privatePem,
+    )
+    set('other-key', { manifest_toml: wide('other-key'), envelope: JSON.stringify(own) })
+    set('unsigned', { signed_by: null, envelope: null })
+    set('assistant', { manifest_toml: `${toml('assistant')}shell = ["*"]\n` })
+    db.close()
+    await host.app.host.reload('agents')
+    const agents = (await host.json('GET', '/api/agents')).body as readonly { name: string; state: string }[]
+    expect(Object.fromEntries(agents.map(({ name, state }) => [name, state]))).toEqual({
+      assistant: 'Stopped',
+      scout: 'Running',
+      edited: 'Running',
+      forged: 'Stopped',
+      'other-key': 'Stopped',
+      unsigned: 'Stopped',
+      kept: 'Running',
+    })
+    for (const [name, why] of [
+      ['forged', 'a right that the signed one has not: capabilities.tools: "*"'],
+      ['other-key', 'not among manifest_signing.trusted_signers'],
+      ['unsigned', 'is not signed'],
+    ] as const) {
+      const { body } = await host.json('GET', `/api/agents/${ids.get(name)}`)
+      expect(body).toMatchObject({ warnings: [expect.stringContaining(why)], capabilities: { tools: [] } })
+    }
+    // The signed manifest sets it right.
+    const again = await host.json('PATCH', `/api/agents/${ids.get('forged')}`, { signed_manifest: signed('forged') })
+    expect(again.status).toBe(200)
+    expect((await host.json('GET', `/api/agents/${ids.get('forged')}`)).body).toMatchObject({
+      state: 'Running',
+      warnings: [],
+    })
   })
 
   it('require takes a newer signed manifest in place of an older one, and not the other way round', async () => {

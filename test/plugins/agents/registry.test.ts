@@ -22,6 +22,7 @@ const row = (index: number, more: Partial<AgentRow> = {}): AgentRow => ({
   pin: null,
   cloned_from: null,
   signed_by: null,
+  envelope: null,
   ...more,
 })
 

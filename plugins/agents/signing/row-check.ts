@@ -1,0 +1,54 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bundledTemplates, enforced, messageOf } from 'svc/internal'
+import type { SigningConfig } from '../config.ts'
+import type { Manifest } from '../contract.ts'
+import { exceeds } from '../inherit.ts'
+import { parseManifest } from '../manifest.ts'
+import type { AgentRow } from '../schema.ts'
+import { SHIPPED } from '../signing.ts'
+import { readTrusted, verifyManifest } from './envelope.ts'
+
+/** Why the agent of a row may not run; `undefined` when it may. */
+export type RowCheck = (row: AgentRow, manifest: Manifest) => string | undefined
+
+/**
+ * The policy `require` for agents that are there: who can write to the database can put a manifest into a row, and a key
+ * may have been taken from the list since. The manifest must have no right that the signed one, or one that ships with
+ * svc, has not: an edit may have removed some.
+ */
+export async function checkRows({ trusted_signers: signers }: SigningConfig): Promise<RowCheck> {
+  const shipped = await shippedManifests()
+  return (row, manifest) => {
+    const problem = problemOf(row, manifest, shipped, signers)
+    if (problem !== undefined) enforced('manifest_signing')
+    return problem && `manifest_signing.policy is "require": ${problem}; send its manifest again as signed_manifest`
+  }
+}
+
+async function shippedManifests(): Promise<readonly Manifest[]> {
+  const folder = bundledTemplates()
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.toml'))
+  return await Promise.all(
+    files.map(async (name) => parseManifest(await readFile(join(folder, name), 'utf8')).document),
+  )
+}
+function problemOf(
+  { signed_by: signer, envelope }: AgentRow,
+  manifest: Manifest,
+  shipped: readonly Manifest[],
+  signers: readonly string[],
+): string | undefined {
+  if (signer === SHIPPED && envelope === null)
+    return shipped.some((each) => exceeds(each, manifest) === undefined)
+      ? undefined
+      : 'the manifest has rights that no manifest of svc has'
+  if (envelope === null) return signer === null ? 'the manifest is not signed' : 'the signature was not kept'
+  try {
+    const signed = parseManifest(verifyManifest(envelope, readTrusted(signers)).manifest).document
+    const right = exceeds(signed, manifest)
+    return right === undefined ? undefined : `the manifest has a right that the signed one has not: ${right}`
+  } catch (error) {
+    return messageOf(error)
+  }
+}
