@@ -32,18 +32,23 @@ export class SharedTickets {
 
   async issue(principal: Principal, ttlSecs: number, max: number): Promise<string> {
     const value = randomBytes(24).toString('base64url')
-    const ticket = { holder: JSON.stringify(this.#toStored(principal)), keyMark: this.#auth.keyMark(value) }
+    const holder = JSON.stringify(this.#toStored(principal))
+    const ticket = { holder, keyMark: this.#markOf(value, holder) }
     if (await this.#store.insert(digestOf(value), ticket, ttlSecs, max)) return value
     throw new Refusal('service_unavailable', 'Too many tickets are open', { retryAfterSecs: ttlSecs })
   }
 
   async redeem(value: string): Promise<Principal | undefined> {
     const ticket = await this.#store.take(digestOf(value))
-    if (!ticket || ticket.keyMark !== this.#auth.keyMark(value)) return undefined
+    if (!ticket || ticket.keyMark !== this.#markOf(value, ticket.holder)) return undefined
     const holder = v.parse(StoredHolder, readOwnJson(ticket.holder))
     return 'kind' in holder ? holder : this.#credentials.findAgain(holder.source, holder.digest)
   }
 
+  /** Of the API key, and of the holder too: it cannot be changed in the row. */
+  #markOf(value: string, holder: string): string {
+    return this.#auth.keyMark(`${value} ${holder}`)
+  }
   #toStored(principal: Principal): StoredHolder {
     const presented = this.#credentials.presented(principal)
     if (presented) return { source: presented.name, digest: presented.digest }

@@ -1,4 +1,4 @@
-import type { RowsInMemory, TellChange } from 'svc/internal'
+import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials, RequestFacts, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -17,24 +17,36 @@ export interface DevicesDeps {
   readonly store: PairingStore
   readonly audit: Audit
   readonly now: () => number
+  /** Of rows that a daemon wrote. */
+  readonly proofs: Pick<RowProofs, 'of' | 'holds'>
+  readonly warn: (message: string) => void
   /** Hears of devices that another daemon paired or removed. */
   readonly follow: (rows: RowsInMemory) => TellChange
   /** They could not be read anew. */
   readonly failed: (error: unknown) => void
 }
 
-/** The paired devices: rows, and a copy in memory for the check of every request. */
+/**
+ * The paired devices: rows, and a copy in memory for the check of every request. A row counts with a proof only: the
+ * digest of a key is a plain SHA-256, which whoever writes to the database could add for a key of theirs.
+ */
 export class Devices {
   readonly #store: PairingStore
   readonly #audit: Audit
   readonly #now: () => number
   readonly #tell: TellChange
+  readonly #proofs: DevicesDeps['proofs']
+  readonly #warn: DevicesDeps['warn']
   #byDigest = new Map<string, CachedDevice>()
   #accepted: AcceptedCredentials | undefined
+  /** Without a valid proof, by id. */
+  #refused: ReadonlyMap<string, DeviceRow> = new Map()
   /** Ids of those that are being removed. */
   readonly #leaving = new Set<string>()
   #changes = 0
-  constructor({ store, audit, now, follow, failed }: DevicesDeps) {
+  constructor({ store, audit, now, proofs, warn, follow, failed }: DevicesDeps) {
+    this.#proofs = proofs
+    this.#warn = warn
     this.#store = store
     this.#audit = audit
     this.#now = now
@@ -60,15 +72,33 @@ export class Devices {
   /** Reloads the rows: another process may have paired or removed a device. */
   async read(): Promise<void> {
     let changes: number
-    let rows: readonly DeviceRow[]
+    let all: readonly DeviceRow[]
+    let held: readonly boolean[]
     // What was read before a change must not undo it here.
     do {
       changes = this.#changes
-      rows = await this.#store.devices()
+      all = await this.#store.devices()
+      held = await Promise.all(all.map((row) => this.#proofs.holds(provenFields(row), row.proof)))
     } while (changes !== this.#changes)
+    const rows = all.filter((_, at) => held[at])
+    this.#refuse(all.filter((_, at) => !held[at]))
     const before = this.#byDigest
     this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? toCached(row)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
+  }
+
+  #refuse(rows: readonly DeviceRow[]): void {
+    for (const { id, display_name: name } of rows)
+      if (!this.#refused.has(id))
+        this.#warn(
+          `the row of device ${id} ${JSON.stringify(name)} was not written by a daemon with the key of this vault: ` +
+            `its key is refused. Remove it (DELETE /api/pairing/devices/${id}), and pair it again if it is yours`,
+        )
+    this.#refused = new Map(rows.map((row) => [row.id, row]))
+  }
+  /** What makes its row count. */
+  proofOf(row: Omit<DeviceRow, 'proof'>): Promise<string> {
+    return this.#proofs.of(provenFields(row))
   }
 
   list(): readonly Device[] {
@@ -92,13 +122,12 @@ export class Devices {
 
   /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
   async remove(id: string, by: Caller): Promise<void> {
-    const found = [...this.#byDigest].find(([, { row }]) => row.id === id)
-    if (!found || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
-    const [digest, { row }] = found
+    const row = [...this.#byDigest.values()].find((device) => device.row.id === id)?.row ?? this.#refused.get(id)
+    if (!row || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
     this.#leaving.add(id)
     try {
       await this.#store.commit(
-        { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(digest)) },
+        { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(row.digest)) },
         this.#audit.entry({
           event: 'pairing_changed',
           details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}`,
@@ -133,6 +162,13 @@ export class Devices {
   }
 }
 
+const provenFields = ({ id, digest, display_name: name, platform, paired_at: at }: Omit<DeviceRow, 'proof'>) => [
+  id,
+  digest,
+  name,
+  platform,
+  at,
+]
 function toCached(row: DeviceRow): CachedDevice {
   return {
     row,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Broadcast, followChanges } from 'svc/internal'
+import { Broadcast, DatabaseSnapshots, followChanges, RowProofs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { pairing: v.optional(Settings, {}) },
-  requires: { audit: Audit, broadcast: Broadcast },
+  requires: { audit: Audit, broadcast: Broadcast, snapshots: DatabaseSnapshots },
   migrations,
   async setup({
     config: { pairing: settings },
@@ -25,7 +25,7 @@ export default definePlugin({
     log,
     own,
     routes,
-    services: { audit, broadcast },
+    services: { audit, broadcast, snapshots },
     vault,
   }) {
     const store = new PairingStore(db)
@@ -33,6 +33,8 @@ export default definePlugin({
       store,
       audit,
       now: Date.now,
+      proofs: new RowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),
+      warn: (message) => log.warn(message),
       follow: (rows) => followChanges({ broadcast, own }, 'pairing.devices', rows),
       failed: (error) => log.error('the paired devices could not be read', error),
     })
@@ -43,6 +45,8 @@ export default definePlugin({
       ))
     routes.add(...pairingRoutes({ settings, devices, pairing, audit, fetch }))
     if (!settings.enabled) return {}
+    const { takeOverOlder } = await import('./older-devices.ts')
+    await takeOverOlder({ home: snapshots.homeDir, vault, store, devices })
     await devices.open(credentials)
     jobs.every('last seen', settings.last_seen_secs * 1000, async () => {
       await devices.note()

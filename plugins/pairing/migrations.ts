@@ -26,4 +26,9 @@ export const migrations: readonly Migration[] = [
       last_seen TEXT NOT NULL
     )`,
   },
+  {
+    // A code that only daemons with the key of the vault can make; the version before made none.
+    id: '003-device-proof',
+    sql: 'ALTER TABLE pairing_device ADD COLUMN proof TEXT',
+  },
 ]

@@ -64,7 +64,8 @@ export const DeviceList = v.object({ devices: v.array(Device), total: count })
 export const DeviceParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid device ID')) })
 export const Removed = v.object({ ok: v.literal(true), device_id: v.string() })
 
-export const DeviceRow = v.object({ id: v.string(), digest: v.string(), ...row })
+/** `proof`: see `Devices`. */
+export const DeviceRow = v.object({ id: v.string(), digest: v.string(), proof: v.nullable(v.string()), ...row })
 export type DeviceRow = v.InferOutput<typeof DeviceRow>
 export const CodeRow = v.object({ id: v.string(), digest: v.string(), expires_at: v.string() })
 export type CodeRow = v.InferOutput<typeof CodeRow>

@@ -95,7 +95,7 @@ export class Pairing {
       throw new Refusal('invalid_request', WRONG)
     }
     const key = `svc_device_${randomBytes(32).toString('base64url')}`
-    const device: DeviceRow = {
+    const made = {
       id: randomUUID(),
       digest: hash('sha256', key),
       display_name: name,
@@ -103,6 +103,7 @@ export class Pairing {
       paired_at: at,
       last_seen: at,
     }
+    const device: DeviceRow = { ...made, proof: await devices.proofOf(made) }
     try {
       await store.commit(
         ...devices.insert(

@@ -43,13 +43,14 @@ export class PairingStore {
 
   insertDevice(device: DeviceRow, code: { readonly id: string; readonly maxAttempts: number }, max: number): Statement {
     return {
-      ...this.#db.sql`INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
+      ...this.#db
+        .sql`INSERT INTO pairing_device (id, code_id, digest, proof, display_name, platform, paired_at, last_seen)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM pairing_device) < ${max}
           AND EXISTS (
             SELECT 1 FROM pairing_code
             WHERE id = ${code.id} AND expires_at > ${device.paired_at} AND attempts < ${code.maxAttempts}
           ) THEN ${device.id} END,
-        ${code.id}, ${device.digest}, ${device.display_name}, ${device.platform},
+        ${code.id}, ${device.digest}, ${device.proof}, ${device.display_name}, ${device.platform},
         ${device.paired_at}, ${device.last_seen})`,
       exclusive: 'pairing_device',
     }
@@ -57,9 +58,12 @@ export class PairingStore {
   async devices(): Promise<DeviceRow[]> {
     return v.parse(
       v.array(DeviceRow),
-      await this.#db.all`SELECT id, digest, display_name, platform, paired_at, last_seen
+      await this.#db.all`SELECT id, digest, proof, display_name, platform, paired_at, last_seen
           FROM pairing_device ORDER BY paired_at, id`,
     )
+  }
+  prove(id: string, proof: string): Statement {
+    return this.#db.sql`UPDATE pairing_device SET proof = ${proof} WHERE id = ${id} AND proof IS NULL`
   }
   removeDevice(id: string): Statement {
     return this.#db.sql`DELETE FROM pairing_device WHERE id = ${id}`

@@ -24,4 +24,9 @@ export const migrations: readonly Migration[] = [
     // What counts once, by its digest, and what is handed over under it.
     sql: 'CREATE TABLE sso_once (digest TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at TEXT NOT NULL)',
   },
+  {
+    // A code that only daemons with the key of the vault can make. Who signed in before it signs in again.
+    id: '003-session-proof',
+    sql: 'ALTER TABLE sso_session ADD COLUMN proof TEXT',
+  },
 ]

@@ -88,6 +88,8 @@ const flag = v.pipe(
 export const Session = v.object({
   id: v.string(),
   digest: v.string(),
+  /** See `Sessions`. */
+  proof: v.nullable(v.string()),
   provider: v.string(),
   issuer: v.string(),
   sub: v.string(),

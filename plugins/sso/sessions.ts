@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import type { RowsInMemory, TellChange } from 'svc/internal'
+import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { AcceptedCredentials, Holder, PluginCredentials } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -12,6 +12,8 @@ export interface SessionsDeps {
   readonly store: SessionStore
   readonly audit: Audit
   readonly now: () => number
+  /** Of rows that a daemon wrote. */
+  readonly proofs: Pick<RowProofs, 'of' | 'holds'>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   /** The sign-ins could not be read anew. */
@@ -29,7 +31,8 @@ const digestOf = (token: string): string => hash('sha256', token, 'hex')
 
 /**
  * The sign-ins: rows, and a copy in memory for the check of every request. A token is 256 random bits, so a plain
- * digest reveals nothing about it, and a lookup by digest takes the same time whether or not it exists.
+ * digest reveals nothing about it, and a lookup by digest takes the same time whether or not it exists. A row counts
+ * with a proof only: who can write to the database only signs nobody in.
  */
 export class Sessions {
   readonly #deps: SessionsDeps
@@ -56,14 +59,17 @@ export class Sessions {
   /** Loads the stored sign-ins that the current rules still allow. Another process may have changed them. */
   async read(): Promise<void> {
     let rows: Session[]
+    let proven: boolean[]
     let changes: number
     // What is signed in or out while the rows are read must not be undone by them.
     do {
       changes = this.#changes
       rows = await this.#deps.store.all(this.#time())
+      proven = await Promise.all(rows.map((row) => this.#deps.proofs.holds(provenFields(row), row.proof)))
     } while (changes !== this.#changes)
     const before = this.#byDigest
-    const permitted = rows.filter((session) => {
+    const permitted = rows.filter((session, at) => {
+      if (!proven[at]) return false
       const provider = this.#deps.providers.find(({ id }) => id === session.provider)
       return (
         provider !== undefined &&
@@ -94,7 +100,7 @@ export class Sessions {
     const { store, audit, limits, now } = this.#deps
     const token = `svc_sso_${randomBytes(32).toString('base64url')}`
     const { email, name, picture, ...rest } = identity
-    const session: Session = {
+    const made: Omit<Session, 'proof'> = {
       ...rest,
       id: randomUUID(),
       digest: digestOf(token),
@@ -104,6 +110,7 @@ export class Sessions {
       created_at: this.#time(),
       expires_at: new Date(now() + limits.ttlMs).toISOString(),
     }
+    const session: Session = { ...made, proof: await this.#deps.proofs.of(provenFields(made)) }
     const theirs = this.list().filter(({ issuer, sub }) => issuer === session.issuer && sub === session.sub)
     const oldest = theirs.slice(0, Math.max(0, theirs.length + 1 - limits.perUser))
     const written = (): void => {
@@ -161,6 +168,19 @@ export class Sessions {
   }
 }
 
+const provenFields = (session: Omit<Session, 'proof'>): readonly unknown[] => [
+  session.id,
+  session.digest,
+  session.provider,
+  session.issuer,
+  session.sub,
+  session.email,
+  session.email_verified,
+  session.name,
+  session.picture,
+  session.created_at,
+  session.expires_at,
+]
 function toCached(session: Session): CachedSession {
   return {
     session,

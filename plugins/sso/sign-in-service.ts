@@ -1,5 +1,5 @@
 import { messageOf, readVariable } from 'svc/internal'
-import type { RowsInMemory, TellChange } from 'svc/internal'
+import type { RowProofs, RowsInMemory, TellChange } from 'svc/internal'
 import type { Fetch, Jobs, PluginCredentials, PluginDatabase } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { readProviders } from './config.ts'
@@ -20,6 +20,8 @@ export interface SignInServiceDeps {
   readonly jobs: Jobs
   /** Of all daemons on the database, for what a browser keeps between the steps of a sign-in. */
   readonly sharedKey: () => Promise<Uint8Array | undefined>
+  /** Of rows of sign-ins. */
+  readonly proofs: RowProofs
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void
@@ -47,6 +49,7 @@ export async function openSignIn(deps: SignInServiceDeps): Promise<SignInService
     store,
     audit,
     now,
+    proofs: deps.proofs,
     follow,
     failed: (error) => warn('the sign-ins could not be read', { error: messageOf(error) }),
     providers,

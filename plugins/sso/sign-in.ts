@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { AuthorizationResponseError } from 'oauth4webapi'
 import * as v from 'valibot'
-import { readOwnJson, toIso } from 'svc/internal'
+import { toIso } from 'svc/internal'
 import type { Fetch } from 'svc/sdk'
 import { refusalOf } from './config.ts'
 import type { Identity, Provider } from './config.ts'
@@ -24,6 +24,11 @@ const Pending = v.object({
   until: v.number(),
 })
 type Pending = v.InferOutput<typeof Pending>
+
+interface Handover {
+  readonly digest: string
+  readonly identity: Identity
+}
 
 /** Why a sign-in failed; the page has a sentence for each. */
 export type Failure = 'expired' | 'cancelled' | 'denied' | 'failed'
@@ -113,13 +118,17 @@ export class SignIn {
    */
   async handOver(identity: Identity, redirectUrl: string): Promise<{ readonly code: string; readonly cookie: string }> {
     const [code, binding] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
-    await this.#insertOnce(keyOf(code, binding), JSON.stringify(identity), this.#now() + HANDOVER_MS)
+    const digest = keyOf(code, binding)
+    // Who can write to the database only can neither make one nor move it to a code of theirs.
+    await this.#insertOnce(digest, this.#sealed.seal({ digest, identity }), this.#now() + HANDOVER_MS)
     return { code, cookie: cookiesFor(redirectUrl).set(binding, 'strict', HANDOVER_MS / 1000) }
   }
   /** The identity for the page to sign in, once. */
   async take(code: string, binding: string | undefined): Promise<Identity | undefined> {
-    const found = await this.#store.takeOnce(keyOf(code, binding ?? ''), toIso(this.#now()))
-    return found === undefined ? undefined : (readOwnJson(found) as Identity)
+    const digest = keyOf(code, binding ?? '')
+    const found = await this.#store.takeOnce(digest, toIso(this.#now()))
+    const opened = found === undefined ? undefined : (this.#sealed.open(found) as Partial<Handover> | undefined)
+    return opened?.digest === digest ? opened.identity : undefined
   }
 
   async #take(answer: URLSearchParams, sealed: string | undefined): Promise<Pending> {

@@ -12,18 +12,18 @@ export class SessionStore {
     return v.parse(
       v.array(Session),
       await this.#db
-        .all`SELECT id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at
+        .all`SELECT id, digest, proof, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at
       FROM sso_session WHERE expires_at > ${now} ORDER BY created_at, id`,
     )
   }
   /** With `maxSessions` rows the id becomes NULL, which the column refuses: the batch fails as a whole. */
   insert(session: Session, maxSessions: number): Statement {
-    const { id, digest, provider, issuer, sub, email, name, picture, created_at: createdAt } = session
+    const { id, digest, proof, provider, issuer, sub, email, name, picture, created_at: createdAt } = session
     return {
       ...this.#db.sql`INSERT INTO sso_session
-        (id, digest, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
+        (id, digest, proof, provider, issuer, sub, email, email_verified, name, picture, created_at, expires_at)
       VALUES (CASE WHEN (SELECT COUNT(*) FROM sso_session) < ${maxSessions} THEN ${id} END,
-        ${digest}, ${provider}, ${issuer}, ${sub}, ${email}, ${session.email_verified ? 1 : 0},
+        ${digest}, ${proof}, ${provider}, ${issuer}, ${sub}, ${email}, ${session.email_verified ? 1 : 0},
         ${name}, ${picture}, ${createdAt}, ${session.expires_at})`,
       exclusive: 'sso_session',
     }

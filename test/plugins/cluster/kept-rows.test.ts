@@ -94,6 +94,7 @@ const kept: readonly Kept<unknown>[] = [
         store: new SessionStore(database.sql),
         audit: { entry: () => database.sql.sql`SELECT 1` } as unknown as Audit,
         now: () => Date.parse(AT),
+        proofs,
         follow,
         failed,
         providers: [provider],
@@ -112,6 +113,7 @@ const kept: readonly Kept<unknown>[] = [
     states: [[], ['Ada'], []],
   }),
 ]
+const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
 const question = {
   tool: 'shell_exec',
   action: 'ls',

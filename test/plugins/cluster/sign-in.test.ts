@@ -8,9 +8,12 @@ import { KEY, operator, pair } from '../pairing/devices.ts'
 import { startSignIn } from '../sso/rig.ts'
 
 async function database(): Promise<string> {
+  return (await testDatabase()).url
+}
+async function testDatabase() {
   const made = await createTestDatabase()
   onTestFinished(() => made[Symbol.asyncDispose]())
-  return made.url
+  return made
 }
 
 it('a sign-in that one daemon began is ended by another, and each of its steps counts once', async () => {
@@ -48,7 +51,8 @@ it('a sign-in that one daemon began is ended by another, and each of its steps c
 })
 
 it('a ticket that one daemon issued opens one socket at any', async () => {
-  const database_url = await database()
+  const shared = await testDatabase()
+  const database_url = shared.url
   const start = async (key: string): Promise<TestHost> => {
     const host = await startHost({ config: { database_url, api_key: key, pairing: { enabled: true } } })
     onTestFinished(() => host[Symbol.asyncDispose]())
@@ -77,6 +81,9 @@ it('a ticket that one daemon issued opens one socket at any', async () => {
   const { id, bearer } = await pair(one)
   await eventually(async () => expect((await two.json('GET', '/api/agents', undefined, bearer)).status).toBe(200))
   expect(await opens(two, await ticket(bearer))).toBe(true)
+  const changed = await ticket(bearer)
+  await shared.query(`UPDATE core_ticket SET holder = '{"kind":"operator"}'`)
+  expect(await opens(two, changed)).toBe(false)
   const late = await ticket(bearer)
   await two.json('DELETE', `/api/pairing/devices/${id}`, undefined, operator)
   expect(await opens(two, late)).toBe(false)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { hash } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -324,6 +325,54 @@ describe('a paired device', () => {
     await host.app.host.reload('pairing')
     expect(sql(host, 'SELECT last_seen FROM pairing_device')).toEqual([{ last_seen: seen }])
     expect((await host.json('GET', '/api/agents', undefined, bearer)).status).toBe(200)
+  })
+})
+
+describe('a row that no daemon wrote', () => {
+  const plugins = ['audit', 'pairing', 'system']
+  const status = async (at: TestHost, key: string): Promise<number> =>
+    (await at.json('GET', '/api/status', undefined, { authorization: `Bearer ${key}` })).status
+  const forge = (at: TestHost, key: string): void =>
+    void sql(
+      at,
+      `INSERT INTO pairing_device (id, code_id, digest, display_name, platform, paired_at, last_seen)
+        VALUES ('00000000-0000-4000-8000-000000000001', '${key}', '${hash('sha256', key)}', 'own', 'x', '2026', '2026')`,
+    )
+
+  it('lets nobody in, is named and can be removed; neither does another key in the row of a device', async () => {
+    await using at = await startPairing({}, { plugins })
+    const { id, bearer } = await pair(at)
+    forge(at, 'forged')
+    await at.app.host.reload('pairing')
+    expect(await status(at, 'forged')).toBe(401)
+    expect((await listed(at)).map(({ display_name: name }) => name)).toEqual(['phone'])
+    const forged = '/api/pairing/devices/00000000-0000-4000-8000-000000000001'
+    expect(at.log.filter((line) => line.includes(`DELETE ${forged}`))).toHaveLength(1)
+    expect((await at.json('DELETE', forged, undefined, operator)).status).toBe(200)
+    expect(sql(at, 'SELECT id FROM pairing_device')).toEqual([{ id }])
+    sql(at, `UPDATE pairing_device SET digest = '${hash('sha256', 'forged')}'`)
+    await at.app.host.reload('pairing')
+    expect([await status(at, 'forged'), await status(at, bearer.authorization.slice('Bearer '.length))]).toEqual([
+      401, 401,
+    ])
+  })
+
+  it('is taken over from the version before, once', async () => {
+    await using at = await startPairing({}, { plugins })
+    const { bearer } = await pair(at)
+    const paired = bearer.authorization.slice('Bearer '.length)
+    const forget = (): void =>
+      void sql(at, "DELETE FROM core_vault WHERE plugin = 'pairing' AND name = 'older-devices'")
+    // As the version before left it.
+    forget()
+    await rm(join(at.home, 'paired-devices.json'))
+    sql(at, 'UPDATE pairing_device SET proof = NULL')
+    await at.app.host.reload('pairing')
+    expect(await status(at, paired)).toBe(200)
+    forge(at, 'later')
+    forget()
+    await at.app.host.reload('pairing')
+    expect([await status(at, paired), await status(at, 'later')]).toEqual([200, 401])
   })
 })
 

@@ -21,8 +21,9 @@ const settings = {
 const from = { clientAddress: '192.0.2.1', requestId: 'r' }
 const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddress } as const
 
+const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
 /** No other daemon is on the database. */
-const alone = { follow: () => () => [], failed: () => undefined }
+const alone = { follow: () => () => [], failed: () => undefined, proofs, warn: () => undefined }
 /** The trail has a test of its own; an entry is a statement among others here. */
 const trail = (store: PairingStore) => ({
   entry: () => store.removeCode('none'),
@@ -99,7 +100,15 @@ describe.each(engines)('pairing on %s', (engine) => {
       failed() {},
     })
     const at = new Date(0).toISOString()
-    const row = { id: 'phone', digest: 'key', display_name: 'Ada', platform: 'ios', paired_at: at, last_seen: at }
+    const row = {
+      id: 'phone',
+      digest: 'key',
+      proof: 'proven',
+      display_name: 'Ada',
+      platform: 'ios',
+      paired_at: at,
+      last_seen: at,
+    }
     await store.commit(
       store.insertCode({ id: 'code', digest: 'digest', expires_at: new Date(1).toISOString() }, 5),
       store.insertDevice(row, { id: 'code', maxAttempts: 1 }, 5),

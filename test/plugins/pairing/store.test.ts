@@ -14,6 +14,7 @@ const code = (id: string, expires = 60) => ({ id, digest: `digest of ${id}`, exp
 const device = (id: string) => ({
   id,
   digest: `key of ${id}`,
+  proof: null,
   display_name: id,
   platform: 'android',
   paired_at: at(1),

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { RowProofs } from '../../../core/auth/row-proof.ts'
+import type { Audit } from '../../../plugins/audit/contract.ts'
+import type { Identity } from '../../../plugins/sso/config.ts'
+import { migrations } from '../../../plugins/sso/migrations.ts'
+import { Sessions } from '../../../plugins/sso/sessions.ts'
+import { SignIn } from '../../../plugins/sso/sign-in.ts'
+import { SessionStore } from '../../../plugins/sso/store.ts'
+import { open } from '../../core/storage/engines.ts'
+
+const NOW = Date.parse('2026-11-20T12:00:00.000Z')
+const provider = { id: 'oidc', issuer: 'https://id.example.org', allowedDomains: ['*'], allowedEmails: [] } as never
+const ada = {
+  provider: 'oidc',
+  issuer: 'https://id.example.org',
+  sub: '1',
+  email_verified: true,
+  name: 'Ada',
+} as Identity
+
+async function start() {
+  const { database } = await open('sqlite')
+  await database.migrate('sso', migrations)
+  const db = database.sql
+  const store = new SessionStore(db)
+  let key: Uint8Array | undefined
+  const proofs = new RowProofs({
+    derive: () => Promise.resolve(key),
+    vault: { write: () => Promise.resolve(void (key = randomBytes(32))) },
+  })
+  const sessions = new Sessions({
+    store,
+    audit: { entry: () => db.sql`SELECT 1` } as unknown as Audit,
+    now: () => NOW,
+    proofs,
+    follow: () => () => [],
+    failed(error) {
+      throw error
+    },
+    providers: [provider],
+    limits: { ttlMs: 60_000, maxSessions: 10, perUser: 3 },
+  })
+  await sessions.open({ accept: () => ({ revoked() {} }), holds: () => true } as never)
+  return { db, store, sessions }
+}
+
+it('a row of a sign-in counts as the daemon wrote it only', async () => {
+  const { db, sessions } = await start()
+  const { token } = await sessions.create(ada, '127.0.0.1')
+  await db.run`INSERT INTO sso_session SELECT 'forged', 'forged', provider, issuer, sub, email, email_verified, name,
+    picture, created_at, expires_at, proof FROM sso_session`
+  await sessions.read()
+  expect(sessions.list().map(({ name }) => name)).toEqual(['Ada'])
+  expect(sessions.byToken(token)?.name).toBe('Ada')
+  await db.run`UPDATE sso_session SET expires_at = '2030-01-01T00:00:00.000Z' WHERE id <> 'forged'`
+  await sessions.read()
+  expect(sessions.list()).toEqual([])
+})
+
+it('what is handed to a page is taken with its own code only, and as the daemon wrote it', async () => {
+  const { db, store } = await start()
+  const signIn = new SignIn([], { fetch: fetch as never, timeoutMs: 1000, now: () => NOW, store, key: undefined })
+  const address = 'https://svc.example.org/api/auth/callback'
+  const bindingOf = (cookie: string): string => /=([^;]+)/.exec(cookie)?.[1] ?? ''
+  const one = await signIn.handOver(ada, address)
+  expect(await signIn.take(one.code, bindingOf(one.cookie))).toEqual(ada)
+  expect(await signIn.take(one.code, bindingOf(one.cookie))).toBeUndefined()
+  for (const value of [JSON.stringify(ada), undefined]) {
+    const own = await signIn.handOver({ ...ada, name: 'Bo' } as Identity, address)
+    const [row] = await db.all<{ digest: string }>`SELECT digest FROM sso_once`
+    await signIn.handOver(ada, address)
+    // A text of somebody's own, and that of another sign-in.
+    await db.run`UPDATE sso_once SET value = coalesce(${value ?? null},
+      (SELECT o.value FROM sso_once o WHERE o.digest <> ${row?.digest ?? ''})) WHERE digest = ${row?.digest ?? ''}`
+    expect(await signIn.take(own.code, bindingOf(own.cookie))).toBeUndefined()
+    await db.run`DELETE FROM sso_once`
+  }
+})
