@@ -4,8 +4,8 @@
  * a plugin outside the repository imports `svc/sdk`.
  */
 export { checkAuthority } from './auth/authority.ts'
-export { verifyEd25519 } from './auth/late.ts'
-export { RowProofs } from './auth/row-proof.ts'
+export { rowProofs, verifyEd25519 } from './auth/late.ts'
+export type { RowProofs } from './auth/row-proof.ts'
 export { CodeHasher, makeCode } from './auth/short-code.ts'
 export { actorOf } from './auth/principal.ts'
 export { AcceptedPermissions } from './host/accepted-permissions.ts'

@@ -50,9 +50,7 @@ export default definePlugin({
     const { policy } = config.manifest_signing
     // Loaded where it is needed only.
     const rows =
-      policy === 'require'
-        ? await (await import('./signing/row-check.ts')).checkRows(config.manifest_signing)
-        : undefined
+      policy === 'require' ? await (await import('./row-check.ts')).checkRows(config.manifest_signing) : undefined
     const registry = new AgentRegistry(store, log, rows)
     const [inference, catalog] = [() => optional('inference'), () => optional('catalog')]
     const assignable: Assignable = async (kind) => (await hooks.apply(AssignablesListed, { kind, names: [] })).names

@@ -8,7 +8,7 @@ import type { ParsedManifest } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
 import { Pin, withPin } from './pin.ts'
 import type { AgentRow } from './schema.ts'
-import type { RowCheck } from './signing/row-check.ts'
+import type { RowCheck } from './row-check.ts'
 import type { AgentStore } from './store.ts'
 import { messageOf, readOwnJson } from 'svc/internal'
 

@@ -2,7 +2,6 @@ import { enforced } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { SigningConfig } from './config.ts'
-import { parseManifest } from './manifest.ts'
 
 /** A manifest as it is to be used, and who signed it; `null` when nobody did. */
 export interface Opened {
@@ -32,25 +31,8 @@ export class Signatures {
    * different `manifest_toml` beside it, and `forbidden`, with an audit entry, for a signature that is not trusted.
    */
   async open(envelope: unknown, beside: string | undefined): Promise<Opened> {
-    const { readTrusted, SignatureProblem, verifyManifest } = await import('./signing/envelope.ts')
-    try {
-      const signed = verifyManifest(envelope, readTrusted(this.#config.trusted_signers))
-      const { manifest, name, version, signer_id: signer, signer_public_key: key } = signed
-      if (beside !== undefined && beside !== '' && beside !== manifest)
-        throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
-      const { document } = parseManifest(manifest)
-      if (document.name !== name || document.version !== version)
-        throw new SignatureProblem(
-          'altered',
-          `the manifest is of "${document.name}" ${document.version}, and the signature is for "${name}" ${version}`,
-        )
-      return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})`, envelope: JSON.stringify(signed) }
-    } catch (error) {
-      if (!(error instanceof SignatureProblem)) throw error
-      if (error.kind === 'malformed') throw new Refusal('invalid_request', error.message, { cause: error })
-      await this.#audit.write({ event: 'auth_attempt', details: `a signed manifest was refused: ${error.message}` })
-      throw new Refusal('forbidden', `signed_manifest: ${error.message}`, { cause: error })
-    }
+    const { openSigned } = await import('./open-signed.ts')
+    return await openSigned(this.#config.trusted_signers, this.#audit, envelope, beside)
   }
 
   /** Throws `forbidden` when the policy requires a signature and there is none. */

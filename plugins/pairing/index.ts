@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Broadcast, DatabaseSnapshots, followChanges, RowProofs } from 'svc/internal'
+import { Broadcast, DatabaseSnapshots, followChanges, rowProofs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { Settings } from './config.ts'
@@ -33,7 +33,7 @@ export default definePlugin({
       store,
       audit,
       now: Date.now,
-      proofs: new RowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),
+      proofs: rowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),
       warn: (message) => log.warn(message),
       follow: (rows) => followChanges({ broadcast, own }, 'pairing.devices', rows),
       failed: (error) => log.error('the paired devices could not be read', error),

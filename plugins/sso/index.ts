@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Broadcast, Daemon, DatabaseSnapshots, followChanges, RowProofs } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseSnapshots, followChanges, rowProofs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { accountRoutes } from './account-routes.ts'
@@ -38,7 +38,7 @@ export default definePlugin({
           fetch,
           jobs,
           sharedKey: async () => (broadcast.isShared ? snapshots.deriveKey('sign-in') : undefined),
-          proofs: new RowProofs({ derive: () => snapshots.deriveKey('sign-in-rows'), vault }),
+          proofs: rowProofs({ derive: () => snapshots.deriveKey('sign-in-rows'), vault }),
           follow: (rows) => followChanges({ broadcast, own }, 'sso.sessions', rows),
           warn: (message, fields) => log.warn(message, fields),
         })

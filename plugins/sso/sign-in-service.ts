@@ -21,7 +21,7 @@ export interface SignInServiceDeps {
   /** Of all daemons on the database, for what a browser keeps between the steps of a sign-in. */
   readonly sharedKey: () => Promise<Uint8Array | undefined>
   /** Of rows of sign-ins. */
-  readonly proofs: RowProofs
+  readonly proofs: Pick<RowProofs, 'of' | 'holds'>
   /** Hears of people that another daemon signed in or out. */
   readonly follow: (rows: RowsInMemory) => TellChange
   warn(message: string, fields?: Record<string, unknown>): void

@@ -31,6 +31,8 @@ export const memoryTable: readonly MemoryRow[] = [
       core/app.ts
       core/app/kernel.ts: liveness #config #settings
       core/auth/bearer.ts
+      core/auth/late.ts
+      core/auth/row-proof.ts: #key
       core/auth/short-code.ts: #key
       core/config/
       core/config/load.ts: sources
@@ -266,6 +268,7 @@ export const memoryTable: readonly MemoryRow[] = [
     read: 'with each use the rows say by a number or a digest whether it is still true',
     of: `
       plugins/audit/tree/checkpoints.ts: #frontier
+      plugins/channels/accounts/service.ts: #moved
       plugins/backups/folder.ts
       plugins/sessions/recent-messages.ts
       plugins/sessions/store.ts: #recent
@@ -355,7 +358,7 @@ export const memoryTable: readonly MemoryRow[] = [
   {
     told: 'pairing.devices',
     test: 'test/plugins/cluster/changes.test.ts',
-    of: 'plugins/pairing/devices.ts: #byDigest #accepted #leaving',
+    of: 'plugins/pairing/devices.ts: #byDigest #accepted #refused #leaving',
   },
   {
     told: 'providers.connections',

@@ -1,13 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundledTemplates, enforced, messageOf } from 'svc/internal'
-import type { SigningConfig } from '../config.ts'
-import type { Manifest } from '../contract.ts'
-import { exceeds } from '../inherit.ts'
-import { parseManifest } from '../manifest.ts'
-import type { AgentRow } from '../schema.ts'
-import { SHIPPED } from '../signing.ts'
-import { readTrusted, verifyManifest } from './envelope.ts'
+import type { SigningConfig } from './config.ts'
+import type { Manifest } from './contract.ts'
+import { exceeds } from './inherit.ts'
+import { parseManifest } from './manifest.ts'
+import type { AgentRow } from './schema.ts'
+import { SHIPPED } from './signing.ts'
+import { readTrusted, verifyManifest } from './signing/envelope.ts'
 
 /** Why the agent of a row may not run; `undefined` when it may. */
 export type RowCheck = (row: AgentRow, manifest: Manifest) => string | undefined

@@ -1,0 +1,32 @@
+import { Refusal } from 'svc/sdk'
+import type { Audit } from '../audit/contract.ts'
+import { parseManifest } from './manifest.ts'
+import type { Opened } from './signing.ts'
+import { readTrusted, SignatureProblem, verifyManifest } from './signing/envelope.ts'
+
+/** As `Signatures.open`. */
+export async function openSigned(
+  trusted: readonly string[],
+  audit: Pick<Audit, 'write'>,
+  envelope: unknown,
+  beside: string | undefined,
+): Promise<Opened> {
+  try {
+    const signed = verifyManifest(envelope, readTrusted(trusted))
+    const { manifest, name, version, signer_id: signer, signer_public_key: key } = signed
+    if (beside !== undefined && beside !== '' && beside !== manifest)
+      throw new Refusal('invalid_request', 'manifest_toml: differs from the manifest that was signed; leave it out')
+    const { document } = parseManifest(manifest)
+    if (document.name !== name || document.version !== version)
+      throw new SignatureProblem(
+        'altered',
+        `the manifest is of "${document.name}" ${document.version}, and the signature is for "${name}" ${version}`,
+      )
+    return { toml: manifest, signedBy: `${signer} (${key.toLowerCase()})`, envelope: JSON.stringify(signed) }
+  } catch (error) {
+    if (!(error instanceof SignatureProblem)) throw error
+    if (error.kind === 'malformed') throw new Refusal('invalid_request', error.message, { cause: error })
+    await audit.write({ event: 'auth_attempt', details: `a signed manifest was refused: ${error.message}` })
+    throw new Refusal('forbidden', `signed_manifest: ${error.message}`, { cause: error })
+  }
+}
