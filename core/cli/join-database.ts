@@ -6,7 +6,7 @@ import { CoreSchema } from '../config/schema.ts'
 import { createLog } from '../log/log.ts'
 import { commandLine } from '../process/command-name.ts'
 import { readVariable } from '../process/inherited.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, PluginDatabase } from '../storage/database.ts'
 import { lockHome, HomeInUse } from '../storage/lock.ts'
 import { openDatabase } from '../storage/open.ts'
 import { checkSharedKey, VaultKeyRefused } from '../storage/vault-file.ts'
@@ -23,6 +23,8 @@ export interface JoinRequest {
   readonly url: string | undefined
   /** A file with the key of the vault. Absent: `SVC_VAULT_KEY`, else that of the home, else it is read. */
   readonly keyFile: string | undefined
+  /** Asked before anything is written, with the database that is joined: throws a `Failure` for what is wrong. */
+  readonly check: (sql: PluginDatabase) => Promise<void>
 }
 export interface Joined {
   /** Keys and files that were written. */
@@ -35,7 +37,10 @@ export interface Joined {
  * Sets a home up for a PostgreSQL database that other daemons use. Throws a `Failure`, and writes nothing then, when the
  * home is in use or has data of its own, the server lets nobody in, or the key does not open the vault of the others.
  */
-export async function joinDatabase(location: HomeLocation, { url: named, keyFile }: JoinRequest): Promise<Joined> {
+export async function joinDatabase(
+  location: HomeLocation,
+  { url: named, keyFile, check: alsoCheck }: JoinRequest,
+): Promise<Joined> {
   const { home } = location
   const url = named ?? readVariable('SVC_DATABASE_URL')?.trim()
   if (!url) throw new Failure(exits.usage, 'no database is named', 'give its address, or set SVC_DATABASE_URL')
@@ -48,7 +53,7 @@ export async function joinDatabase(location: HomeLocation, { url: named, keyFile
   await refuseUsed(location)
   const own = join(home, 'vault.key')
   const source = await keySource(own, keyFile)
-  await check(url, source)
+  await check(url, source, alsoCheck)
   const written: string[] = []
   const needed: string[] = []
   const config = join(home, 'config.toml')
@@ -132,12 +137,13 @@ async function checkRights({ sql }: Pick<Database, 'sql'>): Promise<void> {
     )
 }
 
-async function check(url: string, source: VaultKeySource): Promise<void> {
+async function check(url: string, source: VaultKeySource, alsoCheck: JoinRequest['check']): Promise<void> {
   try {
     const log = createLog({ level: 'silent' })
     await using database = await openDatabase({ url, password: readVariable('PGPASSWORD'), log })
     await checkRights(database)
     await checkSharedKey(database, source)
+    await alsoCheck(database.sql)
   } catch (error) {
     if (error instanceof VaultKeyRefused) {
       const isOfHome = source.given === undefined && source.isNamed !== true

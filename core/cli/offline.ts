@@ -22,6 +22,8 @@ export interface OfflineOptions {
   readonly file?: string | undefined
   /** Rows elsewhere, such as a copy of the database: the work reads them, and the secrets there, and makes no copy. */
   readonly sql?: PluginDatabase | undefined
+  /** The work needs no secrets: the key of the vault is not looked for. */
+  readonly withoutSecrets?: boolean
   /** The work goes on without a database that cannot be read. */
   readonly databaseIsOptional?: boolean
 }
@@ -34,7 +36,7 @@ export interface OfflineOptions {
 export async function workOffline(
   plugin: string,
   work: string,
-  { config, file, sql: elsewhere, databaseIsOptional }: OfflineOptions,
+  { config, file, sql: elsewhere, withoutSecrets, databaseIsOptional }: OfflineOptions,
   options: Readonly<Record<string, string | boolean | undefined>>,
 ): Promise<unknown> {
   const folders = await builtInFolders()
@@ -50,7 +52,9 @@ export async function workOffline(
   using database = elsewhere ? undefined : openFile(file ?? databasePath(config), databaseIsOptional === true)
   const sql = elsewhere ?? database?.sql
   const vault =
-    sql && (await openVault({ sql, scrub: async () => undefined }, vaultKeySource(config), log)).forPlugin(plugin)
+    sql &&
+    !withoutSecrets &&
+    (await openVault({ sql, scrub: async () => undefined }, vaultKeySource(config), log)).forPlugin(plugin)
   const redacted = redact(config)
   return await run(
     {
@@ -60,7 +64,7 @@ export async function workOffline(
       db: sql,
       log,
       config: isTree(redacted) ? redacted : {},
-      secret: async (name) => await vault?.read(name),
+      secret: async (name) => (vault ? await vault.read(name) : undefined),
     },
     options,
   )

@@ -3,6 +3,11 @@ import { Refusal } from 'svc/sdk'
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.some((code) => code === error.code)
 
+/** For what is not there; throws anything else. */
+export function whenMissing(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT', 'ENOTDIR')) throw error
+}
+
 /** The refusal for a disk that is full or fails; `undefined` for any other failure. */
 export function diskRefusal(error: unknown): Refusal | undefined {
   if (!hasCode(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EFBIG', 'EIO', 'EMFILE', 'ENFILE')) return undefined

@@ -33,6 +33,7 @@ export default definePlugin({
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
   outbound: 'both',
+  offline: { join: async (deps) => (await import('./mount/check-join.ts')).checkJoin(deps) },
   async setup(context) {
     const { config, db, jobs, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services

@@ -1,10 +1,25 @@
 import { resolve } from 'node:path'
-import { commandLine, defineCommand, exits, homeArgs, joinDatabase, locateHome, print, printJson } from 'svc/cli'
+import * as v from 'valibot'
+import {
+  commandLine,
+  defineCommand,
+  exits,
+  Failure,
+  homeArgs,
+  joinDatabase,
+  loadSettings,
+  locateHome,
+  print,
+  printJson,
+  workOffline,
+} from 'svc/cli'
+
+const Found = v.object({ problem: v.optional(v.string()), advice: v.optional(v.string()) })
 
 export default defineCommand({
   description:
-    'Set this home up for a PostgreSQL database that other daemons use: try the address and the key of the vault, and ' +
-    'write both down. Nothing is written when one of them is wrong.',
+    'Set this home up for a PostgreSQL database that other daemons use: try the address and the key of the vault, ' +
+    'compare where files of agents lie, and write address and key down. Nothing is written when one of them is wrong.',
   args: {
     url: {
       type: 'positional',
@@ -25,9 +40,16 @@ export default defineCommand({
   ],
   async run(args) {
     const file = args['vault-key-file']
-    const joined = await joinDatabase(locateHome(args), {
+    const location = locateHome(args)
+    const joined = await joinDatabase(location, {
       url: args.url,
       keyFile: file === undefined ? undefined : resolve(file),
+      async check(sql) {
+        const { config } = await loadSettings(location)
+        const found = await workOffline('files', 'join', { config, sql, withoutSecrets: true }, {})
+        const { problem, advice } = v.parse(Found, found)
+        if (problem !== undefined) throw new Failure(exits.refused, problem, `nothing was written; ${advice ?? ''}`)
+      },
     })
     if (args.json) printJson(joined)
     else {

@@ -15,6 +15,8 @@ const check: Check = async ({ daemon }) => {
   const found = warnings.filter((warning) => warning.startsWith(PART)).map((warning) => warning.slice(PART.length))
   if (found.some((warning) => warning.startsWith('plugins.files.path')))
     return failed(found.join('; '), 'mount the folder; svc notices by itself')
+  if (found.length > 0 && found.every((warning) => warning.startsWith('the clock')))
+    return warned(found.join('; '), 'set the clock, since the bucket refuses requests of a wrong one')
   return found.length === 0
     ? passed('within reach')
     : warned(found.join('; '), 'large files cannot be read or written until this is repaired; svc notices by itself')

@@ -7,6 +7,7 @@ import type { Hooks, Jobs, Logger, PluginContext, PluginDatabase } from 'svc/sdk
 import { MemberProblemsListed } from '../../cluster/contract.ts'
 import { hasCode } from '../disk.ts'
 import type { Limits } from '../schema.ts'
+import { mountId } from './mount-id.ts'
 import { MountStore } from './store.ts'
 import { FolderWatch, missing } from './watch.ts'
 
@@ -75,10 +76,4 @@ async function idOf(base: string): Promise<string> {
     if (!hasCode(error, 'EEXIST')) throw error
   })
   return await readFile(file, 'utf8')
-}
-
-/** The same in daemons that work on the same files; `undefined` for a folder, which says it itself. */
-function mountId({ mount, s3 }: Limits): string | undefined {
-  if (mount === 'folder') return undefined
-  return mount === 's3' && s3 ? `s3 ${s3.endpoint ?? s3.region} ${s3.bucket}/${s3.prefix}` : mount
 }

@@ -3,12 +3,10 @@ import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf } from 'svc/internal'
 import { hasCode } from '../disk.ts'
+import { FOLDER_ID } from './store.ts'
 import type { MountStore } from './store.ts'
 
 const KEY = 'plugins.files.path'
-/** The id of a folder, as opposed to the database or a bucket; also of one that a daemon misses. */
-const FOLDER_ID = /^(?:missing )?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /**
  * Whether a folder can be the one of all daemons: it is there and can be written to, a file in it can be replaced at
  * once, and it is not the empty folder below a mount that is missing. Throws with what to do otherwise.

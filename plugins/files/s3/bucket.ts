@@ -5,7 +5,7 @@ import { monotonicClock, sleep } from 'svc/internal'
 import { omitUndefined, readRetryAfter, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Counter, Fetch, OutboundResponse } from 'svc/sdk'
 import type { AccessKey } from './access-key.ts'
-import { explain, isBusy, readCode, unreachable } from './failures.ts'
+import { aheadOf, explain, isBusy, readCode, unreachable } from './failures.ts'
 import type { Place } from './failures.ts'
 
 export interface BucketOptions extends Place {
@@ -62,9 +62,15 @@ const bytesOf = (response: OutboundResponse): Promise<Uint8Array> => response.by
 export class Bucket {
   readonly #options: BucketOptions
   readonly #deps: BucketDeps
+  #aheadSecs = 0
   constructor(options: BucketOptions, deps: BucketDeps) {
     this.#options = options
     this.#deps = deps
+  }
+
+  /** Seconds that this machine was ahead of the server at its last answer; negative for behind. */
+  get aheadSecs(): number {
+    return this.#aheadSecs
   }
 
   /** Durable when it settles. Throws `service_unavailable`. */
@@ -116,6 +122,7 @@ export class Bucket {
     if ('missing' in key) return { problem: key.missing, again: false }
     try {
       const response = await this.#request(operation, key, timeoutMs)
+      this.#aheadSecs = aheadOf(response.header('date')) ?? 0
       const isAccepted = response.ok && (method !== 'PUT' || response.header('etag') !== undefined)
       if (isAccepted) return { value: await read(response) }
       const text = await response.text()

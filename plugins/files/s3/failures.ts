@@ -62,11 +62,15 @@ function facts({ code, header, text }: FailedAnswer): string {
   const region = header('x-amz-bucket-region') ?? /<Region>([a-z0-9-]{1,64})<\/Region>/.exec(text)?.[1]
   if (MOVED.has(code) && region !== undefined && /^[a-z0-9-]{1,64}$/.test(region))
     return ` (the bucket is in ${region})`
-  const theirs = code === 'RequestTimeTooSkewed' ? Date.parse(header('date') ?? '') : NaN
-  if (Number.isNaN(theirs)) return ''
-  const secs = Math.round((Date.now() - theirs) / 1000)
-  return ` (this machine is ${Math.abs(secs)} s ${secs > 0 ? 'ahead' : 'behind'})`
+  const secs = code === 'RequestTimeTooSkewed' ? aheadOf(header('date')) : undefined
+  return secs === undefined ? '' : ` (this machine is ${describeAhead(secs)} it)`
 }
+/** Seconds that this machine is ahead of a `Date` header. */
+export function aheadOf(date: string | undefined): number | undefined {
+  const theirs = Date.parse(date ?? '')
+  return Number.isNaN(theirs) ? undefined : Math.round((Date.now() - theirs) / 1000)
+}
+export const describeAhead = (secs: number): string => `${Math.abs(secs)} s ${secs > 0 ? 'ahead of' : 'behind'}`
 const MOVED: ReadonlySet<string> = new Set([
   'AuthorizationHeaderMalformed',
   'PermanentRedirect',

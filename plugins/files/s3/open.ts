@@ -5,6 +5,7 @@ import type { Counter, Fetch, Jobs, Logger, PluginDatabase, Vault } from 'svc/sd
 import type { StoredFiles } from '../stored/store.ts'
 import { AccessKeys, KEY_TOPIC } from './access-key.ts'
 import { Bucket } from './bucket.ts'
+import { describeAhead } from './failures.ts'
 import { BucketFiles } from './files.ts'
 import { placeOf } from './place.ts'
 import type { S3Section } from './section.ts'
@@ -18,7 +19,7 @@ export interface OpenBucketDeps {
   readonly isMount: boolean
   readonly rows: StoredFiles
   readonly broadcast: Broadcast
-  readonly daemon: Pick<Daemon, 'setImpaired'>
+  readonly daemon: Pick<Daemon, 'setImpaired' | 'setWarnings'>
   /** Id of the home of this daemon. */
   readonly home: string
   readonly db: PluginDatabase
@@ -40,6 +41,8 @@ export interface OpenedBucket {
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const CHECK_MS = 60_000
+/** Amazon refuses requests of a clock that differs by a quarter of an hour. */
+const MAX_AHEAD_SECS = 300
 
 /** A bucket that does not answer, or has no access key yet, impairs the daemon, which starts all the same. */
 export function openBucket(deps: OpenBucketDeps): OpenedBucket {
@@ -52,7 +55,10 @@ export function openBucket(deps: OpenBucketDeps): OpenedBucket {
     problem = found
     daemon.setImpaired('files', found)
   }
-  own('state of the bucket', () => daemon.setImpaired('files', undefined))
+  own('state of the bucket', () => {
+    daemon.setImpaired('files', undefined)
+    daemon.setWarnings('files', [])
+  })
   const keys = new AccessKeys({ section, vault })
   const bucket = new Bucket({ ...placeOf(section), accessKey: () => keys.find() }, { fetch, requests, signal, settled })
   const objects = new ObjectStore(db)
@@ -64,10 +70,13 @@ export function openBucket(deps: OpenBucketDeps): OpenedBucket {
       if (!(error instanceof Refusal) && !signal.aborted) throw error
     }
   }
+  const isOff = (): boolean => Math.abs(bucket.aheadSecs) > MAX_AHEAD_SECS
   const check = (): Promise<void> =>
     attempt(async () => {
       try {
         await tryBucket(bucket, home, section.bucket)
+        const warning = `the clock of this machine is ${describeAhead(bucket.aheadSecs)} that of the bucket: set it`
+        daemon.setWarnings('files', isOff() ? [warning] : [])
       } catch (error) {
         if (error instanceof Refusal) settled(error.message)
         throw error
@@ -77,7 +86,7 @@ export function openBucket(deps: OpenBucketDeps): OpenedBucket {
   followChanges(deps, KEY_TOPIC, keyChanged)
   void run(check)
   jobs.every('bucket', CHECK_MS, async () => {
-    if (problem !== undefined) await check()
+    if (problem !== undefined || isOff()) await check()
   })
   jobs.every('unused-objects', HOUR_MS, () =>
     attempt(async () => {

@@ -250,7 +250,7 @@ it.each([
     403,
     'RequestTimeTooSkewed',
     { date: new Date(Date.now() - 3_600_000).toUTCString() },
-    /set it \(this machine is 36\d\d s ahead\)/,
+    /set it \(this machine is 36\d\d s ahead of it\)/,
   ],
   [
     301,
@@ -331,6 +331,21 @@ it('what another server than one of S3 accepts is not written', async () => {
   ])
   s3.fault = undefined
   expect(await read(two, 'accepted.txt')).toEqual([404, expect.any(String)])
+})
+
+it('svc doctor names a clock that is far from that of the bucket', async () => {
+  s3.fault = (_, response) => {
+    response.setHeader('date', new Date(Date.now() + 3_600_000).toUTCString())
+    return false
+  }
+  await using slow = await open()
+  await eventually(async () =>
+    expect(await doctor(slow)).toEqual({
+      state: 'warn',
+      found: expect.stringMatching(/^the clock of this machine is (359\d|360\d) s behind that of the bucket/),
+      advice: expect.stringContaining('set the clock'),
+    }),
+  )
 })
 
 it('an answer that sends requests elsewhere is not followed', async () => {

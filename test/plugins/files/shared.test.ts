@@ -1,6 +1,8 @@
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { runHere } from '../../core/cli/here.ts'
+import { SHARED_VAULT_KEY } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openTools } from '../../support/tool-stage.ts'
@@ -69,6 +71,33 @@ it('one that is not mounted is refused: nothing is written below its mount point
     expect.stringContaining('mount one folder in all of them (plugins.files.path)'),
   ])
   expect(await problems(first)).toHaveLength(1)
+})
+
+it('svc cluster join tries the folder of the home, which has to be that of the others', async () => {
+  await using made = await createTestDatabase()
+  const mounted = join(folder, 'mounted')
+  const one = await open(mounted, { url: made.url })
+  await one[Symbol.asyncDispose]()
+  const id = await readFile(join(mounted, '.mount'), 'utf8')
+  const home = join(folder, 'home')
+  const join_ = async (path?: string) => {
+    await rm(home, { recursive: true, force: true })
+    await mkdir(home, { mode: 0o700 })
+    const lines = path === undefined ? '' : `[plugins.files]\npath = "${path}"`
+    await writeFile(join(home, 'config.toml'), lines, { mode: 0o600 })
+    return await runHere(['cluster', 'join', made.url, '--home', home], { SVC_VAULT_KEY: SHARED_VAULT_KEY })
+  }
+  const local = await join_()
+  expect([local.code, local.stderr]).toEqual([5, expect.stringContaining(`lie in the folder whose .mount has ${id}`)])
+  expect(local.stderr).toContain('name it with plugins.files.path')
+  expect((await join_(join(folder, 'nowhere'))).stderr).toContain('nowhere cannot be used')
+  const other = join(folder, 'other')
+  await mkdir(other)
+  expect((await join_(other)).stderr).toContain('has no file .mount')
+  await writeFile(join(other, '.mount'), '5e0d0a52-5f0e-4b0c-9d55-000000000000')
+  expect((await join_(other)).stderr).toContain(`and in the folder ${other} for this home`)
+  expect((await join_('/proc/sys')).stderr).toContain('cannot be written and replaced')
+  expect((await join_(mounted)).code).toBe(0)
 })
 
 it('takes nothing while another folder is in its place or none is, and goes on when it is back', async () => {

@@ -1,7 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { runHere } from '../../core/cli/here.ts'
+import { SHARED_VAULT_KEY } from '../../support/host.ts'
+import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
 import { openTools } from '../../support/tool-stage.ts'
@@ -105,6 +108,25 @@ it('names and sizes are checked as in a folder', async () => {
 it('a program is refused, with the setting that says why', async () => {
   const { text, failed } = await one.call(agent, 'shell_exec', { command: 'ls' })
   expect([failed, text]).toEqual([true, expect.stringContaining('plugins.files.mount = "database"')])
+})
+
+it('svc cluster join refuses a home whose files would lie elsewhere, and says what to set', async () => {
+  await using folder = await temporaryFolder()
+  const { path: home } = folder
+  const join_ = () => runHere(['cluster', 'join', database.url, '--home', home], { SVC_VAULT_KEY: SHARED_VAULT_KEY })
+  const local = await join_()
+  expect([local.code, local.stderr]).toEqual([
+    5,
+    expect.stringMatching(
+      /lie in the database for the other daemons, and in the folder .*workspaces for this home[^]*nothing was written; set plugins\.files\.mount = "database"/,
+    ),
+  ])
+  expect(await readdir(home)).not.toContain('config.toml')
+  const set = (lines: string) => writeFile(join(home, 'config.toml'), lines, { mode: 0o600 })
+  await set('[plugins.files]\nmount = "s3"\ns3 = { bucket = "agents", access_key_id = "a", secret_access_key = "b" }')
+  expect((await join_()).stderr).toContain('and in the bucket agents/ at us-east-1 for this home')
+  await set('[plugins.files]\nmount = "database"')
+  expect((await join_()).code).toBe(0)
 })
 
 it('folders of before are taken in once, and a daemon that works on other files is named', async () => {
