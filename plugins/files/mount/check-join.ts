@@ -12,7 +12,9 @@ import { FOLDER_ID, MountStore } from './store.ts'
 const Config = v.looseObject({
   home_dir: v.string(),
   data_dir: v.string(),
-  plugins: v.looseObject({ files: v.optional(v.unknown(), {}) }),
+  plugins: v.looseObject({
+    files: v.optional(v.looseObject({ s3: v.optional(v.record(v.string(), v.unknown())) }), {}),
+  }),
 })
 /** What is wrong with where a home that is to join has its files, and what to do about it; none: nothing. */
 export interface JoinProblem {
@@ -23,7 +25,9 @@ export interface JoinProblem {
 /** Whether a home would work on the files of the daemons on a database. */
 export async function checkJoin({ config, db }: Pick<OfflineDeps, 'config' | 'db'>): Promise<JoinProblem> {
   const { home_dir: homeDir, data_dir: dataDir, plugins } = v.parse(Config, config)
-  const limits = v.parse(Limits, plugins.files)
+  const { s3, ...rest } = plugins.files
+  // The secret is not shown here.
+  const limits = v.parse(Limits, { ...rest, ...(s3 && { s3: { ...s3, secret_access_key: undefined } }) })
   const base = limits.path ?? join(dataDir, 'workspaces')
   const store = db && new MountStore(db)
   const others = store && (await store.isThere()) ? await store.ofOthers(homeId({ homeDir })) : []
