@@ -1,4 +1,5 @@
 import { mediaTypeOf } from 'svc/internal'
+import { reply } from 'svc/sdk'
 
 const TEXT = 'text/plain; charset=utf-8'
 const UNKNOWN = 'application/octet-stream'
@@ -50,7 +51,7 @@ export function safeName(name: string): string {
 }
 
 /** `attachment` with the name for old and new clients (RFC 6266). */
-export function attachment(name: string): string {
+function attachment(name: string): string {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_')
   const encoded = encodeURIComponent(name).replaceAll(
     /['()*]/g,
@@ -58,3 +59,11 @@ export function attachment(name: string): string {
   )
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
 }
+
+/** A page must not run what an agent wrote: it is saved, never shown. */
+export const asFile = (content: Uint8Array, type: string, name: string) =>
+  reply(content, {
+    'content-type': type,
+    'content-disposition': attachment(name),
+    'content-security-policy': 'sandbox',
+  })

@@ -1,22 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { readJsonBody } from 'svc/internal'
-import { defineRoute, parse, rawBody, Refusal, reply } from 'svc/sdk'
+import { defineRoute, parse, rawBody, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { WorkspaceFiles } from './contract.ts'
 import { identityFiles } from './identity-files.ts'
-import { attachment } from './media-type.ts'
 import { FileContent, FileList, FileParams, ListQuery, NewContent, ReadQuery, Removed, Written } from './schema.ts'
-
-/** A page must not run what an agent wrote: it is saved, never shown. */
-export const asFile = (content: Uint8Array, type: string, name: string) =>
-  reply(content, {
-    'content-type': type,
-    'content-disposition': attachment(name),
-    'content-security-policy': 'sandbox',
-  })
 
 const errors = ['agent_not_found', 'file_not_found', 'forbidden'] as const
 
@@ -89,6 +80,7 @@ function readRoute(workspaces: WorkspaceFiles): AnyRoute {
     async handle({ params: { id, filename }, query, header }) {
       const content = await workspaces.read(id, filename)
       if (query.raw === 'true' || header('accept')?.trim().toLowerCase() === 'application/octet-stream') {
+        const { asFile } = await import('./media-type.ts')
         return asFile(content, 'application/octet-stream', filename.slice(filename.lastIndexOf('/') + 1))
       }
       const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)

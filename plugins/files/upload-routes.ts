@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { defineRoute, rawBody, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
-import { asFile } from './routes.ts'
 import { Uploaded, UploadParams } from './schema.ts'
 import type { UploadRow } from './schema.ts'
 import type { UploadService } from './uploads.ts'
@@ -46,6 +45,7 @@ export function uploadRoutes(uploads: UploadService, maxBytes: number): readonly
     async handle({ params }) {
       const upload = await uploads.find(params.file_id)
       if (!upload) throw new Refusal('file_not_found', `No file ${params.file_id}`)
+      const { asFile } = await import('./media-type.ts')
       return asFile(await uploads.read(upload), upload.contentType, upload.filename)
     },
   })

@@ -32,8 +32,7 @@ export class MountStore {
   }
   /** Whether a daemon with this plugin was ever on the database, which has to be PostgreSQL. */
   async isThere(): Promise<boolean> {
-    const found = await this.#db
-      .one`SELECT 1 AS found FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'files_mount'`
-    return found !== undefined
+    const found = await this.#db.one<{ readonly found: unknown }>`SELECT to_regclass('files_mount') AS found`
+    return found?.found != null
   }
 }
