@@ -109,7 +109,9 @@ export class PgBossDriver implements QueueDriver {
     for (let attempt = 0; attempt < MAX_CLAIMS; attempt++) {
       const [fetched] = await this.#boss.fetch(lane)
       if (fetched === undefined) return undefined
-      const { job, wasLost } = toClaimed(fetched)
+      const { job, wasLost, heartbeatSecs } = toClaimed(fetched)
+      // Its heartbeats come three times in a lease of this daemon, which may be longer than that of whoever added it.
+      if (heartbeatSecs !== this.#store.heartbeatSecs) await this.#store.setHeartbeat(job)
       if (job.group_key !== null && (await this.#store.yieldToEarlier(job))) continue
       if (wasLost) this.#deps.lost(lane)
       return job

@@ -21,7 +21,12 @@ const Data = v.object({
 export type Data = v.InferOutput<typeof Data>
 
 /** A job as `fetch` of pg-boss gives it. */
-const Fetched = v.object({ name: v.string(), data: Data, retryCount: v.number() })
+const Fetched = v.object({
+  name: v.string(),
+  data: Data,
+  retryCount: v.number(),
+  heartbeatSeconds: v.nullish(v.number()),
+})
 
 const ROW_STATES = ['created', 'retry', 'active', 'completed', 'failed', 'cancelled'] as const
 const STATES: Readonly<Record<(typeof ROW_STATES)[number], JobState>> = {
@@ -71,9 +76,16 @@ export function toStored(row: Row): StoredJob {
   }
 }
 
-/** What `fetch` of pg-boss gave, and whether the claim before it was lost. */
-export function toClaimed(fetched: unknown): { readonly job: StoredJob; readonly wasLost: boolean } {
-  const { name, data, retryCount } = v.parse(Fetched, fetched)
+export interface Claimed {
+  readonly job: StoredJob
+  /** Whether the claim before it was lost. */
+  readonly wasLost: boolean
+  /** Seconds without a heartbeat after which this claim is lost: a lease of whoever added the job. */
+  readonly heartbeatSecs: number | undefined
+}
+/** What `fetch` of pg-boss gave. */
+export function toClaimed(fetched: unknown): Claimed {
+  const { name, data, retryCount, heartbeatSeconds } = v.parse(Fetched, fetched)
   const losses = retryCount - data.settled
   const job: StoredJob = {
     ...common(data),
@@ -85,7 +97,7 @@ export function toClaimed(fetched: unknown): { readonly job: StoredJob; readonly
     settled_at: null,
     error: null,
   }
-  return { job, wasLost: losses > data.losses }
+  return { job, wasLost: losses > data.losses, heartbeatSecs: heartbeatSeconds ?? undefined }
 }
 
 const common = ({ id, payload, group, agent, origin, created, failures }: Data) => ({

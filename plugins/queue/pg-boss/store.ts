@@ -70,7 +70,7 @@ export class PgBossStore {
       settled: 0,
       losses: 0,
     }
-    const { retentionSecs, leaseSecs } = this.#deps
+    const { retentionSecs } = this.#deps
     this.#sequence = (this.#sequence + 1) % 1_000
     const statement = this.#db.sql`INSERT INTO queue_pgboss.job (name, id, data, policy, singleton_key, start_after,
         created_on, keep_until, retry_limit, expire_seconds, deletion_seconds, heartbeat_seconds)
@@ -79,7 +79,7 @@ export class PgBossStore {
         COALESCE(due.at, now()),
         COALESCE(due.at + CAST(${this.#sequence} AS int) * interval '1 microsecond', clock_timestamp()),
         'infinity', CAST(${NEVER} AS int), CAST(${NEVER} AS int), CAST(${retentionSecs} AS int),
-        CAST(${Math.max(leaseSecs, MIN_HEARTBEAT_SECS)} AS int)
+        CAST(${this.heartbeatSecs} AS int)
       FROM (SELECT to_timestamp(CAST(${dueAt ?? null} AS double precision) / 1000) AS at,
         CASE WHEN CAST(${createLane ? 1 : 0} AS int) = 1
           THEN queue_pgboss.create_queue(${lane}, '{"policy": "singleton"}') END AS lane) AS due
@@ -113,6 +113,15 @@ export class PgBossStore {
           WHERE earlier.name = claimed.name AND earlier.singleton_key = claimed.singleton_key
             AND earlier.state < 'active' AND earlier.created_on < claimed.created_on AND earlier.start_after <= now())`
     return changes > 0
+  }
+  /** Of the jobs that this daemon adds and claims. */
+  get heartbeatSecs(): number {
+    return Math.max(this.#deps.leaseSecs, MIN_HEARTBEAT_SECS)
+  }
+  async setHeartbeat(job: StoredJob): Promise<void> {
+    await this.#db.run`UPDATE queue_pgboss.job SET heartbeat_seconds = ${this.heartbeatSecs}
+      WHERE name = ${job.lane} AND id = CAST(${rowId(job.id)} AS uuid) AND state = 'active'
+        AND retry_count = ${attemptOf(job)}`
   }
   /** Whose a job is stands in it from its first renewal on. */
   async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
@@ -217,7 +226,7 @@ export class PgBossStore {
   }
   /** Moves the jobs of the embedded driver here, but for those that run. What ended is needed too: ids stay unique. */
   async takeOverEmbedded(now: number): Promise<void> {
-    const { retentionSecs, leaseSecs } = this.#deps
+    const { retentionSecs } = this.#deps
     await this.#db.run`WITH moved AS (
         DELETE FROM queue_job WHERE state <> 'running' OR lease_until <= ${now} RETURNING *)
       INSERT INTO queue_pgboss.job (name, id, data, state, policy, singleton_key, start_after, created_on,
@@ -234,7 +243,7 @@ export class PgBossStore {
         to_timestamp(settled_at / 1000.0), jsonb_strip_nulls(jsonb_build_object('error', error)),
         'infinity', CAST(${NEVER} AS int), CAST(${NEVER} AS int),
         CAST(${retentionSecs} AS int) * CASE WHEN state = 'dead' THEN CAST(${DEAD_RETENTION} AS int) ELSE 1 END,
-        CAST(${Math.max(leaseSecs, MIN_HEARTBEAT_SECS)} AS int)
+        CAST(${this.heartbeatSecs} AS int)
       FROM moved ON CONFLICT DO NOTHING`
   }
 }

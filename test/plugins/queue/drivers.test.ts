@@ -28,6 +28,19 @@ it('opens as many connections as it may, whatever it has to do at once', async (
   expect(rows).toHaveLength(1)
 })
 
+it('a job is lost by the lease of the daemon that has it, however short that of the one that added it', async () => {
+  const stage = await Stage.open('pg-boss')
+  const hasty = await stage.start({ settings: { lease_secs: 10 } })
+  await hasty.add(job('long'))
+  const patient = await stage.start({ settings: { lease_secs: 60 } })
+  patient.queue.work('work', { run: rejectOnAbort })
+  patient.begin()
+  await eventually(async () => {
+    const rows = await stage.database.sql.all`SELECT state, heartbeat_seconds FROM queue_pgboss.job`
+    expect(rows).toEqual([{ state: 'active', heartbeat_seconds: 60 }])
+  })
+})
+
 it('makes its schema once when daemons start at the same moment', async () => {
   const stage = await Stage.open('pg-boss')
   const daemons = await Promise.all(['one', 'two', 'three'].map((owner) => stage.start({ owner })))
