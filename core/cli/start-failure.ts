@@ -1,6 +1,7 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../errors/error.ts'
+import { StartRefused } from '../errors/start-refused.ts'
 import { parseListenAddr } from '../config/listen.ts'
 import { CoreSchema } from '../config/schema.ts'
 import { knownKeys } from '../config/shape.ts'
@@ -19,6 +20,7 @@ export function explainStart(error: unknown, config: Config): unknown {
   if (error instanceof HomeInUse) return explainInUse(error, config)
   if (error instanceof DatabaseRefused) return explainDatabase(error, config)
   if (error instanceof VaultKeyRefused) return explainVaultKey(error)
+  if (error instanceof StartRefused) return new Failure(exits.config, error.message, error.advice, { cause: error })
   if (error instanceof DatabaseIncomplete)
     return new Failure(exits.failed, error.message, 'nothing was changed', { cause: error })
   return (

@@ -13,6 +13,7 @@ import type { Instance } from './instance.ts'
 import { commandLine } from '../process/command-name.ts'
 import { omitUndefined } from '../schema/object.ts'
 import { isServerAway } from '../storage/failure.ts'
+import { StartRefused } from '../errors/start-refused.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
 import { untilAnswered } from '../storage/until-answered.ts'
 import type { HostDeps } from './host-deps.ts'
@@ -48,7 +49,8 @@ export class Host {
 
   /**
    * Loads the first plugins, from absolute paths. One that cannot be loaded is reported, and only the plugins that
-   * require it fail too. Throws `ConfigError` where sections are strict, and when the server of the database stays away.
+   * require it fail too. Throws `ConfigError` where sections are strict, the `StartRefused` of a plugin, and when the
+   * server of the database stays away.
    */
   start(folders: readonly string[]): Promise<void> {
     return this.#change(
@@ -458,7 +460,7 @@ export class Host {
       return undefined
     } catch (error) {
       this.#fail(slot, `setup failed: ${await setupReason(error, ready, slot)}`)
-      return isServerAway(error) ? error : undefined
+      return isServerAway(error) || error instanceof StartRefused ? error : undefined
     }
   }
   /** A server of the database that is away for a moment fails no plugin: nobody would load it when it is back. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { Broadcast, Daemon, DatabaseSnapshots } from 'svc/internal'
+import { Broadcast, Daemon, DaemonListening, DatabaseSnapshots } from 'svc/internal'
 import { definePlugin, Refusal } from 'svc/sdk'
 import type { Hooks, Metrics } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
@@ -125,6 +125,7 @@ export default definePlugin({
     measureTurns(metrics, composed)
     hooks.on(MemberEnded, ({ id }) => composed.shared()?.ended(id))
     hooks.on(DrainingChanged, () => composed.shared()?.look())
+    hooks.on(DaemonListening, () => composed.shared()?.recoverLater())
     hooks.on(OwnedCounted, async (counts) => [...counts, ...((await composed.shared()?.owners.counts()) ?? [])])
     hooks.on(TurnsAbandoned, async () => {
       // What this process released is not for itself to take up again.

@@ -15,8 +15,21 @@ export interface Member {
   readonly version: string
   /** ISO 8601 UTC. */
   readonly startedAt: string
-  /** `draining`: it takes nothing more over and ends what it has. `unknown`: another build of svc wrote it. */
-  readonly state: 'active' | 'draining' | 'unknown'
+  /**
+   * `draining`: it takes nothing more over and ends what it has. `impaired`: likewise, because a plugin of svc failed
+   * there that works in another daemon. `unknown`: another build of svc wrote it.
+   */
+  readonly state: 'active' | 'draining' | 'impaired' | 'unknown'
+}
+
+/** What has to be the same in every daemon on the database. */
+export interface Agreement {
+  /** Of the configuration, such as `plugins.queue.driver`. */
+  readonly key: string
+  /** What this daemon works with, for a person; no secret. */
+  readonly value: string
+  /** What happens otherwise, as a sentence without its stop. */
+  readonly otherwise: string
 }
 
 /**
@@ -30,7 +43,7 @@ export interface Member {
 export interface Cluster {
   /** The id of this daemon. */
   readonly self: string
-  /** Whether this daemon is to take nothing more over. */
+  /** Whether this daemon is to take nothing more over: it drains, or is impaired. */
   readonly isDraining: boolean
   /** Those that are alive, this one included, the oldest first. Reads the database. */
   members(): Promise<readonly Member[]>
@@ -50,6 +63,11 @@ export interface Cluster {
    * alive. Empty where no other daemon can be.
    */
   unlessAlive(id: string): readonly Statement[]
+  /**
+   * For the setup of a plugin, before it does anything: throws `StartRefused` while another daemon on the database works
+   * with something else. Settles at once where no other daemon can be.
+   */
+  agree(agreement: Agreement): Promise<void>
 }
 export const Cluster = defineService<Cluster>()('cluster')
 

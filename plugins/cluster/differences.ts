@@ -65,19 +65,28 @@ export class Differences {
     return found
   }
 
-  /** Plugins of svc that failed here, and are loaded in another daemon of the same version. */
-  async missing(members: readonly Member[]): Promise<readonly string[]> {
+  /**
+   * Plugins of svc that failed here and are loaded in another daemon of the same version in which none fails that works
+   * here. So of daemons in which something fails, one at least lacks nothing.
+   */
+  async lacking(members: readonly Member[]): Promise<readonly string[]> {
     const { store, self, plugins } = this.#deps
-    const failed = plugins().filter(({ source, state }) => source === 'built-in' && state === 'failed')
+    const builtIn = plugins().filter(({ source }) => source === 'built-in')
+    const failed = builtIn.filter(({ state }) => state === 'failed').map(({ name }) => name)
     if (failed.length === 0) return []
     const version = members.find(({ id }) => id === self)?.version
-    const others = members.filter((member) => member.id !== self && member.version === version)
-    const digests = (await Promise.all(others.map(({ id }) => store.keys(id)))).filter(
-      (keys) => keys !== undefined && Object.keys(keys).length > 0,
-    )
-    return failed
-      .map(({ name }) => name)
-      .filter((name) => digests.some((keys) => keys?.[`${PLUGIN}${name}`] === undefined))
+    for (const other of members) {
+      const serves = other.state === 'active' || other.state === 'impaired'
+      if (other.id === self || other.version !== version || !serves) continue
+      const keys = await store.keys(other.id)
+      // It has not said yet what it has.
+      if (!keys || Object.keys(keys).length === 0) continue
+      const stateThere = (name: string): string => keys[`${PLUGIN}${name}`]?.split(' ').at(-1) ?? 'loaded'
+      const lacks = failed.filter((name) => stateThere(name) === 'loaded')
+      const fails = builtIn.filter(({ name }) => stateThere(name) === 'failed')
+      if (lacks.length > 0 && fails.every(({ name }) => failed.includes(name))) return lacks
+    }
+    return []
   }
 
   async #own(): Promise<Digests> {
@@ -126,6 +135,17 @@ export function describeUnknown(members: readonly Member[]): readonly string[] {
       ({ id, name, version }) =>
         `daemon "${name}" (${id}, svc ${version}) is in a state that this version of svc does not know: it is given ` +
         'no work, and is declared dead as any other',
+    )
+}
+
+/** Others that are called as this daemon: nobody can tell them apart in lists and warnings. */
+export function describeNamesakes(self: Member, members: readonly Member[]): readonly string[] {
+  return members
+    .filter(({ id, name }) => id !== self.id && name === self.name)
+    .map(
+      ({ id, address }) =>
+        `another daemon on the database is called "${self.name}" too (${id}, ${address ?? 'address unknown'}): ` +
+        'set plugins.cluster.name',
     )
 }
 

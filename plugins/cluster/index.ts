@@ -8,7 +8,7 @@ import type { Member } from './contract.ts'
 import { OnlyDaemon } from './members.ts'
 import { migrations } from './migrations.ts'
 import { clusterRoutes } from './routes.ts'
-import type { MemberState } from './schema.ts'
+import type { EffectiveState } from './schema.ts'
 
 export default definePlugin({
   name: 'cluster',
@@ -38,7 +38,7 @@ export default definePlugin({
       startedAt: daemon.startedAt,
       state: 'active',
     }
-    const onState = (state: MemberState): void => {
+    const onState = (state: EffectiveState): void => {
       run(() => hooks.emit(DrainingChanged, { isDraining: state !== 'active' })).catch((error: unknown) =>
         log.warn('not everything was told whether this daemon drains', error),
       )

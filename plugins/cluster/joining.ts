@@ -1,4 +1,4 @@
-import { BEATS, DaemonListening, DaemonStopping, PluginChanged } from 'svc/internal'
+import { BEATS, DaemonListening, DaemonStopping, ListeningStarting, PluginChanged } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Broadcast, Configuration, Daemon, DatabaseSnapshots, OwnAddress } from 'svc/internal'
 import type { Hooks, Jobs, Logger, Metrics, PluginContext, PluginDatabase } from 'svc/sdk'
@@ -6,12 +6,13 @@ import type { Audit } from '../audit/contract.ts'
 import type { ClusterConfig } from './config.ts'
 import { MemberEnded } from './contract.ts'
 import type { Member } from './contract.ts'
-import { describeDifferences, describeUnknown, Differences } from './differences.ts'
+import { describeDifferences, describeNamesakes, describeUnknown, Differences } from './differences.ts'
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
 import { Membership } from './membership.ts'
-import type { MemberRow, MemberState } from './schema.ts'
+import type { EffectiveState, MemberRow } from './schema.ts'
 import { MemberStore } from './store.ts'
+import { refuseTwin, rememberRun } from './twin.ts'
 
 /** The members changed, or what they say of themselves. */
 const TOPIC = 'cluster.members'
@@ -30,7 +31,7 @@ export interface SharedDeps extends Pick<PluginContext<ClusterConfig, {}, {}>, '
   readonly snapshots: DatabaseSnapshots
   /** As it joins. */
   readonly self: Member
-  onState(state: MemberState): void
+  onState(state: EffectiveState): void
 }
 
 /** Joins the daemons on a PostgreSQL database. Whatever is left is left when the plugin unloads. */
@@ -50,8 +51,11 @@ export async function joinOthers(
     now: () => performance.now(),
     onRead: (rows) =>
       deps.daemon.setOwnAddresses('cluster', rows.filter(({ id }) => id !== deps.self.id).flatMap(addressesOf)),
-    onEnded: ({ id, homeId }) =>
-      background('what a daemon left behind was not taken over', () => hooks.emit(MemberEnded, { id, homeId })),
+    onEnded: ({ id, homeId }) => {
+      // It may have been the one that had what this one lacks.
+      comparison.isDue = true
+      background('what a daemon left behind was not taken over', () => hooks.emit(MemberEnded, { id, homeId }))
+    },
     onDead: (twin) => endDead(deps, twin),
   })
   const comparison = await compareConfiguration(deps, store, membership)
@@ -64,7 +68,10 @@ export async function joinOthers(
   own('membership', () =>
     membership.leave().catch((error: unknown) => log.warn('the other daemons were not told of the end', error)),
   )
+  const { homeDir } = deps.daemon.config()
+  await refuseTwin({ store, self: deps.self, homeDir, leaving: deps.leaving })
   await membership.join()
+  await rememberRun(homeDir, deps.self.id)
   own('addresses of the others', () => deps.daemon.setOwnAddresses('cluster', []))
   own('who is alive', () => deps.daemon.setLiveness(undefined))
   deps.daemon.setLiveness(membership)
@@ -72,10 +79,13 @@ export async function joinOthers(
     await membership.beat()
     await comparison.runIfDue()
   })
+  // Whether it lacks something is known before it takes anything over.
+  hooks.on(ListeningStarting, async () => {
+    await comparison.run().catch((error: unknown) => log.warn('this daemon is not compared with the others yet', error))
+  })
   hooks.on(DaemonListening, async ({ url }) => {
     const { host } = new URL(url)
     await membership.setAddress(config.address ?? host, host)
-    await comparison.run()
   })
   hooks.on(DaemonStopping, () => announceEnd(deps, membership))
   measure(deps.metrics, membership)
@@ -120,7 +130,7 @@ function endDead({ daemon, log }: SharedDeps, twin: Member | undefined): void {
 }
 
 /** Warns of what differs from the other daemons: after a change here or there, and once in a minute. */
-async function compareConfiguration(deps: SharedDeps, store: MemberStore, members: Members) {
+async function compareConfiguration(deps: SharedDeps, store: MemberStore, members: Membership) {
   const { broadcast, configuration, daemon, hooks, jobs, log, own, self, snapshots } = deps
   const secret = await snapshots.deriveKey('cluster-configuration')
   const differences = new Differences({
@@ -138,11 +148,16 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
       comparison.isDue = false
       await differences.write()
       const known = await members.members()
-      const warnings = [...describeUnknown(known), ...describeDifferences(await differences.find(known))]
+      const warnings = [
+        ...describeUnknown(known),
+        ...describeNamesakes(self, known),
+        ...describeDifferences(await differences.find(known)),
+      ]
       daemon.setWarnings('cluster', warnings)
-      const missing = await differences.missing(known)
-      const problem = `${missing.join(', ')}: loaded in other daemons on the database and not here; the log says why`
-      daemon.setUnready('plugins', missing.length === 0 ? undefined : problem)
+      const lacks = await differences.lacking(known)
+      const problem = `${lacks.join(', ')}: loaded in other daemons on the database and not here; the log says why`
+      daemon.setUnready('plugins', lacks.length === 0 ? undefined : problem)
+      await members.setLacks(lacks)
       if (warnings.join() !== shown) for (const warning of warnings) log.warn(warning)
       shown = warnings.join()
     },
@@ -161,7 +176,7 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
 
 function measure(metrics: Metrics, membership: Membership): void {
   metrics.observed('svc_cluster_members', 'Daemons on the database, by state, as known to this one.', () =>
-    (['active', 'draining', 'unknown'] as const).map((state) => ({
+    (['active', 'draining', 'impaired', 'unknown'] as const).map((state) => ({
       value: membership.known.filter((member) => member.state === state).length,
       labels: { state },
     })),

@@ -8,6 +8,8 @@ export interface ListedMember extends Member {
   /** Seconds since it was last seen to be alive. */
   readonly seenSecs: number
   readonly leaseSecs: number
+  /** Plugins of svc that failed there and work in another daemon. */
+  readonly lacks: string | undefined
 }
 
 /** What the plugin itself does with the daemons on the database. */
@@ -44,7 +46,7 @@ export class OnlyDaemon implements Members {
     return [{ ...this.#member, address, state: this.isDraining ? 'draining' : 'active' }]
   }
   async list(): Promise<readonly ListedMember[]> {
-    return (await this.members()).map((member) => ({ ...member, seenSecs: 0, leaseSecs: 0 }))
+    return (await this.members()).map((member) => ({ ...member, seenSecs: 0, leaseSecs: 0, lacks: undefined }))
   }
   async setState(id: string, state: MemberState): Promise<void> {
     if (id !== this.self) throw notAMember(id)
@@ -61,4 +63,5 @@ export class OnlyDaemon implements Members {
   unlessAlive(): readonly Statement[] {
     return []
   }
+  async agree(): Promise<void> {}
 }

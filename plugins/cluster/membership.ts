@@ -1,13 +1,13 @@
-import { BEATS, HeartbeatWatch } from 'svc/internal'
+import { BEATS, HeartbeatWatch, isNotHeld, StartRefused } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
 import type { Logger, Statement } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { MAX_LEASE_SECS } from './config.ts'
-import type { Member } from './contract.ts'
+import type { Agreement, Member } from './contract.ts'
 import { notAMember } from './members.ts'
 import type { ListedMember, Members } from './members.ts'
-import type { MemberRow, MemberState } from './schema.ts'
-import { toMember } from './store.ts'
+import type { EffectiveState, MemberRow, MemberState } from './schema.ts'
+import { stateOf, toMember } from './store.ts'
 import type { MemberStore } from './store.ts'
 
 export interface MembershipDeps {
@@ -28,8 +28,8 @@ export interface MembershipDeps {
    * other for an earlier run of itself.
    */
   onDead(twin: Member | undefined): void
-  /** Somebody has changed the state of this daemon, at whichever daemon. */
-  onState(state: MemberState): void
+  /** Somebody has changed the state of this daemon, at whichever daemon, or it lacks something. */
+  onState(state: EffectiveState): void
   /** Of this machine, in milliseconds; never set back. */
   readonly now: () => number
 }
@@ -43,7 +43,8 @@ export class Membership implements Members {
   #known = new Map<string, Member>()
   /** The newest count of each, and when it was first seen. */
   #seen = new Map<string, { readonly beats: number; readonly at: number }>()
-  #state: MemberState = 'active'
+  #state: EffectiveState = 'active'
+  #lacks: string | null = null
   #isDead = false
   #isCutOff = false
   #declared = 0
@@ -80,6 +81,24 @@ export class Membership implements Members {
   }
   unlessAlive(id: string): readonly Statement[] {
     return [this.#deps.store.requireGone(id)]
+  }
+
+  async agree({ key, value, otherwise }: Agreement): Promise<void> {
+    const { store } = this.#deps
+    try {
+      await store.commit(store.agree(this.self, key, value))
+    } catch (error) {
+      const isRefused = error instanceof Refusal && isNotHeld(error.cause)
+      const others = isRefused ? await store.disagreeing(this.self, key, value) : []
+      if (others.length === 0) throw error
+      const theirs = others.map((other) => `"${other.value}" in ${other.name}`).join(', ')
+      throw new StartRefused(
+        `${key} is "${value}" here and ${theirs}, on the same database: ${otherwise}`,
+        `set ${key} as in the others; to change it, stop all of them first (one that was killed counts until its lease ` +
+          'has ended)',
+        { cause: error },
+      )
+    }
   }
 
   /** A home admits one process, so an earlier run on it is gone, however it ended. */
@@ -148,12 +167,23 @@ export class Membership implements Members {
     await store.commit([store.setState(id, state), ...this.#record(member, EFFECTS[state])])
     await this.refresh()
   }
+  /** Plugins that this daemon lacks and another one has: as long as there are any, it takes nothing over. */
+  async setLacks(plugins: readonly string[]): Promise<void> {
+    const { store, self } = this.#deps
+    const lacks = plugins.length === 0 ? null : plugins.join(', ')
+    if (lacks === this.#lacks) return
+    const effect = lacks === null ? 'lacks no plugin any more' : `takes nothing more over: it lacks ${lacks}`
+    await store.commit([store.setLacks(this.self, lacks), ...this.#record(self, effect)])
+    this.#lacks = lacks
+    await this.refresh()
+  }
   async list(): Promise<readonly ListedMember[]> {
     const rows = await this.refresh()
     const now = this.#deps.now()
     return rows.map((row) => ({
       ...toMember(row),
       leaseSecs: row.lease_ms / 1000,
+      lacks: row.lacks ?? undefined,
       seenSecs: Math.floor((now - (this.#seen.get(row.id)?.at ?? now)) / 1000),
     }))
   }
@@ -193,7 +223,8 @@ export class Membership implements Members {
         return [id, seen?.beats === beats ? seen : { beats, at: now }]
       }),
     )
-    const state = rows.find(({ id }) => id === this.self)?.state ?? this.#state
+    const own = rows.find(({ id }) => id === this.self)
+    const state = own ? stateOf(own) : this.#state
     if (state === this.#state || state === 'unknown') return
     this.#state = state
     this.#deps.onState(state)

@@ -22,4 +22,10 @@ export const migrations: readonly Migration[] = [
   },
   // Where it listens, also when its operator names another address.
   { id: '003-listens', sql: 'ALTER TABLE cluster_member ADD COLUMN listens TEXT' },
+  { id: '004-lacks', sql: 'ALTER TABLE cluster_member ADD COLUMN lacks TEXT' },
+  {
+    id: '005-agreement',
+    sql: `CREATE TABLE cluster_agreement (member TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+      PRIMARY KEY (member, key))`,
+  },
 ]

@@ -43,7 +43,10 @@ function listRoute({ members, isShared, owned, problems, differences }: ClusterR
           seen_secs: member.seenSecs,
           lease_secs: member.leaseSecs,
           owned: sumOf(counts.filter(isOf(member))),
-          problems: open.filter(isOf(member)).map(({ text }) => text),
+          problems: [
+            ...(member.lacks === undefined ? [] : [`its plugins failed, it takes nothing over: ${member.lacks}`]),
+            ...open.filter(isOf(member)).map(({ text }) => text),
+          ],
           differences: different.filter(({ id }) => id === member.id).flatMap(({ keys }) => keys),
         })),
       }

@@ -3,6 +3,8 @@ import * as v from 'valibot'
 /** `stopping`: it is asked to stop. */
 const memberStates = ['active', 'draining', 'stopping'] as const
 export type MemberState = (typeof memberStates)[number]
+/** `impaired`: active, were it not for what it lacks. */
+export type EffectiveState = MemberState | 'impaired'
 
 /** A row of `cluster_member`. */
 export const MemberRow = v.object({
@@ -19,12 +21,17 @@ export const MemberRow = v.object({
   state: v.fallback(v.picklist([...memberStates, 'unknown']), 'unknown'),
   lease_ms: v.number(),
   beats: v.number(),
+  /** Plugins of svc that failed there and work in another daemon; `null` of one that lacks none. */
+  lacks: v.nullable(v.string()),
 })
 export type MemberRow = v.InferOutput<typeof MemberRow>
 
 const digests = v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.string()))
 export const SectionsRow = v.object({ member: v.string(), sections: digests })
 export const KeysRow = v.object({ member: v.string(), keys: digests })
+
+/** What a daemon works with, beside its name. */
+export const AgreementRow = v.object({ name: v.string(), value: v.string() })
 
 const ClusterMember = v.object({
   id: v.pipe(v.string(), v.description('Of this run of the daemon.')),
@@ -34,8 +41,11 @@ const ClusterMember = v.object({
   version: v.string(),
   started_at: v.string(),
   state: v.pipe(
-    v.picklist(['active', 'draining', 'unknown']),
-    v.description('`unknown`: another version of svc wrote what this one does not know; it is not given work.'),
+    v.picklist(['active', 'draining', 'impaired', 'unknown']),
+    v.description(
+      '`impaired`: it lacks a plugin that works elsewhere, and takes nothing over. `unknown`: another version of svc ' +
+        'wrote what this one does not know; it is not given work.',
+    ),
   ),
   self: v.pipe(v.boolean(), v.description('Whether this daemon answers.')),
   seen_secs: v.pipe(v.number(), v.description('How long ago it was last seen to be alive; dead after its lease.')),

@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Member } from './contract.ts'
-import { KeysRow, MemberRow, SectionsRow } from './schema.ts'
-import type { MemberState } from './schema.ts'
+import { AgreementRow, KeysRow, MemberRow, SectionsRow } from './schema.ts'
+import type { EffectiveState, MemberState } from './schema.ts'
 
 /** Every statement on `cluster_member`; but for `members` they are for PostgreSQL. */
 export class MemberStore {
@@ -36,6 +36,9 @@ export class MemberStore {
   }
   setState(id: string, state: MemberState): Statement {
     return this.#db.sql`UPDATE cluster_member SET state = ${state} WHERE id = ${id}`
+  }
+  setLacks(id: string, lacks: string | null): Statement {
+    return this.#db.sql`UPDATE cluster_member SET lacks = ${lacks} WHERE id = ${id}`
   }
   leave(id: string): Statement {
     return this.#db.sql`DELETE FROM cluster_member WHERE id = ${id}`
@@ -84,12 +87,38 @@ export class MemberStore {
     return row === undefined ? {} : this.#keys.one(row)?.keys
   }
 
+  /**
+   * Fails its batch while another daemon works with another value. One daemon after the other: of two that start at once,
+   * the second one sees the first.
+   */
+  agree(id: string, key: string, value: string): readonly Statement[] {
+    return [
+      this.#db.sql`SELECT pg_advisory_xact_lock(hashtextextended('cluster_agreement', 0))`,
+      this.#db.sql`DELETE FROM cluster_agreement WHERE member NOT IN (SELECT id FROM cluster_member)`,
+      this.#db.sql`INSERT INTO cluster_agreement (member, key, value) VALUES (${id}, ${key}, ${value})
+        ON CONFLICT (member, key) DO UPDATE SET value = excluded.value`,
+      this.#db.sql`SELECT svc_require(count(*) = 0) FROM cluster_agreement WHERE key = ${key} AND value <> ${value}`,
+    ]
+  }
+  /** The others that work with another value. */
+  async disagreeing(id: string, key: string, value: string): Promise<readonly v.InferOutput<typeof AgreementRow>[]> {
+    const rows = await this.#db.all`SELECT name, value FROM cluster_agreement JOIN cluster_member ON id = member
+      WHERE member <> ${id} AND key = ${key} AND value <> ${value} ORDER BY name`
+    return v.parse(v.array(AgreementRow), rows)
+  }
+
   commit(statements: readonly Statement[]): Promise<unknown> {
     return this.#db.batch(statements)
   }
 }
 
+/** What its operator wants of a daemon, and what it can do. */
+export function stateOf({ state, lacks }: MemberRow): EffectiveState | 'unknown' {
+  return state === 'active' && lacks !== null ? 'impaired' : state
+}
+
 export function toMember(row: MemberRow): Member {
+  const state = stateOf(row)
   return {
     id: row.id,
     homeId: row.home_id,
@@ -98,6 +127,6 @@ export function toMember(row: MemberRow): Member {
     address: row.address ?? undefined,
     version: row.version,
     startedAt: row.started_at,
-    state: row.state === 'stopping' ? 'draining' : row.state,
+    state: state === 'stopping' ? 'draining' : state,
   }
 }

@@ -5,6 +5,7 @@ import type { Hooks, Logger } from 'svc/sdk'
 import { AgentKilled, Agents, AgentSpawned } from '../agents/contract.ts'
 import type { Agent } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { Cluster } from '../cluster/contract.ts'
 import type { ChangeLog } from './changes/change-log.ts'
 import { ChangeStore } from './changes/store.ts'
 import { Uploads, Workspaces } from './contract.ts'
@@ -30,6 +31,7 @@ export default definePlugin({
   version: '1.0.0',
   config: Limits,
   requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
+  optional: { cluster: Cluster },
   provides: { workspaces: Workspaces, uploads: Uploads },
   migrations,
   outbound: 'both',

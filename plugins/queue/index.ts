@@ -24,7 +24,7 @@ export default definePlugin({
     const background = (work: () => Promise<void>): void => {
       run(work).catch((error: unknown) => log.error('work of the queue failed', error))
     }
-    const driver = await openDriver({
+    const driver = await openDriver(cluster, {
       db,
       server,
       settings: config,

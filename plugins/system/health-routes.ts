@@ -60,10 +60,10 @@ function readyRoute(daemon: Daemon, cluster: SystemServices['cluster']): AnyRout
 }
 function whyNotReady(daemon: Daemon, cluster: Cluster | undefined): string | undefined {
   if (daemon.stopping !== undefined) return 'is stopping'
-  if (cluster?.isDraining) return 'is draining'
-  if (daemon.health().database === 'error') return 'does not reach its database'
-  const { unready } = daemon.health()
+  const { database, unready } = daemon.health()
+  if (database === 'error') return 'does not reach its database'
   if (unready.length > 0) return `is impaired (${unready.join(', ')})`
+  if (cluster?.isDraining) return 'is draining'
   const plugin = daemon.plugins().find(({ name }) => name === 'cluster')
   return cluster || !plugin || plugin.state === 'disabled' ? undefined : 'has not joined those on its database'
 }

@@ -282,7 +282,7 @@ export const memoryTable: readonly MemoryRow[] = [
     read: 'each third of a lease',
     of: `
       plugins/cluster/members.ts
-      plugins/cluster/membership.ts: #known #seen #state
+      plugins/cluster/membership.ts: #known #seen #state #lacks
       plugins/journal/turn-owners.ts: #dead`,
   },
   {

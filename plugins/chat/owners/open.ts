@@ -28,6 +28,7 @@ export interface SharedTurnsDeps extends Pick<SessionOwnersDeps, 'maxQueued' | '
   readonly record: TurnRecord
   readonly log: Logger
   readonly background: (work: () => Promise<void>) => void
+  readonly isListening: () => boolean
   /** How a turn on record ended. Throws why it did not end well. */
   readonly recorded: (turnId: string) => Promise<TurnResult>
   readonly chat: {
@@ -147,11 +148,15 @@ export class SharedTurns {
     this.#remote.look()
   }
 
-  /** At the start. */
+  /** At the start. What others left is taken over once this daemon listens: before that it may lack a plugin. */
   async recoverAll(): Promise<void> {
     await this.owners.recoverUnowned()
-    await this.owners.recover()
+    if (this.#deps.isListening()) await this.owners.recover()
     this.#send({ type: 'joined' })
+  }
+
+  recoverLater(): void {
+    this.#inBackground(() => this.owners.recover())
   }
 
   /** When nothing runs here any more. */
@@ -251,7 +256,7 @@ const UNUSED_LOOKS = 2
 /** How many looks there are between two searches for turns that nobody works on. */
 const LOOKS = 3
 
-export interface OpenedTurnsDeps extends Omit<SharedTurnsDeps, 'maxQueued' | 'loaded' | 'broadcast'> {
+export interface OpenedTurnsDeps extends Omit<SharedTurnsDeps, 'maxQueued' | 'loaded' | 'broadcast' | 'isListening'> {
   readonly services: Pick<ChatDeps['services'], 'broadcast' | 'daemon'>
   readonly config: Pick<ChatConfig, 'queue_length'>
   readonly jobs: Jobs
@@ -265,6 +270,7 @@ export function openSharedTurns({ services, config, jobs, own, signal, ...deps }
     ...deps,
     broadcast: services.broadcast,
     maxQueued: config.queue_length,
+    isListening: () => services.daemon.isListening,
     loaded: () => pluginsLoaded(services.daemon, 'chat', signal),
   })
   own('shared turns', () => shared.close())

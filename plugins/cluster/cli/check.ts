@@ -11,6 +11,8 @@ const check: Check = async ({ daemon }) => {
   const different = members
     .filter(({ differences }) => differences.length > 0)
     .map(({ name, differences }) => `${name} differs in ${differences.join(', ')}`)
+  const names = members.map(({ name }) => name)
+  const namesakes = [...new Set(names.filter((name, at) => names.indexOf(name) !== at))]
   const versions = [...new Set(members.map(({ version }) => version))]
   const advice = [
     ...(problems.length > 0 ? ['repair the cause there, and restart that daemon or install the plugin again'] : []),
@@ -18,7 +20,9 @@ const check: Check = async ({ daemon }) => {
       ? [`give every daemon the same configuration and plugins; ${commandLine('cluster status')} compares them`]
       : []),
   ]
-  if (advice.length > 0) return warned([...problems, ...different].join('; '), advice.join('; '))
+  if (namesakes.length > 0) advice.push('give each daemon a name of its own: plugins.cluster.name')
+  const alike = namesakes.map((name) => `${names.filter((each) => each === name).length} daemons are called "${name}"`)
+  if (advice.length > 0) return warned([...problems, ...different, ...alike].join('; '), advice.join('; '))
   if (versions.length > 1)
     return warned(`${members.length} daemons of the versions ${versions.join(' and ')}`, 'upgrade the others as well')
   return passed(`${members.length} daemons, configured alike`)

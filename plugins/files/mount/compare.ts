@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { homeId } from 'svc/internal'
+import { homeId, ListeningStarting } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { Hooks, Jobs, Logger, PluginContext, PluginDatabase } from 'svc/sdk'
 import { MemberProblemsListed } from '../../cluster/contract.ts'
+import type { Cluster } from '../../cluster/contract.ts'
 import { hasCode } from '../disk.ts'
 import type { Limits } from '../schema.ts'
 import { mountId } from './mount-id.ts'
@@ -20,6 +21,7 @@ export interface CompareMountsDeps {
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly log: Logger
+  readonly optional: (service: 'cluster') => Cluster | undefined
   readonly own: PluginContext<Limits, {}, {}>['own']
 }
 
@@ -38,6 +40,15 @@ export async function compareMounts(deps: CompareMountsDeps): Promise<FolderWatc
   const id = mountId(config)
   if (id === undefined && config.path !== undefined)
     await (await import('./shared-folder.ts')).checkSharedFolder(base, join(base, FILE), store)
+  const agree = async (): Promise<void> => {
+    // A file in the database or a bucket has its row in the database.
+    const value = config.mount === 'folder' ? 'folder' : 'database or s3'
+    const otherwise = 'files that an agent writes at one would not be there at the others'
+    await deps.optional('cluster')?.agree({ key: 'plugins.files.mount', value, otherwise })
+  }
+  await agree()
+  // The others may be known only later.
+  hooks.on(ListeningStarting, agree)
   const mount = id ?? (await idOf(base))
   await store.put(home, mount)
   hooks.on(MemberProblemsListed, async (listed) => {

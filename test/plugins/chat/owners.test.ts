@@ -40,6 +40,36 @@ it('a message at another daemon is answered by the owner of its session, and its
   expect(await database.query('SELECT count(*) FROM chat_relayed_turn')).toBe('0')
 })
 
+it('a daemon that lacks a plugin which another one has keeps no session, and takes none', async () => {
+  await using shared = await openSharedChat()
+  const { database } = shared
+  // Alone it does what it can.
+  const lacking = await shared.start('lacking', { plugins: { files: { path: '/nowhere/mounted' } } })
+  const say = async (at: SharedStage): Promise<string> => {
+    expect((await at.host.json('POST', `/api/agents/${at.agent}/message`, { message: 'hello' })).status).toBe(200)
+    return database.query('SELECT owner FROM chat_session_owner')
+  }
+  const members = `SELECT id, lacks IS NULL FROM cluster_member ORDER BY started_at`
+  expect(await say(lacking)).toBe((await database.query(members)).split('|')[0])
+  const whole = await shared.start('whole')
+  await eventually(async () => {
+    // What a message of the other one makes due is done with the next beat.
+    await lacking.timer.advance(5_000)
+    expect(await database.query('SELECT count(*) FROM chat_session_owner')).toBe('0')
+  })
+  const [, other = ''] = (await database.query(members)).split('\n')
+  expect(other).toMatch(/\|t$/)
+  expect([await say(lacking), await say(whole)]).toEqual([other.split('|')[0], other.split('|')[0]])
+  expect((await lacking.host.json('GET', '/api/ready')).body.error.message).toBe('This daemon is impaired (plugins)')
+  // What the other one leaves is taken over here again, since nobody has more.
+  await whole.host.stop()
+  await eventually(async () => {
+    await lacking.timer.advance(5_000)
+    expect((await lacking.host.json('GET', '/api/ready')).status).toBe(200)
+  })
+  expect(await say(lacking)).not.toBe(other.split('|')[0])
+})
+
 it('messages at two daemons are answered in one order, each once', async () => {
   await using shared = await openSharedChat()
   const { fake, database } = shared

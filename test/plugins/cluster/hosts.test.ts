@@ -45,6 +45,7 @@ it('two daemons on a database know of each other and of the end of one', async (
   expect(await metric(one, 'svc_cluster_members')).toEqual([
     'svc_cluster_members{state="active"} 2',
     'svc_cluster_members{state="draining"} 0',
+    'svc_cluster_members{state="impaired"} 0',
     'svc_cluster_members{state="unknown"} 0',
   ])
   await other.host.stop()

@@ -57,6 +57,9 @@ it('a daemon without a plugin that another has loaded is named, and is sent no r
     (await host.json('GET', '/api/cluster')).body.members.find((member: { name: string }) => member.name === name)
       .differences
   expect(await seen(whole, 'lacking')).toContain('plugin kv')
+  const { stdout } = await runHere(['cluster', 'status', '--home', whole.home])
+  expect(stdout).toMatch(/lacking +[0-9a-f]{8} +impaired/)
+  expect(stdout).toContain('lacking: its plugins failed, it takes nothing over: kv')
   expect((await whole.json('GET', '/api/ready')).status).toBe(200)
   // With nobody who has it, requests have nowhere better to go.
   const other = await database()

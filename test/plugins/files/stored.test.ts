@@ -132,20 +132,24 @@ it('svc cluster join refuses a home whose files would lie elsewhere, and says wh
 it('folders of before are taken in once, and a daemon that works on other files is named', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-stored-'))
   onTestFinished(() => rm(home, { recursive: true, force: true }))
-  const folder = await open(database.url, 'folder', home)
+  await using shared = await createTestDatabase()
+  const folder = await open(shared.url, 'folder', home)
   const kept = await folder.spawn('kept')
   await folder.call(kept, 'file_write', { path: 'old.txt', content: 'old' })
-  const { members } = (await one.host.json('GET', '/api/cluster')).body
-  expect(members.map(({ problems }: { problems: readonly string[] }) => problems.length).toSorted()).toEqual([0, 0, 1])
-  expect(JSON.stringify(members)).toContain('the files of its agents are not those of the daemon that answers')
+  {
+    await using elsewhere = await open(shared.url, 'folder')
+    const { members } = (await elsewhere.host.json('GET', '/api/cluster')).body
+    expect(members.map(({ problems }: { problems: readonly string[] }) => problems.length).toSorted()).toEqual([0, 1])
+    expect(JSON.stringify(members)).toContain('the files of its agents are not those of the daemon that answers')
+  }
   await folder[Symbol.asyncDispose]()
   await mkdir(join(home, 'data/workspaces/no-agent'))
   await writeFile(join(home, 'data/workspaces/no-agent/x'), 'x')
-  const moved = await open(database.url, 'database', home)
-  onTestFinished(() => moved[Symbol.asyncDispose]())
-  expect((await two.call(kept, 'file_read', { path: 'old.txt' })).text).toBe('old')
+  await using moved = await open(shared.url, 'database', home)
+  await using beside = await open(shared.url, 'database')
+  expect((await beside.call(kept, 'file_read', { path: 'old.txt' })).text).toBe('old')
   expect(
-    (await one.host.json('GET', '/api/cluster')).body.members.flatMap(
+    (await moved.host.json('GET', '/api/cluster')).body.members.flatMap(
       (member: { problems: string[] }) => member.problems,
     ),
   ).toEqual([])

@@ -31,15 +31,18 @@ export async function startWorker(
     { id: 'receipt', sql: 'CREATE TABLE queue_receipt (id TEXT NOT NULL)' },
   ])
   const settings = parse(Settings, { driver: name, lease_secs: 10, retry_min_ms: 20, poll_interval_ms: 200, ...given })
-  const driver = await openDriver({
-    db: database.sql,
-    server: database.server,
-    settings,
-    owner: randomUUID(),
-    clock: wallClock,
-    log,
-    lost() {},
-  })
+  const driver = await openDriver(
+    { agree: async () => {} },
+    {
+      db: database.sql,
+      server: database.server,
+      settings,
+      owner: randomUUID(),
+      clock: wallClock,
+      log,
+      lost() {},
+    },
+  )
   const queue = new DatabaseQueue({
     driver,
     settings,

@@ -90,15 +90,18 @@ export class Stage {
       after: (ms: number, run: () => void) => clock.after(ms, () => void (isDead || run())),
     }
     const counted = (lane: string, outcome: string): void => void outcomes.push(`${lane} ${outcome}`)
-    const driver = await openDriver({
-      db: database.sql,
-      server: database.server,
-      settings,
-      owner: options.owner ?? 'this home',
-      clock: daemonClock,
-      log,
-      lost: (lane) => counted(lane, 'lost'),
-    })
+    const driver = await openDriver(
+      { agree: async () => {} },
+      {
+        db: database.sql,
+        server: database.server,
+        settings,
+        owner: options.owner ?? 'this home',
+        clock: daemonClock,
+        log,
+        lost: (lane) => counted(lane, 'lost'),
+      },
+    )
     // A killed process claims nothing more, and what it has sent reaches the database before another process starts.
     const claims = new Set<Promise<unknown>>()
     const claim = driver.claim.bind(driver)
