@@ -2,7 +2,6 @@ import { enforced, isNotHeld } from 'svc/internal'
 import { KeyedQueue, Refusal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import type { Agent, Family } from './contract.ts'
-import { exceeds } from './inherit.ts'
 import type { LoadedAgent } from './registry.ts'
 import type { AgentService } from './service.ts'
 import type { AgentStore } from './store.ts'
@@ -94,6 +93,7 @@ export class FamilyService implements Family {
   /** After a change of the parent: stops its children that now have more rights than it. */
   async recheck(parent: Agent): Promise<void> {
     if (!this.#store.shared && !this.#parents.has(parent.id)) return
+    const { exceeds } = await import('./inherit.ts')
     for (const child of await this.#agents.list()) {
       if (this.parentOf(child) !== parent.id) continue
       if (permissions.indexOf(child.permission) > permissions.indexOf(parent.permission))

@@ -8,7 +8,6 @@ import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning, T
 import type { Agent, Agents, AgentState, AgentSummary, Manifest, ModelChoice } from './contract.ts'
 import type { CloneOptions } from './clone.ts'
 import type { IdentityChange } from './identity.ts'
-import { exceeds } from './inherit.ts'
 import { editManifest, mentions, parseManifest } from './manifest.ts'
 import type { ManifestEdits } from './manifest.ts'
 import type { ManifestDocument } from './manifest-schema.ts'
@@ -450,7 +449,7 @@ export class AgentService implements Agents {
     const parsed = values.manifest_toml === undefined ? undefined : parseManifest(row.manifest_toml)
     if (parsed) {
       await this.#checkAddresses(parsed.document, agent.manifest)
-      if (values.signed_by === undefined && this.#widens(agent, parsed.document)) {
+      if (values.signed_by === undefined && (await this.#widens(agent, parsed.document))) {
         row.signed_by = null
         row.envelope = null
       }
@@ -480,7 +479,8 @@ export class AgentService implements Agents {
    * Whether an edit adds a right to the signed manifest, so that the signature no longer covers it. Under `require` it
    * is refused.
    */
-  #widens({ name, manifest }: LoadedAgent, changed: ManifestDocument): boolean {
+  async #widens({ name, manifest }: LoadedAgent, changed: ManifestDocument): Promise<boolean> {
+    const { exceeds } = await import('./inherit.ts')
     const right = exceeds(manifest, changed)
     if (right === undefined) return false
     if (this.#deps.signatures.config.policy !== 'require') return true

@@ -4,12 +4,14 @@ import type * as v from 'valibot'
 import type { Tools } from 'svc/sdk'
 import type { SkillCatalog } from './catalog.ts'
 import { newSkill } from './install/create.ts'
+import type { Hubs } from './hub/open.ts'
 import type { Installer } from './install/service.ts'
 import type { Created, CreateSkill, InstallRequest, InstallResult, Tested, Uninstalled } from './schema.ts'
 import { runCases } from './testing/cases.ts'
 
 export interface SkillAdminDeps {
   readonly installer: Installer
+  readonly hubs: () => Promise<Hubs>
   readonly catalog: () => Promise<SkillCatalog>
   readonly tools: Tools
   /** `<home>/skills`. */
@@ -24,7 +26,8 @@ export class SkillAdmin {
   }
 
   async install(request: InstallRequest): Promise<v.InferOutput<typeof InstallResult>> {
-    const { manifest, permissions, sha256, signedBy, status, warnings } = await this.#deps.installer.install(request)
+    const outcome = await this.#deps.installer.install(request)
+    const { conversion, manifest, permissions, sha256, signedBy, status, warnings } = outcome
     return {
       status,
       skill: manifest.name,
@@ -35,7 +38,22 @@ export class SkillAdmin {
       signed_by: signedBy,
       permissions: [...permissions],
       warnings: [...warnings],
+      converted_from: conversion?.from ?? null,
+      tool_translations: [...(conversion?.translations ?? [])],
     }
+  }
+  hubs(): Promise<Hubs> {
+    return this.#deps.hubs()
+  }
+  /** What the hub says of a skill, and whether it is installed here. */
+  async ofHub(slug: string, owner: string | undefined) {
+    const [{ toName }, { clawhub }, catalog] = await Promise.all([
+      import('./hub/convert.ts'),
+      this.hubs(),
+      this.#deps.catalog(),
+    ])
+    const found = await clawhub.detail(slug, owner)
+    return { ...found, installed: catalog.find(toName(found.slug))?.origin === 'local' }
   }
   async remove(name: string): Promise<v.InferOutput<typeof Uninstalled>> {
     await this.#deps.installer.remove(name)

@@ -3,16 +3,32 @@ import { fields, fileOnly, settable } from 'svc/sdk'
 
 const limit = 'a limit that costs memory or time, and lets nobody in'
 
+const address = (description: string) =>
+  v.pipe(v.string(), v.url(), v.regex(/^https?:\/\//i, 'must be an http or https address'), v.description(description))
+
 export const Settings = fileOnly(
   'says whose text and code agents work with',
   v.object({
     sources: v.optional(
       v.pipe(
-        v.array(v.picklist(['folder', 'archive', 'url'])),
+        v.array(v.picklist(['folder', 'archive', 'url', 'hub'])),
         v.description('Where skills may be installed from over the API. An empty list permits none.'),
       ),
-      ['folder', 'archive', 'url'],
+      ['folder', 'archive', 'url', 'hub'],
     ),
+    clawhub_url: v.optional(
+      address('Where skills of `hub:` are searched and fetched: a hub that speaks as ClawHub does.'),
+      'https://clawhub.ai',
+    ),
+    marketplace_url: v.optional(
+      address('Where skills of `marketplace:` are searched and fetched: the API of GitHub, or one like it.'),
+      'https://api.github.com',
+    ),
+    marketplace_query: v.optional(
+      v.pipe(v.string(), v.maxLength(200), v.description('Words that are added to each search of the marketplace.')),
+      'topic:agent-skills',
+    ),
+    hub_cache_secs: settable(limit, fields.integer('Seconds that answers of hubs are kept.', 120, 0, 3600)),
     max_archive_bytes: settable(
       limit,
       fields.integer('Largest archive of a skill that is downloaded or read.', 10_485_760, 1024, 268_435_456),

@@ -16,9 +16,11 @@ import { SystemPromptBuilt, TurnStarting } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
 import { Screening } from '../screening/contract.ts'
 import { WasmRunner } from '../wasm/contract.ts'
+import type { SkillAdmin } from './admin.ts'
 import type { SkillCatalog } from './catalog.ts'
 import { Settings } from './config.ts'
 import { Skills, SkillsChanged } from './contract.ts'
+import { hubRoutes } from './hub-routes.ts'
 import { installRoutes } from './install-routes.ts'
 import { migrations } from './migrations.ts'
 import type { Opened } from './open.ts'
@@ -142,7 +144,8 @@ function installSkills(ctx: Context, catalog: () => Promise<SkillCatalog>): () =
     })
     followed = done.catch((error: unknown) => log.error('installed skills are not as in the database', error))
   }
-  routes.add(...installRoutes(async () => (await opened()).admin))
+  const admin = async (): Promise<SkillAdmin> => (await opened()).admin
+  routes.add(...installRoutes(admin), ...hubRoutes(admin))
   hooks.on(DaemonListening, follow)
   return () => followed
 }

@@ -6,6 +6,7 @@ import type { Screening } from '../screening/contract.ts'
 import { SkillAdmin } from './admin.ts'
 import type { SkillCatalog } from './catalog.ts'
 import type { Settings } from './config.ts'
+import type { Hubs } from './hub/open.ts'
 import { Installer } from './install/service.ts'
 import { InstallStore } from './install/store.ts'
 
@@ -32,12 +33,16 @@ export async function openAdmin(
 ): Promise<OpenedAdmin> {
   const { config: settings, db, fetch, log, services, tools } = ctx
   const folder = join(services.daemon.config().homeDir, 'skills')
+  let opened: Promise<Hubs> | undefined
+  const hubs = (): Promise<Hubs> =>
+    (opened ??= import('./hub/open.ts').then(({ openHubs }) => openHubs(fetch, settings)))
   const installer = new Installer({
     ...services,
     catalog,
     store: new InstallStore(db, log),
     screening: () => ctx.optional('screening'),
     fetch,
+    hubs,
     settings,
     log,
     folder,
@@ -45,5 +50,5 @@ export async function openAdmin(
     tell,
   })
   await installer.reconcile()
-  return { admin: new SkillAdmin({ installer, catalog, tools, folder }), follow: () => installer.reconcile() }
+  return { admin: new SkillAdmin({ installer, hubs, catalog, tools, folder }), follow: () => installer.reconcile() }
 }

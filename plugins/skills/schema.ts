@@ -80,6 +80,9 @@ export const InstallResult = v.object({
   signed_by: v.nullable(v.string()),
   permissions: v.array(v.string()),
   warnings: v.array(v.object({ severity: v.picklist(['critical', 'warning', 'info']), message: v.string() })),
+  /** The file of another system that its manifest was made of. */
+  converted_from: v.nullable(v.string()),
+  tool_translations: v.array(v.object({ from: v.string(), to: v.string() })),
 })
 export const UninstallRequest = v.object({ name: SkillParams.entries.name })
 export const Uninstalled = v.object({ status: v.literal('uninstalled'), skill: v.string() })

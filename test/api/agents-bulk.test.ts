@@ -5,7 +5,7 @@ import type { TestHost } from '../support/host.ts'
 const nobody = '00000000-0000-4000-8000-000000000000'
 let host: TestHost
 beforeAll(async () => {
-  host = await startHost({ plugins: ['audit', 'agents', 'files'] })
+  host = await startHost({ plugins: ['audit', 'agents', 'files', 'templates'] })
 })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()

@@ -135,6 +135,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'a2a.task_days': kept,
   'pairing.token_expiry_secs': kept,
   'pairing.last_seen_secs': pause,
+  'plugins.skills.hub_cache_secs': kept,
   'external_auth.session_ttl_secs': kept,
   'external_auth.timeout_ms': when,
 }

@@ -26,17 +26,19 @@ const Answer = v.looseObject({
   signed_by: v.nullable(v.string()),
   permissions: v.array(v.string()),
   warnings: v.array(v.looseObject({ severity: v.string(), message: v.string() })),
+  converted_from: v.optional(v.nullable(v.string())),
+  tool_translations: v.optional(v.array(v.looseObject({ from: v.string(), to: v.string() })), []),
 })
 type Answer = v.InferOutput<typeof Answer>
 const TIMEOUT_MS = 120_000
 
 export default defineCommand({
-  description: 'Install a skill from a folder, a .tgz, a .zip or an https address. Shows what it may use and asks.',
+  description: 'Install a skill from a folder, an archive, an https address or a hub. Shows what it may use and asks.',
   args: {
     source: {
       type: 'positional',
       required: true,
-      description: 'Folder, .tgz, .zip, SKILL.md, or https address of one',
+      description: 'Folder, .tgz, .zip, SKILL.md, https address of one, hub:slug or marketplace:owner/repository',
     },
     update: { type: 'boolean', description: 'Replace the skill when it is installed' },
     yes: { type: 'boolean', alias: 'y', description: 'Accept what it may use without asking' },
@@ -51,10 +53,12 @@ export default defineCommand({
   examples: [
     ['svc skill install ./release-notes', 'a folder'],
     ['svc skill install https://example.org/release-notes.tgz --update', 'a new version'],
+    ['svc skill install hub:@ada/gifgrep', 'one of ClawHub'],
+    ['svc skill install marketplace:ada/skills/gifgrep', 'a folder of a public repository'],
   ],
   async run(args) {
     const connection = await connect(args)
-    const isAddress = /^https?:/i.test(args.source)
+    const isAddress = /^(?:https?|hub|marketplace):/i.test(args.source)
     const body = omitUndefined({
       source: isAddress ? args.source : resolve(args.source),
       update: args.update,
@@ -83,6 +87,7 @@ function findSignature(source: string): string | undefined {
 
 async function ask(found: Answer, isJson: boolean): Promise<void> {
   const { skill, version, description, permissions, sha256, signed_by: signer, warnings } = found
+  const { tool_translations: translations } = found
   note(
     renderFacts([
       ['skill', `${skill} ${version}`],
@@ -90,6 +95,9 @@ async function ask(found: Answer, isJson: boolean): Promise<void> {
       ['sha256', sha256],
       ['signed by', signer ?? 'nobody'],
       ['may use', permissions.join(', ') || 'nothing'],
+      ...(translations.length === 0
+        ? []
+        : [['tools', translations.map(({ from, to }) => `${from} is ${to}`).join(', ')] as const]),
       ...warnings.map(({ severity, message }) => [severity, message] as const),
     ]),
   )

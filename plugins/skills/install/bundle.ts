@@ -6,6 +6,9 @@ import type { ArchivedFile } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
 import type { Settings } from '../config.ts'
+import type { Hubs } from '../hub/open.ts'
+import type { Translation } from '../hub/tool-names.ts'
+import type { Warning } from './scan.ts'
 
 /** The files of a skill from elsewhere, in memory: nothing of it is on disk yet. */
 export interface Bundle {
@@ -16,24 +19,36 @@ export interface Bundle {
   readonly sha256: string
   /** As it was fetched; `undefined` of a folder. */
   readonly archive: Uint8Array | undefined
+  /** What a skill of a hub was made of; `from` is `undefined` for one in our own format. */
+  readonly conversion?: {
+    readonly from: 'SKILL.md' | undefined
+    readonly translations: readonly Translation[]
+    readonly warnings: readonly Warning[]
+  }
 }
 export interface BundleDeps {
   readonly fetch: Fetch
   readonly settings: Settings
+  readonly hubs: () => Promise<Hubs>
 }
 
 /**
  * Reads a folder, an archive, or what an https address answers. Throws `forbidden` for a kind of source that the
  * configuration does not permit, `invalid_request` and `not_found` for what is no skill, `payload_too_large`.
  */
-export async function readBundle(source: string, { fetch, settings }: BundleDeps): Promise<Bundle> {
+export async function readBundle(source: string, { fetch, settings, hubs }: BundleDeps): Promise<Bundle> {
+  if (/^(?:hub|marketplace):/.test(source)) {
+    permit('hub', settings)
+    const { readHubBundle } = await import('./hub-bundle.ts')
+    return await readHubBundle(source, await hubs(), settings)
+  }
   if (/^https?:/i.test(source)) {
     permit('url', settings)
     const url = toAddress(source)
     return await fromArchive(await download(fetch, url, settings), `${url.origin}${url.pathname}`, settings)
   }
   if (!source.startsWith('/'))
-    throw new Refusal('invalid_request', 'source: must be an absolute path or an https address')
+    throw new Refusal('invalid_request', 'source: must be an absolute path, an https address, or of a hub as hub:slug')
   const facts = await stat(source).catch(() => undefined /* told below */)
   if (!facts) throw new Refusal('not_found', `${source} does not exist on the machine of the daemon`)
   if (facts.isDirectory()) {
@@ -45,7 +60,7 @@ export async function readBundle(source: string, { fetch, settings }: BundleDeps
   return await fromArchive(await readFile(source), source, settings)
 }
 
-function permit(kind: 'url' | 'folder' | 'archive', { sources }: Settings): void {
+function permit(kind: 'url' | 'folder' | 'archive' | 'hub', { sources }: Settings): void {
   if (!sources.includes(kind))
     throw new Refusal('forbidden', `plugins.skills.sources does not permit the source "${kind}"`)
 }
@@ -77,7 +92,7 @@ async function fromArchive(archive: Uint8Array, source: string, settings: Settin
   // One file that is no archive may be a SKILL.md by itself.
   const isText = archive[0] === 0x2d && archive[1] === 0x2d
   const files = isText ? [{ name: 'SKILL.md', bytes: Buffer.from(archive) }] : await readArchive(archive, settings)
-  return { files: files.filter(isShown).map(checked), source, sha256: hash('sha256', archive), archive }
+  return { files: checkFiles(files), source, sha256: hash('sha256', archive), archive }
 }
 
 async function fromFolder(folder: string, settings: Settings): Promise<Bundle> {
@@ -116,6 +131,9 @@ export function hashOfFiles(files: readonly ArchivedFile[]): string {
   return hash('sha256', lines.join(''))
 }
 
+/** Without hidden ones. Throws `invalid_request` for a name that leads out of the folder. */
+export const checkFiles = (files: readonly ArchivedFile[]): readonly ArchivedFile[] =>
+  files.filter(isShown).map(checked)
 const isShown = ({ name }: ArchivedFile): boolean => !/(?:^|\/)\./.test(name)
 function checked(file: ArchivedFile): ArchivedFile {
   checkFileName(file.name)

@@ -50,7 +50,7 @@ export async function scan(
     const screened = await screening?.screen(text)
     for (const { level, rule, excerpt } of screened?.findings ?? [])
       if (level !== 'info') found.push({ severity: level, message: `${name}: ${rule}: "${excerpt}"` })
-    if (name === 'SKILL.md' && text.length > LONG_PROMPT)
+    if ((name === 'SKILL.md' || name === 'skill.toml') && text.length > LONG_PROMPT)
       found.push({ severity: 'info', message: `${name} has ${text.length} characters: it fills the window of a model` })
   }
   found.push(...scanManifest(manifest))

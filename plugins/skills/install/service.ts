@@ -7,6 +7,7 @@ import type { Audit } from '../../audit/contract.ts'
 import type { Screening } from '../../screening/contract.ts'
 import type { SkillCatalog } from '../catalog.ts'
 import type { Settings } from '../config.ts'
+import type { Hubs } from '../hub/open.ts'
 import { parseManifest } from '../manifest/read.ts'
 import { SkillProblem } from '../manifest/skill.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
@@ -27,6 +28,7 @@ export interface InstallerDeps {
   readonly configuration: Configuration
   readonly screening: () => Screening | undefined
   readonly fetch: Fetch
+  readonly hubs: () => Promise<Hubs>
   readonly settings: Settings
   readonly log: Logger
   /** `<home>/skills`. */
@@ -43,6 +45,7 @@ export interface InstallOutcome {
   readonly signedBy: string | null
   readonly permissions: readonly string[]
   readonly warnings: readonly Warning[]
+  readonly conversion: Bundle['conversion']
 }
 
 /** Installs, updates and removes skills in `<home>/skills`, at every daemon on the database. */
@@ -60,25 +63,30 @@ export class Installer {
    * are not accepted, with them in `details`. Nothing is written then.
    */
   async install(request: InstallRequest): Promise<InstallOutcome> {
-    const { catalog, fetch, screening, settings } = this.#deps
-    const bundle = await readBundle(request.source, { fetch, settings })
+    const { catalog, screening } = this.#deps
+    const bundle = await readBundle(request.source, this.#deps)
     checkHash(bundle, request)
     const signedBy = await this.#checkSignature(bundle, request)
     const manifest = await readFiles(bundle.files)
-    const warnings = await scan(manifest, bundle.files, screening())
+    const { conversion } = bundle
+    const warnings = [...(await scan(manifest, bundle.files, screening())), ...(conversion?.warnings ?? [])]
+    if ((await catalog()).isBundled(manifest.name))
+      warnings.push({ severity: 'warning', message: `it replaces the skill "${manifest.name}" that comes with svc` })
     const critical = warnings.find(({ severity }) => severity === 'critical')
     if (critical)
       throw new Refusal('forbidden', `The skill "${manifest.name}" is refused: ${critical.message}`, {
         details: { warnings: [...warnings] },
       })
     const permissions = permissionsOf(manifest)
-    const outcome = { manifest, sha256: bundle.sha256, signedBy, permissions, warnings }
+    const outcome = { manifest, sha256: bundle.sha256, signedBy, permissions, warnings, conversion }
     return await this.#queue.run(manifest.name, async () => {
       const known = await this.#deps.store.find(manifest.name)
       const isThere = (await catalog()).find(manifest.name)?.origin === 'local'
       if (request.dry_run) return { ...outcome, status: 'checked' }
       if (isThere && !request.update)
-        throw new Refusal('conflict', `The skill "${manifest.name}" is installed already: set update to replace it`)
+        throw new Refusal('conflict', `The skill "${manifest.name}" is installed already: set update to replace it`, {
+          details: { status: 'already_installed' },
+        })
       checkAccepted(request, manifest.name, permissions, known?.state === 'installed' ? known.permissions : [])
       await this.#put(bundle, { manifest, permissions, signedBy }, isThere ? 'updated' : 'installed')
       await (await catalog()).refresh()

@@ -7,6 +7,8 @@ import { withoutUnseen } from './unseen.ts'
 
 export const TEXT_FILE = 'SKILL.md'
 const MAX_DEPTH = 20
+/** Characters of a description. */
+const MAX_DESCRIPTION = 1024
 
 const text = (max: number) => v.pipe(v.string('must be a text'), v.maxLength(max, `at most ${max} characters`))
 const List = v.union([
@@ -34,7 +36,7 @@ export const Name = v.pipe(
   v.regex(SKILL_NAME, 'must be 1 to 64 lower-case letters, digits, "-" and "_", and begin with a letter or digit'),
 )
 export const Description = v.pipe(
-  text(1024),
+  text(MAX_DESCRIPTION),
   v.transform((words) => withoutUnseen(words).replace(/\s+/g, ' ').trim()),
   v.minLength(1, 'must not be empty: it tells the model when to use the skill'),
   v.check((words) => !/\p{Cc}/u.test(words), 'must not hold control characters'),
@@ -53,6 +55,16 @@ const FrontMatter = v.object({
   tags: v.optional(Tags),
 })
 
+/** That of other systems, whose names and descriptions need not fit ours. */
+const ForeignFrontMatter = v.object({
+  description: v.optional(v.string()),
+  license: v.fallback(text(500), ''),
+  metadata: v.fallback(v.record(v.string(), v.unknown()), {}),
+  'allowed-tools': v.fallback(List, []),
+  version: v.fallback(v.optional(text(64)), undefined),
+  author: v.fallback(text(256), ''),
+  tags: v.fallback(Tags, []),
+})
 export interface SkillText {
   readonly name: string
   readonly description: string
@@ -69,13 +81,7 @@ export interface SkillText {
 
 /** Reads a `SKILL.md`. Throws `SkillProblem`. Every value is a text: `1.0` stays `1.0`. */
 export async function readFrontMatter(content: string): Promise<SkillText> {
-  const found = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(content)
-  if (!found)
-    throw new SkillProblem(
-      { file: TEXT_FILE, line: 1 },
-      'must begin with YAML between two lines of "---", with name and description',
-    )
-  const source: Source = { file: TEXT_FILE, text: found[1] ?? '', firstLine: 2 }
+  const { source, bodyFrom } = split(content)
   const matter = check(FrontMatter, await parseYaml(source), source)
   const { metadata, 'allowed-tools': allowedTools } = matter
   const ofMetadata = (key: string): string | undefined => {
@@ -92,10 +98,46 @@ export async function readFrontMatter(content: string): Promise<SkillText> {
     author: matter.author ?? ofMetadata('author') ?? '',
     tags: matter.tags ?? (tags.success ? tags.output : []),
     allowedTools,
-    bodyFrom: found[0].length,
-    hasBody: content.slice(found[0].length).trim() !== '',
+    bodyFrom,
+    hasBody: content.slice(bodyFrom).trim() !== '',
   }
 }
+
+export interface ForeignText {
+  readonly description: string | undefined
+  readonly license: string
+  readonly version: string | undefined
+  readonly author: string
+  readonly tags: readonly string[]
+  readonly allowedTools: readonly string[]
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+/** Reads a `SKILL.md` of another system. Throws `SkillProblem` when it has no front matter in YAML. */
+export async function readForeignText(content: string): Promise<ForeignText> {
+  const { source, bodyFrom } = split(content)
+  const { 'allowed-tools': allowedTools, ...matter } = check(ForeignFrontMatter, await parseYaml(source), source)
+  return {
+    ...matter,
+    description: cleanDescription(matter.description ?? '').slice(0, MAX_DESCRIPTION) || undefined,
+    version: matter.version,
+    allowedTools,
+    body: content.slice(bodyFrom).trim(),
+  }
+}
+
+function split(content: string): { readonly source: Source; readonly bodyFrom: number } {
+  const found = /^\uFEFF?---[ \t]*\r?\n([\s\S]*?)\r?\n---[ \t]*(?:\r?\n|$)/.exec(content)
+  if (found) return { source: { file: TEXT_FILE, text: found[1] ?? '', firstLine: 2 }, bodyFrom: found[0].length }
+  throw new SkillProblem(
+    { file: TEXT_FILE, line: 1 },
+    'must begin with YAML between two lines of "---", with name and description',
+  )
+}
+const cleanDescription = (words: string): string =>
+  withoutUnseen(words)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
 
 async function parseYaml(source: Source): Promise<unknown> {
   const { FAILSAFE_SCHEMA, load, YAMLException } = await import('js-yaml')

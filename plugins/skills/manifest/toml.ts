@@ -53,6 +53,7 @@ const Manifest = v.object({
     description: v.optional(Description),
     author: v.optional(text(256), ''),
     license: v.optional(text(500), ''),
+    compatibility: v.optional(text(500), ''),
     tags: texts(20),
     env_passthrough: v.optional(v.pipe(v.array(Variable), v.maxLength(50, 'at most 50')), []),
   }),
@@ -89,6 +90,7 @@ export interface SkillToml {
   readonly description: string | undefined
   readonly author: string
   readonly license: string
+  readonly compatibility: string
   readonly tags: readonly string[]
   readonly runtime: Runtime
   readonly entry: string
@@ -134,6 +136,7 @@ export function readSkillToml(content: string): SkillToml {
     description: skill.description,
     author: skill.author,
     license: skill.license,
+    compatibility: skill.compatibility,
     tags: skill.tags,
     runtime: runtime.type,
     entry: runtime.type === 'prompt_only' ? '' : (runtime.entry ?? ''),

@@ -90,12 +90,12 @@ async function openDetail(name) {
 
 /** Asks for a source, then shows what it is and what it may use. */
 function askForSource() {
-  const source = element('input', { maxlength: '4096', placeholder: '/srv/skills/one or https://…' })
+  const source = element('input', { maxlength: '4096', placeholder: '/srv/skills/one, https://… or hub:slug' })
   const update = element('input', { type: 'checkbox' })
   openDialog({
     title: 'Install a skill',
     content: [
-      element('label', { className: 'field' }, 'Folder, archive or address', source),
+      element('label', { className: 'field' }, 'Folder, archive, address or hub:slug', source),
       element('label', {}, update, ' Replace it when it is installed'),
     ],
     confirm: 'Look at it',
@@ -103,6 +103,43 @@ function askForSource() {
       const request = { source: source.value, update: update.checked }
       const found = await call('POST', '/api/skills/install', { ...request, dry_run: true })
       // The dialog of the source closes first.
+      setTimeout(() => askToAccept(request, found))
+    },
+  })
+}
+/** Asks for words, then shows what the hub has for them. */
+function askForWords() {
+  const words = element('input', { maxlength: '200', placeholder: 'release notes' })
+  openDialog({
+    title: 'Search ClawHub',
+    content: element('label', { className: 'field' }, 'What it is for', words),
+    confirm: 'Search',
+    async submit() {
+      const found = await call('GET', `/api/clawhub/search?q=${encodeURIComponent(words.value)}`)
+      setTimeout(() => showFound(words.value, found.items))
+    },
+  })
+}
+function showFound(words, items) {
+  const choices = element(
+    'select',
+    { size: String(Math.min(Math.max(items.length, 2), 10)) },
+    items.map(({ slug, owner, name, version, description }) =>
+      element('option', { value: owner ? `@${owner}/${slug}` : slug }, `${name} ${version}: ${description}`),
+    ),
+  )
+  openDialog({
+    title: `ClawHub: “${words}”`,
+    content:
+      items.length === 0
+        ? element('p', {}, 'The hub has none.')
+        : element('label', { className: 'field' }, 'Skills', choices),
+    confirm: items.length === 0 ? 'Close' : 'Look at it',
+    async submit() {
+      if (items.length === 0) return
+      if (choices.value === '') throw new Error('Choose a skill first.')
+      const request = { source: `hub:${choices.value}`, update: false }
+      const found = await call('POST', '/api/skills/install', { ...request, dry_run: true })
       setTimeout(() => askToAccept(request, found))
     },
   })
@@ -161,4 +198,5 @@ async function finish(text) {
   show('notice', text)
 }
 byId('install').addEventListener('click', askForSource)
+byId('search').addEventListener('click', askForWords)
 void refresh()

@@ -4,18 +4,30 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
+import { startClawHub } from '../../support/fake-clawhub.ts'
+import type { FakeClawHub } from '../../support/fake-clawhub.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { skillText } from './stage.ts'
 
 let home: string
 let host: TestHost
+let hub: FakeClawHub
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'svc-skill-cli-'))
-  host = await startHost({ home, plugins: ['audit', 'agents', 'system', 'skills'] })
+  hub = await startClawHub()
+  host = await startHost({
+    home,
+    plugins: ['audit', 'agents', 'system', 'skills'],
+    config: {
+      outbound: { allow: ['127.0.0.1'] },
+      plugins: { skills: { clawhub_url: hub.origin, marketplace_url: hub.origin } },
+    },
+  })
 })
 afterAll(async () => {
   await host[Symbol.asyncDispose]()
+  await hub[Symbol.asyncDispose]()
   await rm(home, { recursive: true, force: true })
 })
 const svc = (...args: string[]): Promise<Answer> => runHere(['skill', ...args, '--home', home])
@@ -38,6 +50,25 @@ it('makes, lists, finds, shows, tests, installs and removes skills', async () =>
   expect((await svc('install', source, '--yes', '--update')).stdout).toBe('skill "moons" 0.1.0 updated\n')
   expect((await svc('remove', 'moons')).stdout).toBe('skill "moons" is uninstalled\n')
   expect((await svc('list', '--json')).stdout).not.toContain('moons')
+})
+
+it('finds, shows and installs skills of the hub and of the marketplace', async () => {
+  const files = { 'SKILL.md': skillText('gif', 'Finds GIFs.', 'Use `WebSearch`.') }
+  hub.skills.push({ slug: 'gif', owner: 'ada', summary: 'Finds GIFs', files })
+  const repository = { repo: 'ada/skills', commit: '0a1b2c3d', path: 'rivers' }
+  hub.skills.push({ slug: 'r', summary: 'Knows rivers', files: { 'SKILL.md': skillText('rivers') }, repository })
+  expect((await svc('search', 'hub:GIFs')).stdout).toMatch(/\nhub:@ada\/gif +1\.0\.0 +Finds GIFs\n/)
+  expect((await svc('search', 'hub:nothing')).stdout).toBe('The hub has none.\n')
+  expect((await svc('search', 'marketplace:rivers')).stdout).toMatch(
+    /\nmarketplace:ada\/skills +7 stars +Knows rivers\n/,
+  )
+  expect((await svc('info', 'hub:@ada/gif')).stdout).toMatch(/skill +gif 1\.0\.0\n[\s\S]*SKILL\.md:\n---\nname: gif/)
+  expect((await svc('install', 'hub:@ada/gif')).stderr).toMatch(/tools +WebSearch is web_search/)
+  expect((await svc('install', 'hub:@ada/gif', '--yes')).stdout).toBe('skill "gif" 1.0.0 installed\n')
+  expect((await svc('install', 'marketplace:ada/skills/rivers', '--yes')).stdout).toBe(
+    'skill "rivers" 0.1.0 installed\n',
+  )
+  expect((await svc('info', 'hub:none')).stderr).toContain('ClawHub has none')
 })
 
 it.each([
