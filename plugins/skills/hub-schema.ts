@@ -9,7 +9,7 @@ const count = (max: number) =>
     v.check((text) => Number(text) >= 1 && Number(text) <= max, `must be 1 to ${max}`),
   )
 const words = v.optional(v.pipe(v.string(), v.maxLength(200)), '')
-const slug = v.pipe(v.string(), v.regex(/^[A-Za-z0-9](?!.*\.\.)[\w.-]{0,199}$/, 'must be a slug of the hub'))
+const slug = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][\w.-]{0,199}$/, 'must be a slug of the hub'))
 const owner = v.pipe(v.string(), v.regex(/^@?[\w.-]{1,100}$/, 'must be the name of an owner'))
 const time = v.nullable(v.string())
 

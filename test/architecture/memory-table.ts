@@ -97,6 +97,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/schedules/index.ts: opened
       plugins/shell/index.ts
       plugins/skills/index.ts: opened opening
+      plugins/skills/open-admin.ts: opened
       plugins/sso/sign-in-service.ts: made
       plugins/tasks/index.ts: opened
       plugins/triggers/index.ts: loaded opened
@@ -120,6 +121,10 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
       plugins/workflows/files/workflow-files.ts`,
+  },
+  {
+    private: 'answers of hubs that each daemon asks by itself, for as long as they are kept',
+    of: 'plugins/skills/hub/',
   },
   {
     private: 'what plugins of this process have registered',
