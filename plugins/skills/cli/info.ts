@@ -96,6 +96,6 @@ async function showOfHub(
       ['used', `${skill.downloads} downloads, ${skill.stars} stars`],
     ]),
   )
-  print(`\n${filename}:\n${code.split('\n').map(escapeControls).join('\n')}`)
+  print(`\n${filename}:\n${escapeControls(code, true)}`)
   return exits.ok
 }
