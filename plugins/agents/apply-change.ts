@@ -1,6 +1,6 @@
 import { Refusal } from 'svc/sdk'
-import { checkAssigned } from './assignable.ts'
 import type { Assignable } from './assignable.ts'
+import { checkAssigned } from './check-assigned.ts'
 import type { AgentChange, modelFields } from './change.ts'
 import { toDetail } from './detail.ts'
 import { identityChange } from './identity.ts'

@@ -1,8 +1,6 @@
 import * as v from 'valibot'
-import { defineRoute, parse, Refusal } from 'svc/sdk'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
-import { AgentParams } from './contract.ts'
-import { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
 const counts = { total: v.number(), succeeded: v.number(), failed: v.number() }
@@ -99,20 +97,7 @@ function spawnRoute(agents: AgentService, max: number): AnyRoute {
     returns: Spawned,
     errors: ['payload_too_large'],
     example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
-    async handle({ body }) {
-      const results = []
-      // One after the other, so that they are listed in this order.
-      for (const [index, item] of itemsOf(body).entries()) {
-        const spawn = async () => {
-          const request = parse(NewAgent, item, 'agent')
-          const { toml, ...signed } = await agents.open(request)
-          const agent = await agents.spawn(toml, { name: request.name, ...signed })
-          return { agent_id: agent.id, name: agent.name }
-        }
-        results.push(await attempt({ index }, spawn))
-      }
-      return summed(results)
-    },
+    handle: async ({ body }) => (await import('./bulk.ts')).spawnEach(agents, itemsOf(body)),
   })
 }
 
@@ -140,31 +125,6 @@ function eachRoute({ method, path, max, summary, description, act }: BulkAction)
     costOf: (body) => itemsOf(body).length * EACH_COST,
     body: itemsSchema('agent_ids', 'agent ids', max),
     returns: Done,
-    async handle({ body }) {
-      const apply = (item: unknown) =>
-        attempt({ agent_id: typeof item === 'string' ? item.slice(0, 256) : '' }, async () => ({
-          message: await act(parse(AgentParams, { id: item }, 'agent_ids').id),
-        }))
-      return summed(await Promise.all(itemsOf(body).map(apply)))
-    },
+    handle: async ({ body }) => (await import('./bulk.ts')).doEach(itemsOf(body), act),
   })
-}
-
-async function attempt<K extends object, R extends object>(
-  key: K,
-  act: () => Promise<R>,
-): Promise<K & { success: boolean; error?: string } & Partial<R>> {
-  try {
-    return { ...key, success: true, ...(await act()) }
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return { ...key, success: false, error: error.message }
-  }
-}
-
-function summed<R extends { readonly success: boolean }>(
-  results: R[],
-): { total: number; succeeded: number; failed: number; results: R[] } {
-  const succeeded = results.filter(({ success }) => success).length
-  return { total: results.length, succeeded, failed: results.length - succeeded, results }
 }

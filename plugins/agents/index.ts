@@ -22,7 +22,6 @@ import { FamilyService } from './family.ts'
 import { grantRoutes } from './grant-routes.ts'
 import { migrations } from './migrations.ts'
 import { modeRoutes } from './mode-routes.ts'
-import { modelNames, modelWarnings } from './model-names.ts'
 import { profileRoutes } from './profile-routes.ts'
 import { AgentRegistry } from './registry.ts'
 import { agentRoutes } from './routes.ts'
@@ -34,6 +33,8 @@ import { agentTools } from './tools.ts'
 
 /** Set when the first agent was made: deleting it is a decision that later boots respect. */
 const FIRST_BOOT = 'first-boot'
+
+const loadNames = () => import('./model-names.ts')
 
 export default definePlugin({
   name: 'agents',
@@ -61,9 +62,9 @@ export default definePlugin({
       hooks,
       maxManifestBytes: config.max_manifest_bytes,
       signatures: new Signatures(config.manifest_signing, services.audit),
-      names: () => modelNames(inference(), catalog()),
+      names: async () => (await loadNames()).modelNames(inference(), catalog()),
       choose: async (model, own) => (await inference()?.choose(model, own)) ?? { provider: own, model },
-      modelWarnings: (manifest) => modelWarnings(inference(), manifest),
+      modelWarnings: async (manifest) => (await loadNames()).modelWarnings(inference(), manifest),
       admit: async (url) => inference()?.admit(url),
       skills: () => assignable('skills'),
     })
