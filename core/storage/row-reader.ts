@@ -15,6 +15,8 @@ export interface RowReaderDeps<S extends v.GenericSchema> {
 /** Beyond it, further rows are left out without a line in the log. */
 export const MAX_NAMED_ROWS = 1_000
 const MAX_KEY_CHARS = 200
+/** Rows that cannot be read before the first that can. */
+const MAX_SKIPPED = 100
 
 interface Unreadable {
   /** By the columns of its key. */
@@ -34,7 +36,7 @@ export class RowReader<S extends v.GenericSchema> {
   }
 
   /** Those that can be read, in their order. */
-  all(rows: readonly unknown[]): readonly v.InferOutput<S>[] {
+  all(rows: readonly unknown[]): v.InferOutput<S>[] {
     return rows.flatMap((row) => {
       const read = this.one(row)
       return read === undefined ? [] : [read]
@@ -46,6 +48,11 @@ export class RowReader<S extends v.GenericSchema> {
     if (read === undefined || 'value' in read) return read?.value
     this.#name(read)
     return undefined
+  }
+  /** The first that can be read, for who works rows off in their order: those before it stay where they are. */
+  async first(read: (limit: number) => Promise<readonly unknown[]>): Promise<v.InferOutput<S> | undefined> {
+    const [row] = await read(1)
+    return row === undefined ? undefined : (this.one(row) ?? this.all(await read(MAX_SKIPPED))[0])
   }
   /** For rows that mean nothing without each other: throws when one cannot be read. */
   allOrThrow(rows: readonly unknown[]): readonly v.InferOutput<S>[] {

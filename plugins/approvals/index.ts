@@ -29,7 +29,7 @@ export default definePlugin({
   provides: { approvals: Approvals },
   migrations,
   async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools }) {
-    const store = new ApprovalStore(db, (id) => services.broadcast.tell('approvals.decided', { id }))
+    const store = new ApprovalStore(db, log, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)

@@ -1,14 +1,24 @@
-import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Approval, Grant, Person, Scope } from './contract.ts'
 import { EscalationRow, GrantRow, RequestRow } from './schema.ts'
 
 export class ApprovalStore {
   readonly #db: PluginDatabase
+  readonly #requests: RowReader<typeof RequestRow>
+  readonly #grants: RowReader<typeof GrantRow>
+  readonly #escalations: RowReader<typeof EscalationRow>
   readonly #tellDecided: (id: string) => readonly Statement[]
   /** `tellDecided` is for the batch that decides a request: the other daemons on the database hear of it. */
-  constructor(db: PluginDatabase, tellDecided: (id: string) => readonly Statement[] = () => []) {
+  constructor(
+    db: PluginDatabase,
+    log: Pick<Logger, 'error'>,
+    tellDecided: (id: string) => readonly Statement[] = () => [],
+  ) {
     this.#db = db
+    this.#requests = new RowReader({ table: 'approvals_request', key: ['id'], schema: RequestRow, log })
+    this.#grants = new RowReader({ table: 'approvals_grant', key: ['id'], schema: GrantRow, log })
+    this.#escalations = new RowReader({ table: 'approvals_escalation', key: ['id'], schema: EscalationRow, log })
     this.#tellDecided = tellDecided
   }
 
@@ -90,8 +100,7 @@ export class ApprovalStore {
   }
   /** Of pending requests. */
   async escalations(): Promise<readonly EscalationRow[]> {
-    return v.parse(
-      v.array(EscalationRow),
+    return this.#escalations.all(
       await this.#db.all`SELECT e.id, e.approval_id, e.channel, e.chat FROM approvals_escalation e
       JOIN approvals_request r ON r.id = e.approval_id WHERE r.state = 'pending' ORDER BY e.escalated_at, e.id`,
     )
@@ -117,39 +126,34 @@ export class ApprovalStore {
   }
 
   async find(id: string): Promise<RequestRow | undefined> {
-    return v.parse(v.optional(RequestRow), await this.#db.one`SELECT * FROM approvals_request WHERE id = ${id}`)
+    return this.#requests.oneOrThrow(await this.#db.one`SELECT * FROM approvals_request WHERE id = ${id}`)
   }
   /** All requests of an agent for exactly this action, newest first. */
   async ofAction(agentId: string, hash: string): Promise<readonly RequestRow[]> {
-    return v.parse(
-      v.array(RequestRow),
+    return this.#requests.all(
       await this.#db.all`SELECT * FROM approvals_request
       WHERE agent_id = ${agentId} AND action_hash = ${hash} ORDER BY requested_at DESC, id LIMIT 50`,
     )
   }
   async pending(): Promise<readonly RequestRow[]> {
-    return v.parse(
-      v.array(RequestRow),
+    return this.#requests.all(
       await this.#db.all`SELECT * FROM approvals_request WHERE state = 'pending' ORDER BY requested_at, id`,
     )
   }
   async pendingOf(agentId: string): Promise<readonly RequestRow[]> {
-    return v.parse(
-      v.array(RequestRow),
+    return this.#requests.all(
       await this.#db.all`SELECT * FROM approvals_request
       WHERE state = 'pending' AND agent_id = ${agentId} ORDER BY requested_at, id`,
     )
   }
   async decided(limit: number): Promise<readonly RequestRow[]> {
-    return v.parse(
-      v.array(RequestRow),
+    return this.#requests.all(
       await this.#db.all`SELECT * FROM approvals_request
       WHERE decided_at IS NOT NULL ORDER BY decided_at DESC, id LIMIT ${limit}`,
     )
   }
   async decidedOf(agentId: string, limit: number): Promise<readonly RequestRow[]> {
-    return v.parse(
-      v.array(RequestRow),
+    return this.#requests.all(
       await this.#db.all`SELECT * FROM approvals_request
       WHERE decided_at IS NOT NULL AND agent_id = ${agentId} ORDER BY decided_at DESC, id LIMIT ${limit}`,
     )
@@ -185,8 +189,7 @@ export class ApprovalStore {
     return Number(row?.n ?? 0)
   }
   async grantFor(agentId: string, sessionId: string, tool: string, key: string): Promise<GrantRow | undefined> {
-    return v.parse(
-      v.optional(GrantRow),
+    return this.#grants.oneOrThrow(
       await this.#db.one`SELECT * FROM approvals_grant WHERE agent_id = ${agentId} AND session_id = ${sessionId}
       AND tool_name = ${tool} AND standing_key = ${key} AND revoked_at IS NULL ORDER BY granted_at LIMIT 1`,
     )
@@ -197,12 +200,11 @@ export class ApprovalStore {
       uses = CASE WHEN revoked_at IS NULL THEN uses + 1 END WHERE id = ${id}`
   }
   async findGrant(id: string): Promise<GrantRow | undefined> {
-    return v.parse(v.optional(GrantRow), await this.#db.one`SELECT * FROM approvals_grant WHERE id = ${id}`)
+    return this.#grants.oneOrThrow(await this.#db.one`SELECT * FROM approvals_grant WHERE id = ${id}`)
   }
   /** Those that hold, the newest first. */
   async grants(agentId: string | undefined, sessionId: string | undefined): Promise<readonly GrantRow[]> {
-    return v.parse(
-      v.array(GrantRow),
+    return this.#grants.all(
       await this.#db.all`SELECT * FROM approvals_grant WHERE revoked_at IS NULL
       AND (${agentId ?? ''} = '' OR agent_id = ${agentId ?? ''})
       AND (${sessionId ?? ''} = '' OR session_id = ${sessionId ?? ''}) ORDER BY granted_at DESC, id LIMIT 1000`,

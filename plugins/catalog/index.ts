@@ -20,10 +20,10 @@ export default definePlugin({
   requires: { audit: Audit, broadcast: Broadcast },
   provides: { catalog: Catalog },
   migrations,
-  setup({ config, db, hooks, fetch, own, routes, signal, services: { audit, broadcast } }) {
+  setup({ config, db, hooks, fetch, log, own, routes, signal, services: { audit, broadcast } }) {
     const now = (): Date => new Date()
     const tell = followChanges({ broadcast, own }, 'catalog.models', () => models.changed())
-    const store = new CatalogStore(db, () => tell(''))
+    const store = new CatalogStore(db, log, () => tell(''))
     // Nothing is read here: models cost no start time until the first request.
     let reading: Promise<Contents> | undefined
     const shipped = (): Promise<Contents> =>

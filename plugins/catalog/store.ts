@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Target } from './aliases.ts'
 import { Entry } from './data.ts'
-import { readOwnJson } from 'svc/internal'
+import { readOwnJson, RowReader } from 'svc/internal'
 
 /** There is one registry; the column allows for more. */
 const REGISTRY = 'registry'
@@ -20,24 +20,39 @@ const RegistryState = v.object({
   models: v.pipe(v.union([v.number(), v.string()]), v.transform(Number)),
 })
 export type RegistryState = v.InferOutput<typeof RegistryState>
-const Text = v.object({ entry: v.string() })
-const json = <S extends v.GenericSchema>(schema: S, text: string): v.InferOutput<S> =>
-  v.parse(schema, readOwnJson(text))
+const Json = v.pipe(v.string(), v.transform(readOwnJson))
+const ModelRow = v.pipe(
+  v.object({ entry: v.pipe(Json, Entry) }),
+  v.transform(({ entry }) => entry),
+)
+/** Every entry was checked before it was stored. */
+const RegistryRow = v.object({
+  entries: v.pipe(
+    Json,
+    v.custom<readonly Entry[]>((value) => Array.isArray(value)),
+  ),
+})
 
 export class CatalogStore {
   readonly #db: PluginDatabase
+  readonly #aliases: RowReader<typeof AliasRow>
+  readonly #models: RowReader<typeof ModelRow>
+  readonly #state: RowReader<typeof RegistryState>
+  readonly #registry: RowReader<typeof RegistryRow>
   readonly #tellChanged: () => readonly Statement[]
   /** `tellChanged` is for each batch that changes rows: other daemons have them in memory. */
-  constructor(db: PluginDatabase, tellChanged: () => readonly Statement[] = () => []) {
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>, tellChanged: () => readonly Statement[] = () => []) {
     this.#db = db
+    this.#aliases = new RowReader({ table: 'catalog_alias', key: ['alias'], schema: AliasRow, log })
+    this.#models = new RowReader({ table: 'catalog_model', key: ['provider', 'id'], schema: ModelRow, log })
+    const registry = { table: 'catalog_registry', key: ['name'], log }
+    this.#state = new RowReader({ ...registry, schema: RegistryState })
+    this.#registry = new RowReader({ ...registry, schema: RegistryRow })
     this.#tellChanged = tellChanged
   }
 
   async aliases() {
-    return v.parse(
-      v.array(AliasRow),
-      await this.#db.all`SELECT alias, provider, model FROM catalog_alias ORDER BY alias`,
-    )
+    return this.#aliases.all(await this.#db.all`SELECT alias, provider, model FROM catalog_alias ORDER BY alias`)
   }
   putAlias(alias: string, target: Target | undefined, at: string): Statement {
     return this.#db.sql`INSERT INTO catalog_alias (alias, provider, model, created_at)
@@ -50,8 +65,7 @@ export class CatalogStore {
   }
 
   async custom(): Promise<readonly Entry[]> {
-    const rows = v.parse(v.array(Text), await this.#db.all`SELECT entry FROM catalog_model ORDER BY provider, id`)
-    return rows.map(({ entry }) => json(Entry, entry))
+    return this.#models.all(await this.#db.all`SELECT provider, id, entry FROM catalog_model ORDER BY provider, id`)
   }
   /** Fails when it is there already. */
   addCustom(entry: Entry, at: string): Statement {
@@ -63,25 +77,12 @@ export class CatalogStore {
   }
 
   async registryState(): Promise<RegistryState | undefined> {
-    return v.parse(
-      v.optional(RegistryState),
-      await this.#db.one`SELECT url, version, fetched_at, models FROM catalog_registry WHERE name = ${REGISTRY}`,
+    return this.#state.one(
+      await this.#db.one`SELECT name, url, version, fetched_at, models FROM catalog_registry WHERE name = ${REGISTRY}`,
     )
   }
   async registry(): Promise<{ readonly entries: readonly Entry[] } | undefined> {
-    const row = v.parse(
-      v.optional(v.object({ entries: v.string() })),
-      await this.#db.one`SELECT entries FROM catalog_registry WHERE name = ${REGISTRY}`,
-    )
-    // Every entry was checked before it was stored.
-    return (
-      row && {
-        entries: json(
-          v.custom<readonly Entry[]>((value) => Array.isArray(value)),
-          row.entries,
-        ),
-      }
-    )
+    return this.#registry.one(await this.#db.one`SELECT name, entries FROM catalog_registry WHERE name = ${REGISTRY}`)
   }
   putRegistry(state: RegistryState, entries: readonly Entry[]): Statement {
     return this.#db.sql`INSERT INTO catalog_registry (name, url, version, fetched_at, models, entries)

@@ -91,7 +91,7 @@ export class Messaging {
     const { counters } = deps
     this.outbox = new Outbox({
       ...common,
-      store: new OutboxStore(db),
+      store: new OutboxStore(db, deps.log),
       sends: counters.sent,
       readFile: (file) => readFile(deps.workspaces(), file.agentId, file.path),
       settled: (row) => this.#settled(row),
@@ -101,7 +101,7 @@ export class Messaging {
       ...common,
       vault,
       guesses: counters.guesses,
-      store: new PairingStore(db),
+      store: new PairingStore(db, deps.log),
       ...follow('channels.people'),
     })
     const routing = new RoutingStore(db, deps.log)
@@ -113,7 +113,7 @@ export class Messaging {
     const conversations = { store: routing, now: nowIso, forgotten }
     this.conversations = new Conversations({ ...conversations, ...follow('channels.conversations') })
     this.router = new Router({ ...deps, ...this.#routing(), defaultAgent: config.default_agent })
-    const store = new InboxStore(db)
+    const store = new InboxStore(db, deps.log)
     this.#notices = new Notices({ ...common, outbox: this.outbox, inbox: store })
     const handler = this.#createHandler(common, store)
     this.inbox = new Inbox({

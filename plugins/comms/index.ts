@@ -31,7 +31,7 @@ export default definePlugin({
   pages: [
     { path: 'comms', title: 'Comms', file: 'pages/comms.html', assets: ['comms.css', 'comms.js', 'topology.js'] },
   ],
-  setup({ config, db, hooks, jobs, metrics, optional, routes, services }) {
+  setup({ config, db, hooks, jobs, log, metrics, optional, routes, services }) {
     const sent = metrics.counter(
       'svc_comms_messages_total',
       'Messages between agents, and those sent by /api/comms/send.',
@@ -41,6 +41,7 @@ export default definePlugin({
       return new Comms({
         ...services,
         db,
+        log,
         channels: () => optional('channels'),
         settings: config,
         clock: wallClock,

@@ -1,5 +1,5 @@
 import type { Clock } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Agents, Family } from '../agents/contract.ts'
 import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { ChannelMessages } from '../channels/contract.ts'
@@ -22,6 +22,7 @@ export interface CommsDeps {
   readonly messages: AgentMessages
   readonly channels: () => ChannelMessages | undefined
   readonly settings: Settings
+  readonly log: Pick<Logger, 'error'>
   readonly clock: Clock
   readonly counted: () => void
 }
@@ -33,7 +34,7 @@ export class Comms {
   readonly #store: CommsStore
   constructor(deps: CommsDeps) {
     this.#deps = deps
-    this.#store = new CommsStore(deps.db)
+    this.#store = new CommsStore(deps.db, deps.log)
     this.events = new CommsEvents({ ...deps, store: this.#store })
   }
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Changes, PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { CommsEvent } from './schema.ts'
 
 const integer = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
@@ -13,8 +14,10 @@ const Pair = v.object({ source_id: v.string(), target_id: v.string() })
 
 export class CommsStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #events: RowReader<typeof Row>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#events = new RowReader({ table: 'comms_event', key: ['id'], schema: Row, log })
   }
 
   /** The second event with an id is not added. `added` is called once it is on disk. */
@@ -29,13 +32,13 @@ export class CommsStore {
   /** Newest first. */
   async recent(limit: number): Promise<readonly CommsEvent[]> {
     const rows = await this.#db.all`SELECT * FROM comms_event ORDER BY timestamp DESC, sequence DESC LIMIT ${limit}`
-    return v.parse(v.array(Row), rows).map(({ event }) => event)
+    return this.#events.all(rows).map(({ event }) => event)
   }
   /** In the order in which they were added. */
   async after(sequence: number, limit: number): Promise<readonly StoredEvent[]> {
     const rows = await this.#db.all`SELECT * FROM comms_event WHERE sequence > ${sequence}
       ORDER BY sequence LIMIT ${limit}`
-    return v.parse(v.array(Row), rows)
+    return this.#events.all(rows)
   }
   async newest(): Promise<number> {
     const row = await this.#db.one`SELECT MAX(sequence) AS value FROM comms_event`

@@ -17,8 +17,8 @@ export default definePlugin({
   requires: { audit: Audit },
   provides: { published: PublishedEvents },
   migrations,
-  setup({ config, db, hooks, jobs, services, tools }) {
-    const store = new EventStore(db)
+  setup({ config, db, hooks, jobs, log, services, tools }) {
+    const store = new EventStore(db, log)
     const now = (): string => new Date().toISOString()
     tools.add(...eventTools({ store, audit: services.audit, hooks, config, now }))
     hooks.on(AgentKilling, ({ agent, statements }) => ({

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { PublishedEvent } from './contract.ts'
 
 const json = v.pipe(
@@ -23,12 +23,14 @@ const Row = v.pipe(
 
 export class EventStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof Row>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'events_event', key: ['id'], schema: Row, log })
   }
 
   async find(id: string): Promise<PublishedEvent | undefined> {
-    return v.parse(v.optional(Row), await this.#db.one`SELECT * FROM events_event WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM events_event WHERE id = ${id}`)
   }
   insert({ id, eventType, payload, agentId, labels, at }: PublishedEvent): Statement {
     return this.#db.sql`INSERT INTO events_event (id, event_type, payload, agent_id, labels, at)

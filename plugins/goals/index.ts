@@ -22,7 +22,7 @@ export default definePlugin({
       const [{ Goals }, { GoalStore }] = await Promise.all([import('./service.ts'), import('./store.ts')])
       return new Goals({
         ...services,
-        store: new GoalStore(db),
+        store: new GoalStore(db, log),
         settings: config,
         now: Date.now,
         changed(change, goals) {

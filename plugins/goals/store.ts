@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Changes, PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Changes, Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Goal, GoalStatus } from './contract.ts'
 import { Count, GoalRow } from './row.ts'
 import type { StoredGoal } from './row.ts'
@@ -23,8 +24,10 @@ export function withoutAgent(db: PluginDatabase, agentId: string, now: string): 
 
 export class GoalStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof GoalRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'goals_goal', key: ['id'], schema: GoalRow, log })
   }
 
   /**
@@ -91,7 +94,7 @@ export class GoalStore {
   }
 
   async find(id: string): Promise<StoredGoal | undefined> {
-    return v.parse(v.optional(GoalRow), await this.#db.one`SELECT * FROM goals_goal WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM goals_goal WHERE id = ${id}`)
   }
   /** Oldest first. */
   async list(
@@ -101,8 +104,7 @@ export class GoalStore {
   ): Promise<readonly StoredGoal[]> {
     const state = status ?? null
     const agent = agentId ?? null
-    return v.parse(
-      v.array(GoalRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM goals_goal
         WHERE (CAST(${state} AS TEXT) IS NULL OR status = ${state})
           AND (CAST(${agent} AS TEXT) IS NULL OR agent_id = ${agent})
@@ -120,15 +122,11 @@ export class GoalStore {
     return v.parse(Count, row).count
   }
   async children(id: string): Promise<readonly StoredGoal[]> {
-    return v.parse(
-      v.array(GoalRow),
-      await this.#db.all`SELECT * FROM goals_goal WHERE parent_id = ${id} ORDER BY created_at, id`,
-    )
+    return this.#rows.all(await this.#db.all`SELECT * FROM goals_goal WHERE parent_id = ${id} ORDER BY created_at, id`)
   }
   /** The goal and everything below it. */
   async subtree(id: string): Promise<readonly StoredGoal[]> {
-    return v.parse(
-      v.array(GoalRow),
+    return this.#rows.all(
       await this.#db.all`WITH RECURSIVE goals_below (id) AS (
           SELECT id FROM goals_goal WHERE id = ${id}
           UNION SELECT next.id FROM goals_goal AS next JOIN goals_below ON next.parent_id = goals_below.id)
@@ -147,8 +145,7 @@ export class GoalStore {
   /** Those of an agent, those it made, and those that are for nobody; oldest first. */
   async ofAgent(agentId: string, status: GoalStatus | undefined, limit: number): Promise<readonly StoredGoal[]> {
     const state = status ?? null
-    return v.parse(
-      v.array(GoalRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM goals_goal
         WHERE (agent_id = ${agentId} OR agent_id IS NULL OR created_by = ${agentId})
           AND (CAST(${state} AS TEXT) IS NULL OR status = ${state})

@@ -7,9 +7,19 @@ import { CountRow, EffectRow, EndedRow, HeartbeatRow, OwnerCount, SendRow, Trace
 
 export class JournalStore {
   readonly #db: PluginDatabase
+  readonly #effects: RowReader<typeof EffectRow>
+  readonly #traces: RowReader<typeof TraceRow>
+  readonly #ended: RowReader<typeof EndedRow>
+  readonly #sends: RowReader<typeof SendRow>
+  readonly #counts: RowReader<typeof CountRow>
   readonly #turns: RowReader<typeof TurnRow>
   constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#effects = new RowReader({ table: 'journal_effect', key: ['key'], schema: EffectRow, log })
+    this.#traces = new RowReader({ table: 'journal_trace', key: ['id'], schema: TraceRow, log })
+    this.#ended = new RowReader({ table: 'journal_turn', key: ['id'], schema: EndedRow, log })
+    this.#sends = new RowReader({ table: 'journal_effect', key: ['key'], schema: SendRow, log })
+    this.#counts = new RowReader({ table: 'journal_turn or journal_effect', key: ['state'], schema: CountRow, log })
     this.#turns = new RowReader({ table: 'journal_turn', key: ['id'], schema: TurnRow, log })
   }
 
@@ -39,7 +49,7 @@ export class JournalStore {
     return this.#db.sql`UPDATE journal_turn SET owner = ${owner} WHERE id = ${id}`
   }
   async findTurn(id: string): Promise<TurnRow | undefined> {
-    return v.parse(v.optional(TurnRow), await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
+    return this.#turns.oneOrThrow(await this.#db.one`SELECT * FROM journal_turn WHERE id = ${id}`)
   }
   async turnsOf(agentId: string, limit: number): Promise<readonly TurnRow[]> {
     return this.#turns.all(
@@ -48,8 +58,7 @@ export class JournalStore {
     )
   }
   async failed(after: string, limit: number): Promise<readonly TurnRow[]> {
-    return v.parse(
-      v.array(TurnRow),
+    return this.#turns.all(
       await this.#db
         .all`SELECT * FROM journal_turn WHERE state = 'failed' AND id > ${after} ORDER BY id LIMIT ${limit}`,
     )
@@ -136,8 +145,7 @@ export class JournalStore {
       AND EXISTS (SELECT 1 FROM journal_turn t WHERE t.id = ${turnId} AND t.owner = ${owner})`
   }
   async effects(turnId: string): Promise<readonly EffectRow[]> {
-    return v.parse(
-      v.array(EffectRow),
+    return this.#effects.allOrThrow(
       await this.#db.all`SELECT * FROM journal_effect WHERE turn_id = ${turnId} ORDER BY created_at, key`,
     )
   }
@@ -155,37 +163,32 @@ export class JournalStore {
         ${trace.input}, ${trace.output})`
   }
   async traces(agentId: string, limit: number): Promise<readonly TraceRow[]> {
-    return v.parse(
-      v.array(TraceRow),
+    return this.#traces.all(
       await this.#db.all`SELECT * FROM journal_trace WHERE agent_id = ${agentId} ORDER BY id DESC LIMIT ${limit}`,
     )
   }
   /** Turns of an agent that have traces, newest first. */
   async endedOf(agentId: string, limit: number): Promise<readonly EndedRow[]> {
-    return v.parse(
-      v.array(EndedRow),
+    return this.#ended.all(
       await this.#db.all`SELECT id, session_id, traces FROM journal_turn
       WHERE agent_id = ${agentId} AND traces IS NOT NULL ORDER BY created_at DESC, id DESC LIMIT ${limit}`,
     )
   }
 
   async turnCounts(agentId: string): Promise<readonly CountRow[]> {
-    return v.parse(
-      v.array(CountRow),
+    return this.#counts.all(
       await this.#db.all`SELECT state, count(*) AS n FROM journal_turn WHERE agent_id = ${agentId} GROUP BY state`,
     )
   }
   async toolCounts(agentId: string): Promise<readonly CountRow[]> {
-    return v.parse(
-      v.array(CountRow),
+    return this.#counts.all(
       await this.#db
         .all`SELECT e.state AS state, count(*) AS n FROM journal_turn t JOIN journal_effect e ON e.turn_id = t.id
       WHERE t.agent_id = ${agentId} AND e.kind = 'tool' GROUP BY e.state`,
     )
   }
   async sends(agentId: string, limit: number): Promise<readonly SendRow[]> {
-    return v.parse(
-      v.array(SendRow),
+    return this.#sends.all(
       await this.#db.all`SELECT e.* FROM journal_effect e JOIN journal_turn t ON t.id = e.turn_id
       WHERE e.kind = 'send' AND t.agent_id = ${agentId} ORDER BY e.created_at DESC, e.key DESC LIMIT ${limit}`,
     )

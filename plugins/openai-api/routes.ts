@@ -184,7 +184,8 @@ function toModel({ name, createdAt }: Agent) {
   return {
     id: PREFIX + name,
     object: 'model' as const,
-    created: Math.floor(Date.parse(createdAt) / 1000),
+    // 0: the row of the agent was written by another version or a person.
+    created: Math.floor(Date.parse(createdAt) / 1000) || 0,
     owned_by: 'svc',
   }
 }

@@ -68,7 +68,7 @@ export class Runtime {
     this.settings = deps.settings
     const { max_known_peers: max, new_peers_per_hour: newPerHour } = deps.settings
     if (deps.broadcast.isShared) this.#claims = new DialerClaims(new DialerStore(deps.db), deps.cluster)
-    this.pins = new Pins(new PinStore(deps.db), deps.audit, { max, newPerHour })
+    this.pins = new Pins(new PinStore(deps.db, deps.log), deps.audit, { max, newPerHour })
   }
 
   get nodeId(): string | undefined {

@@ -1,10 +1,12 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const whole = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
 const PinRow = v.object({
   node_id: v.string(),
-  public_key: v.string(),
+  /** Empty, or in hexadecimal digits. */
+  public_key: v.pipe(v.string(), v.regex(/^(?:[\da-f]{2})*$/i)),
   node_name: v.string(),
   address: v.string(),
   pinned_at: whole,
@@ -92,20 +94,20 @@ export class DialerStore {
 
 export class PinStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof PinRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'peers_pin', key: ['node_id'], schema: PinRow, log })
   }
 
   async find(nodeId: string): Promise<PinRow | undefined> {
-    return v.parse(
-      v.optional(PinRow),
+    return this.#rows.oneOrThrow(
       await this.#db.one`SELECT node_id, public_key, node_name, address, pinned_at, last_seen
         FROM peers_pin WHERE node_id = ${nodeId}`,
     )
   }
   async list(limit: number): Promise<readonly PinRow[]> {
-    return v.parse(
-      v.array(PinRow),
+    return this.#rows.all(
       await this.#db.all`SELECT node_id, public_key, node_name, address, pinned_at, last_seen
         FROM peers_pin ORDER BY pinned_at, node_id LIMIT ${limit}`,
     )

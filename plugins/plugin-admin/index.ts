@@ -53,7 +53,7 @@ export default definePlugin({
     const integrations = () => optional('integrations')
     const plugins = join(daemon.config().homeDir, 'plugins')
     const home = broadcast.isShared ? homeId(daemon.config()) : ''
-    const openStore = async (): Promise<InstallStore> => new (await import('./store.ts')).InstallStore(db, home)
+    const openStore = async (): Promise<InstallStore> => new (await import('./store.ts')).InstallStore(db, home, log)
     let opened: Promise<Installer> | undefined
     const installer = (): Promise<Installer> =>
       (opened ??= Promise.all([import('./install/service.ts'), openStore()]).then(

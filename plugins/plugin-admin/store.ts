@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { readOwnJson, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const Json = v.pipe(v.string(), v.transform(readOwnJson))
 /** What there was in the place of a plugin before its installation, which is put back when that fails. */
@@ -18,16 +18,22 @@ const row = {
   installed_at: v.string(),
   updated_at: v.string(),
 }
-const Row = v.object({ ...row, previous: v.nullable(v.pipe(Json, v.unknown())) })
+const Row = v.pipe(
+  v.object({ ...row, previous: v.nullable(v.pipe(Json, v.unknown())) }),
+  // Written by `put`: the same fields, already parsed.
+  v.transform(({ previous, ...rest }): Installed => ({ ...rest, previous: previous as Installed | null })),
+)
 /** A plugin that was installed, and what is known of it. */
-export type Installed = Omit<v.InferOutput<typeof Row>, 'previous'> & { readonly previous: Installed | null }
+export type Installed = v.InferOutput<v.ObjectSchema<typeof row, undefined>> & { readonly previous: Installed | null }
 
 export class InstallStore {
   readonly #db: PluginDatabase
   readonly #home: string
   /** `home`: its id where daemons share the database, else empty. */
-  constructor(db: PluginDatabase, home: string) {
+  readonly #rows: RowReader<typeof Row>
+  constructor(db: PluginDatabase, home: string, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'plugin_admin_installed', key: ['home', 'name'], schema: Row, log })
     this.#home = home
   }
 
@@ -35,19 +41,19 @@ export class InstallStore {
     // One of no home was installed when only one daemon could use the database.
     const found = await this.#db.one`SELECT * FROM plugin_admin_installed
       WHERE name = ${name} AND home IN (${this.#home}, '') ORDER BY home DESC LIMIT 1`
-    return found === undefined ? undefined : toInstalled(found)
+    return this.#rows.oneOrThrow(found)
   }
   async list(): Promise<readonly Installed[]> {
     const found = await this.#db.all`SELECT * FROM plugin_admin_installed
       WHERE home IN (${this.#home}, '') ORDER BY name, home`
-    const byName = new Map(found.map(toInstalled).map((entry) => [entry.name, entry]))
+    const byName = new Map(this.#rows.all(found).map((entry) => [entry.name, entry]))
     return [...byName.values()]
   }
   /** Those whose installation or removal was cut off. */
   async unfinished(): Promise<readonly Installed[]> {
     const found = await this.#db.all`SELECT * FROM plugin_admin_installed
       WHERE home = ${this.#home} AND state <> 'installed'`
-    return found.map(toInstalled)
+    return this.#rows.all(found)
   }
 
   put(entry: Installed): Statement {
@@ -69,10 +75,4 @@ export class InstallStore {
   async commit(statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)
   }
-}
-
-function toInstalled(found: unknown): Installed {
-  const { previous, ...rest } = v.parse(Row, found)
-  // Written by `put`: the same fields, already parsed.
-  return { ...rest, previous: previous as Installed | null }
 }

@@ -53,11 +53,11 @@ export default definePlugin({
   requires: { agents: Agents, audit: Audit, broadcast: Broadcast },
   provides: { sessions: Sessions },
   migrations,
-  setup({ config, db, hooks, jobs, own, routes, services }) {
+  setup({ config, db, hooks, jobs, log, own, routes, services }) {
     const { agents, audit, broadcast } = services
-    const store = new SessionStore(db)
+    const store = new SessionStore(db, log)
     own('store', () => store.close())
-    const summaries = new SummaryStore(db, (id) => broadcast.tell(SUMMARY_CHANGED, { id }))
+    const summaries = new SummaryStore(db, log, (id) => broadcast.tell(SUMMARY_CHANGED, { id }))
     const subscription = broadcast.on(SUMMARY_CHANGED, {
       heard(data) {
         const told = v.safeParse(v.object({ id: v.string() }), data)

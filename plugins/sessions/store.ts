@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto'
 import * as v from 'valibot'
+import { RowReader } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Message, TurnFailure } from './contract.ts'
 import { ActivityRow, MarkRow, MessageRow, SessionRow } from './schema.ts'
 import { MODULUS, numberOf, RecentMessageCache } from './recent-messages.ts'
@@ -15,8 +16,10 @@ export class SessionStore {
   readonly #db: PluginDatabase
   readonly #recent = new RecentMessageCache()
   #closed = false
-  constructor(db: PluginDatabase) {
+  readonly #messages: RowReader<typeof MessageRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#messages = new RowReader({ table: 'sessions_message', key: ['id'], schema: MessageRow, log })
   }
 
   /** From now on nothing is appended here: the store that comes after this one knows only what it wrote itself. */
@@ -230,7 +233,7 @@ export class SessionStore {
         SELECT m.turn_seq FROM sessions_message m WHERE m.turn_id = ${turnId} LIMIT 1)
         AND (turn_state IS NULL OR turn_id = ${turnId})
       ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`
-    const rows = toMessages(found)
+    const rows = this.#messages.allOrThrow(found)
     const [first] = found
     // Where later turns wait already, what was read is not the end of the session.
     if (first && first.turn_seq === first.newest) {
@@ -254,7 +257,7 @@ export class SessionStore {
     const known = this.#db.dialect === 'sqlite' ? this.#recent.between(sessionId, after, before, limit) : undefined
     if (known) return known
     const end = before === undefined ? MAX_TURN_SEQ : await this.#placeOf(before)
-    return toMessages(
+    return this.#messages.allOrThrow(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) > (${after.turn_seq}, ${after.seq}) AND turn_seq < ${end}
         AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
@@ -279,14 +282,14 @@ export class SessionStore {
   }
   /** Newest first, of those that a model gets. */
   async newestTold(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
-    return toMessages(
+    return this.#messages.allOrThrow(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at FROM sessions_message
       WHERE session_id = ${sessionId} AND turn_state IS NULL ORDER BY turn_seq DESC, seq DESC LIMIT ${limit}`,
     )
   }
   /** Newest first, of those that are shown. */
   async newest(sessionId: string, limit: number): Promise<readonly MessageRow[]> {
-    return toMessages(
+    return this.#messages.allOrThrow(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
         turn_state, error_code, error, retryable FROM sessions_message
       WHERE session_id = ${sessionId} AND coalesce(turn_state, 'failed') = 'failed'
@@ -299,7 +302,7 @@ export class SessionStore {
     place: { readonly turn_seq: number; readonly seq: number },
     limit: number,
   ): Promise<readonly MessageRow[]> {
-    return toMessages(
+    return this.#messages.allOrThrow(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
         turn_state, error_code, error, retryable FROM sessions_message
       WHERE session_id = ${sessionId} AND (turn_seq, seq) < (${place.turn_seq}, ${place.seq})
@@ -312,7 +315,7 @@ export class SessionStore {
   }
   // Wrapped, so that no planner reads the whole session for it.
   async ofTurn(sessionId: string, turnId: string): Promise<readonly MessageRow[]> {
-    return toMessages(
+    return this.#messages.allOrThrow(
       await this.#db.all`SELECT turn_seq, seq, id, turn_id, role, blocks, mark, created_at,
         turn_state, error_code, error, retryable FROM sessions_message
       WHERE turn_id = ${turnId} AND coalesce(session_id, '') = ${sessionId} ORDER BY seq`,
@@ -331,12 +334,7 @@ export class SessionStore {
   }
 }
 
-const Rows = v.array(MessageRow)
 const anyFingerprint = (): number => randomInt(MODULUS)
-function toMessages(rows: readonly unknown[]): readonly MessageRow[] {
-  return v.parse(Rows, rows)
-}
-
 function blockChars(block: Message['blocks'][number]): number {
   switch (block.type) {
     case 'text':

@@ -34,7 +34,7 @@ export type LazyRuntime = () => Promise<Runtime>
 
 /** All that works on tasks, made by its first use. */
 export function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
-  const store = new TaskStore(db)
+  const store = new TaskStore(db, deps.log)
   const changes = new TaskChanges({
     ...deps,
     store,

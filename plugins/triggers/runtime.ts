@@ -56,7 +56,7 @@ export interface Runtime {
 export function createRuntime({ db, config: settings, clock = wallClock, ...deps }: RuntimeDeps): Runtime {
   const { hooks, background, counted, agents, turns, published, tasks } = deps
   const store = new TriggerStore(db, deps.log)
-  const firings = new FiringStore(db)
+  const firings = new FiringStore(db, deps.log)
   const announceEnd = (firing: Firing, { state, error, detail }: FiringEnd): void => {
     const { triggerId, id: firingId, agentId, turnId } = firing
     counted(state)

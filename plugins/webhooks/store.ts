@@ -18,14 +18,21 @@ const flag = (value: boolean): number => (value ? 1 : 0)
 
 export class WebhookStore {
   readonly #db: PluginDatabase
+  readonly #deliveries: RowReader<typeof DeliveryRow>
   readonly #targets: RowReader<typeof TargetRow>
   constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#deliveries = new RowReader({
+      table: 'webhooks_delivery',
+      key: ['target_id', 'event_id'],
+      schema: DeliveryRow,
+      log,
+    })
     this.#targets = new RowReader({ table: 'webhooks_target', key: ['id'], schema: TargetRow, log })
   }
 
   async find(id: string): Promise<Target | undefined> {
-    return v.parse(v.optional(TargetRow), await this.#db.one`SELECT * FROM webhooks_target WHERE id = ${id}`)
+    return this.#targets.oneOrThrow(await this.#db.one`SELECT * FROM webhooks_target WHERE id = ${id}`)
   }
   /** Oldest first. */
   async list(kind: Target['kind']): Promise<readonly Target[]> {
@@ -78,13 +85,13 @@ export class WebhookStore {
 
   /** The delivery that has to come first. */
   async head(targetId: string): Promise<DeliveryRow | undefined> {
-    const row = await this.#db.one`SELECT * FROM webhooks_delivery
-      WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT 1`
-    return v.parse(v.optional(DeliveryRow), row)
+    return this.#deliveries.first(
+      (limit) => this.#db.all`SELECT * FROM webhooks_delivery
+        WHERE target_id = ${targetId} AND state = 'pending' ORDER BY seq LIMIT ${limit}`,
+    )
   }
   async delivery(targetId: string, eventId: string): Promise<DeliveryRow | undefined> {
-    return v.parse(
-      v.optional(DeliveryRow),
+    return this.#deliveries.oneOrThrow(
       await this.#db.one`SELECT * FROM webhooks_delivery WHERE target_id = ${targetId} AND event_id = ${eventId}`,
     )
   }
@@ -96,7 +103,7 @@ export class WebhookStore {
             WHERE target_id = ${targetId} ORDER BY seq DESC LIMIT ${limit}`
         : await this.#db.all`SELECT * FROM webhooks_delivery
             WHERE target_id = ${targetId} AND state = ${state} ORDER BY seq DESC LIMIT ${limit}`
-    return v.parse(v.array(DeliveryRow), rows)
+    return this.#deliveries.all(rows)
   }
   async count(targetId: string, state?: string): Promise<number> {
     const row =

@@ -23,7 +23,7 @@ const log = { debug() {}, info() {}, warn() {}, error() {} }
 export function embeddedQueue(options: EmbeddedQueueOptions): DatabaseQueue {
   const { db, settings, clock, background, broadcast, isDead = () => false } = options
   const parsed = parse(Settings, { lease_secs: 5, ...settings })
-  const driver = new EmbeddedDriver({ db, settings: parsed, owner: 'home', clock, lost() {} })
+  const driver = new EmbeddedDriver({ db, settings: parsed, owner: 'home', clock, log, lost() {} })
   const claim = driver.claim.bind(driver)
   driver.claim = (lane) => (isDead() ? Promise.resolve(undefined) : claim(lane))
   return new DatabaseQueue({

@@ -41,11 +41,11 @@ export type LazyRuntime = () => Promise<Runtime>
 /** All that works on agents elsewhere, once somebody asks for it. */
 export async function createRuntime({ db, clock = wallClock, ...deps }: RuntimeDeps): Promise<Runtime> {
   const { settings, hooks, log, background, counted } = deps
-  const sent = new SentStore(db)
+  const sent = new SentStore(db, log)
   const credentials = new Credentials(deps)
   const agents = new ExternalAgents({
     ...deps,
-    store: new AgentStore(db),
+    store: new AgentStore(db, log),
     clock,
     changed({ id, name, state }, what) {
       counted('agents', what)

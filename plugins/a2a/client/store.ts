@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { AgentRow, SentRow } from './model.ts'
 import type { ExternalAgent, SentTask } from './model.ts'
 
@@ -9,21 +10,23 @@ const text = (value: unknown): string | null => (value === null ? null : JSON.st
 /** SQL of agents elsewhere. */
 export class AgentStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof AgentRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'a2a_agent', key: ['id'], schema: AgentRow, log })
   }
 
   async list(): Promise<readonly ExternalAgent[]> {
-    return v.parse(v.array(AgentRow), await this.#db.all`SELECT * FROM a2a_agent ORDER BY discovered_at, id`)
+    return this.#rows.all(await this.#db.all`SELECT * FROM a2a_agent ORDER BY discovered_at, id`)
   }
   async find(id: string): Promise<ExternalAgent | undefined> {
-    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM a2a_agent WHERE id = ${id}`)
   }
   async findByName(name: string): Promise<ExternalAgent | undefined> {
-    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE name = ${name}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM a2a_agent WHERE name = ${name}`)
   }
   async findByUrl(url: string): Promise<ExternalAgent | undefined> {
-    return v.parse(v.optional(AgentRow), await this.#db.one`SELECT * FROM a2a_agent WHERE url = ${url}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM a2a_agent WHERE url = ${url}`)
   }
   async count(state?: ExternalAgent['state']): Promise<number> {
     const row =
@@ -63,23 +66,25 @@ export class AgentStore {
 /** SQL of what was sent. */
 export class SentStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof SentRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'a2a_sent', key: ['id'], schema: SentRow, log })
   }
 
   async find(id: string): Promise<SentTask | undefined> {
-    return v.parse(v.optional(SentRow), await this.#db.one`SELECT * FROM a2a_sent WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM a2a_sent WHERE id = ${id}`)
   }
   /** Those that the other side calls so, the newest message first: several agents may choose the same id. */
   async ofTask(taskId: string): Promise<readonly SentTask[]> {
     const rows = await this.#db.all`SELECT * FROM a2a_sent WHERE task_id = ${taskId}
       ORDER BY created_at DESC, id DESC LIMIT 100`
-    return v.parse(v.array(SentRow), rows)
+    return this.#rows.all(rows)
   }
   async list(limit: number, offset: number): Promise<readonly SentTask[]> {
     const rows = await this.#db.all`SELECT * FROM a2a_sent
       ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
-    return v.parse(v.array(SentRow), rows)
+    return this.#rows.all(rows)
   }
   async count(): Promise<number> {
     return v.parse(Count, await this.#db.one`SELECT count(*) AS n FROM a2a_sent`).n

@@ -49,7 +49,7 @@ export function addServer(ctx: A2aContext): { ended(turnId: string): void } {
   jobs.every('old tasks', HOUR_MS, async () => (await runtime()).deleteOld())
   hooks.on(AgentKilling, async (killing) => {
     const { TaskStore } = await import('./rows/store.ts')
-    return { ...killing, statements: [...killing.statements, ...new TaskStore(db).deleteOf(killing.agent.id)] }
+    return { ...killing, statements: [...killing.statements, ...new TaskStore(db, log).deleteOf(killing.agent.id)] }
   })
   hooks.on(AgentKilled, () => background(async () => (await runtime()).push.forgetDeleted()))
   own('notifications', services.queue.work(PUSH_LANE, { run: async (job) => (await runtime()).push.deliver(job) }))

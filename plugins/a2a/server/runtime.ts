@@ -51,7 +51,7 @@ export class Runtime {
     const { config, db, services, tools, vault } = ctx
     const settings = config.a2a
     this.#ctx = ctx
-    this.#store = new TaskStore(db)
+    this.#store = new TaskStore(db, ctx.log)
     const sender = () => ctx.optional('webhooks')
     const shared = { ...services, store: this.#store, clock: wallClock }
     this.tasks = new TaskService({

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { InboundMessage } from 'svc/channels'
 import { deliveryKey, InboxRow } from './schema.ts'
 import type { InboxState } from './schema.ts'
@@ -21,8 +22,10 @@ export interface Postponement {
 /** The rows of `channels_inbox`. */
 export class InboxStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof InboxRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'channels_inbox', key: ['id'], schema: InboxRow, log })
   }
 
   /** Whether the message is new. */
@@ -42,7 +45,7 @@ export class InboxStore {
   async replace(channel: string, account: string, edit: InboundMessage): Promise<boolean> {
     const found = await this.#db.one`SELECT * FROM channels_inbox
       WHERE channel = ${channel} AND account = ${account} AND message_id = ${deliveryKey(edit)}`
-    const row = v.parse(v.optional(InboxRow), found)
+    const row = this.#rows.oneOrThrow(found)
     if (row?.state !== 'pending') return false
     if (row.message.sender.id !== edit.sender.id || row.message.chat.id !== edit.chat.id) return false
     const message = { ...row.message, text: edit.text, attachments: edit.attachments }
@@ -55,13 +58,14 @@ export class InboxStore {
    * so by a database that did not answer.
    */
   async head(queue: string, owner: string): Promise<InboxRow | undefined> {
-    const row = await this.#db.one`SELECT * FROM channels_inbox
-      WHERE queue = ${queue} AND state IN ('pending', 'processing') AND owner = ${owner}
-      ORDER BY id LIMIT 1`
-    return v.parse(v.optional(InboxRow), row)
+    return this.#rows.first(
+      (limit) => this.#db.all`SELECT * FROM channels_inbox
+        WHERE queue = ${queue} AND state IN ('pending', 'processing') AND owner = ${owner}
+        ORDER BY id LIMIT ${limit}`,
+    )
   }
   async find(id: string): Promise<InboxRow | undefined> {
-    return v.parse(v.optional(InboxRow), await this.#db.one`SELECT * FROM channels_inbox WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM channels_inbox WHERE id = ${id}`)
   }
   /** The row if this instance has it now: two that try at the same time do not both. */
   async claim(id: string, owner: string): Promise<InboxRow | undefined> {
@@ -119,7 +123,7 @@ export class InboxStore {
   async list({ channel, state, limit }: InboxFilter): Promise<readonly InboxRow[]> {
     const rows = await this.#db.all`SELECT * FROM channels_inbox WHERE channel = ${channel} AND state = ${state}
       ORDER BY id DESC LIMIT ${limit}`
-    return v.parse(v.array(InboxRow), rows)
+    return this.#rows.all(rows)
   }
   async count(channel: string, account: string, state: InboxState): Promise<number> {
     const row = await this.#db.one`SELECT count(*) AS n FROM channels_inbox

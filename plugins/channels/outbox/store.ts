@@ -1,9 +1,9 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { OutboxRow } from './schema.ts'
 import type { OutboxState } from './schema.ts'
 
-const Rows = v.array(OutboxRow)
 const Count = v.object({ n: v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number)) })
 export interface OutboxFilter {
   readonly channel?: string | undefined
@@ -15,8 +15,10 @@ export interface OutboxFilter {
 /** The rows of `channels_outbox`. */
 export class OutboxStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof OutboxRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'channels_outbox', key: ['id'], schema: OutboxRow, log })
   }
 
   /** Writes nothing when the row is there already, unless as a draft. */
@@ -80,11 +82,10 @@ export class OutboxStore {
   }
 
   async find(id: string): Promise<OutboxRow | undefined> {
-    return v.parse(v.optional(OutboxRow), await this.#db.one`SELECT * FROM channels_outbox WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM channels_outbox WHERE id = ${id}`)
   }
   async drafts(messageId: string): Promise<readonly OutboxRow[]> {
-    return v.parse(
-      Rows,
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM channels_outbox WHERE message_id = ${messageId} AND state = 'draft'`,
     )
   }
@@ -93,20 +94,20 @@ export class OutboxStore {
     const rows = await this.#db.all`SELECT * FROM channels_outbox
       WHERE channel = ${channel} AND account = ${account} AND state IN ('pending', 'sending')
       ORDER BY seq, part LIMIT ${limit}`
-    return v.parse(Rows, rows)
+    return this.#rows.all(rows)
   }
   /** Newest first. */
   async list({ channel = '', account = '', state, limit }: OutboxFilter): Promise<readonly OutboxRow[]> {
     const rows = await this.#db.all`SELECT * FROM channels_outbox
       WHERE state = ${state} AND (${channel} = '' OR channel = ${channel}) AND (${account} = '' OR account = ${account})
       ORDER BY seq DESC, part DESC LIMIT ${limit}`
-    return v.parse(Rows, rows)
+    return this.#rows.all(rows)
   }
   /** The newest answer of an agent. */
   async lastAnswer(agentId: string): Promise<OutboxRow | undefined> {
     const row = await this.#db.one`SELECT * FROM channels_outbox
       WHERE agent_id = ${agentId} AND kind = 'answer' ORDER BY created_at DESC, seq DESC LIMIT 1`
-    return v.parse(v.optional(OutboxRow), row)
+    return this.#rows.oneOrThrow(row)
   }
   async hasOfTurn(turnId: string): Promise<boolean> {
     return (

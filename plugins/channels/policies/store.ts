@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { roles } from './roles.ts'
 
 const Code = v.object({
@@ -24,8 +25,12 @@ export type Paired = v.InferOutput<typeof Paired>
 
 export class PairingStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #codes: RowReader<typeof Code>
+  readonly #people: RowReader<typeof Paired>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#codes = new RowReader({ table: 'channels_pairing_code', key: ['id'], schema: Code, log })
+    this.#people = new RowReader({ table: 'channels_paired', key: ['id'], schema: Paired, log })
   }
 
   insertCode({ digest, channel, account, role, expires_at }: Code): Statement {
@@ -35,13 +40,13 @@ export class PairingStore {
   async findCode(digest: string, channel: string, account: string, now: string): Promise<Code | undefined> {
     const row = await this.#db.one`SELECT * FROM channels_pairing_code
       WHERE digest = ${digest} AND channel = ${channel} AND account = ${account} AND expires_at > ${now}`
-    return v.parse(v.optional(Code), row)
+    return this.#codes.oneOrThrow(row)
   }
   /** Codes that can be used, the last to expire first. */
   async codes(channel: string, now: string): Promise<readonly Code[]> {
     const rows = await this.#db.all`SELECT * FROM channels_pairing_code
       WHERE channel = ${channel} AND expires_at > ${now} ORDER BY expires_at DESC`
-    return v.parse(v.array(Code), rows)
+    return this.#codes.all(rows)
   }
   removeCode(digest: string): Statement {
     return this.#db.sql`DELETE FROM channels_pairing_code WHERE digest = ${digest}`
@@ -61,7 +66,7 @@ export class PairingStore {
   }
   /** Oldest first. */
   async all(): Promise<readonly Paired[]> {
-    return v.parse(v.array(Paired), await this.#db.all`SELECT * FROM channels_paired ORDER BY paired_at, id`)
+    return this.#people.all(await this.#db.all`SELECT * FROM channels_paired ORDER BY paired_at, id`)
   }
   async commit(statements: readonly Statement[]): Promise<void> {
     await this.#db.batch(statements)

@@ -65,7 +65,13 @@ const AttemptRow = v.object({
 })
 /** A server that is being added or changed. */
 export type Attempt = v.InferOutput<typeof AttemptRow>
-const ListingRow = v.object({ server: v.string(), spec_digest: v.string(), listing: v.string() })
+const ListingRow = v.object({
+  listing: v.pipe(
+    v.string(),
+    v.transform(readOwnJson),
+    v.custom<Listing>((value) => typeof value === 'object' && value !== null),
+  ),
+})
 
 export interface StoredServer {
   readonly name: string
@@ -84,6 +90,7 @@ export class McpStore {
   readonly #db: PluginDatabase
   readonly #tellChanged: () => readonly Statement[]
   readonly #log: Pick<Logger, 'warn'>
+  readonly #listings: RowReader<typeof ListingRow>
   readonly #servers: RowReader<typeof ServerRow>
   readonly #warned = new Set<string>()
   /** `tellChanged` is for each batch that changes servers: other daemons run them too. */
@@ -91,6 +98,7 @@ export class McpStore {
     this.#log = log
     this.#db = db
     this.#tellChanged = tellChanged
+    this.#listings = new RowReader({ table: 'mcp_tool_list', key: ['server'], schema: ListingRow, log })
     this.#servers = new RowReader({ table: 'mcp_server', key: ['name'], schema: ServerRow, log })
   }
 
@@ -152,12 +160,11 @@ export class McpStore {
   }
 
   async listing(server: string, digest: string): Promise<Listing | undefined> {
-    const row = v.parse(
-      v.optional(ListingRow),
-      await this.#db.one`SELECT server, spec_digest, listing FROM mcp_tool_list
+    const row = this.#listings.one(
+      await this.#db.one`SELECT server, listing FROM mcp_tool_list
         WHERE server = ${server} AND spec_digest = ${digest}`,
     )
-    return row && (readOwnJson(row.listing) as Listing)
+    return row?.listing
   }
   async saveListing(server: string, digest: string, listing: Listing, at: string): Promise<void> {
     const text = JSON.stringify(listing)

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { v7 } from 'uuid'
-import { currentActor } from 'svc/internal'
+import { currentActor, RowReader } from 'svc/internal'
 import type { Clock } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { OwnedCount } from '../../cluster/contract.ts'
 import type { Settings } from '../config.ts'
 import type { JobState, NewJob } from '../contract.ts'
@@ -21,6 +21,7 @@ export interface EmbeddedDeps {
   /** The same in every process on one home. */
   readonly owner: string
   readonly clock: Clock
+  readonly log: Pick<Logger, 'error'>
   readonly lost: Lost
 }
 
@@ -28,9 +29,14 @@ export interface EmbeddedDeps {
 export class EmbeddedDriver implements QueueDriver {
   readonly #deps: EmbeddedDeps
   readonly #db: PluginDatabase
+  readonly #jobs: RowReader<typeof StoredJob>
+  readonly #counts: RowReader<typeof LaneCount>
   constructor(deps: EmbeddedDeps) {
     this.#deps = deps
     this.#db = deps.db
+    const { log } = deps
+    this.#jobs = new RowReader({ table: 'queue_job', key: ['lane', 'id'], schema: StoredJob, log })
+    this.#counts = new RowReader({ table: 'queue_job', key: ['lane', 'state'], schema: LaneCount, log })
   }
 
   get #now(): number {
@@ -58,12 +64,12 @@ export class EmbeddedDriver implements QueueDriver {
 
   async find(lane: string, id: string): Promise<StoredJob | undefined> {
     const row = await this.#db.one`SELECT * FROM queue_job WHERE lane = ${lane} AND id = ${id}`
-    return v.parse(v.optional(StoredJob), row)
+    return this.#jobs.oneOrThrow(row)
   }
   async list(lane: string, state: JobState, limit: number, offset: number): Promise<readonly StoredJob[]> {
     const rows = await this.#db.all`SELECT * FROM queue_job WHERE lane = ${lane} AND state = ${state}
       ORDER BY due_at DESC, sequence DESC LIMIT ${limit} OFFSET ${offset}`
-    return v.parse(v.array(StoredJob), rows)
+    return this.#jobs.all(rows)
   }
 
   /**
@@ -83,7 +89,7 @@ export class EmbeddedDriver implements QueueDriver {
             WHERE other.state = 'running' AND other.lane = waiting.lane AND other.group_key = waiting.group_key))
         ORDER BY waiting.due_at, waiting.sequence LIMIT 1)
       RETURNING *`
-    return v.parse(v.optional(StoredJob), row)
+    return this.#jobs.oneOrThrow(row)
   }
   async renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
     const claims = JSON.stringify(held.map(({ claim_id: claim }) => claim))
@@ -170,7 +176,7 @@ export class EmbeddedDriver implements QueueDriver {
   async counts(): Promise<readonly LaneCount[]> {
     const rows = await this.#db.all`SELECT lane, state, COUNT(*) AS count, ${this.#now} - MIN(due_at) AS oldest_ms
       FROM queue_job GROUP BY lane, state`
-    return v.parse(v.array(LaneCount), rows)
+    return this.#counts.all(rows)
   }
   /** Those that were given up have failed. */
   async throughput(lane: string): Promise<Throughput> {

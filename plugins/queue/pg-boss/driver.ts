@@ -7,7 +7,6 @@ import type { OwnedCount } from '../../cluster/contract.ts'
 import type { JobState, NewJob } from '../contract.ts'
 import type { Lost, QueueDriver, Release } from '../driver.ts'
 import type { LaneCount, StoredJob, Throughput } from '../schema.ts'
-import { toClaimed } from './row.ts'
 import { AGENT_INDEX, PgBossStore } from './store.ts'
 
 const HOUR_SECS = 3_600
@@ -48,6 +47,7 @@ export class PgBossDriver implements QueueDriver {
       owner,
       leaseSecs: settings.lease_secs,
       retentionSecs: settings.retention_hours * HOUR_SECS,
+      log,
     })
     this.#boss = new PgBoss({
       schema: 'queue_pgboss',
@@ -109,14 +109,17 @@ export class PgBossDriver implements QueueDriver {
     for (let attempt = 0; attempt < MAX_CLAIMS; attempt++) {
       const [fetched] = await this.#boss.fetch(lane)
       if (fetched === undefined) return undefined
-      const { job, wasLost, heartbeatSecs } = toClaimed(fetched)
+      const claimed = this.#store.readClaimed(fetched)
+      // It waits again when its heartbeat is missing, perhaps for a daemon that can read it.
+      if (claimed === undefined) continue
+      const { job, wasLost, heartbeatSecs } = claimed
       // Its heartbeats come three times in a lease of this daemon, which may be longer than that of whoever added it.
       if (heartbeatSecs !== this.#store.heartbeatSecs) await this.#store.setHeartbeat(job)
       if (job.group_key !== null && (await this.#store.yieldToEarlier(job))) continue
       if (wasLost) this.#deps.lost(lane)
       return job
     }
-    throw new Error('other daemons claim jobs of the same groups')
+    throw new Error('other daemons claim jobs of the same groups, or there are many that cannot be read')
   }
   renew(lane: string, held: readonly StoredJob[]): Promise<ReadonlySet<string>> {
     return this.#store.renew(lane, held)

@@ -21,7 +21,7 @@ const Data = v.object({
 export type Data = v.InferOutput<typeof Data>
 
 /** A job as `fetch` of pg-boss gives it. */
-const Fetched = v.object({
+export const Fetched = v.object({
   name: v.string(),
   data: Data,
   retryCount: v.number(),
@@ -76,6 +76,7 @@ export function toStored(row: Row): StoredJob {
   }
 }
 
+/** What `fetch` of pg-boss gave. */
 export interface Claimed {
   readonly job: StoredJob
   /** Whether the claim before it was lost. */
@@ -83,9 +84,7 @@ export interface Claimed {
   /** Seconds without a heartbeat after which this claim is lost: a lease of whoever added the job. */
   readonly heartbeatSecs: number | undefined
 }
-/** What `fetch` of pg-boss gave. */
-export function toClaimed(fetched: unknown): Claimed {
-  const { name, data, retryCount, heartbeatSeconds } = v.parse(Fetched, fetched)
+export function toClaimed({ name, data, retryCount, heartbeatSeconds }: v.InferOutput<typeof Fetched>): Claimed {
   const losses = retryCount - data.settled
   const job: StoredJob = {
     ...common(data),

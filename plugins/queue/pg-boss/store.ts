@@ -1,13 +1,13 @@
 import * as v from 'valibot'
-import { currentActor } from 'svc/internal'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { currentActor, RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { OwnedCount } from '../../cluster/contract.ts'
 import type { JobState, NewJob } from '../contract.ts'
 import type { Release } from '../driver.ts'
 import { Count, JobId, LaneCount, LaneName, NextDue, Throughput, toOwned } from '../schema.ts'
 import type { StoredJob } from '../schema.ts'
-import { attemptOf, clean, Row, rowId, rowStates, toStored } from './row.ts'
-import type { Data } from './row.ts'
+import { attemptOf, clean, Fetched, Row, rowId, rowStates, toClaimed, toStored } from './row.ts'
+import type { Claimed, Data } from './row.ts'
 
 /** Seconds. pg-boss ends jobs that are active for longer; those of svc may run as long as their leases are renewed. */
 const NEVER = 2_147_483_647
@@ -34,6 +34,7 @@ export interface PgBossStoreDeps {
   readonly owner: string
   readonly leaseSecs: number
   readonly retentionSecs: number
+  readonly log: Pick<Logger, 'error'>
 }
 
 /**
@@ -47,12 +48,17 @@ export interface PgBossStoreDeps {
 export class PgBossStore {
   readonly #deps: PgBossStoreDeps
   readonly #db: PluginDatabase
+  readonly #jobs: RowReader<typeof Row>
+  readonly #fetched: RowReader<typeof Fetched>
   /** Of the jobs that are due at the same time the first to be added is the first to run. */
   #sequence = 0
 
   constructor(deps: PgBossStoreDeps) {
     this.#deps = deps
     this.#db = deps.db
+    const job = { table: 'queue_pgboss.job', key: ['name', 'id'], log: deps.log }
+    this.#jobs = new RowReader({ ...job, schema: Row })
+    this.#fetched = new RowReader({ ...job, schema: Fetched, effect: 'is not run' })
   }
 
   /** `createLane`: also makes the queue of its lane if it is missing. */
@@ -88,18 +94,26 @@ export class PgBossStore {
   }
 
   async find(lane: string, id: string): Promise<StoredJob | undefined> {
-    const row = await this.#db.one`SELECT name, data, state, retry_count, start_after, started_on, completed_on, output
+    const row = await this.#db
+      .one`SELECT name, id, data, state, retry_count, start_after, started_on, completed_on, output
       FROM queue_pgboss.job WHERE name = ${lane} AND id = CAST(${rowId(id)} AS uuid)`
-    return row === undefined ? undefined : toStored(v.parse(Row, row))
+    const read = this.#jobs.oneOrThrow(row)
+    return read && toStored(read)
   }
   async list(lane: string, state: JobState, limit: number, offset: number): Promise<readonly StoredJob[]> {
-    const rows = await this.#db.all`SELECT name, data, state, retry_count, start_after, started_on, completed_on, output
+    const rows = await this.#db
+      .all`SELECT name, id, data, state, retry_count, start_after, started_on, completed_on, output
       FROM queue_pgboss.job WHERE name = ${lane} AND state = ANY (CAST(${`{${rowStates(state).join()}}`} AS
         queue_pgboss.job_state[]))
       ORDER BY start_after DESC, created_on DESC LIMIT ${limit} OFFSET ${offset}`
-    return v.parse(v.array(Row), rows).map(toStored)
+    return this.#jobs.all(rows).map(toStored)
   }
 
+  /** What `fetch` of pg-boss gave; `undefined` when it cannot be read. */
+  readClaimed(fetched: unknown): Claimed | undefined {
+    const read = this.#fetched.one(fetched)
+    return read && toClaimed(read)
+  }
   /**
    * Gives a job back that was claimed before another one of its group that was due earlier; whether it did. Two daemons
    * that claim at the same moment skip what the other one has locked. Whoever has a job of a group decides alone.

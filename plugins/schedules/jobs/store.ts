@@ -97,7 +97,7 @@ export class JobStore {
   }
 
   async find(id: string): Promise<Job | undefined> {
-    return v.parse(v.optional(JobRow), await this.#db.one`SELECT * FROM schedules_job WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM schedules_job WHERE id = ${id}`)
   }
   /** Oldest first. */
   async list({ agentId, enabled, ended = false }: JobFilter, limit: number, offset = 0): Promise<readonly Job[]> {

@@ -1,4 +1,3 @@
-import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { SlotRow } from '../job.ts'
@@ -57,8 +56,7 @@ export class SlotStore {
   }
 
   async find({ jobId, kind, slotAt }: SlotKey): Promise<Slot | undefined> {
-    return v.parse(
-      v.optional(SlotRow),
+    return this.#rows.oneOrThrow(
       await this.#db.one`SELECT * FROM schedules_slot
         WHERE job_id = ${jobId} AND kind = ${kind} AND slot_at = ${slotAt}`,
     )
@@ -71,8 +69,7 @@ export class SlotStore {
   }
   /** A run by hand. */
   async findManual(runId: string): Promise<Slot | undefined> {
-    return v.parse(
-      v.optional(SlotRow),
+    return this.#rows.oneOrThrow(
       await this.#db.one`SELECT * FROM schedules_slot WHERE kind = 'manual' AND run_id = ${runId}`,
     )
   }

@@ -1,5 +1,5 @@
-import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { Summary } from '../contract.ts'
 import { SummaryRow } from '../schema.ts'
 
@@ -10,12 +10,18 @@ const REMEMBERED = 1000
 
 export class SummaryStore {
   readonly #db: PluginDatabase
+  readonly #rows: RowReader<typeof SummaryRow>
   readonly #known = new Map<string, SummaryRow | undefined>()
   #changes = 0
   readonly #tellChanged: (sessionId: string) => readonly Statement[]
   /** `tellChanged` is for each batch that changes the summaries of a session: other daemons may remember them. */
-  constructor(db: PluginDatabase, tellChanged: (sessionId: string) => readonly Statement[] = () => []) {
+  constructor(
+    db: PluginDatabase,
+    log: Pick<Logger, 'error'>,
+    tellChanged: (sessionId: string) => readonly Statement[] = () => [],
+  ) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'sessions_summary', key: ['session_id', 'id'], schema: SummaryRow, log })
     this.#tellChanged = tellChanged
   }
 
@@ -23,8 +29,7 @@ export class SummaryStore {
   async current(sessionId: string): Promise<SummaryRow | undefined> {
     if (this.#known.has(sessionId)) return this.#known.get(sessionId)
     const changes = this.#changes
-    const row = v.parse(
-      v.optional(SummaryRow),
+    const row = this.#rows.oneOrThrow(
       await this.#db.one`SELECT * FROM sessions_summary
       WHERE session_id = ${sessionId} AND undone_at IS NULL
       ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,
@@ -34,8 +39,7 @@ export class SummaryStore {
   }
   /** The newest undone summary. */
   async undone(sessionId: string): Promise<SummaryRow | undefined> {
-    return v.parse(
-      v.optional(SummaryRow),
+    return this.#rows.oneOrThrow(
       await this.#db.one`SELECT * FROM sessions_summary
       WHERE session_id = ${sessionId} AND undone_at IS NOT NULL
       ORDER BY last_turn_seq DESC, last_seq DESC, id DESC LIMIT 1`,

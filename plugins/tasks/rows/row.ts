@@ -5,16 +5,21 @@ import type { TaskView } from '../schema.ts'
 import { STATUSES } from '../statuses.ts'
 
 const nullable = v.nullable(v.string())
+const Texts = v.array(v.string())
+const textsJson = v.pipe(
+  v.string(),
+  v.check((json) => v.is(Texts, readJson(json))),
+)
 /** A row of the table. */
 export const StoredTask = v.object({
   id: v.string(),
   title: v.string(),
   description: v.string(),
-  labels: v.string(),
+  labels: textsJson,
   status: v.picklist(STATUSES),
   assigned_to: nullable,
   created_by: v.string(),
-  on_behalf: v.string(),
+  on_behalf: textsJson,
   claimed_by: nullable,
   /** The job of the queue that works on it by a turn. */
   claim_id: nullable,
@@ -30,7 +35,7 @@ export const StoredTask = v.object({
 })
 export type StoredTask = v.InferOutput<typeof StoredTask>
 
-const readTexts = (json: string): string[] => v.parse(v.array(v.string()), readJson(json))
+const readTexts = (json: string): string[] => v.parse(Texts, readJson(json))
 /** Where title and description may come from. */
 export const labelsOf = ({ labels }: Pick<StoredTask, 'labels'>): string[] => readTexts(labels)
 /** The agents that it is for in the end, by id: the one that posted it is the last. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { StoredTask } from './row.ts'
 import type { Status } from '../statuses.ts'
 
@@ -21,12 +22,14 @@ export interface TaskFilter {
 }
 export class TaskStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof StoredTask>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'tasks_task', key: ['id'], schema: StoredTask, log })
   }
 
   async find(id: string): Promise<StoredTask | undefined> {
-    return v.parse(v.optional(StoredTask), await this.#db.one`SELECT * FROM tasks_task WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM tasks_task WHERE id = ${id}`)
   }
   /** Newest first, with the beginnings of long texts. */
   async list(filter: TaskFilter, limit: number, offset: number): Promise<StoredTask[]> {
@@ -55,10 +58,7 @@ export class TaskStore {
           FROM tasks_task WHERE id = ${id}`,
       ),
     )
-    return v.parse(
-      v.array(StoredTask),
-      rows.filter((row) => row !== undefined),
-    )
+    return this.#rows.all(rows.filter((row) => row !== undefined))
   }
   /** How many a list has in all its pages. */
   async count(filter: TaskFilter): Promise<number> {
@@ -142,13 +142,13 @@ export class TaskStore {
   async nextFor(agentId: string): Promise<StoredTask | undefined> {
     const row = await this.#db.one`SELECT * FROM tasks_task WHERE id = (SELECT id FROM tasks_task
       WHERE status = 'pending' AND (assigned_to IS NULL OR assigned_to = ${agentId}) ORDER BY created_at, id LIMIT 1)`
-    return v.parse(v.optional(StoredTask), row)
+    return this.#rows.oneOrThrow(row)
   }
   /** Tasks whose claim has ended, those that were claimed first first. */
   async expired(now: string, limit: number): Promise<readonly StoredTask[]> {
     const rows = await this.#db.all`SELECT * FROM tasks_task
       WHERE status = 'in_progress' AND lease_until <= ${now} ORDER BY lease_until, id LIMIT ${limit}`
-    return v.parse(v.array(StoredTask), rows)
+    return this.#rows.all(rows)
   }
   deleteEnded(before: string): Statement {
     return this.#db.sql`DELETE FROM tasks_task

@@ -81,7 +81,7 @@ export class TriggerStore {
   }
 
   async find(id: string): Promise<Trigger | undefined> {
-    return v.parse(v.optional(TriggerRow), await this.#db.one`SELECT * FROM triggers_trigger WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM triggers_trigger WHERE id = ${id}`)
   }
   /** Oldest first; those of one agent, also when it is the target. */
   async list(agentId: string | undefined, limit: number, offset: number): Promise<readonly Trigger[]> {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { HoldReason } from '../reasons.ts'
 import { CauseRow, EventAt, FiringRow } from '../trigger.ts'
 import type { Cause, Firing } from '../trigger.ts'
@@ -16,8 +17,10 @@ export interface FiringEnd {
 /** SQL of the history: what triggers matched, and what came of it. */
 export class FiringStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof FiringRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'triggers_firing', key: ['id'], schema: FiringRow, log })
   }
 
   insert(firing: NewFiring): Statement {
@@ -35,19 +38,17 @@ export class FiringStore {
       WHERE id = ${id} AND state = 'open'`
   }
   async find(id: string): Promise<Firing | undefined> {
-    return v.parse(v.optional(FiringRow), await this.#db.one`SELECT * FROM triggers_firing WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM triggers_firing WHERE id = ${id}`)
   }
   /** Newest first. */
   async list(triggerId: string, before: number, limit: number): Promise<readonly Firing[]> {
-    return v.parse(
-      v.array(FiringRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM triggers_firing WHERE trigger_id = ${triggerId} AND position < ${before}
         ORDER BY position DESC LIMIT ${limit}`,
     )
   }
   async open(triggerId: string): Promise<readonly Firing[]> {
-    return v.parse(
-      v.array(FiringRow),
+    return this.#rows.all(
       await this.#db.all`SELECT * FROM triggers_firing WHERE trigger_id = ${triggerId} AND state = 'open'`,
     )
   }

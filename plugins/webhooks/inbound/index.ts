@@ -30,7 +30,7 @@ export function addInbound(ctx: InboundContext, background: (work: () => Promise
   const { webhook_triggers: section } = config
   const token = section.token?.trim() || readVariable(section.token_env)?.trim() || undefined
   const triggers = { ...section, token }
-  const inbound = new InboundStore(db)
+  const inbound = new InboundStore(db, log)
   const limiter = createLimiter({
     tokens: triggers.rate_limit_per_minute,
     windowMs: 60_000,
@@ -76,7 +76,7 @@ async function loadAnswers(ctx: InboundContext): Promise<AnswerDelivery> {
   ])
   const { config, db, leaving, log, services } = ctx
   return new AnswerDelivery({
-    store: new AnswerStore(db),
+    store: new AnswerStore(db, log),
     turns: services.turns,
     log,
     leaving,

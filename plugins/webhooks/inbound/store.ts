@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import { WakeRow } from '../schema.ts'
 
 const SeenRequest = v.object({ fingerprint: v.string(), effect_id: v.string() })
@@ -7,8 +8,10 @@ export type SeenRequest = v.InferOutput<typeof SeenRequest>
 
 export class InboundStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #wakes: RowReader<typeof WakeRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#wakes = new RowReader({ table: 'webhooks_wake', key: ['id'], schema: WakeRow, log })
   }
 
   /** Remembers a request under the id of its sender. Returns the row of the first request with this id. */
@@ -39,7 +42,7 @@ export class InboundStore {
   async waiting(limit: number): Promise<readonly WakeRow[]> {
     const rows = await this.#db.all`SELECT id, agent, mode, text, attempts, created_at FROM webhooks_wake
       WHERE state = 'pending' ORDER BY created_at, id LIMIT ${limit}`
-    return v.parse(v.array(WakeRow), rows)
+    return this.#wakes.all(rows)
   }
   async attempted(id: string): Promise<void> {
     await this.#db.run`UPDATE webhooks_wake SET attempts = attempts + 1 WHERE id = ${id} AND state = 'pending'`

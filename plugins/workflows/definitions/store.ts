@@ -22,7 +22,7 @@ export class DefinitionStore {
   async findByName(name: string): Promise<readonly string[]> {
     const rows = await this.#db.all`SELECT id, name, description, step_count, revision, file, run_by, created_at,
         updated_at FROM workflows_definition WHERE name = ${name} ORDER BY created_at, id LIMIT 2`
-    return v.parse(v.array(StoredItem), rows).map(({ id }) => id)
+    return this.#items.allOrThrow(rows).map(({ id }) => id)
   }
   async findRevision(id: string, revision: number): Promise<Workflow | undefined> {
     return toWorkflow(

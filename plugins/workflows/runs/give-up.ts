@@ -11,7 +11,7 @@ export function giveUp(
   reason: string,
   failed: () => void,
 ): readonly Statement[] {
-  const store = new RunStore(db)
+  const store = new RunStore(db, log)
   const now = wallClock.now()
   const written = (changes: number): void => {
     if (changes === 0) return

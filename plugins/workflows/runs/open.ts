@@ -40,7 +40,7 @@ export async function openRuns(
   ended: (state: string) => void,
 ): Promise<OpenRuns> {
   const { config, db, hooks, log, services } = ctx
-  const store = new RunStore(db)
+  const store = new RunStore(db, log)
   const changes = new RunChanges()
   const clock = wallClock
   const service = new RunService({

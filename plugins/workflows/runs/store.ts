@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 import type { RunState } from '../definition.ts'
 import type { Position } from './position.ts'
 import { AttemptRow, Count, RunListRow, RunRow, VariableRow } from './schema.ts'
@@ -44,8 +45,14 @@ export interface RunPage {
 
 export class RunStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #listed: RowReader<typeof RunListRow>
+  readonly #runs: RowReader<typeof RunRow>
+  readonly #attempts: RowReader<typeof AttemptRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#listed = new RowReader({ table: 'workflows_run', key: ['id'], schema: RunListRow, log })
+    this.#runs = new RowReader({ table: 'workflows_run', key: ['id'], schema: RunRow, log })
+    this.#attempts = new RowReader({ table: 'workflows_attempt', key: ['key'], schema: AttemptRow, log })
   }
 
   /**
@@ -68,7 +75,7 @@ export class RunStore {
     }
   }
   async find(id: string): Promise<RunRow | undefined> {
-    return v.parse(v.optional(RunRow), await this.#db.one`SELECT * FROM workflows_run WHERE id = ${id}`)
+    return this.#runs.oneOrThrow(await this.#db.one`SELECT * FROM workflows_run WHERE id = ${id}`)
   }
   /** Newest first. */
   async list({ workflowId, state, limit, offset }: RunPage): Promise<readonly RunListRow[]> {
@@ -81,11 +88,10 @@ export class RunStore {
         : await this.#db.all`SELECT * FROM workflows_run
             WHERE workflow_id = ${workflowId} AND state = COALESCE(${wanted}, state)
             ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`
-    return v.parse(v.array(RunListRow), rows)
+    return this.#listed.all(rows)
   }
   async active(): Promise<readonly RunListRow[]> {
-    return v.parse(
-      v.array(RunListRow),
+    return this.#listed.all(
       await this.#db.all`SELECT * FROM workflows_run WHERE state IN ('Pending', 'Running', 'Paused')`,
     )
   }
@@ -95,8 +101,7 @@ export class RunStore {
     return v.parse(Count, row).count
   }
   async children(runId: string): Promise<readonly RunListRow[]> {
-    return v.parse(
-      v.array(RunListRow),
+    return this.#listed.all(
       await this.#db.all`SELECT * FROM workflows_run
         WHERE parent_run_id = ${runId} AND state IN ('Pending', 'Running', 'Paused')`,
     )
@@ -138,18 +143,16 @@ export class RunStore {
   }
   /** In the order in which they were made, those of one step together. */
   async attempts(runId: string, afterRevision = -1): Promise<readonly AttemptRow[]> {
-    return v.parse(
-      v.array(AttemptRow),
+    return this.#attempts.allOrThrow(
       await this.#db.all`SELECT * FROM workflows_attempt WHERE run_id = ${runId} AND revision > ${afterRevision}
         ORDER BY step_index, iteration, attempt`,
     )
   }
   async findAttempt(key: string): Promise<AttemptRow | undefined> {
-    return v.parse(v.optional(AttemptRow), await this.#db.one`SELECT * FROM workflows_attempt WHERE key = ${key}`)
+    return this.#attempts.oneOrThrow(await this.#db.one`SELECT * FROM workflows_attempt WHERE key = ${key}`)
   }
   async waitingFor(what: string): Promise<readonly AttemptRow[]> {
-    return v.parse(
-      v.array(AttemptRow),
+    return this.#attempts.all(
       await this.#db.all`SELECT * FROM workflows_attempt WHERE waits_for = ${what} AND ended_at IS NULL`,
     )
   }

@@ -45,3 +45,23 @@ it('neither a long key nor many rows fill the log', () => {
   for (let id = 0; id < MAX_NAMED_ROWS * 2; id++) expect(rows.one({ id: String(id) })).toBeUndefined()
   expect(lines).toHaveLength(MAX_NAMED_ROWS)
 })
+
+it('what has to be whole fails with the name of its row, and the first that can be read is found behind others', async () => {
+  const { rows, lines } = reader()
+  const [good, bad] = [
+    { id: 'a', size: 1, body: '{}' },
+    { id: 'b', size: 'secret', body: '{}' },
+  ]
+  expect([rows.one(undefined), rows.oneOrThrow(undefined), rows.oneOrThrow(good)?.id]).toEqual([
+    undefined,
+    undefined,
+    'a',
+  ])
+  for (const read of [() => rows.oneOrThrow(bad), () => rows.allOrThrow([good, bad])])
+    expect(read).toThrow('the row of test_row with id "b" cannot be read: "size" is not as expected')
+  expect(lines).toEqual([])
+  const stored = [bad, bad, good]
+  expect((await rows.first(async (limit) => stored.slice(0, limit)))?.id).toBe('a')
+  expect(await rows.first(async () => [])).toBeUndefined()
+  expect(lines).toHaveLength(1)
+})

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
-import { engines, open } from '../../core/storage/engines.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { Principal } from '../../../core/auth/principal.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { Agent } from '../../../plugins/agents/contract.ts'
@@ -58,7 +58,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   /** The plugin as another process opens it. */
   const boot = async () => {
     const unloaded = new AbortController()
-    const store = new ApprovalStore(db)
+    const store = new ApprovalStore(db, recorder().log)
     const service = new ApprovalService({
       store,
       audit,

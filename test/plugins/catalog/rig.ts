@@ -5,7 +5,7 @@ import { Shipped } from '../../../plugins/catalog/data.ts'
 import { Models } from '../../../plugins/catalog/models.ts'
 import { migrations } from '../../../plugins/catalog/migrations.ts'
 import { CatalogStore } from '../../../plugins/catalog/store.ts'
-import { open } from '../../core/storage/engines.ts'
+import { open, recorder } from '../../core/storage/engines.ts'
 
 export const shippedFile = fileURLToPath(new URL('../../../plugins/catalog/models.json', import.meta.url))
 /** What is shipped, every entry checked. */
@@ -20,7 +20,7 @@ export async function openModels(
 ) {
   const { database } = await open(engine)
   await database.migrate('catalog', migrations)
-  const store = new CatalogStore(database.sql)
+  const store = new CatalogStore(database.sql, recorder().log)
   const models = new Models({ store, now, shipped: readEntries })
   await models.ready()
   return { models, store, database }

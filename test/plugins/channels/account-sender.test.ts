@@ -9,6 +9,7 @@ import type { OutboxRow } from '../../../plugins/channels/outbox/schema.ts'
 import { OutboxStore } from '../../../plugins/channels/outbox/store.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 import { ChatPlatform } from './chat-platform.ts'
+import { recorder } from '../../core/storage/engines.ts'
 import { openTables } from './inbox-stage.ts'
 
 const HOUR_MS = 3_600_000
@@ -143,7 +144,7 @@ it('what was about to be sent when the connection ended is not sent by this daem
 })
 
 it('of two daemons that are about to send the same row, one does', async () => {
-  const store = new OutboxStore(await openTables())
+  const store = new OutboxStore(await openTables(), recorder().log)
   const row = createRow('2026-01-01T00:00:00.000Z')
   await store.commit([store.insert(row, () => undefined)])
   const first = { ...row, attempts: 1 }

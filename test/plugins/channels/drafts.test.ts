@@ -12,7 +12,7 @@ import type { OutgoingMessage } from '../../../plugins/channels/outbox/message.t
 import { Outbox } from '../../../plugins/channels/outbox/outbox.ts'
 import { OutboxStore } from '../../../plugins/channels/outbox/store.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
-import { open as openDatabase } from '../../core/storage/engines.ts'
+import { open as openDatabase, recorder } from '../../core/storage/engines.ts'
 import { ChatPlatform } from './chat-platform.ts'
 
 // What was shown of an answer while it was written, when the answer is there.
@@ -56,7 +56,7 @@ async function stage({ idempotentSend = false, canDelete = false, resendUncertai
   const open = { account, adapter, connection, signal: new AbortController().signal, failed: () => undefined }
   const nothing = () => ({ sql: 'SELECT 1', values: [] })
   const outbox = new Outbox({
-    store: new OutboxStore(database.sql),
+    store: new OutboxStore(database.sql, recorder().log),
     connections: { find: () => open },
     journal: {
       intend: nothing,

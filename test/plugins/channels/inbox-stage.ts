@@ -10,7 +10,7 @@ import type { InboxRow } from '../../../plugins/channels/inbox/schema.ts'
 import { InboxStore } from '../../../plugins/channels/inbox/store.ts'
 import { migrations } from '../../../plugins/channels/migrations.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
-import { open } from '../../core/storage/engines.ts'
+import { open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import { ChatPlatform } from './chat-platform.ts'
 
@@ -68,7 +68,7 @@ export function startInbox(db: PluginDatabase, home: string, answered: string[],
   }
   const deps: InboxDeps = {
     ...noStatements,
-    store: new InboxStore(db),
+    store: new InboxStore(db, recorder().log),
     owners: new OwnerStore(db),
     home,
     admission: {

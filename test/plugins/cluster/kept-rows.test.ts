@@ -65,7 +65,7 @@ const kept: readonly Kept<unknown>[] = [
     migrations: ['sessions', sessionMigrations],
     make({ sql }, follow) {
       const tell = follow({ changed: (id) => summaries.forget(id), missed: () => summaries.forgetAll() })
-      const summaries = new SummaryStore(sql, tell)
+      const summaries = new SummaryStore(sql, recorder().log, tell)
       return summaries
     },
     read: async (summaries: SummaryStore) => (await summaries.current('s'))?.text,
@@ -177,7 +177,9 @@ describe('rows in memory', () => {
     await one.migrate('approvals', approvalMigrations)
     const clock = new ManualClock()
     const [asking, answering] = [one, two].map((database) => {
-      const store = new ApprovalStore(database.sql, (id) => database.broadcast.tell('approvals.decided', { id }))
+      const store = new ApprovalStore(database.sql, recorder().log, (id) =>
+        database.broadcast.tell('approvals.decided', { id }),
+      )
       const service = new ApprovalService({
         store,
         audit: { entry: () => database.sql.sql`SELECT 1` } as unknown as Audit,

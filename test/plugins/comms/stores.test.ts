@@ -30,7 +30,7 @@ describe.each(engines)('on %s', (engine) => {
   it('goals keep their tree whatever another daemon does meanwhile', async () => {
     const { database } = await open(engine)
     await database.migrate('goals', goalMigrations)
-    const store = new GoalStore(database.sql)
+    const store = new GoalStore(database.sql, recorder().log)
     const at = '2026-01-01T00:00:00.000Z'
     const goal = (id: string, parentId?: string) => ({
       id,
@@ -73,7 +73,7 @@ describe.each(engines)('on %s', (engine) => {
   it('events are there once, however often the trail is read', async () => {
     const { database } = await open(engine)
     await database.migrate('comms', commsMigrations)
-    const store = new CommsStore(database.sql)
+    const store = new CommsStore(database.sql, recorder().log)
     let added = 0
     const event = (id: string, kind: CommsEvent['kind'], timestamp: string) =>
       store.insert(
@@ -114,11 +114,11 @@ describe.each(engines)('on %s', (engine) => {
         workflows.requireRoom(id, 2),
       ])
     await database.migrate('peers', peerMigrations)
-    const pins = new PinStore(database.sql)
+    const pins = new PinStore(database.sql, recorder().log)
     const pin = { public_key: 'ab', node_name: '', address: '', pinned_at: 1, last_seen: 1 }
     const addPin = (id: string) => pins.commit([pins.insert({ ...pin, node_id: id }), pins.requireRoom(id, 2)])
     await database.migrate('a2a', clientMigrations)
-    const agents = new AgentStore(database.sql)
+    const agents = new AgentStore(database.sql, recorder().log)
     const addAgent = (id: string) =>
       agents.commit([
         agents.put({ ...emptyAgent, id, name: id, url: id, state: id === '1' ? 'trusted' : 'pending' }),

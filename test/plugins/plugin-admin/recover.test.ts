@@ -16,7 +16,7 @@ import { Settings } from '../../../plugins/plugin-admin/settings.ts'
 import { InstallStore } from '../../../plugins/plugin-admin/store.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { pack, sha512 } from '../../support/plugin-registry.ts'
-import { open } from '../../core/storage/engines.ts'
+import { open, recorder } from '../../core/storage/engines.ts'
 
 // The process ends before each of its effects in turn: a change of a file, of the database, of what is loaded. After a
 // start, either the version before or the new one is whole, and nothing else is left.
@@ -150,7 +150,7 @@ async function boot(home: string) {
   const accepted = new AcceptedPermissionsFile(home)
   await accepted.open(storageOf(home))
   const daemon = new FakeDaemon(plugins, accepted)
-  const store = new InstallStore(sql, '')
+  const store = new InstallStore(sql, '', recorder().log)
   const installer = new Installer({
     plugins,
     log: createConsola({ level: -999 }),

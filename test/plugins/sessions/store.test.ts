@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { engines, open } from '../../core/storage/engines.ts'
+import { engines, open, recorder } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { Block, Message, Summary } from '../../../plugins/sessions/contract.ts'
@@ -13,7 +13,7 @@ function partsOf(db: PluginDatabase) {
     throw new Error('not in this test')
   }
   return {
-    summaries: new SummaryStore(db),
+    summaries: new SummaryStore(db, recorder().log),
     now: () => new Date().toISOString(),
     audit: {
       entry: () => db.sql`UPDATE sessions_session SET label = label WHERE id = ''`,
@@ -36,7 +36,7 @@ function partsOf(db: PluginDatabase) {
 async function start(engine: EngineName) {
   const { database } = await open(engine)
   await database.migrate('sessions', migrations)
-  const store = new SessionStore(database.sql)
+  const store = new SessionStore(database.sql, recorder().log)
   const sessions = new SessionService({ ...partsOf(database.sql), store })
   let n = 0
   const opened = new Set<string>()
@@ -102,7 +102,7 @@ describe.each(engines)('sessions on %s', (engine) => {
 
   it('the tail is what is stored, whatever was written, refused, cleared or changed elsewhere since', async () => {
     const { sessions, store, say, db } = await start(engine)
-    const fresh = () => new SessionService({ ...partsOf(db), store: new SessionStore(db) })
+    const fresh = () => new SessionService({ ...partsOf(db), store: new SessionStore(db, recorder().log) })
     const same = async (turnId: string, limit = 6): Promise<void> => {
       expect(await sessions.tail('s', turnId, limit)).toEqual(await fresh().tail('s', turnId, limit))
       expect(await sessions.uncovered('s', { limit, before: turnId })).toEqual(

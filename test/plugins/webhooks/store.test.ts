@@ -13,7 +13,7 @@ async function start(engine: EngineName) {
   return {
     sql: database.sql,
     store: new WebhookStore(database.sql, recorder().log),
-    inbound: new InboundStore(database.sql),
+    inbound: new InboundStore(database.sql, recorder().log),
   }
 }
 const target = (id: string): Target => ({
@@ -119,7 +119,7 @@ describe.each(engines)('the outbox on %s', (engine) => {
 
 it.each(engines)('%s: who could not begin a turn forgets its receiver only while nobody else tries', async (engine) => {
   const { sql } = await start(engine)
-  const answers = new AnswerStore(sql)
+  const answers = new AnswerStore(sql, recorder().log)
   const row = { agent_id: 'a', channel: 'irc', account: null, recipient: 'x', thread: null, error: null } as const
   for (const seconds of [1, 2]) await answers.insert({ ...row, id: 'turn', state: 'pending', created_at: at(seconds) })
   await answers.remove('turn', at(1))

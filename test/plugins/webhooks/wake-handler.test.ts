@@ -3,13 +3,13 @@ import type { Agent } from '../../../plugins/agents/contract.ts'
 import { InboundStore } from '../../../plugins/webhooks/inbound/store.ts'
 import { WakeHandler } from '../../../plugins/webhooks/inbound/wake-handler.ts'
 import { migrations } from '../../../plugins/webhooks/migrations.ts'
-import { open } from '../../core/storage/engines.ts'
+import { open, recorder } from '../../core/storage/engines.ts'
 
 describe('WakeHandler', () => {
   it('stores a wake once when both deliveries of its request look for the agent at the same time', async () => {
     const { database } = await open('sqlite')
     await database.migrate('webhooks', migrations)
-    const store = new InboundStore(database.sql)
+    const store = new InboundStore(database.sql, recorder().log)
     const lookups: string[] = []
     const entries: string[] = []
     const lookup = Promise.withResolvers<Agent>()

@@ -8,7 +8,7 @@ import { RunChanges } from '../../../plugins/workflows/runs/changes.ts'
 import { Engine } from '../../../plugins/workflows/runs/engine.ts'
 import { RunStore } from '../../../plugins/workflows/runs/store.ts'
 import type { NewRun } from '../../../plugins/workflows/runs/store.ts'
-import { open } from '../../core/storage/engines.ts'
+import { open, recorder as recordLog } from '../../core/storage/engines.ts'
 import type { EngineName } from '../../core/storage/engines.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
@@ -74,7 +74,7 @@ function mortal(real: PluginDatabase, fault: Fault | undefined) {
 export function startEngine(database: Database, act: StepType['run'], fault?: Fault) {
   const { db, died } = mortal(database.sql, fault)
   const clock = new ManualClock()
-  const store = new RunStore(db)
+  const store = new RunStore(db, recordLog().log)
   const type: StepType = { name: 'act', description: '', check() {}, run: act }
   const ended: string[] = []
   const engine = new Engine({
@@ -134,7 +134,7 @@ export function newRun(id: string, workflowSteps: readonly Step[]): NewRun {
 export async function prepare(workflowSteps: readonly Step[], engine: EngineName = 'sqlite'): Promise<Database> {
   const { database } = await open(engine)
   await database.migrate('workflows', migrations)
-  const store = new RunStore(database.sql)
+  const store = new RunStore(database.sql, recordLog().log)
   await store.commit([store.insert(newRun(RUN, workflowSteps), 0, 10)])
   return database
 }

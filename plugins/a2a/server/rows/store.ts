@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase, Statement } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 export const openStates = ['submitted', 'working'] as const
 export const endStates = ['completed', 'failed', 'canceled'] as const
@@ -46,15 +47,19 @@ const Count = v.object({ n: v.pipe(v.union([v.number(), v.string()]), v.transfor
 
 export class TaskStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #tasks: RowReader<typeof TaskRow>
+  readonly #pushes: RowReader<typeof PushRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#tasks = new RowReader({ table: 'a2a_task', key: ['id'], schema: TaskRow, log })
+    this.#pushes = new RowReader({ table: 'a2a_push', key: ['task_id', 'id'], schema: PushRow, log })
   }
   commit(statements: readonly Statement[]) {
     return this.#db.batch(statements)
   }
 
   async find(id: string): Promise<TaskRow | undefined> {
-    return v.parse(v.optional(TaskRow), await this.#db.one`SELECT * FROM a2a_task WHERE id = ${id}`)
+    return this.#tasks.oneOrThrow(await this.#db.one`SELECT * FROM a2a_task WHERE id = ${id}`)
   }
   /** The session of a context, when it has one. */
   async sessionOf(agentId: string, owner: string, contextId: string): Promise<string | undefined> {
@@ -80,8 +85,7 @@ export class TaskStore {
   }
   /** Oldest first. */
   async open(limit: number): Promise<readonly TaskRow[]> {
-    return v.parse(
-      v.array(TaskRow),
+    return this.#tasks.all(
       await this.#db.all`SELECT * FROM a2a_task WHERE state IN ('submitted', 'working')
         ORDER BY created_at, id LIMIT ${limit}`,
     )
@@ -92,8 +96,7 @@ export class TaskStore {
     const context = contextId ?? ''
     const [exact, from] = [state ?? '', since ?? '']
     const [at, id] = [after?.updatedAt ?? '', after?.id ?? '']
-    return v.parse(
-      v.array(TaskRow),
+    return this.#tasks.all(
       await this.#db.all`SELECT * FROM a2a_task
         WHERE (${agent} = '' OR agent_id = ${agent}) AND (${context} = '' OR context_id = ${context})
           AND (${owner} = '' OR owner = ${owner})
@@ -119,8 +122,7 @@ export class TaskStore {
   }
   /** Tasks that ended before a time. */
   async old(before: string, limit: number): Promise<readonly TaskRow[]> {
-    return v.parse(
-      v.array(TaskRow),
+    return this.#tasks.all(
       await this.#db.all`SELECT * FROM a2a_task WHERE updated_at < ${before}
         AND state IN ('completed', 'failed', 'canceled') ORDER BY updated_at LIMIT ${limit}`,
     )
@@ -134,8 +136,7 @@ export class TaskStore {
 
   /** Oldest first. */
   async pushes(taskId: string): Promise<readonly PushRow[]> {
-    return v.parse(
-      v.array(PushRow),
+    return this.#pushes.all(
       await this.#db.all`SELECT * FROM a2a_push WHERE task_id = ${taskId} ORDER BY created_at, id`,
     )
   }

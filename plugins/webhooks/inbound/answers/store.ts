@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { PluginDatabase } from 'svc/sdk'
+import { RowReader } from 'svc/internal'
+import type { Logger, PluginDatabase } from 'svc/sdk'
 
 /** Where the answer of a turn goes, and whether it is there. `skipped`: there was nothing to deliver. */
 export const AnswerRow = v.object({
@@ -18,8 +19,10 @@ export type AnswerRow = v.InferOutput<typeof AnswerRow>
 /** The rows of `webhooks_answer`. */
 export class AnswerStore {
   readonly #db: PluginDatabase
-  constructor(db: PluginDatabase) {
+  readonly #rows: RowReader<typeof AnswerRow>
+  constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
+    this.#rows = new RowReader({ table: 'webhooks_answer', key: ['id'], schema: AnswerRow, log })
   }
 
   /** Of a row that is there already, only the time is written: it is then that of whoever tries last. */
@@ -30,13 +33,13 @@ export class AnswerStore {
       ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at WHERE webhooks_answer.state = 'pending'`
   }
   async find(id: string): Promise<AnswerRow | undefined> {
-    return v.parse(v.optional(AnswerRow), await this.#db.one`SELECT * FROM webhooks_answer WHERE id = ${id}`)
+    return this.#rows.oneOrThrow(await this.#db.one`SELECT * FROM webhooks_answer WHERE id = ${id}`)
   }
   /** Oldest first. */
   async waiting(limit: number): Promise<readonly AnswerRow[]> {
     const rows = await this.#db.all`SELECT * FROM webhooks_answer WHERE state = 'pending'
       ORDER BY created_at, id LIMIT ${limit}`
-    return v.parse(v.array(AnswerRow), rows)
+    return this.#rows.all(rows)
   }
   async ended(id: string, state: AnswerRow['state'], error: string | null = null): Promise<void> {
     await this.#db.run`UPDATE webhooks_answer SET state = ${state}, error = ${error}
