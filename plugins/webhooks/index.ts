@@ -51,7 +51,8 @@ export default definePlugin({
     jobs.every('retention', 3_600_000, async () => {
       const before = (days: number): string => new Date(Date.now() - days * DAY_MS).toISOString()
       await pipeline.deleteOld()
-      await inbound.commit([inbound.deleteSeen(before(2)), inbound.deleteWakes(before(7))])
+      const store = await inbound()
+      await store.commit([store.deleteSeen(before(2)), store.deleteWakes(before(7))])
       if (triggers.enabled) await (await answers()).deleteOld(before(7))
     })
     return { sender: createSender(ctx) }

@@ -3,7 +3,6 @@ import type { Limiter } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { PluginCredentials, RequestFacts } from 'svc/sdk'
 import type { Triggers } from '../schema.ts'
-import { verifySignature } from '../signature.ts'
 import type { InboundStore } from './store.ts'
 
 const MIN_TOKEN_LENGTH = 32
@@ -24,7 +23,7 @@ interface Signature {
 
 export interface InboundGateDeps {
   readonly triggers: Triggers
-  readonly store: InboundStore
+  readonly store: () => Promise<InboundStore>
   readonly limiter: Limiter
   readonly failed: PluginCredentials['failed']
   readonly nowMs?: () => number
@@ -80,7 +79,7 @@ export class InboundGate {
       })
     const signature = this.#readSignature(facts)
     if (!signature) return { effectId: ownId, isRepeat: false }
-    this.#checkSignature(signature, body, facts)
+    await this.#checkSignature(signature, body, facts)
     return this.#remember(signature.id, body, ownId, hook)
   }
 
@@ -105,7 +104,8 @@ export class InboundGate {
     throw new Refusal('invalid_request', message)
   }
 
-  #checkSignature({ id, seconds, signature }: Signature, body: Uint8Array, facts: CallFacts): void {
+  async #checkSignature({ id, seconds, signature }: Signature, body: Uint8Array, facts: CallFacts): Promise<void> {
+    const { verifySignature } = await import('../signature.ts')
     if (!verifySignature(signature, this.#usableToken ?? this.#unusableToken, id, seconds, body))
       this.#reject(facts, 'The signature does not match the request and the token')
     if (Math.abs(this.#nowMs() / 1000 - seconds) > TOLERANCE_SECS)
@@ -118,7 +118,8 @@ export class InboundGate {
     const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${hook}\n`), body]))
     // The id is kept far longer than its timestamp is accepted.
     const now = new Date(this.#nowMs()).toISOString()
-    const { isFirst, row } = await this.#deps.store.remember(id, { fingerprint, effect_id: ownId }, now)
+    const store = await this.#deps.store()
+    const { isFirst, row } = await store.remember(id, { fingerprint, effect_id: ownId }, now)
     if (row.fingerprint !== fingerprint)
       throw new Refusal('conflict', `Another request was sent under the id ${id} before`)
     return { effectId: row.effect_id, isRepeat: !isFirst }

@@ -9,7 +9,7 @@ import type { Triggers } from '../schema.ts'
 import type { AnswerDelivery } from './answers/delivery.ts'
 import { InboundGate } from './gate.ts'
 import { inboundRoutes } from './routes.ts'
-import { InboundStore } from './store.ts'
+import type { InboundStore } from './store.ts'
 import type { WakeHandler } from './wake-handler.ts'
 
 type InboundContext = PluginContext<
@@ -30,7 +30,9 @@ export function addInbound(ctx: InboundContext, background: (work: () => Promise
   const { webhook_triggers: section } = config
   const token = section.token?.trim() || readVariable(section.token_env)?.trim() || undefined
   const triggers = { ...section, token }
-  const inbound = new InboundStore(db, log)
+  let store: Promise<InboundStore> | undefined
+  const inbound = (): Promise<InboundStore> =>
+    (store ??= import('./store.ts').then((module) => new module.InboundStore(db, log)))
   const limiter = createLimiter({
     tokens: triggers.rate_limit_per_minute,
     windowMs: 60_000,
@@ -46,7 +48,7 @@ export function addInbound(ctx: InboundContext, background: (work: () => Promise
   let handler: Promise<WakeHandler> | undefined
   const wakes = (): Promise<WakeHandler> =>
     (handler ??= import('./wake-handler.ts').then(
-      (module) => new module.WakeHandler({ store: inbound, audit, agents, chat, turns, log }),
+      async (module) => new module.WakeHandler({ store: await inbound(), audit, agents, chat, turns, log }),
     ))
   let delivery: Promise<AnswerDelivery> | undefined
   const answers = (): Promise<AnswerDelivery> => (delivery ??= loadAnswers(ctx))
