@@ -103,7 +103,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/triggers/index.ts: loaded opened
       plugins/usage/spending.ts: opened
       plugins/webhooks/delivery-pipeline.ts: #workers
-      plugins/webhooks/inbound/index.ts: handler delivery
+      plugins/webhooks/inbound/index.ts: delivery handler store
       plugins/workflows/index.ts: opened files
       plugins/workflows/runs/index.ts: opened`,
   },
