@@ -51,15 +51,15 @@ export function checkLayer(schema: Schema, layer: Layer, tree: Tree): LayerCheck
     const warning = `${place}: unknown key "${name ?? path.join('.')}" is ignored${suggest(nearest)}`
     unknownKeys.push({ path, name, warning })
   }
-  const walk = (part: Schema, value: unknown, path: readonly string[]): void => {
+  const walk = (part: Schema, value: unknown, path: readonly string[], parent?: Schema): void => {
     if (value === undefined) return
     const hidden = isSecret(part, path.at(-1) ?? '')
     if (unwrap(part).type === 'unknown') return
     if (isTable(part)) {
-      if (!isTree(value)) return wrong(path, 'a table', value, hidden)
+      if (!isTree(value)) return wrong(path, `a table${suggestKey(parent, path)}`, value, hidden)
       for (const [key, item] of Object.entries(value)) {
         const child = findChild(part, key)
-        if (child) walk(child, item, [...path, key])
+        if (child) walk(child, item, [...path, key], part)
         else unknown([...path, key], part)
       }
       return
@@ -74,6 +74,14 @@ export function checkLayer(schema: Schema, layer: Layer, tree: Tree): LayerCheck
   }
   walk(schema, tree, [])
   return { problems, unknown: unknownKeys }
+}
+
+/** A misspelt key beside sections of any name, as in `[plugins]`, is taken for one of them. */
+function suggestKey(parent: Schema | undefined, path: readonly string[]): string {
+  const key = path.at(-1) ?? ''
+  const known = parent === undefined ? [] : knownKeys(parent)
+  const nearest = known.includes(key) ? undefined : findNearest(key, known)
+  return nearest === undefined ? '' : ` (did you mean "${nearest}"?)`
 }
 
 /**

@@ -358,6 +358,9 @@ describe('sections of plugins and providers', () => {
     expect((await failure({ toml: '[plugins]\nhello = 5\n' })).message).toContain(
       'plugins.hello: expected a table, found the number 5',
     )
+    expect((await failure({ toml: '[plugins]\ndrain_sm = 9\n' })).message).toContain(
+      'plugins.drain_sm: expected a table (did you mean "drain_ms"?), found the number 9',
+    )
   })
   it('takes plugin folders relative to the file that names them', async () => {
     expect((await load({ toml: '[plugins]\npaths = ["mine", "/abs"]\n' })).config.plugins.paths).toEqual([
