@@ -1,4 +1,4 @@
-import type { ConsolaInstance } from 'consola'
+import type { Log } from '../log/log.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { OnDefect } from '../errors/defect.ts'
@@ -18,7 +18,7 @@ export interface AppOptions {
    * mask of the log.
    */
   readonly onConfig?: (config: Config, secrets: readonly string[]) => void
-  readonly log: ConsolaInstance
+  readonly log: Log
   /** Folders of built-in plugins. Default: those that ship with the daemon. */
   readonly builtIns?: readonly string[]
   /** Throws `ConfigError` for a section of a plugin that is written wrong. Without it that plugin is not loaded. */

@@ -112,7 +112,7 @@ export function unknownSections(live: LiveConfig, host: Host): readonly string[]
 }
 
 export function createHealth({ options, live, home, kernel, host }: Omit<ServiceDeps, 'health' | 'stopRequest'>) {
-  return new HealthMonitor({
+  const monitor = new HealthMonitor({
     check: () => home.database.check(),
     panicCount: () => kernel.defects.count,
     restartCount: home.restarts.count,
@@ -124,6 +124,8 @@ export function createHealth({ options, live, home, kernel, host }: Omit<Service
       ...kernel.http.warnings(),
     ],
   })
+  options.log.setKnown((error) => monitor.isKnown(error))
+  return monitor
 }
 
 function pluginWarnings(host: Host): readonly string[] {

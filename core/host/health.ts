@@ -1,4 +1,5 @@
 import type { ConsolaInstance } from 'consola'
+import { isServerAway } from '../storage/failure.ts'
 import type { Health } from './daemon.ts'
 
 export interface HealthDeps {
@@ -23,6 +24,7 @@ export class HealthMonitor implements Disposable {
   readonly #timer: NodeJS.Timeout
   #checkingSince: number | undefined
   #connected = true
+  #leftOut = 0
   readonly #impaired = new Map<string, string>()
   readonly #unready = new Set<string>()
   readonly #noted = new Map<string, readonly string[]>()
@@ -54,6 +56,17 @@ export class HealthMonitor implements Disposable {
     else this.#noted.set(part, warnings)
   }
 
+  /**
+   * Whether a failure says no more than that the database is away, which the log has been told: such lines are counted
+   * until it is back. The first one makes it be checked at once.
+   */
+  isKnown(error: Error): boolean {
+    if (!isServerAway(error)) return false
+    if (this.#connected) void this.check()
+    else this.#leftOut++
+    return !this.#connected
+  }
+
   async check(): Promise<void> {
     if (this.#checkingSince !== undefined) {
       if (performance.now() - this.#checkingSince > SILENT_MS) this.#note(false)
@@ -71,7 +84,11 @@ export class HealthMonitor implements Disposable {
 
   #note(connected: boolean): void {
     if (this.#connected && !connected) this.#deps.log.error('the database does not answer')
-    if (!this.#connected && connected) this.#deps.log.info('the database answers again')
+    if (!this.#connected && connected) {
+      const leftOut = this.#leftOut === 0 ? '' : `; ${this.#leftOut} lines on what failed meanwhile were left out`
+      this.#deps.log.info(`the database answers again${leftOut}`)
+      this.#leftOut = 0
+    }
     this.#connected = connected
   }
 

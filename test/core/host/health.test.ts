@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HealthMonitor } from '../../../core/host/health.ts'
 import { createLog } from '../../../core/log/log.ts'
+import { ServerAway } from '../../../core/storage/failure.ts'
 
 describe('the health of the daemon', () => {
   beforeEach(() => {
@@ -12,18 +13,20 @@ describe('the health of the daemon', () => {
   const bench = () => {
     const lines: string[] = []
     const state = { answer: async (): Promise<boolean> => true, panics: 0 }
+    const log = createLog({
+      colored: false,
+      write: (line) => {
+        lines.push(line)
+      },
+    })
     const monitor = new HealthMonitor({
       check: () => state.answer(),
       panicCount: () => state.panics,
       restartCount: 3,
       warnings: () => ['a warning'],
-      log: createLog({
-        write: (line) => {
-          lines.push(line)
-        },
-      }),
+      log,
     })
-    return { monitor, state, lines }
+    return { monitor, state, lines, log }
   }
 
   it('is degraded within five seconds of the database failing, and ok again when it answers', async () => {
@@ -45,6 +48,33 @@ describe('the health of the daemon', () => {
       'the database does not answer',
       'the database answers again',
     ])
+  })
+
+  it('is told once when the server goes away and once when it is back, with how many lines on it were left out', async () => {
+    const { monitor, state, lines, log } = bench()
+    log.setKnown((error) => monitor.isKnown(error))
+    const away = new ServerAway('The database server does not answer', new Error('ECONNREFUSED'))
+    state.answer = async () => false
+    log.warn('a first job failed', away)
+    // It was checked at once.
+    await vi.advanceTimersByTimeAsync(0)
+    for (let n = 0; n < 3; n++) {
+      log.error('a job failed', away)
+      log.withTag('queue').error('pg-boss failed', new Error('no job', { cause: away }))
+      log.warn('a job failed', { error: away })
+    }
+    log.warn('something else failed', new Error('for a reason of its own'))
+    state.answer = async () => true
+    await monitor.check()
+    log.warn('and goes on', away)
+    expect(lines.map((line) => line.replace(/^\S+ \w+ +/, '').split('\n')[0])).toEqual([
+      expect.stringContaining('a first job failed'),
+      'the database does not answer',
+      'something else failed for a reason of its own',
+      'the database answers again; 9 lines on what failed meanwhile were left out',
+      expect.stringContaining('and goes on'),
+    ])
+    monitor[Symbol.dispose]()
   })
 
   it('does not ask again while an answer is outstanding, and is degraded meanwhile', async () => {
