@@ -135,6 +135,13 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
       return new Failure(exits.failed, error.message, `wait ${error.retryAfterSecs ?? 60} seconds and try again`, {
         cause: error,
       })
+    case 503:
+      return new Failure(
+        exits.failed,
+        error.message,
+        `try again in ${error.retryAfterSecs ?? 5} seconds; ${commandLine('doctor')} says what is wrong`,
+        { cause: error },
+      )
     default:
       return new Failure(
         exits.failed,

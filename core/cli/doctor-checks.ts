@@ -6,7 +6,7 @@ import { parseListenAddr } from '../config/listen.ts'
 import type { Config } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { createLog } from '../log/log.ts'
-import { createDaemonClient } from '../net/daemon-client.ts'
+import { createDaemonClient, DaemonRefusal, DaemonUnreachable } from '../net/daemon-client.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { tryListen } from '../net/try-listen.ts'
 import { commandLine } from '../process/command-name.ts'
@@ -27,10 +27,8 @@ export interface NamedResult extends CheckResult {
   readonly name: string
 }
 const Health = v.looseObject({ status: v.string() })
-const Warnings = v.looseObject({ config_warnings: v.array(v.string()) })
-const DatabaseHealth = v.looseObject({ database: v.string() })
 
-const named = (name: string, result: CheckResult): NamedResult => ({ name, ...result })
+export const named = (name: string, result: CheckResult): NamedResult => ({ name, ...result })
 
 /** Runs every check; those that need a valid configuration are left out when there is none. */
 export async function runChecks(location: HomeLocation): Promise<NamedResult[]> {
@@ -39,9 +37,11 @@ export async function runChecks(location: HomeLocation): Promise<NamedResult[]> 
   results.push(...found.map((result) => named('configuration', result)))
   if (config) {
     const { daemon, result } = await checkDaemon(config)
-    results.push(result, named('database', await checkDatabase(config, daemon)))
-    if (daemon) results.push(...(await checkProxies(daemon)))
-    results.push(...(await checkPlugins(location, { config, env: process.env, daemon })))
+    results.push(result)
+    const { askDaemon } = await import('./doctor-daemon.ts')
+    const asked = daemon && (await askDaemon(daemon, shownUrl(config)))
+    results.push(...(asked?.results ?? [named('database', await checkDatabase(config))]))
+    results.push(...(await checkPlugins(location, { config, env: process.env, daemon: asked?.daemon })))
   }
   results.push(named('programs', await checkPrograms()))
   results.push(named('disk', await checkDisk(config?.data_dir ?? location.home)))
@@ -54,16 +54,28 @@ async function checkPlugins(location: HomeLocation, context: CheckContext): Prom
   const results = problems.map((problem) =>
     named('commands', warned(problem, 'correct the plugin, or add it to plugins.disabled')),
   )
+  const unknown: string[] = []
   for (const plugin of plugins)
-    for (const name of Object.keys(plugin.checks ?? {})) results.push(await runCheck(plugin, name, context))
-  return results
+    for (const name of Object.keys(plugin.checks ?? {})) {
+      const result = await runCheck(plugin, name, context)
+      if (result) results.push(result)
+      else unknown.push(name)
+    }
+  if (unknown.length === 0) return results
+  const left = warned(
+    `${unknown.join(', ')}: the daemon does not answer this`,
+    'repair what is named above, and ask again',
+  )
+  return [...results, named('not checked', left)]
 }
-async function runCheck(plugin: PluginCli, name: string, context: CheckContext): Promise<NamedResult> {
+/** `undefined` when the daemon was to be asked and does not answer. */
+async function runCheck(plugin: PluginCli, name: string, context: CheckContext): Promise<NamedResult | undefined> {
   try {
     const loaded = await plugin.checks?.[name]?.load()
     if (!loaded) throw new Error('it has no code')
     return named(name, await loaded.default(context))
   } catch (error) {
+    if (error instanceof DaemonRefusal || error instanceof DaemonUnreachable) return undefined
     const reason = messageOf(error)
     return named(name, warned(`the check of plugin "${plugin.name}" failed: ${reason}`, 'correct the plugin'))
   }
@@ -203,9 +215,10 @@ async function checkPort(config: Config): Promise<CheckResult> {
   )
 }
 
-async function checkDatabase(config: Config, daemon: DaemonClient | undefined): Promise<CheckResult> {
-  const shown = config.database_url.replace(/\/\/[^@/]*@/, '//***@')
-  if (daemon) return await askForDatabase(daemon, shown)
+/** Without its password. */
+const shownUrl = (config: Config): string => config.database_url.replace(/\/\/[^@/]*@/, '//***@')
+async function checkDatabase(config: Config): Promise<CheckResult> {
+  const shown = shownUrl(config)
   const path = /^sqlite:(.+)$/.exec(config.database_url)?.[1]
   if (path !== undefined && path !== ':memory:' && !existsSync(path))
     return passed(`${path} will be made at the first start`)
@@ -219,35 +232,6 @@ async function checkDatabase(config: Config, daemon: DaemonClient | undefined): 
     return failed(server?.message ?? messageOf(error), server?.advice ?? 'see the message')
   }
 }
-/** For a database that the running daemon cannot use. */
-function adviceFor(databaseUrl: string): string {
-  return /^postgres(ql)?:/.test(databaseUrl)
-    ? 'start the PostgreSQL server, and see that this machine reaches it; the daemon goes on by itself then'
-    : 'is the disk full, or the file read-only? the log says more'
-}
-async function askForDatabase(daemon: DaemonClient, shown: string): Promise<CheckResult> {
-  try {
-    const { database } = await daemon.call('GET', '/api/health/detail', DatabaseHealth, { timeoutMs: 5000 })
-    return database === 'connected'
-      ? passed(`${shown}, in use by the daemon`)
-      : failed(`${shown}: the daemon says "${database}"`, adviceFor(shown))
-  } catch (error) {
-    return warned(`could not ask the daemon (${messageOf(error)})`, 'is the key the one of the daemon? see SVC_API_KEY')
-  }
-}
-
-/** Whether requests came through a proxy that is not trusted. */
-async function checkProxies(daemon: DaemonClient): Promise<readonly NamedResult[]> {
-  try {
-    const { config_warnings: warnings } = await daemon.call('GET', '/api/health/detail', Warnings, { timeoutMs: 5000 })
-    return warnings
-      .filter((warning) => warning.startsWith('X-Forwarded-For '))
-      .map((warning) => named('proxies', warned(warning, 'set http.trusted_proxies in the configuration file')))
-  } catch {
-    return [] /* why the daemon does not answer is said by the check of the database */
-  }
-}
-
 async function checkDisk(folder: string): Promise<CheckResult> {
   const { bavail, bsize } = await statfs(nearestFolder(folder))
   const mebibytes = Math.floor((bavail * bsize) / 1_048_576)

@@ -9,7 +9,7 @@ export default defineCommand({
   args: homeArgs,
   examples: [
     ['svc doctor', 'what is wrong and what to do'],
-    ['svc doctor --json', 'the same for a script; the exit code is 1 when something fails'],
+    ['svc doctor --json', 'the same for a script; the exit code is 1 when a check fails, 0 with warnings'],
   ],
   async run(args) {
     const checks = await runChecks(locateHome(args))
@@ -19,8 +19,16 @@ export default defineCommand({
       for (const { name, state, found, advice } of checks)
         print(`${signs[state]}  ${name.padEnd(14)} ${found}${advice === undefined ? '' : `\n      -> ${advice}`}`)
       const failed = checks.filter((check) => check.state === 'fail').length
-      print(failed === 0 ? '\nEverything needed is there.' : `\n${failed} of ${checks.length} checks failed.`)
+      const warned = checks.filter((check) => check.state === 'warn').length
+      print(`\n${summarize(checks.length, failed, warned)}`)
     }
     return checks.some((check) => check.state === 'fail') ? exits.failed : exits.ok
   },
 })
+
+function summarize(count: number, failed: number, warned: number): string {
+  if (failed + warned === 0) return 'Everything needed is there.'
+  const warnings = `${warned} ${warned === 1 ? 'warns' : 'warn'}`
+  if (failed === 0) return `No check failed; ${warnings}.`
+  return `${failed} of ${count} checks failed${warned === 0 ? '' : `, and ${warnings}`}.`
+}

@@ -5,6 +5,8 @@ import type { Connection } from './connect.ts'
 import { exits } from './failure.ts'
 import { note, print, printJson, renderDuration, renderFacts } from './output.ts'
 import { messageOf } from '../errors/message.ts'
+import { DaemonRefusal } from '../net/daemon-client.ts'
+import type { DaemonClient } from '../net/daemon-client.ts'
 import { commandLine } from '../process/command-name.ts'
 
 const Status = v.looseObject({ status: v.string(), uptime_seconds: v.number(), data_dir: v.optional(v.string()) })
@@ -15,10 +17,12 @@ const Detail = v.looseObject({
   database: v.optional(v.string(), ''),
   config_warnings: v.optional(v.array(v.string()), []),
 })
+const Health = v.looseObject({ status: v.string(), uptime_seconds: v.number() })
 type Fact = readonly [name: string, value: string]
 
 export default defineCommand({
-  description: 'Show whether the daemon runs, its health and its warnings.',
+  description:
+    'Show whether the daemon runs, its health and its warnings. The exit code is 0 when it is well, 1 when not.',
   args: clientArgs,
   examples: [
     ['svc status', 'the daemon of the home'],
@@ -28,13 +32,14 @@ export default defineCommand({
   async run(args) {
     const connection = await connect(args)
     const { client, pid } = connection
-    const [status, health, { version }] = await callDaemon(connection, () =>
-      Promise.all([
-        client.call('GET', '/api/status', Status),
-        client.call('GET', '/api/health/detail', Detail),
-        client.call('GET', '/api/version', Version),
-      ]),
-    )
+    const answers = await callDaemon(connection, () => askAll(client))
+    if (answers.problem !== undefined) {
+      const { health, problem } = answers
+      if (args.json) printJson({ running: true, url: client.url, pid: pid ?? null, health, problem })
+      else print(renderFacts(describePart(connection, health, problem)))
+      return exits.failed
+    }
+    const { status, health, version } = answers
     if (args.json) printJson({ running: true, url: client.url, pid: pid ?? null, version, ...status, health })
     else {
       const facts: Fact[] = [
@@ -51,6 +56,39 @@ export default defineCommand({
     return health.status === 'ok' ? exits.ok : exits.failed
   },
 })
+
+type Answers =
+  | {
+      readonly problem: undefined
+      readonly status: v.InferOutput<typeof Status>
+      readonly health: v.InferOutput<typeof Detail>
+      readonly version: string
+    }
+  | { readonly problem: string; readonly health: v.InferOutput<typeof Health> }
+
+/** What needs no database is known also while that is away. */
+async function askAll(client: DaemonClient): Promise<Answers> {
+  try {
+    const [status, health, { version }] = await Promise.all([
+      client.call('GET', '/api/status', Status),
+      client.call('GET', '/api/health/detail', Detail),
+      client.call('GET', '/api/version', Version),
+    ])
+    return { problem: undefined, status, health, version }
+  } catch (error) {
+    if (!(error instanceof DaemonRefusal) || error.status !== 503) throw error
+    return { health: await client.call('GET', '/api/health', Health), problem: error.message }
+  }
+}
+
+function describePart({ client, pid }: Connection, health: v.InferOutput<typeof Health>, problem: string): Fact[] {
+  return [
+    ['svc', `${health.status}, up ${renderDuration(health.uptime_seconds)}`],
+    ['address', client.url],
+    ...(pid === undefined ? [] : [['process', String(pid)] as const]),
+    ['problem', `${problem}; ${commandLine('doctor')} says more`],
+  ]
+}
 
 function describeDatabase(state: string): string {
   return state === 'connected'

@@ -41,6 +41,10 @@ export class Breaker {
     this.#limits = limits
   }
 
+  /** Whether calls of a provider failed until it was left alone, and none has succeeded since. */
+  isOpen(provider: string): boolean {
+    return [...this.#circuits].some(([name, { openUntil }]) => openUntil > 0 && name.startsWith(`${provider} `))
+  }
   /** Whether a call would not be let through now. */
   blocks(name: string): boolean {
     const circuit = this.#circuits.get(name)

@@ -61,7 +61,14 @@ export function createInference(deps: InferenceDeps): Inference {
     choose: (name, own) => naming.choose(name, own),
     admit: deps.admit,
     doubt: (choice) => naming.doubt(choice),
-    defaultProblem: () => naming.defaultProblem(),
+    async defaultProblem() {
+      const problem = await naming.defaultProblem()
+      if (problem !== undefined) return problem
+      const { provider } = await defaults.find()
+      return deps.breaker.isOpen(provider)
+        ? `calls of "${provider}" have failed; it is tried again now and then, and the log says why`
+        : undefined
+    },
     providers: () => providerStates(connections, keys),
     fallbacks: () => config.fallback_models,
     defaultModel: async () => {

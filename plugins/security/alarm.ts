@@ -25,7 +25,8 @@ export async function reportChange(
   up.set(failed ? 0 : 1, { system })
   if (failed) failures.add(1, { system })
   // A failing scanner must not take the daemon out of rotation; an untrustworthy audit trail must.
-  if (system === 'merkle_audit_trail') daemon.setImpaired('audit trail', failed ? why : undefined)
+  if (system === 'merkle_audit_trail')
+    daemon.setImpaired('audit trail', failed ? `this does not hold: ${why}` : undefined)
   if (failed) log.error(`security system ${system} failed its probe: ${why}`)
   else log.info(`security system ${system} passes its probe again`)
   try {

@@ -33,7 +33,7 @@ const check: Check = async (context) => {
   if (status?.default_problem)
     return warned(
       `the default model cannot be used: ${status.default_problem}`,
-      'correct default_provider and default_model',
+      'see that its address is reached, or correct default_provider and default_model',
     )
   const found = status ? describeDefault(status) : listKeys(context)
   if (found !== undefined) return passed(found)

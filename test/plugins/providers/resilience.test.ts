@@ -268,6 +268,16 @@ describe('the breaker', () => {
       'end',
     ])
   })
+  it('is a problem of the default model until a call succeeds', async () => {
+    await using part = await rig({ config: { tries: 1, breaker_failures: 1 }, wanted: { provider: 'openai' } })
+    fake.script(failing(500), { text: 'back' })
+    expect(await part.inference.defaultProblem()).toBeUndefined()
+    await expect(part.ask()).rejects.toMatchObject({ reason: 'server_error' })
+    part.clock.advance(60_000)
+    expect(await part.inference.defaultProblem()).toContain('calls of "openai" have failed')
+    expect(await part.ask()).toBe('back')
+    expect(await part.inference.defaultProblem()).toBeUndefined()
+  })
   it('uses up no try with the wait for a trial', async () => {
     await using part = await rig({ config: { tries: 2, breaker_failures: 1 } })
     fake.script(failing(500))

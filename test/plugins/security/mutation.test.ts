@@ -192,6 +192,8 @@ describe('the sixteen systems', () => {
     expect(failures.length).toBeGreaterThan(0)
     // The daemon is unwell when it is the audit trail, and only then.
     expect(await health()).toBe(system === 'merkle_audit_trail' ? 'degraded' : 'ok')
+    const said = host.app.daemon.warnings().filter((warning) => warning.startsWith('audit trail: this does not hold: '))
+    expect(said).toHaveLength(system === 'merkle_audit_trail' ? 1 : 0)
   })
 
   it('are all active again afterwards, and every failure and recovery is in the audit log', async () => {
