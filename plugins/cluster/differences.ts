@@ -149,6 +149,16 @@ export function describeNamesakes(self: Member, members: readonly Member[]): rea
     )
 }
 
+/** A notice that ends before its time. */
+export function describeNotice(noticeSecs: number, drainMs: number): readonly string[] {
+  return noticeSecs * 1000 <= drainMs
+    ? []
+    : [
+        `plugins.cluster.notice_secs (${noticeSecs}) counts within plugins.drain_ms (${drainMs}), which is shorter: the ` +
+          'daemon stops then; raise plugins.drain_ms',
+      ]
+}
+
 /** A line for each, for the warnings of the daemon. */
 export function describeDifferences(differences: readonly Difference[]): readonly string[] {
   return differences.map(({ name, keys }) => {

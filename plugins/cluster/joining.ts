@@ -6,7 +6,7 @@ import type { Audit } from '../audit/contract.ts'
 import type { ClusterConfig } from './config.ts'
 import { MemberEnded } from './contract.ts'
 import type { Member } from './contract.ts'
-import { describeDifferences, describeNamesakes, describeUnknown, Differences } from './differences.ts'
+import { describeDifferences, describeNamesakes, describeNotice, describeUnknown, Differences } from './differences.ts'
 import type { Difference } from './differences.ts'
 import type { Members } from './members.ts'
 import { Membership } from './membership.ts'
@@ -131,7 +131,7 @@ function endDead({ daemon, log }: SharedDeps, twin: Member | undefined): void {
 
 /** Warns of what differs from the other daemons: after a change here or there, and once in a minute. */
 async function compareConfiguration(deps: SharedDeps, store: MemberStore, members: Membership) {
-  const { broadcast, configuration, daemon, hooks, jobs, log, own, self, snapshots } = deps
+  const { broadcast, config, configuration, daemon, hooks, jobs, log, own, self, snapshots } = deps
   const secret = await snapshots.deriveKey('cluster-configuration')
   const differences = new Differences({
     store,
@@ -141,6 +141,7 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
     tellChange: () => broadcast.tell(TOPIC, {}),
   })
   let shown = ''
+  let sources = configuration.sources()
   const comparison = {
     isDue: false,
     find: async () => differences.find(await members.members()),
@@ -151,6 +152,7 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
       const warnings = [
         ...describeUnknown(known),
         ...describeNamesakes(self, known),
+        ...describeNotice(config.notice_secs, Number(configuration.shown('plugins.drain_ms'))),
         ...describeDifferences(await differences.find(known)),
       ]
       daemon.setWarnings('cluster', warnings)
@@ -162,6 +164,9 @@ async function compareConfiguration(deps: SharedDeps, store: MemberStore, member
       shown = warnings.join()
     },
     async runIfDue(): Promise<void> {
+      // It is another one once the configuration was read again.
+      if (configuration.sources() !== sources) comparison.isDue = true
+      sources = configuration.sources()
       if (comparison.isDue && daemon.isListening) await comparison.run()
     },
   }

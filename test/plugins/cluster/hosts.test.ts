@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import type { ConfigInput } from '../../../core/config/schema.ts'
 import { ManualTimer } from '../../../core/jobs/manual-timer.ts'
@@ -11,10 +13,15 @@ interface Started {
   readonly host: TestHost
   readonly timer: ManualTimer
 }
-async function start(url: string, cluster: object = {}, config: ConfigInput = {}): Promise<Started> {
+async function start(
+  url: string,
+  cluster: object = {},
+  config: ConfigInput = {},
+  more: readonly string[] = [],
+): Promise<Started> {
   const timer = new ManualTimer(Date.parse('2026-01-01T00:00:00Z'))
   const host = await startHost({
-    plugins: ['audit', 'cluster', 'system'],
+    plugins: ['audit', 'cluster', 'system', ...more],
     config: { ...config, database_url: url, plugins: { cluster } },
     jobTimer: () => timer,
   })
@@ -114,6 +121,18 @@ it('the members, how they differ, and whether one is ready', async () => {
   await eventually(async () => expect((await other.host.json('GET', '/api/ready')).status).toBe(200))
   await one.host.json('POST', `/api/cluster/members/${second.id}/drain`, { stop: true }, key)
   expect(await other.host.app.closed).toMatchObject({ kind: 'shutdown', reason: 'it was drained to be stopped' })
+})
+
+it('a key that was changed in a file is compared with the next beat; a notice that is cut short is named', async () => {
+  const { url } = await database()
+  const one = await start(url)
+  const other = await start(url, { notice_secs: 60 }, {}, ['settings'])
+  await writeFile(join(other.host.home, 'config.toml'), '[http]\nmax_body_bytes = 1000000\n')
+  expect((await other.host.json('POST', '/api/config/reload')).status).toBe(200)
+  await other.timer.advance(5_000)
+  const { members } = (await one.host.json('GET', '/api/cluster')).body
+  expect(members[1].differences).toEqual(['http.max_body_bytes', 'plugins.cluster.notice_secs'])
+  expect(other.host.app.daemon.warnings().join('\n')).toContain('plugins.cluster.notice_secs (60) counts within')
 })
 
 it('rows of members that another build wrote stop nothing, and are named once', async () => {
