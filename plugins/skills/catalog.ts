@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -66,6 +66,14 @@ export class SkillCatalog {
   }
   get bad(): readonly BadSkill[] {
     return [...this.#entries.values()].flatMap(({ bad }) => bad ?? [])
+  }
+  /** Names that are switched off, of which there is no skill. */
+  get unknownDisabled(): readonly string[] {
+    const names = [...this.#skills.keys(), ...this.bad.map(({ name }) => name)]
+    return this.#deps
+      .disabled()
+      .filter((name) => !names.includes(name))
+      .map((name) => `plugins.skills.disabled: there is no skill "${name}"${suggest(findNearest(name, names))}`)
   }
   isEnabled(name: string): boolean {
     return !this.#deps.disabled().includes(name)
@@ -164,6 +172,9 @@ interface FoundFolder {
 
 async function readEntry({ folder, name, origin, stamp }: FoundFolder): Promise<Entry> {
   try {
+    // It would be used wherever it leads, and change with what is there.
+    if (lstatSync(folder).isSymbolicLink())
+      throw new SkillProblem({ file: name }, 'is a link to a folder: copy the folder here, or install the skill')
     return { stamp, skill: { ...(await readSkill(folder, name)), origin, folder }, bad: undefined }
   } catch (error) {
     const problem = error instanceof SkillProblem ? error : new SkillProblem({ file: TEXT_FILE }, messageOf(error))

@@ -59,7 +59,7 @@ export default definePlugin({
   migrations,
   pages: [{ path: 'skills', title: 'Skills', file: 'pages/skills.html', assets: ['skills.css', 'skills.js'] }],
   setup(ctx) {
-    const { config, hooks, leaving, log, metrics, onConfigChange, routes, run, services, tools } = ctx
+    const { config, hooks, leaving, log, metrics, onConfigChange, own, routes, run, services, tools } = ctx
     const { disabled: _, ...settings } = config
     const skills = readLazily(ctx)
     const catalog = async (): Promise<SkillCatalog> => (await skills.current()).catalog
@@ -84,6 +84,7 @@ export default definePlugin({
         if (!leaving.aborted) log.error('the skills could not be read', error)
       })
     })
+    own('warnings', () => services.daemon.setWarnings('skills', []))
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
       if (JSON.stringify(rest) !== JSON.stringify(settings)) return false

@@ -95,6 +95,7 @@ function testRoute(admin: Admin): AnyRoute {
     description: 'Those in its `skill.test.json`, with no agent: its tools have no workspace and no network.',
     auth,
     effect: 'lasting',
+    idempotent: false,
     cost: 50,
     params: SkillParams,
     returns: Tested,

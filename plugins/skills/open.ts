@@ -23,11 +23,16 @@ export async function openSkills(
 ): Promise<Opened> {
   const { config, hooks, log, run } = ctx
   const toolSet = await openToolSet(ctx)
+  let warned: readonly string[] = []
   const catalog = new SkillCatalog({
     ...where,
     changed(all, skills: readonly Skill[], bad: readonly BadSkill[]) {
       for (const { folder, problem } of bad) log.warn(`the skill in ${folder} is not used: ${problem.message}`)
       toolSet.update(all.enabled)
+      const unknown = all.unknownDisabled
+      for (const warning of unknown) if (!warned.includes(warning)) log.warn(warning)
+      warned = unknown
+      ctx.services.daemon.setWarnings('skills', unknown)
       const changed = skills.map(({ name }) => name)
       const told = run(() => hooks.emit(SkillsChanged, { changed, total: all.all.length }))
       told.catch((error: unknown) => log.error('listeners were not told of changed skills', error))

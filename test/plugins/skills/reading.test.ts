@@ -198,6 +198,34 @@ describe('a catalog', () => {
   })
 })
 
+describe('a catalog that is told of what is not so', () => {
+  it('uses no folder that is a link, and names what is switched off and not there', async () => {
+    await using test = await startSkills({
+      config: { plugins: { skills: { disabled: ['tidse', '../x', 'linked'] } } } as never,
+    })
+    await writeSkill(test, 'tides', { 'SKILL.md': skillText('tides') })
+    const elsewhere = await mkdtemp(join(tmpdir(), 'svc-skills-'))
+    try {
+      await writeFile(join(elsewhere, 'SKILL.md'), skillText('linked'))
+      await symlink(elsewhere, join(test.home, 'skills', 'linked'))
+      const { body } = await test.request<Json>('GET', '/api/skills')
+      expect(body.skills.map(({ name }: Json) => name)).not.toContain('linked')
+      expect(body.problems).toMatchObject([{ name: 'linked', message: expect.stringContaining('is a link') }])
+      const warnings = [
+        'plugins.skills.disabled: there is no skill "tidse"; did you mean "tides"?',
+        'plugins.skills.disabled: there is no skill "../x"',
+      ]
+      const { config_warnings: shown } = (await test.request<Json>('GET', '/api/health/detail')).body
+      for (const warning of warnings) {
+        expect(shown).toContain(`skills: ${warning}`)
+        expect(test.log.filter((line) => line.includes(warning.slice(0, 50)))).not.toEqual([])
+      }
+    } finally {
+      await rm(elsewhere, { recursive: true, force: true })
+    }
+  })
+})
+
 describe('the part of the prompt', () => {
   const skills = Array.from({ length: 20 }, (_, at) => ({ name: `skill-${at}`, description: 'd'.repeat(200) }))
   it('has descriptions in full, cut, or names alone, as there is room', () => {
