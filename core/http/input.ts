@@ -68,7 +68,11 @@ export async function readBody(
   if (isRaw(body)) return bytes
   if (bytes.length === 0) return emptyBody(body)
   checkJsonType(type)
-  return await parseBody(body, parseJson(bytes, limits.maxJsonDepth), prepare)
+  const value = parseJson(bytes, limits.maxJsonDepth)
+  // JSON has it with an escape only.
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('\\u0000'))
+    (await import('./nul.ts')).refuseNul(body, value)
+  return await parseBody(body, value, prepare)
 }
 
 /** What a route gets for the JSON of a body; `undefined` for an empty one. */

@@ -1,5 +1,6 @@
 import type { Connection, Submittable } from 'pg'
 import type { Value } from './database.ts'
+import { withoutNul } from './text.ts'
 
 /** A statement as PostgreSQL reads it. */
 export interface PreparedText {
@@ -180,10 +181,9 @@ export class StatementBatch implements Submittable {
   }
 }
 
-/** PostgreSQL refuses texts with the character zero, which anybody can put into a message. */
 function toParameter(value: Value): string | Buffer | null {
   if (value === null) return null
-  if (typeof value === 'string') return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+  if (typeof value === 'string') return withoutNul(value)
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   return String(value)
 }

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs'
 import type BetterSqlite3 from 'better-sqlite3'
 import type { Connector } from 'db0'
 import sqliteConnector from 'db0/connectors/better-sqlite3'
-import type { Statement } from './database.ts'
-import { refuseControl, Recent, steady } from './text.ts'
+import type { Statement, Value } from './database.ts'
+import { refuseControl, Recent, steady, withoutNul } from './text.ts'
 
 export type Row = Record<string, unknown>
 export interface Outcome {
@@ -100,19 +100,19 @@ export class SqliteConnection {
     return this.#prepare(sql).reads
   }
   all(statement: Statement): Row[] {
-    return this.#prepare(statement.sql).statement.all(...statement.values)
+    return this.#prepare(statement.sql).statement.all(...toParameters(statement.values))
   }
   one(statement: Statement): Row | undefined {
-    return this.#prepare(statement.sql).statement.get(...statement.values)
+    return this.#prepare(statement.sql).statement.get(...toParameters(statement.values))
   }
 
   run(statement: Statement): Outcome {
     const prepared = this.#prepare(statement.sql)
     if (prepared.returns) {
-      const found = prepared.statement.all(...statement.values)
+      const found = prepared.statement.all(...toParameters(statement.values))
       return { changes: prepared.reads ? 0 : found.length, rows: found }
     }
-    return { changes: prepared.statement.run(...statement.values).changes, rows: [] }
+    return { changes: prepared.statement.run(...toParameters(statement.values)).changes, rows: [] }
   }
 
   /** After a change of the schema a kept statement may answer with the columns of before. */
@@ -182,3 +182,8 @@ async function connect(
   }
   return { connector, db }
 }
+
+const toParameters = (values: readonly Value[]): readonly Value[] =>
+  values.some((value) => typeof value === 'string' && value.includes('\0'))
+    ? values.map((value) => (typeof value === 'string' ? withoutNul(value) : value))
+    : values

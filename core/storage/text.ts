@@ -10,6 +10,12 @@ export function toStatement(template: TemplateStringsArray, values: readonly Val
   return { sql, values }
 }
 
+/**
+ * A text as both databases store it: PostgreSQL refuses the character zero, which anybody can put into a message, and
+ * what is on SQLite is to be copied there some day.
+ */
+export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text)
+
 /** A map that forgets what was not used for longest, so that texts built at run time cannot fill the memory. */
 export class Recent<V> {
   readonly #entries = new Map<string, V>()
