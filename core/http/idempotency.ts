@@ -61,6 +61,7 @@ export interface IdempotencyDeps {
 const DAY_MS = 86_400_000
 const SWEEP_MS = 3_600_000
 const MAX_KEY_CHARS = 255
+export const INVALID_KEY = `Idempotency-Key: 1 to ${MAX_KEY_CHARS} visible ASCII characters`
 
 /**
  * The same key with the same body has one effect and one answer, for 24 hours. The reservation is stored before the
@@ -94,7 +95,7 @@ export class Idempotency implements Disposable {
   /** Throws `invalid_request` for an invalid key, and `conflict` if the key was used for another request. */
   async answer(work: Work): Promise<Once> {
     if (!/^[\x21-\x7e]+$/.test(work.key) || work.key.length > MAX_KEY_CHARS)
-      throw new Refusal('invalid_request', `Idempotency-Key: 1 to ${MAX_KEY_CHARS} visible ASCII characters`)
+      throw new Refusal('invalid_request', INVALID_KEY)
     const name = nameOf(work)
     for (;;) {
       const flight = this.#flights.get(name)

@@ -308,7 +308,7 @@ function others(route: AnyRoute, id: string, schemas: SchemaWriter): JsonObject 
 
 type Failing = Pick<AnyRoute, 'auth' | 'body' | 'errors'> & {
   readonly renderError?: AnyRoute['renderError']
-  readonly idempotent?: true
+  readonly idempotent?: boolean
 }
 /** One answer per status: the codes every route can give, and its own. */
 function failures(route: Failing): JsonObject {

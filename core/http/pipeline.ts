@@ -23,7 +23,7 @@ import {
 import { ByteStreamBody } from './byte-stream.ts'
 import type { Exchange } from './exchange.ts'
 import type { HoldQueue } from './hold-queue.ts'
-import { fingerprintOf } from './idempotency.ts'
+import { fingerprintOf, INVALID_KEY } from './idempotency.ts'
 import type { Idempotency } from './idempotency.ts'
 import { changesOf, isChange } from './changes.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
@@ -213,8 +213,9 @@ export class Pipeline {
         route.signed !== undefined &&
         exchange.header('authorization') === undefined &&
         exchange.header('x-api-key') === undefined
-      const key =
-        route.idempotent === true && !unchecked ? (exchange.header('idempotency-key') ?? keyOf(input.query)) : undefined
+      const given = unchecked ? undefined : (exchange.header('idempotency-key') ?? keyOf(input.query))
+      if (given !== undefined) checkKey(route, given)
+      const key = route.idempotent === true ? given : undefined
       if (key !== undefined && this.#deps.idempotency) return this.#once(exchange, entry, run, input, key)
       if (route.body === undefined) return this.#call(exchange, entry, run, input)
       return readBody(exchange, route.body, this.#deps.settings(), undefined, preparing(route, input)).then(
@@ -448,6 +449,12 @@ function ownerOf(principal: Principal): string {
 }
 
 /** A key in the query, because an `EventSource` cannot send headers. */
+/** Nobody takes a request for done once that is not. */
+function checkKey({ idempotent }: AnyRoute, key: string): void {
+  if (key.trim() === '') throw new Refusal('invalid_request', INVALID_KEY)
+  if (idempotent === false)
+    throw new Refusal('invalid_request', 'Idempotency-Key: this request is done anew each time; send it without one')
+}
 function keyOf(query: unknown): string | undefined {
   if (typeof query !== 'object' || query === null || !('idempotency_key' in query)) return undefined
   return typeof query.idempotency_key === 'string' ? query.idempotency_key : undefined

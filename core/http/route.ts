@@ -199,9 +199,10 @@ export interface Route<
   /**
    * Honours the header Idempotency-Key: one effect and one answer for 24 hours. What the handler creates takes
    * `effectId` as its id, so that it cannot be created twice. Clients that cannot send headers use the query parameter
-   * `idempotency_key`.
+   * `idempotency_key`. `false` refuses a request with a key: it is done anew each time, and its sender must know. Absent
+   * where a repeated request leaves what the first one left.
    */
-  readonly idempotent?: true
+  readonly idempotent?: boolean
   /**
    * The result of the effect with this id, if its answer is not stored: it was a stream, or the process died.
    * `undefined` if there is no such effect; throws the error it failed with. Required for an idempotent route that may

@@ -62,6 +62,7 @@ export class Tickets {
         'offer the sub-protocols "svc" and "svc.ticket.<ticket>".',
       auth: 'bearer',
       effect: 'own',
+      idempotent: false,
       cost: 1,
       returns: v.object({ ticket: v.string(), protocol: v.string(), expires_in: v.number() }),
       handle: async ({ principal }) => {

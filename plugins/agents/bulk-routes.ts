@@ -96,8 +96,9 @@ function spawnRoute(agents: AgentService, max: number): AnyRoute {
     body: itemsSchema('agents', 'agents', max),
     returns: Spawned,
     errors: ['payload_too_large'],
+    idempotent: true,
     example: { body: { agents: [{ manifest_toml: 'name = "scribe"\n' }] } },
-    handle: async ({ body }) => (await import('./bulk.ts')).spawnEach(agents, itemsOf(body)),
+    handle: async ({ body, effectId }) => (await import('./bulk.ts')).spawnEach(agents, itemsOf(body), effectId),
   })
 }
 

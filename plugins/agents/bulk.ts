@@ -1,16 +1,21 @@
+import { stableId } from 'svc/internal'
 import { parse, Refusal } from 'svc/sdk'
 import { AgentParams } from './contract.ts'
 import { NewAgent } from './schema.ts'
 import type { AgentService } from './service.ts'
 
-/** Makes one agent after the other, so that they are listed in this order. */
-export async function spawnEach(agents: AgentService, items: readonly unknown[]) {
+/** Makes one agent after the other, so that they are listed in this order. The same `effectId` makes the same ones. */
+export async function spawnEach(agents: AgentService, items: readonly unknown[], effectId: string | undefined) {
   const results = []
   for (const [index, item] of items.entries()) {
     const spawn = async () => {
       const request = parse(NewAgent, item, 'agent')
+      const id = effectId && stableId('agents', effectId, String(index))
+      // It was made by a request whose answer was lost.
+      const made = id === undefined ? undefined : await agents.find(id)
+      if (made) return { agent_id: made.id, name: made.name }
       const { toml, ...signed } = await agents.open(request)
-      const agent = await agents.spawn(toml, { name: request.name, ...signed })
+      const agent = await agents.spawn(toml, { name: request.name, id, ...signed })
       return { agent_id: agent.id, name: agent.name }
     }
     results.push(await attempt({ index }, spawn))

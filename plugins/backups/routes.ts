@@ -19,6 +19,7 @@ function createRoute(backups: () => Promise<Backups>): AnyRoute {
       'which is not in the archive unless a passphrase is given to seal it with.',
     auth: 'bearer',
     effect: 'lasting',
+    idempotent: false,
     cost: 50,
     body: NewBackup,
     returns: Made,

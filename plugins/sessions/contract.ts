@@ -143,8 +143,8 @@ export interface Sessions {
   findByLabel(agentId: string, label: string): Promise<Session | undefined>
   /** Deletes a session with its messages; a turn that works in it is cancelled. */
   remove(session: Pick<Session, 'id' | 'agentId'>): Promise<void>
-  /** Gives the agent a new, empty, active session and returns its id. Throws `agent_not_found`. */
-  reset(agentId: string): Promise<string>
+  /** Gives the agent a new, empty, active session, of this id if one is given. Throws `agent_not_found`. */
+  reset(agentId: string, id?: string): Promise<string>
   /** Makes a session of the agent the active one. Throws `agent_not_found`. */
   activate(agentId: string, sessionId: string): Promise<void>
 }

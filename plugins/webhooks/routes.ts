@@ -202,6 +202,7 @@ function testWebhook(webhooks: Webhooks, test: (target: Target) => Promise<SendR
       'Answers 200 with the status of the receiver, and 502 when there was no answer.',
     auth,
     effect: 'lasting',
+    idempotent: false,
     cost: 20,
     params: WebhookParams,
     returns: TestResult,

@@ -385,6 +385,8 @@ it('takes requests that make something once with an Idempotency-Key', async () =
     '/api/bindings': { agent, match_rule: { channel: 'telegram' } },
     [`${A}/sessions`]: { label: 'monday' },
     [`${A}/session/reset`]: undefined,
+    [`${A}/commands`]: { command: '/new' },
+    '/api/agents/bulk': { agents: [{ manifest_toml: 'name = "bulk-once"' }, { manifest_toml: 'name = ' }] },
   }
   for (const [path, body] of Object.entries(bodies)) {
     const send = () => host.json('POST', path, body, { 'idempotency-key': 'once' })
@@ -393,4 +395,31 @@ it('takes requests that make something once with an Idempotency-Key', async () =
   }
   const { bindings } = (await host.json('GET', '/api/bindings')).body
   expect(bindings.filter((binding: { agent: string }) => binding.agent === agent)).toHaveLength(1)
+})
+
+it('refuses an Idempotency-Key that is empty, and one of a request that is done anew each time', async () => {
+  for (const [path, key, message] of [
+    ['/api/tasks', '', '1 to 255 visible'],
+    ['/api/tasks', '  ', '1 to 255 visible'],
+    ['/api/config/reload', '', '1 to 255 visible'],
+    ['/api/pairing/request', 'once', 'is done anew each time'],
+  ] as const) {
+    const { status, body } = await host.json('POST', path, { title: 'x' }, { 'idempotency-key': key })
+    expect([path, status, body.error.message]).toEqual([path, 400, expect.stringContaining(message)])
+  }
+})
+
+it('refuses NUL in texts, wherever they are in a body; what is any JSON keeps it', async () => {
+  const text = 'a\u0000b'
+  for (const [path, body, field] of [
+    ['/api/tasks', { title: text }, 'title'],
+    ['/api/webhooks', { name: text, url: 'https://example.com/', events: ['all'] }, 'name'],
+    ['/api/goals', { title: 'x', description: text }, 'description'],
+    [`${A}/message`, { message: text }, 'message'],
+  ] as const) {
+    const { status, body: answer } = await host.json('POST', path, body)
+    expect([path, status, answer.error.message]).toEqual([path, 400, expect.stringContaining(field)])
+  }
+  expect((await host.json('PUT', `/api/memory/agents/${agent}/kv/nul`, { value: { text } })).status).toBe(200)
+  expect((await host.json('GET', `/api/memory/agents/${agent}/kv/nul`)).body.value).toEqual({ text })
 })

@@ -22,7 +22,108 @@ const open = [
   'POST /api/channels/:name/webhook/:account',
 ]
 
+/** POST routes that ignore an Idempotency-Key, and why a repeated request leaves what the first one left. */
+const repeatable: Readonly<Record<string, readonly string[]>> = {
+  'the end is the same state': [
+    '/api/agents/bulk/start',
+    '/api/agents/bulk/stop',
+    '/api/agents/:id/start',
+    '/api/agents/:id/stop',
+    '/api/agents/:id/sessions/:session_id/switch',
+    '/api/agents/:id/session/compact',
+    '/api/sessions/:id/compact',
+    '/api/sessions/cleanup',
+    '/api/cluster/members/:id/drain',
+    '/api/cluster/members/:id/undrain',
+    '/api/providers/:name/key',
+    '/api/files/bucket/key',
+    '/api/models/aliases',
+    '/api/models/custom',
+    '/api/catalog/update',
+    '/api/channels/reload',
+    '/api/channels/:name/configure',
+    '/api/mcp/servers/:name/restart',
+    '/api/mcp/servers/:name/logout',
+    '/api/integrations/reload',
+    '/api/integrations/:id/reconnect',
+    '/api/agents/:id/memory/import',
+    '/api/memory/agents/:id/import',
+    '/api/plugins/:name/reload',
+    '/api/plugins/:name/install-deps',
+    '/api/config/set',
+    '/api/config/reload',
+    '/api/skills/reload',
+    '/api/auth/logout',
+    '/api/shutdown',
+    '/api/restart',
+    '/api/restore',
+    '/api/workflows/runs/:run_id/pause',
+    '/api/workflows/runs/:run_id/resume',
+  ],
+  'the second one is refused, or finds it done': [
+    '/api/turns/:id/drop',
+    '/api/queue/:lane/jobs/:id/retry',
+    '/a2a/tasks/:id/cancel',
+    '/api/a2a/tasks/:id/cancel',
+    '/api/a2a/agents/:id/approve',
+    '/api/approvals/:id/approve',
+    '/api/approvals/:id/reject',
+    '/api/channels/:name/outbox/:id/retry',
+    '/api/channels/:name/inbox/:id/retry',
+    '/api/mcp/servers',
+    '/api/integrations/add',
+    '/api/pairing/complete',
+    '/api/plugins/install',
+    '/api/plugins/uninstall',
+    '/api/plugins/scaffold',
+    '/api/extensions/install',
+    '/api/extensions/uninstall',
+    '/api/skills/install',
+    '/api/skills/uninstall',
+    '/api/skills/create',
+    '/api/auth/callback',
+    '/api/auth/session',
+    '/api/tasks/:id/retry',
+    '/api/tasks/:id/cancel',
+    '/api/webhooks/:id/deliveries/:delivery_id/retry',
+    '/api/webhooks/events/:id/deliveries/:delivery_id/retry',
+    '/api/workflows/runs/:run_id/cancel',
+  ],
+  'it leaves nothing': [
+    '/api/config/provider/test',
+    '/api/providers/:name/test',
+    '/api/a2a/discover',
+    '/api/mcp/servers/test',
+    '/api/peers/:id/ping',
+    '/api/auth/introspect',
+    '/api/workflows/:id/dry-run',
+  ],
+  'a later login takes the place of the one before': [
+    '/api/providers/:name/oauth/start',
+    '/api/channels/:name/qr/start',
+    '/api/mcp/servers/:name/login',
+  ],
+  'the protocol has ids of its own': [
+    '/',
+    '/a2a',
+    '/a2a/agents/:name',
+    '/api/channels/:name/webhook',
+    '/api/channels/:name/webhook/:account',
+    '/mcp',
+    '/mcp/:server',
+  ],
+}
+
 describe('the live routes', () => {
+  it('that make something are done once with an Idempotency-Key, refuse one, or may be repeated', async () => {
+    await using host = await startHost({ listen: false })
+    const posts = host.app.routes().filter(({ method }) => method === 'POST')
+    const unkeyed = posts.filter(({ idempotent }) => idempotent === undefined).map(({ path }) => path)
+    expect(unkeyed.toSorted(), 'say `idempotent`, or why it may be repeated').toEqual(
+      Object.values(repeatable).flat().toSorted(),
+    )
+  })
+
   it('are public only where the interface says so', async () => {
     await using host = await startHost({ listen: false })
     const routes = host.app.routes()

@@ -45,7 +45,7 @@ export const Registration = v.variant('kind', [
     description: v.optional(v.string()),
     crossSite: v.optional(v.boolean()),
     produces: v.optional(v.string()),
-    idempotent: v.optional(v.literal(true)),
+    idempotent: v.optional(v.boolean()),
     hasRecall: v.boolean(),
     hasBody: v.boolean(),
     feed: v.optional(v.literal(true)),

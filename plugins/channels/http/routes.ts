@@ -89,6 +89,7 @@ function testRoute({ host }: RouteDeps): AnyRoute {
       'both cases; `status` says how it went.',
     auth: 'bearer',
     effect: 'lasting',
+    idempotent: false,
     cost: 10,
     params: ChannelParams,
     body: TestRequest,

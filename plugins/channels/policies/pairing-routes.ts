@@ -39,6 +39,7 @@ function requestRoute({ host }: RouteDeps): AnyRoute {
       'Operators may also approve what agents do and change the model.',
     auth: 'bearer',
     effect: 'lasting',
+    idempotent: false,
     cost: 5,
     params: Params,
     body: v.object({ account_id: orAbsent(AccountId), role: v.optional(v.picklist(roles), 'user') }),

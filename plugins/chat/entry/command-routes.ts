@@ -142,13 +142,15 @@ function runRoute(deps: CommandDeps): AnyRoute {
       'rate_limit',
       'service_unavailable',
     ],
+    idempotent: true,
     example: { body: { command: '/usage' } },
-    async handle({ params, body, principal }) {
+    async handle({ params, body, principal, effectId }) {
       const agent = await deps.agents.require(params.id)
       if (body.session_id !== undefined) await checkSession(deps.sessions, agent, body.session_id)
       const conversation = new Conversation(agent.id, principal, body.session_id)
       conversation.thinking = body.thinking
       conversation.entryPoint = 'rest'
+      conversation.effectId = effectId
       const { runCommand } = await loadCommands()
       const answer = await runCommand(deps, conversation, body.command)
       return {

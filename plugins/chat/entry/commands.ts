@@ -31,7 +31,7 @@ const commands: Readonly<Record<BuiltIn, Entry>> = {
   new: {
     does: 'a new, empty session',
     async run({ sessions }, conversation) {
-      return `New session ${conversation.moved(await sessions.reset(conversation.agentId))}.`
+      return `New session ${conversation.moved(await sessions.reset(conversation.agentId, conversation.effectId))}.`
     },
   },
   sessions: {

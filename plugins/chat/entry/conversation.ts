@@ -19,6 +19,8 @@ export class Conversation {
   thinking: boolean | undefined
   /** How a turn that it asks for came in. */
   entryPoint: EntryPoint = 'websocket'
+  /** Of what the request makes that brought the command, so that it is made once. */
+  effectId: string | undefined
   /** Where its commands are typed. */
   surface: CommandSurface = 'web'
   constructor(agentId: string, principal: Principal, sessionId?: string) {

@@ -108,6 +108,7 @@ function importRoute(definitions: Open): AnyRoute {
     auth,
     effect: 'lasting',
     effectOf: ({ body }) => (body.check === true ? 'read' : 'lasting'),
+    idempotent: false,
     cost: 20,
     body: ImportBody,
     returns: ImportAnswer,

@@ -210,7 +210,7 @@ describe('a catalog that is told of what is not so', () => {
       await symlink(elsewhere, join(test.home, 'skills', 'linked'))
       const { body } = await test.request<Json>('GET', '/api/skills')
       expect(body.skills.map(({ name }: Json) => name)).not.toContain('linked')
-      expect(body.problems).toMatchObject([{ name: 'linked', message: expect.stringContaining('is a link') }])
+      expect(body.problems).toMatchObject([{ name: 'linked', error: expect.stringContaining('is a link') }])
       const warnings = [
         'plugins.skills.disabled: there is no skill "tidse"; did you mean "tides"?',
         'plugins.skills.disabled: there is no skill "../x"',
