@@ -81,6 +81,7 @@ const repeatable: Readonly<Record<string, readonly string[]>> = {
     '/api/skills/install',
     '/api/skills/uninstall',
     '/api/skills/create',
+    '/api/clawhub/install',
     '/api/auth/callback',
     '/api/auth/session',
     '/api/tasks/:id/retry',
