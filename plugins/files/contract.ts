@@ -11,12 +11,28 @@ export interface WorkspaceFile {
   readonly problem?: string
 }
 
+/** Dispose of it once the program has ended. */
+export interface WorkingFolder extends AsyncDisposable {
+  /** Absolute. */
+  readonly path: string
+  /**
+   * Keeps what the program changed, all of it or nothing. Throws with what was not kept and why: `conflict` when a file
+   * that it changed was changed elsewhere meanwhile, `payload_too_large`. Links and empty folders are not kept in a copy.
+   */
+  save(): Promise<void>
+}
+
 /**
  * The folder of each agent's files, `<data_dir>/workspaces/<agent id>`. Every name is confined to it: `invalid_request`
  * for an invalid name, `forbidden` for one that leads out, through a link or to a hard-linked file. The id alone
  * decides whose workspace it is, so pass the id of the acting agent, never one from the arguments of a tool.
  */
 export interface Workspaces {
+  /**
+   * A folder of this machine with the files of the workspace, for a program that ends: the workspace itself, or a copy of
+   * it. Throws `payload_too_large` for a workspace of which no copy may be made.
+   */
+  open(agentId: string): Promise<WorkingFolder>
   /** Whether they are folders of this machine. Otherwise `root`, `resolve` and `within` throw `conflict`. */
   readonly isFolder: boolean
   /**

@@ -12,7 +12,7 @@ export const Limits = fileOnly(
         v.picklist(['folder', 'database', 's3']),
         v.description(
           'Where the files of agents and uploads lie: in data/workspaces, which all daemons on a database have to ' +
-            'mount, in the database, or in a bucket. Programs of agents need folders: otherwise they are refused.',
+            'mount, in the database, or in a bucket. Programs of agents get a copy where it is no folder.',
         ),
       ),
       'folder',
@@ -36,6 +36,13 @@ export const Limits = fileOnly(
       1_073_741_824,
     ),
     max_upload_bytes: fields.integer('Largest upload, in bytes.', 10_485_760, 1, 1_073_741_824),
+    max_copy_bytes: fields.integer(
+      'Largest workspace that a program gets a copy of, in bytes, where the files lie in no folder.',
+      104_857_600,
+      1,
+      10_737_418_240,
+    ),
+    max_copy_files: fields.integer('Files of such a workspace.', 10_000, 1, 1_000_000),
     max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, 1_073_741_824),
   }),
 )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { confine, inFolder, openConfined, removeConfined, replaceConfined, splitName } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Agents } from '../agents/contract.ts'
-import type { WorkspaceFile, WorkspaceFiles } from './contract.ts'
+import type { WorkingFolder, WorkspaceFile, WorkspaceFiles } from './contract.ts'
 import { accessRefusal, diskRefusal, hasCode } from './disk.ts'
 import type { Folders } from './folders.ts'
 import { refuseEscape } from './names.ts'
@@ -26,6 +26,10 @@ export class WorkspaceService implements WorkspaceFiles {
   async root(agentId: string): Promise<string> {
     const agent = await this.#deps.agents.require(agentId)
     return this.#whileAlive(agent.id, () => this.#deps.folders.open(agent))
+  }
+  async open(agentId: string): Promise<WorkingFolder> {
+    const path = await this.root(agentId)
+    return { path, save: async () => undefined, [Symbol.asyncDispose]: async () => undefined }
   }
   async resolve(agentId: string, name: string): Promise<string> {
     return confine(await this.#root(agentId, name), name)

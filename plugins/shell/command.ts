@@ -42,7 +42,7 @@ export async function mayStillRun(deps: CommandDeps, agent: Agent, { words, cwd 
 const MAX_HOSTS = 1000
 
 /**
- * Turns what the model wrote into a command that may run. Throws `invalid_request`, and `forbidden`, which the audit
+ * Turns what the model wrote into a command that may run, in the workspace or the folder that `folderOf` gives. Throws `invalid_request`, and `forbidden`, which the audit
  * log records.
  */
 export async function readCommand(
@@ -50,6 +50,7 @@ export async function readCommand(
   agentId: string,
   command: string,
   args: readonly string[] = [],
+  folderOf: (agentId: string) => Promise<string> = (id) => deps.workspaces.root(id),
 ): Promise<Command> {
   const agent = await deps.agents.require(agentId)
   const patterns = agent.manifest.capabilities.shell
@@ -60,7 +61,7 @@ export async function readCommand(
   }
   if (patterns.length === 0)
     return deny(command, 'This agent may not run programs: capabilities.shell of its manifest is empty.')
-  const cwd = await deps.workspaces.root(agent.id)
+  const cwd = await folderOf(agent.id)
   const words = args.length > 0 ? [command, ...args] : await wordsOf(command, patterns, deny)
   const { names } = await deps.spawn.find(words[0] ?? '', cwd, deps.path)
   if (!limits.permits(names)) return deny(command, `exec_policy of this agent's manifest does not permit ${words[0]}.`)

@@ -1,8 +1,9 @@
-import { idempotencyKey } from 'svc/sdk'
+import { idempotencyKey, Refusal } from 'svc/sdk'
 import type { Admission, Exit, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
+import type { WorkingFolder } from '../files/contract.ts'
 import { readCommand } from './command.ts'
-import type { CommandDeps } from './command.ts'
+import type { Command, CommandDeps } from './command.ts'
 import { Processes } from './processes.ts'
 import type { ProcessLimits } from './processes.ts'
 import { Running } from './running.ts'
@@ -10,6 +11,11 @@ import { Running } from './running.ts'
 /** The idempotency key of the call, for programs that pass it on to what they change. */
 const KEY_VARIABLE = 'SVC_IDEMPOTENCY_KEY'
 const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap'
+
+interface ExecInput {
+  readonly command: string
+  readonly timeout_seconds: number
+}
 
 /** Runs the programs of agents. */
 export class Shell {
@@ -23,13 +29,25 @@ export class Shell {
     this.#deps = { commandDeps, limits, processes: this.processes, running: new Running(commandDeps) }
   }
 
-  /** Runs a program to its end. Throws as `readCommand` does. */
-  async exec(
-    input: { readonly command: string; readonly timeout_seconds: number },
-    { agentId, turnId, callId, signal }: ToolCallContext,
-  ): Promise<string> {
+  /** Runs a program to its end. Throws as `readCommand` and `WorkingFolder.save` do, then with what the program said. */
+  async exec(input: ExecInput, call: ToolCallContext): Promise<string> {
+    const { commandDeps } = this.#deps
+    const opened: WorkingFolder[] = []
+    try {
+      const found = await readCommand(commandDeps, call.agentId, input.command, [], async (agentId) => {
+        const folder = await commandDeps.workspaces.open(agentId)
+        opened.push(folder)
+        return folder.path
+      })
+      const answer = await this.#run(found, input, call)
+      for (const folder of opened) await saveChanges(folder, answer)
+      return answer
+    } finally {
+      for (const folder of opened) await folder[Symbol.asyncDispose]()
+    }
+  }
+  async #run(found: Command, input: ExecInput, { turnId, callId, signal }: ToolCallContext): Promise<string> {
     const { commandDeps, running } = this.#deps
-    const found = await readCommand(commandDeps, agentId, input.command)
     const {
       words: [name = '', ...args],
       cwd,
@@ -115,6 +133,14 @@ export class Shell {
   }
 }
 
+async function saveChanges(folder: WorkingFolder, answer: string): Promise<void> {
+  try {
+    await folder.save()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    throw new Refusal(error.code, `${error.message}\n${answer}`, { cause: error })
+  }
+}
 async function isCutOff({ spawn }: CommandDeps, network: Admission | undefined): Promise<boolean> {
   return network !== undefined && (await spawn.isolation()).network === 'none'
 }

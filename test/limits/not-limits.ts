@@ -411,6 +411,8 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.plugin-admin.max_problem_chars': ['test/plugins/plugin-admin/install.test.ts', 'code that answers with %s'],
   'plugins.plugin-admin.max_unpacked_bytes': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
   'plugins.plugin-admin.max_files': ['test/plugins/plugin-admin/install.test.ts', 'an archive with %s'],
+  'plugins.files.max_copy_bytes': ['test/plugins/files/stored.test.ts', 'max_copy_bytes'],
+  'plugins.files.max_copy_files': ['test/plugins/files/stored.test.ts', 'max_copy_files'],
   'plugins.files.s3.timeout_ms': ['test/plugins/files/s3.test.ts', 'timeout_ms'],
   'plugins.files.s3.deadline_ms': ['test/plugins/files/s3.test.ts', 'deadline_ms'],
   'plugins.files.s3.attempts': ['test/plugins/files/s3.test.ts', 'attempts'],

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { FileStore, FoundFile, NewFile, StoredFiles } from '../stored/store.ts'
+import type { FileStore, FoundFile, NewFile, StoredChange, StoredFiles } from '../stored/store.ts'
 import type { Bucket } from './bucket.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -46,6 +46,11 @@ export class BucketFiles implements FileStore {
     for (const file of files) made.push(await this.#send(file))
     await this.#deps.rows.make(agentId, made, at)
   }
+  async change(agentId: string, changes: readonly StoredChange[], at: string): Promise<void> {
+    const sent: StoredChange[] = []
+    for (const change of changes) sent.push({ ...change, after: change.after && (await this.#send(change.after)) })
+    await this.#deps.rows.change(agentId, sent, at)
+  }
   async put(agentId: string, file: NewFile, at: string): Promise<void> {
     const { objects, rows } = this.#deps
     const sent = await this.#send(file)
@@ -65,7 +70,7 @@ export class BucketFiles implements FileStore {
       const content = await bucket.get(found.object_key, found.size_bytes)
       // What was cut on its way comes whole with the next request.
       if (content && look === 1 && !isWhole(found.object_key, content)) continue
-      if (content) return { size_bytes: found.size_bytes, content: checked(path, found.object_key, content) }
+      if (content) return { ...found, content: checked(path, found.object_key, content) }
       // Replaced meanwhile, and its object swept: then the row names another one.
       if ((await rows.find(agentId, path, maxBytes))?.object_key === found.object_key)
         throw new Refusal(

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { homeId } from 'svc/internal'
 import type { Broadcast, Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
@@ -35,7 +36,13 @@ export async function openMount(deps: OpenMountDeps): Promise<OpenedMount> {
   const { context, agents, broadcast, daemon, base, inFolders, sizes } = deps
   const { config, db, fetch, jobs, log, metrics, operator, own, run, signal, vault } = context
   const { mount, s3: section } = config
-  const parts = { agents, base, inFolders, log, mount, sizes }
+  const copies = {
+    // Of this machine, unlike `plugins.files.path`.
+    base: join(daemon.config().dataDir, 'workspaces'),
+    maxBytes: config.max_copy_bytes,
+    maxFiles: config.max_copy_files,
+  }
+  const parts = { agents, base, copies, inFolders, log, mount, sizes }
   const rows = new StoredFiles(db)
   if (!section) {
     if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')

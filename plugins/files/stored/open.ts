@@ -6,7 +6,9 @@ import { hasCode } from '../disk.ts'
 import type { WorkspaceService } from '../service.ts'
 import type { SizeLimits } from '../size-limits.ts'
 import type { FileStore, NewFile } from './store.ts'
+import { removeCopies } from './working-copy.ts'
 import { StoredWorkspaces } from './workspaces.ts'
+import type { StoredWorkspacesDeps } from './workspaces.ts'
 
 export interface OpenStoredDeps {
   readonly agents: Agents
@@ -17,6 +19,7 @@ export interface OpenStoredDeps {
   /** The folder where workspaces were before. */
   readonly base: string
   readonly inFolders: WorkspaceService
+  readonly copies: StoredWorkspacesDeps['copies']
 }
 
 /**
@@ -24,13 +27,15 @@ export interface OpenStoredDeps {
  * when it cannot be stored.
  */
 export async function openStored(deps: OpenStoredDeps): Promise<StoredWorkspaces> {
-  const { agents, base, files, log, mount, sizes } = deps
+  const { agents, base, copies, files, log, mount, sizes } = deps
+  const left = await removeCopies(copies.base)
+  if (left > 0) log.warn(`${left} programs were cut off: what they did to files of workspaces was not kept`)
   for (const id of await readdir(base).catch(whenMissing)) {
     if (id.startsWith('.') || !(await agents.find(id)) || (await files.isMade(id))) continue
     const count = await takeIn(deps, id)
     log.info(`${count} files of agent ${id} were copied from ${base} to where plugins.files.mount = "${mount}" says`)
   }
-  return new StoredWorkspaces({ agents, files, mount, sizes })
+  return new StoredWorkspaces({ agents, copies, files, mount, sizes })
 }
 
 async function takeIn({ files, inFolders, log }: OpenStoredDeps, id: string): Promise<number> {

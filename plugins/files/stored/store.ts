@@ -15,6 +15,14 @@ export interface FoundFile {
   readonly size_bytes: number
   /** `null` when it has more than `maxBytes`. */
   readonly content: Uint8Array | null
+  /** Of the object in the bucket that has the content. */
+  readonly object_key: string | null
+}
+/** A file that is replaced, made (no `before`) or removed (no `after`) if it still is what it was. */
+export interface StoredChange {
+  readonly path: string
+  readonly before: { readonly objectKey: string } | { readonly content: Uint8Array } | undefined
+  readonly after: NewFile | undefined
 }
 
 /** Files of workspaces that are no folders. */
@@ -27,6 +35,8 @@ export interface FileStore {
   list(agentId: string): Promise<readonly FileRow[]>
   put(agentId: string, file: NewFile, at: string): Promise<void>
   remove(agentId: string, path: string): Promise<boolean>
+  /** All of them in one batch, which fails when one of the files is not what it was. */
+  change(agentId: string, changes: readonly StoredChange[], at: string): Promise<void>
   removeAll(agentId: string): Promise<void>
 }
 
@@ -64,7 +74,7 @@ export class StoredFiles implements FileStore {
     return found
   }
   async find(agentId: string, path: string, maxBytes: number) {
-    return await this.#db.one<FoundFile & { readonly object_key: string | null }>`
+    return await this.#db.one<FoundFile>`
       SELECT size_bytes, CASE WHEN size_bytes <= ${maxBytes} THEN content END AS content, object_key FROM files_stored
       WHERE agent_id = ${agentId} AND path = ${path}`
   }
@@ -89,6 +99,21 @@ export class StoredFiles implements FileStore {
     const { changes } = await this.#db.run`DELETE FROM files_stored WHERE agent_id = ${agentId} AND path = ${path}`
     return changes > 0
   }
+  async change(agentId: string, changes: readonly StoredChange[], at: string): Promise<void> {
+    const added = changes.flatMap(({ after }) => (after ? [after] : []))
+    await this.#db.batch([
+      ...this.#hold(added, at),
+      ...changes.flatMap(({ path, before }) => (before ? this.#takeAway(agentId, path, before, at) : [])),
+      // Fails for a file that somebody else has made.
+      ...added.map(
+        ({ path, content, objectKey = null }) => this.#db.sql`INSERT INTO files_stored
+          (agent_id, path, size_bytes, modified_at, content, object_key) VALUES (${agentId}, ${path},
+          CASE WHEN CAST(${objectKey} AS TEXT) IS NULL THEN CAST(${content.byteLength} AS INTEGER) ELSE
+            (SELECT size_bytes FROM files_object WHERE object_key = ${objectKey} AND unused_at IS NULL) END,
+          ${at}, ${content}, ${objectKey})`,
+      ),
+    ])
+  }
   async removeAll(agentId: string): Promise<void> {
     await this.#db.batch([
       this.#db.sql`DELETE FROM files_stored WHERE agent_id = ${agentId}`,
@@ -109,5 +134,27 @@ export class StoredFiles implements FileStore {
               WHERE object_key = ${objectKey} AND unused_at IS NULL`,
           ],
     )
+  }
+
+  /** Deletes a row. Fails the batch, by a size that is none, unless the row still has what it had. */
+  #takeAway(
+    agentId: string,
+    path: string,
+    before: NonNullable<StoredChange['before']>,
+    at: string,
+  ): readonly Statement[] {
+    const { sql } = this.#db
+    const key = 'objectKey' in before ? before.objectKey : null
+    const content = 'content' in before ? before.content : new Uint8Array()
+    return [
+      // Nobody else changes the row until the batch ends.
+      sql`UPDATE files_stored SET modified_at = modified_at WHERE agent_id = ${agentId} AND path = ${path}`,
+      sql`INSERT INTO files_stored (agent_id, path, size_bytes, modified_at, content)
+        SELECT ${agentId}, ${path}, CAST(NULL AS INTEGER), ${at}, ${new Uint8Array()}
+        WHERE NOT EXISTS (SELECT 1 FROM files_stored WHERE agent_id = ${agentId} AND path = ${path}
+          AND coalesce(object_key, '') = coalesce(CAST(${key} AS TEXT), '')
+          AND (object_key IS NOT NULL OR content = ${content}))`,
+      sql`DELETE FROM files_stored WHERE agent_id = ${agentId} AND path = ${path}`,
+    ]
   }
 }

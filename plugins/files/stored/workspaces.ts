@@ -1,11 +1,12 @@
 import { checkFileName } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Agent, Agents } from '../../agents/contract.ts'
-import type { WorkspaceFile, WorkspaceFiles } from '../contract.ts'
+import type { WorkingFolder, WorkspaceFile, WorkspaceFiles } from '../contract.ts'
 import { identityFiles } from '../identity-files.ts'
 import { refuseEscape } from '../names.ts'
 import type { SizeLimits } from '../size-limits.ts'
 import type { FileStore } from './store.ts'
+import type { WorkingCopyDeps } from './working-copy.ts'
 
 export interface StoredWorkspacesDeps {
   readonly agents: Agents
@@ -13,11 +14,13 @@ export interface StoredWorkspacesDeps {
   readonly sizes: SizeLimits
   /** As configured, for errors. */
   readonly mount: string
+  /** Of the copies that programs get. */
+  readonly copies: Pick<WorkingCopyDeps, 'base' | 'maxBytes' | 'maxFiles'>
 }
 
 /**
- * Workspaces in the database or a bucket, which every daemon on it reads and writes. There is no folder: what a program would work
- * in, `root`, `resolve` and `within` are refused.
+ * Workspaces in the database or a bucket, which every daemon on it reads and writes. There is no folder, so `root`,
+ * `resolve` and `within` are refused; a program that ends gets a copy.
  */
 export class StoredWorkspaces implements WorkspaceFiles {
   readonly isFolder = false
@@ -34,6 +37,20 @@ export class StoredWorkspaces implements WorkspaceFiles {
   }
   async within(): Promise<never> {
     throw noFolder(this.#deps.mount)
+  }
+
+  async open(agentId: string): Promise<WorkingFolder> {
+    const id = await this.#open(agentId, undefined)
+    const { WorkingCopy } = await import('./working-copy.ts')
+    const { copies, files, sizes } = this.#deps
+    const copy = new WorkingCopy({ ...copies, files, sizes, refuseGone: () => this.#refuseGone(id) }, id)
+    try {
+      await copy.fill()
+      return copy
+    } catch (error) {
+      await copy[Symbol.asyncDispose]()
+      throw error
+    }
   }
 
   async check(agentId: string, name: string): Promise<void> {
@@ -138,7 +155,8 @@ export class StoredWorkspaces implements WorkspaceFiles {
 function noFolder(mount: string): Refusal {
   return new Refusal(
     'conflict',
-    'This needs a folder on this machine, and the workspaces of this daemon are elsewhere ' +
-      `(plugins.files.mount = "${mount}"): programs work where it is "folder"`,
+    'This needs a folder of this machine that stays, and the workspaces of this daemon are elsewhere ' +
+      `(plugins.files.mount = "${mount}"): run a program that ends with shell_exec, which gets a copy of the files, or ` +
+      'let the operator set plugins.files.mount = "folder", with plugins.files.path for several daemons',
   )
 }

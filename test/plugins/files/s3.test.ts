@@ -31,7 +31,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   one = await open({ jobTimer: (plugin) => (plugin === 'files' ? filesTimer : systemTimer) })
   two = await open()
-  agent = await one.spawn('filer')
+  agent = await one.spawn('filer', 'shell = ["*"]')
 })
 afterAll(async () => {
   await two?.[Symbol.asyncDispose]()
@@ -68,7 +68,7 @@ function open({ section = {}, mount = 's3', url = database.url, ...host }: Optio
     ...section,
   }
   const config = { database_url: url, plugins: { files: { mount, max_file_bytes: 100_000, s3: s3Section } } }
-  return openTools(['system', 'settings'], { memory: false, config, ...host })
+  return openTools(['system', 'settings', 'shell'], { memory: false, config, ...host })
 }
 /** What `svc doctor` says of the files. */
 const doctor = async ({ host }: ToolStage) => {
@@ -317,6 +317,27 @@ it('a writer that is held up until its object counts as unused writes nothing', 
   const held = await put(one, 'held.txt', long('v'))
   expect([held.status, held.body.error.message]).toEqual([409, expect.stringContaining('write it again')])
   expect(await read(two, 'held.txt')).toBe(long('u'))
+})
+
+it('a program works on a copy; what it changed is kept unless another daemon changed it meanwhile', async () => {
+  await put(one, 'run.txt', long('5'))
+  const run = (command: string) => one.call(agent, 'shell_exec', { command: `sh -c "${command}"` })
+  expect(await run('cat run.txt >> run.txt2; cat run.txt2 run.txt2 > run.txt; rm run.txt2')).toMatchObject({
+    failed: false,
+  })
+  expect(await read(two, 'run.txt')).toBe(long('5').repeat(2))
+  let isFirst = true
+  s3.fault = async ({ method }) => {
+    if (method !== 'PUT' || !isFirst) return false
+    isFirst = false
+    await put(two, 'run.txt', long('6'))
+    return false
+  }
+  expect(await run('cp run.txt copy.txt; echo more >> run.txt')).toEqual({
+    text: expect.stringContaining('not kept: "run.txt" changed elsewhere while the program ran'),
+    failed: true,
+  })
+  expect([await read(one, 'run.txt'), await read(one, 'copy.txt')]).toEqual([long('6'), [404, expect.any(String)]])
 })
 
 it('what another server than one of S3 accepts is not written', async () => {

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { runHere } from '../../core/cli/here.ts'
 import { SHARED_VAULT_KEY } from '../../support/host.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
@@ -28,9 +29,18 @@ afterAll(async () => {
 })
 
 function open(url: string, mount: 'database' | 'folder', home?: string): Promise<ToolStage> {
-  const config = { database_url: url, plugins: { files: { mount, max_file_bytes: 1000, max_upload_bytes: 2000 } } }
+  const caps = { max_copy_bytes: 8_000, max_copy_files: 30 }
+  const config = {
+    database_url: url,
+    plugins: { files: { mount, max_file_bytes: 1000, max_upload_bytes: 2000, ...caps } },
+  }
   return openTools(['shell', 'approvals'], { memory: false, config, ...(home === undefined ? {} : { home }) })
 }
+const put = async (of: string, name: string, content: string, at = one) => {
+  expect((await at.host.json('PUT', `/api/agents/${of}/files/${name}`, { content })).status).toBe(200)
+}
+/** Where a daemon keeps copies for programs. */
+const copiesOf = ({ host }: ToolStage) => join(host.home, 'data/workspaces')
 const path = (name = '') => `/api/agents/${agent}/files${name === '' ? '' : `/${name}`}`
 
 it('files that a tool writes at one are read, searched, patched and listed at the other', async () => {
@@ -105,9 +115,78 @@ it('names and sizes are checked as in a folder', async () => {
   expect((await one.host.json('DELETE', path('b.txt'))).status).toBe(200)
 })
 
-it('a program is refused, with the setting that says why', async () => {
-  const { text, failed } = await one.call(agent, 'shell_exec', { command: 'ls' })
-  expect([failed, text]).toEqual([true, expect.stringContaining('plugins.files.mount = "database"')])
+it('a program works on a copy, and what it made, changed and removed is there at the other', async () => {
+  for (const name of ['p/changed.txt', 'p/gone.txt', 'p/same.txt']) await put(agent, name, 'before\n')
+  const command =
+    'cd p && cat same.txt && echo after >> changed.txt && rm gone.txt && mkdir q && echo new > q/new.txt && ln -s q l && echo x > $TMPDIR/y'
+  expect(await two.call(agent, 'shell_exec', { command: `sh -c '${command}'` })).toEqual({
+    text: 'exit code 0\nbefore\n',
+    failed: false,
+  })
+  const list = async (path: string) => (await one.json(agent, 'file_list', { path })).entries
+  expect(await list('p')).toEqual([
+    { name: 'changed.txt', type: 'file', size_bytes: 13 },
+    { name: 'q', type: 'folder' },
+    { name: 'same.txt', type: 'file', size_bytes: 7 },
+  ])
+  expect((await one.call(agent, 'file_read', { path: 'p/changed.txt' })).text).toBe('before\nafter\n')
+  expect((await one.call(agent, 'file_read', { path: 'p/q/new.txt' })).text).toBe('new\n')
+  expect((await two.call(agent, 'shell_exec', { command: 'cat nothing' })).text).toContain('exit code 1')
+  expect((await readdir(copiesOf(two))).filter((name) => name.startsWith('.copy.'))).toEqual([])
+})
+
+it.each(['database', 'sqlite'])(
+  'of two programs that change one file the second is told, and nothing of it is kept: %s',
+  async (where) => {
+    const home = await mkdtemp(join(tmpdir(), 'svc-stored-'))
+    onTestFinished(() => rm(home, { recursive: true, force: true }))
+    await using first = await open(where === 'database' ? database.url : `sqlite:${join(home, 'svc.db')}`, 'database')
+    const second = where === 'database' ? one : first
+    const worker = await first.spawn(`worker-${where}`, 'shell = ["*"]')
+    const run = (at: ToolStage, command: string) => at.call(worker, 'shell_exec', { command: `sh -c "${command}"` })
+    for (const theirs of ['echo two > c.txt', 'rm c.txt', 'echo two > new.txt']) {
+      await put(worker, 'c.txt', 'before', second)
+      await second.host.json('DELETE', `/api/agents/${worker}/files/new.txt`)
+      const running = run(
+        first,
+        'echo one > c.txt; echo one > new.txt; echo one > other.txt; while [ ! -e go ]; do sleep 0.05; done',
+      )
+      const copy = await eventually(async () => {
+        const found = (await readdir(copiesOf(first))).find((name) => name.startsWith('.copy.')) ?? ''
+        await stat(join(copiesOf(first), found, 'files/other.txt'))
+        return join(copiesOf(first), found)
+      })
+      expect((await run(second, theirs)).failed).toBe(false)
+      await writeFile(join(copy, 'files/go'), '')
+      const name = theirs.split(' ').at(-1)
+      expect(await running).toEqual({
+        text: expect.stringContaining(
+          `not kept: "${name}" changed elsewhere while the program ran: read it again\nexit code 0`,
+        ),
+        failed: true,
+      })
+      expect((await second.call(worker, 'file_read', { path: 'other.txt' })).failed).toBe(true)
+    }
+  },
+)
+
+it('programs get no more than max_copy_bytes and max_copy_files, and what cannot be kept is named', async () => {
+  const worker = await one.spawn('large', 'shell = ["*"]')
+  const run = async (command: string) => (await one.call(worker, 'shell_exec', { command: `sh -c '${command}'` })).text
+  expect(await run('head -c 1500 /dev/zero > big')).toMatch(/not kept: .*at most 1000 bytes/)
+  expect(await run('ln SOUL.md hard')).toContain('not kept: "SOUL.md" has a hard link now')
+  expect(await run('touch a:b')).toContain('not kept: The name of the file has a colon')
+  expect(await run('for i in 1 2 3 4 5 6 7 8 9; do head -c 900 /dev/zero > $i; done')).toMatch(
+    /not kept: .*max_copy_bytes/,
+  )
+  expect(await run('i=0; while [ $i -lt 40 ]; do touch f$i; i=$((i+1)); done')).toMatch(/not kept: .*max_copy_files/)
+  for (const name of '123456789') await put(worker, name, 'x'.repeat(900))
+  expect(await run('true')).toMatch(/^The workspace has .*max_copy_bytes/)
+})
+
+it('a program that goes on running is refused, with what to do', async () => {
+  const { text, failed } = await one.call(agent, 'process_start', { command: 'cat' })
+  expect([failed, text]).toEqual([true, expect.stringMatching(/plugins\.files\.mount = "database".*shell_exec/)])
 })
 
 it('svc cluster join refuses a home whose files would lie elsewhere, and says what to set', async () => {
@@ -145,9 +224,12 @@ it('folders of before are taken in once, and a daemon that works on other files 
   await folder[Symbol.asyncDispose]()
   await mkdir(join(home, 'data/workspaces/no-agent'))
   await writeFile(join(home, 'data/workspaces/no-agent/x'), 'x')
+  await mkdir(join(home, 'data/workspaces/.copy.of-before/files'), { recursive: true })
   await using moved = await open(shared.url, 'database', home)
   await using beside = await open(shared.url, 'database')
   expect((await beside.call(kept, 'file_read', { path: 'old.txt' })).text).toBe('old')
+  expect(moved.host.log.join()).toContain('1 programs were cut off')
+  expect(await readdir(join(home, 'data/workspaces'))).not.toContain('.copy.of-before')
   expect(
     (await moved.host.json('GET', '/api/cluster')).body.members.flatMap(
       (member: { problems: string[] }) => member.problems,
