@@ -255,6 +255,10 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/turn/turn-queue.ts`,
   },
   {
+    read: 'the batch that keeps what a program changed fails unless its rows are still what was copied',
+    of: 'plugins/files/stored/working-copy.ts: #originals',
+  },
+  {
     read: 'waits for what rows say, and reads them again every few seconds or less',
     of: `
       plugins/a2a/client/waiters.ts
