@@ -7,10 +7,14 @@ import { SkillAdmin } from './admin.ts'
 import type { SkillCatalog } from './catalog.ts'
 import type { Settings } from './config.ts'
 import type { Hubs } from './hub/open.ts'
+import { AdoptedSkills } from './install/adopted.ts'
 import { Installer } from './install/service.ts'
 import { InstallStore } from './install/store.ts'
 
-export type OpenAdminDeps = Pick<PluginContext<Settings, {}, {}>, 'config' | 'db' | 'fetch' | 'log' | 'tools'> & {
+export type OpenAdminDeps = Pick<
+  PluginContext<Settings, {}, {}>,
+  'config' | 'db' | 'fetch' | 'log' | 'own' | 'tools'
+> & {
   readonly services: {
     readonly audit: Audit
     readonly configuration: Configuration
@@ -31,8 +35,11 @@ export async function openAdmin(
   catalog: () => Promise<SkillCatalog>,
   tell: TellChange,
 ): Promise<OpenedAdmin> {
-  const { config: settings, db, fetch, log, services, tools } = ctx
-  const folder = join(services.daemon.config().homeDir, 'skills')
+  const { config: settings, db, fetch, log, own, services, tools } = ctx
+  const { daemon } = services
+  const { homeDir } = daemon.config()
+  const folder = join(homeDir, 'skills')
+  own('warnings', () => daemon.setWarnings('skills', []))
   let opened: Promise<Hubs> | undefined
   const hubs = (): Promise<Hubs> =>
     (opened ??= import('./hub/open.ts').then(({ openHubs }) => openHubs(fetch, settings)))
@@ -40,6 +47,8 @@ export async function openAdmin(
     ...services,
     catalog,
     store: new InstallStore(db, log),
+    adopted: new AdoptedSkills(homeDir),
+    warn: (texts) => daemon.setWarnings('skills', texts),
     screening: () => ctx.optional('screening'),
     fetch,
     hubs,

@@ -116,8 +116,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file
-      plugins/settings/adopted.ts
-      plugins/plugin-admin/sharing/adopted.ts
+      core/files/home-record.ts
       plugins/integrations/catalog/
       plugins/webchat/assets.ts
       plugins/workflows/files/workflow-files.ts`,
@@ -385,6 +384,11 @@ export const memoryTable: readonly MemoryRow[] = [
     told: 'settings.changes',
     test: 'test/plugins/settings/shared.test.ts',
     of: 'plugins/settings/sharing.ts: #refused',
+  },
+  {
+    told: 'skills.installed',
+    test: 'test/plugins/skills/shared.test.ts',
+    of: 'plugins/skills/install/service.ts: #refused',
   },
   {
     told: 'sso.sessions',

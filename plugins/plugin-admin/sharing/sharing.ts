@@ -131,7 +131,8 @@ export class PluginSharing {
     log.warn(`plugin "${change.name}": not ${describe(change)}: ${OLDER}`)
     await store.batch([store.setOutcome(this.#outcome(change, 'refused', OLDER))])
   }
-  async #isDone({ action, id, name, changed_at: at }: PluginChange, known: Outcome | undefined): Promise<boolean> {
+  async #isDone(change: PluginChange, known: Outcome | undefined): Promise<boolean> {
+    const { action, id, name } = change
     if (this.#tried.has(id)) return true
     if (known?.change_id !== id) return false
     const isDone = known.outcome === 'done'
@@ -140,7 +141,7 @@ export class PluginSharing {
     // A home that was lost has the id of the one before and none of its files.
     if (action === 'install' && !(await exists(join(this.#deps.plugins, name)))) return false
     // The version before did not keep it.
-    if (!last) await this.#deps.adopted.put(name, id, at)
+    if (!last) await this.#deps.adopted.put(name, toAdopted(change))
     return true
   }
 
@@ -225,7 +226,7 @@ export class PluginSharing {
     more: readonly Statement[] = [],
   ): Promise<void> {
     const { adopted, store } = this.#deps
-    if (outcome === 'done') await adopted.put(change.name, change.id, change.changed_at)
+    if (outcome === 'done') await adopted.put(change.name, toAdopted(change))
     await store.batch([store.setOutcome(this.#outcome(change, outcome, reason)), ...more, ...this.#tell()])
   }
   readonly #isOwn = ({ home }: Outcome): boolean => home === this.#deps.home
@@ -243,7 +244,7 @@ export class PluginSharing {
         store.setOutcome(this.#outcome(change, 'done', '')),
         ...this.#tell(),
       ])
-      await this.#deps.adopted.put(change.name, change.id, change.changed_at)
+      await this.#deps.adopted.put(change.name, toAdopted(change))
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const done = change.action === 'install' ? 'installed' : 'removed'
@@ -283,6 +284,7 @@ export class PluginSharing {
   }
 }
 
+const toAdopted = ({ id, changed_at }: PluginChange) => ({ change: id, changed_at })
 function describe({ action, version, source, daemon, changed_by: by }: PluginChange): string {
   const what = action === 'install' ? `${version} from ${source} installed` : 'removed'
   return `${what}, as at ${daemon} by ${by}`

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { canonicalJson, messageOf, toIso, verifyEd25519 } from 'svc/internal'
 import type { ArchivedFile, Configuration } from 'svc/internal'
 import { isObject, KeyedQueue, Refusal } from 'svc/sdk'
@@ -12,6 +12,7 @@ import { parseManifest } from '../manifest/read.ts'
 import { SkillProblem } from '../manifest/skill.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 import type { InstallRequest } from '../schema.ts'
+import type { AdoptedSkills } from './adopted.ts'
 import { hashOfFiles, readBundle } from './bundle.ts'
 import type { Bundle } from './bundle.ts'
 import { SkillFolders } from './folders.ts'
@@ -24,6 +25,7 @@ import type { InstalledSkill, InstallStore } from './store.ts'
 export interface InstallerDeps {
   readonly catalog: () => Promise<SkillCatalog>
   readonly store: InstallStore
+  readonly adopted: AdoptedSkills
   readonly audit: Audit
   readonly configuration: Configuration
   readonly screening: () => Screening | undefined
@@ -31,6 +33,8 @@ export interface InstallerDeps {
   readonly hubs: () => Promise<Hubs>
   readonly settings: Settings
   readonly log: Logger
+  /** Tells the operator what was not adopted, and why. */
+  readonly warn: (texts: readonly string[]) => void
   /** `<home>/skills`. */
   readonly folder: string
   /** A key of the vault; `undefined` while it has none. */
@@ -38,6 +42,10 @@ export interface InstallerDeps {
   /** Tells other daemons on the database. */
   readonly tell: (name: string) => readonly Statement[]
 }
+const OLDER =
+  'this home has a later change and keeps it. The database was restored from a dump, or the row was put back: ' +
+  'install or uninstall it again at any daemon'
+
 export interface InstallOutcome {
   readonly status: 'installed' | 'updated' | 'checked'
   readonly manifest: SkillManifest
@@ -53,6 +61,8 @@ export class Installer {
   readonly #deps: InstallerDeps
   readonly #folders: SkillFolders
   readonly #queue = new KeyedQueue()
+  /** By name, why a skill is not as in the database. */
+  readonly #refused = new Map<string, string>()
   constructor(deps: InstallerDeps) {
     this.#deps = deps
     this.#folders = new SkillFolders(deps.folder)
@@ -107,10 +117,10 @@ export class Installer {
       const known = await store.find(name)
       const placement = await this.#folders.remove(name)
       const entry = audit.entry({ event: 'skill_changed', details: `skill ${name} uninstalled` })
-      const tombstone = known
-        ? store.put(await this.#sealed({ ...known, state: 'removed', files_sha256: '', permissions: [] }), [])
-        : []
+      const removed = known && (await this.#sealed({ ...known, state: 'removed', files_sha256: '', permissions: [] }))
+      const tombstone = removed ? store.put(removed, []) : []
       await this.#commit(placement, [...tombstone, entry, ...this.#deps.tell(name)])
+      if (removed) await this.#remember(removed)
       await catalog.refresh()
     })
   }
@@ -130,36 +140,54 @@ export class Installer {
   /** Makes the folders what the database says: after a crash, and after a change by another daemon. */
   async reconcile(): Promise<void> {
     await this.#folders.recover()
-    for (const row of await this.#deps.store.all())
-      await this.#queue
-        .run(row.name, () => this.#adopt(row))
-        .catch((error: unknown) => {
-          this.#deps.log.error(`the skill "${row.name}" is not as in the database`, { error: messageOf(error) })
-        })
+    for (const { name } of await this.#deps.store.all()) {
+      const problem = await this.#queue
+        .run(name, () => this.#adopt(name))
+        .catch((error: unknown) => `it is not as in the database: ${messageOf(error)}`)
+      this.#note(name, problem)
+    }
     await (await this.#deps.catalog()).refresh()
   }
 
-  async #adopt({ name }: InstalledSkill): Promise<void> {
-    const { log, store } = this.#deps
+  /** Tells the operator, once. */
+  #note(name: string, problem: string | undefined): void {
+    const { log, warn } = this.#deps
+    if (problem === this.#refused.get(name)) return
+    if (problem === undefined) this.#refused.delete(name)
+    else {
+      this.#refused.set(name, problem)
+      log.error(`skill "${name}": ${problem}`)
+    }
+    warn([...this.#refused].map(([each, why]) => `skill "${each}": ${why}`))
+  }
+
+  /** Why it was not adopted. */
+  async #adopt(name: string): Promise<string | undefined> {
+    const { adopted, log, store } = this.#deps
     const row = await store.find(name)
-    if (!row) return
+    if (!row) return undefined
+    const { revision, state } = row
     const here = await this.#folders.revision(name)
-    if (here === row.revision) return
     const isByHand = here === undefined && (await this.#folders.names()).includes(name)
-    if (isByHand || (row.state === 'removed' && here === undefined)) return
-    if (!(await this.#isOwn(row))) {
-      log.error(`the row of the skill "${name}" was not written by a daemon on this database: it is ignored`)
-      return
+    if (isByHand) return undefined
+    if (!(await this.#isOwn(row))) return 'its row was not written by a daemon on this database: it is ignored'
+    if (here !== revision && (await adopted.isOlder(name, revision))) return OLDER
+    if (state === 'removed') {
+      if (here !== undefined) await (await this.#folders.remove(name)).finish()
+    } else if (here !== revision) {
+      const files = await store.files(name)
+      // Another daemon is writing it anew, and tells of that.
+      if (hashOfFiles(files) !== row.files_sha256) return undefined
+      await (await this.#folders.place(name, files, revision)).finish()
+      log.info(`skill "${name}" ${row.version} from ${row.source}, as in the database`)
     }
-    if (row.state === 'removed') {
-      await (await this.#folders.remove(name)).finish()
-      return
-    }
-    const files = await store.files(name)
-    // Another daemon is writing it anew, and tells of that.
-    if (hashOfFiles(files) !== row.files_sha256) return
-    await (await this.#folders.place(name, files, row.revision)).finish()
-    log.info(`skill "${name}" ${row.version} from ${row.source}, as in the database`)
+    if (!(await adopted.isOlder(name, revision))) await this.#remember(row)
+    return undefined
+  }
+  async #remember({ name, revision }: InstalledSkill): Promise<void> {
+    const { adopted } = this.#deps
+    this.#note(name, undefined)
+    if ((await adopted.find(name))?.revision !== revision) await adopted.put(name, { revision })
   }
 
   async #put(
@@ -195,6 +223,7 @@ export class Installer {
         `permissions ${about.permissions.join(' ') || 'none'}`,
     })
     await this.#commit(placement, [...store.put(row, files), entry, ...tell(name)])
+    await this.#remember(row)
   }
   async #commit(placement: Placement, statements: readonly Statement[]): Promise<void> {
     try {
@@ -226,7 +255,10 @@ export class Installer {
   }
 
   async #sealed(row: InstalledSkill): Promise<InstalledSkill> {
-    const sealed = { ...row, revision: randomUUID(), updated_at: toIso(Date.now()) }
+    const { adopted, store } = this.#deps
+    const known = (await store.all()).map(async (each) => ((await this.#isOwn(each)) ? [each.revision] : []))
+    const revision = await adopted.nextRevision((await Promise.all(known)).flat())
+    const sealed = { ...row, revision, updated_at: toIso(Date.now()) }
     return { ...sealed, mac: await this.#mac(sealed) }
   }
   async #isOwn(row: InstalledSkill): Promise<boolean> {

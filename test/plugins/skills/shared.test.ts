@@ -8,6 +8,7 @@ import type { TestHost } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import { skillText } from './stage.ts'
 
+/** Told by `skills.installed`. */
 it('a skill that is installed, updated and removed at one daemon is so at the others, now or at their start', async () => {
   const database = await createTestDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
@@ -33,6 +34,8 @@ it('a skill that is installed, updated and removed at one daemon is so at the ot
   const [one, two] = [await start(), await start()]
   await install(one, 'First.')
   await eventually(async () => expect(await described(two)).toBe('First.'))
+  await database.query(`CREATE TABLE saved_row AS SELECT * FROM skills_installed;
+    CREATE TABLE saved_file AS SELECT * FROM skills_file`)
   await install(two, 'Second.')
   await eventually(async () => expect(await described(one)).toBe('Second.'))
   // A row of another version stops nothing else.
@@ -52,4 +55,20 @@ it('a skill that is installed, updated and removed at one daemon is so at the ot
   for (const host of [one, two, wary])
     await eventually(async () => expect((await host.json('GET', '/api/skills/tides')).status).toBe(404))
   await expect(readFile(join(one.home, 'skills', 'tides', 'SKILL.md'))).rejects.toThrow('ENOENT')
+
+  // An older row that is put back does not bring the skill back.
+  await database.query(`DELETE FROM skills_installed WHERE name = 'tides'; DELETE FROM skills_file;
+    INSERT INTO skills_installed SELECT * FROM saved_row; INSERT INTO skills_file SELECT * FROM saved_file`)
+  await one.json('POST', '/api/skills/create', { name: 'marsh', description: 'Another.', runtime: 'prompt_only' })
+  const warned = (host: TestHost) => host.app.daemon.warnings().filter((text) => text.startsWith('skills:'))
+  for (const host of [two, wary]) {
+    await eventually(() =>
+      expect(warned(host)).toEqual([expect.stringMatching(/^skills: skill "tides": this home has a later change/)]),
+    )
+    expect((await host.json('GET', '/api/skills/marsh')).status).toBe(200)
+    expect((await host.json('GET', '/api/skills/tides')).status).toBe(404)
+  }
+  await install(two, 'Fourth.')
+  await eventually(async () => expect(await described(wary)).toBe('Fourth.'))
+  await eventually(() => expect([warned(two), warned(wary)]).toEqual([[], []]))
 })
