@@ -27,7 +27,7 @@ export { readableByLoader, readDefinition, servePlugin } from './host/read-defin
 export { Configuration } from './host/configuration-service.ts'
 export type { AppliedChange } from './host/configuration-service.ts'
 export { parseToml, renderToml, TomlError } from './config/toml-text.ts'
-export { checkFileName, confine, splitName } from './files/confine.ts'
+export { checkFileName, confine, entryPath, splitName } from './files/confine.ts'
 export { HomeRecord } from './files/home-record.ts'
 export type { ArchivedFile, ArchiveLimits } from './files/read-archive.ts'
 export { inFolder, openConfined, readArchive, removeConfined, removeFolder, replaceConfined } from './files/late.ts'

@@ -78,6 +78,16 @@ export function checkFileName(name: string): string[] {
   return segments
 }
 
+/**
+ * The path of an entry of a folder, for a name that comes from a row or a message. Throws `invalid_request` for a name
+ * that is none, and `forbidden` for one with several parts.
+ */
+export function entryPath(folder: string, name: string): string {
+  const [entry = '', ...more] = checkFileName(name)
+  if (more.length > 0) throw forbidden(name)
+  return join(folder, entry)
+}
+
 /** The folder a name stands in, and its last part. */
 export function splitName(name: string): readonly [folder: string, last: string] {
   const at = name.lastIndexOf('/')

@@ -7,8 +7,11 @@ export const States = ['Created', 'Initializing', 'Running', 'Paused', 'Stopped'
 export const Modes = ['Normal', 'Stable'] as const
 export const Permissions = ['observe', 'assist', 'full'] as const
 
+const agentId = v.pipe(v.string(), v.uuid())
+/** A row without an id of an agent is none: its workspace is a folder of this name. */
+export const IdentifiedRow = v.looseObject({ id: agentId })
 export const AgentRow = v.object({
-  id: v.string(),
+  id: agentId,
   name: v.string(),
   manifest_toml: v.string(),
   state: v.picklist(States),
@@ -21,7 +24,7 @@ export const AgentRow = v.object({
   identity: v.string(),
   /** JSON of what `Stable` pins; null in mode `Normal`. */
   pin: v.nullable(v.string()),
-  cloned_from: v.nullable(v.string()),
+  cloned_from: v.nullable(agentId),
   /** Who signed the manifest, and with which key; null when nobody did. */
   signed_by: v.nullable(v.string()),
   /** JSON: the manifest as it was signed; null when nobody signed it, and for what ships with svc. */
@@ -43,6 +46,7 @@ export const UnknownAgentRow = v.object({
   state: v.fallback(v.picklist(States), 'Stopped'),
   mode: v.fallback(v.picklist(Modes), 'Stable'),
   permission: v.fallback(v.picklist(Permissions), 'observe'),
+  cloned_from: v.fallback(v.nullable(agentId), null),
 })
 
 const page = v.pipe(v.string(), v.regex(/^\d{1,7}$/, 'Expected a whole number from 0 to 9999999'))

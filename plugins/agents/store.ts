@@ -1,17 +1,19 @@
 import * as v from 'valibot'
 import { RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
-import { StoredAgentRow, UnknownAgentRow } from './schema.ts'
+import { IdentifiedRow, StoredAgentRow, UnknownAgentRow } from './schema.ts'
 import type { AgentRow } from './schema.ts'
 import type { SharingStore } from './sharing/store.ts'
 
 export class AgentStore {
   readonly #db: PluginDatabase
+  readonly #identified: RowReader<typeof IdentifiedRow>
   readonly #rows: RowReader<typeof StoredAgentRow>
   constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {
     this.#db = db
-    const effect = 'is used with the least rights'
-    this.#rows = new RowReader({ table: 'agents_agent', key: ['id'], schema: StoredAgentRow, effect, log })
+    const agents = { table: 'agents_agent', key: ['id'], log }
+    this.#identified = new RowReader({ ...agents, schema: IdentifiedRow })
+    this.#rows = new RowReader({ ...agents, schema: StoredAgentRow, effect: 'is used with the least rights' })
   }
 
   /** Whether other processes may write the same rows. */
@@ -21,7 +23,7 @@ export class AgentStore {
 
   async all(): Promise<readonly AgentRow[]> {
     const rows = await this.#db.all`SELECT * FROM agents_agent ORDER BY created_at, id`
-    return rows.map((row) => this.#read(row))
+    return rows.flatMap((row) => this.#read(row) ?? [])
   }
   async count(): Promise<number> {
     const row = await this.#db.one<{ count: number | string }>`SELECT count(*) AS count FROM agents_agent`
@@ -29,11 +31,11 @@ export class AgentStore {
   }
   async find(id: string): Promise<AgentRow | undefined> {
     const row = await this.#db.one`SELECT * FROM agents_agent WHERE id = ${id}`
-    return row === undefined ? undefined : this.#read(row)
+    return this.#read(row)
   }
   async findByName(name: string): Promise<AgentRow | undefined> {
     const row = await this.#db.one`SELECT * FROM agents_agent WHERE name = ${name}`
-    return row === undefined ? undefined : this.#read(row)
+    return this.#read(row)
   }
 
   /** What only daemons that share a database need. */
@@ -43,7 +45,8 @@ export class AgentStore {
   }
 
   /** Agents that are not read would be taken for removed ones: their sessions would go. */
-  #read(row: unknown): AgentRow {
+  #read(row: unknown): AgentRow | undefined {
+    if (this.#identified.one(row) === undefined) return undefined
     return this.#rows.one(row) ?? v.parse(UnknownAgentRow, row)
   }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openConfined, removeFolder } from 'svc/internal'
+import { entryPath, openConfined, removeFolder } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { diskRefusal, hasCode } from './disk.ts'
@@ -37,7 +37,7 @@ export class Folders {
    * from if there are any; so a crash after the spawn costs nothing.
    */
   async open(agent: Agent): Promise<string> {
-    const path = join(this.#base, agent.id)
+    const path = entryPath(this.#base, agent.id)
     this.#check(path)
     await this.checkMounted()
     if (!(await isFolder(path))) {
@@ -55,7 +55,7 @@ export class Folders {
   /** Removes the folder with all it holds, also while a program of the agent still works there. */
   async remove(agentId: string): Promise<void> {
     await this.checkMounted()
-    await removeFolder(join(this.#base, agentId))
+    await removeFolder(entryPath(this.#base, agentId))
   }
 
   async #make(agent: Agent, path: string): Promise<void> {
@@ -82,7 +82,7 @@ export class Folders {
 
   async #inherited(agent: Agent, name: string): Promise<Uint8Array | undefined> {
     if (agent.clonedFrom === undefined) return undefined
-    const source = join(this.#base, agent.clonedFrom)
+    const source = entryPath(this.#base, agent.clonedFrom)
     if (!(await isFolder(source))) return undefined
     let handle
     try {

@@ -110,9 +110,9 @@ export const InstallAnswer = v.object({
   deprecated: v.pipe(v.nullable(v.string()), v.description('What the registry says of a version that is deprecated.')),
 })
 
-const pluginName = v.pipe(
+/** Also that of its folder. */
+export const PluginName = v.pipe(
   v.string(),
-  v.maxLength(64),
   v.regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'must be kebab-case, such as "my-plugin"'),
 )
 export const UninstallRequest = v.object({
@@ -139,7 +139,7 @@ export const StoredData = v.object({
 const data = v.pipe(v.nullable(StoredData), v.description('What is deleted with `delete_data`; else null.'))
 export const Removed = v.object({ removed: v.boolean(), name: v.string(), data })
 export const ScaffoldRequest = v.object({
-  name: pluginName,
+  name: v.pipe(PluginName, v.maxLength(64)),
   description: v.optional(v.pipe(v.string(), v.maxLength(300)), ''),
   kind: v.optional(v.picklist(['plugin', 'channel', 'provider']), 'plugin'),
   runtime: v.optional(v.pipe(v.string(), v.description('`node`: plugins are TypeScript.')), 'node'),

@@ -1,13 +1,15 @@
+import { hash } from 'node:crypto'
 import * as v from 'valibot'
 import { readOwnJson, RowReader } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
+import { PluginName } from './schema.ts'
 
 const Json = v.pipe(v.string(), v.transform(readOwnJson))
 /** What there was in the place of a plugin before its installation, which is put back when that fails. */
 const Before = v.object({ folder: v.boolean(), permissions: v.nullable(v.array(v.string())) })
 export type Before = v.InferOutput<typeof Before>
 const row = {
-  name: v.string(),
+  name: PluginName,
   version: v.string(),
   source: v.string(),
   hash: v.string(),
@@ -25,6 +27,12 @@ const Row = v.pipe(
 )
 /** A plugin that was installed, and what is known of it. */
 export type Installed = v.InferOutput<v.ObjectSchema<typeof row, undefined>> & { readonly previous: Installed | null }
+
+/** Of all that a change which was cut off is ended by. A row keeps when its plugin was installed first. */
+export function digestOf({ previous, installed_at: _first, ...entry }: Installed): string {
+  const facts = Object.entries({ ...entry, previous: previous && { ...previous, previous: null } })
+  return hash('sha256', JSON.stringify(facts.toSorted(([one], [other]) => (one < other ? -1 : 1))))
+}
 
 export class InstallStore {
   readonly #db: PluginDatabase

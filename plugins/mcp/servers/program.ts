@@ -1,6 +1,6 @@
 import { access, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { allowsHost, readVariable } from 'svc/internal'
+import { allowsHost, entryPath, readVariable } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { SpawnRequest } from 'svc/sdk'
 import { isSecretName } from './redactor.ts'
@@ -13,7 +13,7 @@ export interface ProgramDeps {
   readonly credentialsOf: (server: string) => Promise<Readonly<Record<string, string>>>
 }
 
-export const folderOf = (homeDir: string, server: string): string => join(homeDir, 'mcp', server)
+export const folderOf = (homeDir: string, server: string): string => entryPath(join(homeDir, 'mcp'), server)
 
 export async function hasFolder(homeDir: string, server: string): Promise<boolean> {
   return await access(folderOf(homeDir, server)).then(

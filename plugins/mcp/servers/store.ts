@@ -58,7 +58,8 @@ const ServerRow = v.object({
   revision: v.string(),
 })
 const AttemptRow = v.object({
-  name: v.string(),
+  // Its folder is removed when the attempt is undone.
+  name: v.pipe(v.string(), v.regex(SERVER_NAME)),
   url: v.nullable(v.string()),
   new_folder: v.number(),
   owner: v.string(),
@@ -92,6 +93,7 @@ export class McpStore {
   readonly #log: Pick<Logger, 'warn'>
   readonly #listings: RowReader<typeof ListingRow>
   readonly #servers: RowReader<typeof ServerRow>
+  readonly #attempts: RowReader<typeof AttemptRow>
   readonly #warned = new Set<string>()
   /** `tellChanged` is for each batch that changes servers: other daemons run them too. */
   constructor(db: PluginDatabase, tellChanged: () => readonly Statement[], log: Pick<Logger, 'error' | 'warn'>) {
@@ -100,6 +102,7 @@ export class McpStore {
     this.#tellChanged = tellChanged
     this.#listings = new RowReader({ table: 'mcp_tool_list', key: ['server'], schema: ListingRow, log })
     this.#servers = new RowReader({ table: 'mcp_server', key: ['name'], schema: ServerRow, log })
+    this.#attempts = new RowReader({ table: 'mcp_server_attempt', key: ['name'], schema: AttemptRow, log })
   }
 
   async servers(): Promise<readonly ReadServer[]> {
@@ -149,7 +152,7 @@ export class McpStore {
   }
 
   async attempts(): Promise<readonly Attempt[]> {
-    return v.parse(v.array(AttemptRow), await this.#db.all`SELECT name, url, new_folder, owner FROM mcp_server_attempt`)
+    return this.#attempts.all(await this.#db.all`SELECT name, url, new_folder, owner FROM mcp_server_attempt`)
   }
   beginAttempt({ name, url, new_folder: isNew, owner }: Attempt): Statement {
     return this.#db.sql`INSERT INTO mcp_server_attempt (name, url, new_folder, owner)

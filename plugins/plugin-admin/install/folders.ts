@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { removeFolder } from 'svc/internal'
+import { entryPath, removeFolder } from 'svc/internal'
 import { commandLine, Refusal } from 'svc/sdk'
 
 /** Hidden folders beside the plugins, which nothing loads. */
@@ -10,6 +10,8 @@ export const OLD = '.old-plugin-'
 export const STAGING = '.staging-'
 export const REMOVED = '.removed-'
 export const PROOF = '.proof-'
+/** Files that say which change of a plugin is under way in this home. */
+const CHANGE = '.change-'
 /** Dependencies of a plugin while others are put in their place. */
 export const OLD_MODULES = '.old-modules-'
 const MODULES = 'node_modules'
@@ -56,7 +58,7 @@ export class FolderSwap {
   readonly target: string
   readonly #old: string
   constructor(plugins: string, name: string) {
-    this.target = join(plugins, name)
+    this.target = entryPath(plugins, name)
     this.#old = join(plugins, `${OLD}${name}`)
   }
 
@@ -86,7 +88,7 @@ export class ModulesSwap {
   readonly #old: string
   #isPlaced = false
   constructor(plugins: string, name: string) {
-    this.#current = join(plugins, name, MODULES)
+    this.#current = join(entryPath(plugins, name), MODULES)
     this.#old = join(plugins, `${OLD_MODULES}${name}`)
   }
 
@@ -119,6 +121,21 @@ export async function removeMoved(path: string, plugins = dirname(path)): Promis
 }
 
 /**
+ * Notes down in the home what is under way, so that a row alone changes nothing there. Durable when it settles; one that
+ * is cut off is of a change whose row is not written yet.
+ */
+export async function noteChange(plugins: string, name: string, digest: string): Promise<void> {
+  await writeFile(entryPath(plugins, CHANGE + name), digest, { mode: 0o600, flush: true })
+}
+export async function isNoted(plugins: string, name: string, digest: string): Promise<boolean> {
+  const noted = await readFile(entryPath(plugins, CHANGE + name), 'utf8').catch(() => '' /* nothing is */)
+  return noted === digest
+}
+export async function dropNote(plugins: string, name: string): Promise<void> {
+  await rm(entryPath(plugins, CHANGE + name), { force: true })
+}
+
+/**
  * Whoever can make a file in the folder of plugins could put a plugin there as well. Throws `forbidden` if the file is
  * missing or somebody else's, and removes it. The error names `command`, which makes the file.
  */
@@ -141,7 +158,9 @@ export async function checkProof(plugins: string, id: string | undefined, comman
 export async function sweep(plugins: string, inUse: ReadonlySet<string>, keep: ReadonlySet<string>): Promise<void> {
   await mkdir(plugins, { recursive: true, mode: 0o700 })
   for (const name of await readdir(plugins)) {
-    const isOld = [OLD, OLD_MODULES].some((start) => name.startsWith(start) && !keep.has(name.slice(start.length)))
+    const isOld = [OLD, OLD_MODULES, CHANGE].some(
+      (start) => name.startsWith(start) && !keep.has(name.slice(start.length)),
+    )
     if (!isOld && ![PROOF, REMOVED, STAGING].some((start) => name.startsWith(start))) continue
     const path = join(plugins, name)
     if (inUse.has(path)) continue

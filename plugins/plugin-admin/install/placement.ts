@@ -1,12 +1,23 @@
 import { messageOf } from 'svc/internal'
 import { join } from 'node:path'
 import type { AcceptedPermissions, Daemon, PluginData, PluginDataService } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Logger } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
+import { digestOf } from '../store.ts'
 import type { Before, Installed, InstallStore } from '../store.ts'
 import type { Candidate } from './candidate.ts'
-import { exists, FolderSwap, ModulesSwap, removeMoved, sweep, unfinishedModules } from './folders.ts'
+import {
+  dropNote,
+  exists,
+  FolderSwap,
+  isNoted,
+  ModulesSwap,
+  noteChange,
+  removeMoved,
+  sweep,
+  unfinishedModules,
+} from './folders.ts'
 import { describeSource } from './request.ts'
 import { inUse } from './staging.ts'
 import { describeStored } from './stored-data.ts'
@@ -58,6 +69,7 @@ export class Placement {
     const details = `${isUpdate ? 'update' : 'installation'} of plugin "${what}`
     // That of an earlier update is not taken for this one's.
     await swap.drop()
+    await noteChange(plugins, name, digestOf(entry))
     await store.commit([store.put(entry), audit.entry({ event: 'plugin_changed', details })])
     try {
       // Both, until it is decided which code runs.
@@ -77,17 +89,17 @@ export class Placement {
 
   /** Unloads the plugin in a file or folder and removes it; with `data`, what it has stored as well. */
   async remove(name: string, version: string, path: string, data: PluginData | undefined): Promise<void> {
-    const { store, audit } = this.#deps
+    const { plugins, store, audit } = this.#deps
     const entry = await store.find(name)
+    const going = entry && { ...entry, state: data ? ('deleting' as const) : ('removing' as const) }
     const from = entry ? `; it came from ${entry.source}, ${entry.hash}` : ''
     const details = `plugin "${name}" ${version} removed from ${path}${from}`
-    await store.commit([
-      ...(entry ? [store.put({ ...entry, state: data ? 'deleting' : 'removing' })] : []),
-      audit.entry({ event: 'plugin_changed', details }),
-    ])
+    if (going) await noteChange(plugins, name, digestOf(going))
+    await store.commit([...(going ? [store.put(going)] : []), audit.entry({ event: 'plugin_changed', details })])
     await this.#takeAway(name, path)
     if (data) await this.deleteData(name, data)
     else await store.commit([store.remove(name)])
+    await dropNote(plugins, name)
   }
 
   /** Deletes what a plugin that is gone has stored. */
@@ -128,7 +140,15 @@ export class Placement {
         log.error(`plugin "${name}": a change that was cut off cannot be ended`, error)
       }
     }
-    for (const entry of await store.unfinished()) await attempt(entry.name, () => this.#end(entry))
+    for (const entry of await store.unfinished()) {
+      if (await isNoted(plugins, entry.name, digestOf(entry))) {
+        await attempt(entry.name, () => this.#end(entry))
+        continue
+      }
+      open.add(entry.name)
+      const remedy = `${commandLine(`plugin remove ${entry.name}`)} or install it again`
+      log.error(`plugin "${entry.name}": its row says "${entry.state}", which this home has not begun: ${remedy}`)
+    }
     for (const name of await unfinishedModules(plugins))
       await attempt(name, async () => {
         if (!(await exists(join(plugins, name)))) return
@@ -159,6 +179,7 @@ export class Placement {
       audit.entry({ event: 'plugin_changed', details }),
     ])
     await swap.drop()
+    await dropNote(this.#deps.plugins, name)
   }
 
   /** Puts folder, permissions and row back to what they were, and loads the code before. */
@@ -174,6 +195,7 @@ export class Placement {
       previous ? store.put(previous) : store.remove(name),
       audit.entry({ event: 'plugin_changed', details }),
     ])
+    await dropNote(this.#deps.plugins, name)
     await this.#loadBefore(name, swap.target)
   }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Refusal } from '../../../core/errors/error.ts'
-import { confine } from '../../../core/files/confine.ts'
+import { confine, entryPath } from '../../../core/files/confine.ts'
 import { openConfined } from '../../../core/files/open.ts'
 
 const folders: string[] = []
@@ -223,4 +223,9 @@ describe('opening', () => {
     await swapping
     expect([...seen]).toEqual(['deep'])
   })
+})
+
+it('the path of an entry of a folder is never another one', () => {
+  expect(entryPath('/home/ada', 'notes')).toBe('/home/ada/notes')
+  for (const name of [...hostile, 'one/two']) expect(() => entryPath('/home/ada', name), name).toThrow(Refusal)
 })

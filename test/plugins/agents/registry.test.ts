@@ -52,6 +52,17 @@ describe.each(engines)('agents held in memory, %s', (engine) => {
     expect((await store.find(row(2).id))?.identity).toBe('{')
   })
 
+  it('are left out when their id is none: it names their workspace', async () => {
+    const { registry, store, sql } = await start(engine, 3)
+    await sql.run`UPDATE agents_agent SET id = '../../../etc' WHERE name = 'agent-0'`
+    await sql.run`UPDATE agents_agent SET cloned_from = '../../../etc' WHERE name = 'agent-1'`
+    expect((await registry.list()).map(({ name }) => name)).toEqual(['agent-1', 'agent-2'])
+    expect((await registry.findByName('agent-1'))?.clonedFrom).toBeUndefined()
+    expect(await registry.find('../../../etc')).toBeUndefined()
+    expect(await store.find('../../../etc')).toBeUndefined()
+    expect(await registry.findByName('agent-0')).toBeUndefined()
+  })
+
   it('are read when they are asked for, and listed oldest first', async () => {
     const { registry } = await start(engine, 3)
     expect((await registry.findByName('agent-2'))?.manifest.description).toBe('number 2')

@@ -64,3 +64,14 @@ it('a row says no more than the API can: what only the file can say is ignored a
   ])
   expect(lines.filter((line) => line.includes('the row of mcp_server with name'))).toHaveLength(3)
 })
+
+it('an attempt whose name is no name of a server is left out: its folder would be removed', async () => {
+  const { database } = await open('sqlite')
+  await database.migrate('mcp', migrations)
+  const { log, lines } = recorder()
+  const store = new McpStore(database.sql, () => [], log)
+  const attempt = (name: string) => ({ name, url: null, new_folder: 1, owner: 'nobody' })
+  await store.commit(['notes', '../../elsewhere', '..'].map((name) => store.beginAttempt(attempt(name))))
+  expect(await store.attempts()).toEqual([attempt('notes')])
+  expect(lines.filter((line) => line.includes('the row of mcp_server_attempt'))).toHaveLength(2)
+})

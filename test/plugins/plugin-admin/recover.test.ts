@@ -300,6 +300,34 @@ async function recoverKilled(home: string, often: boolean): Promise<void> {
 const relative = (state: unknown, home: string): unknown =>
   JSON.parse(JSON.stringify(state).replaceAll(home, '<home>')) as unknown
 
+it('does nothing for a row of a change that this home has not begun', async () => {
+  const { database } = await open('sqlite')
+  await database.migrate('plugin-admin', migrations)
+  sql = database.sql
+  const home = join(root.path, 'not-begun')
+  await files.mkdir(join(home, 'plugins'), { recursive: true })
+  const first = await boot(home)
+  await install(first, home, plugin('1.0.0', '1.0.0'))
+  const before = await first.state()
+  const outside = await write(join(home, 'outside'), plugin('6.6.6'))
+  for (const [state, name] of [
+    ['removing', 'one'],
+    ['installing', 'one'],
+    ['removing', '../outside'],
+    ['installing', '../outside'],
+  ] as const) {
+    await sql.run`DELETE FROM plugin_admin_installed WHERE name <> 'one'`
+    await sql.run`INSERT INTO plugin_admin_installed
+        (home, name, version, source, hash, permissions, state, replaces, installed_at, updated_at)
+      VALUES ('', ${name}, '1.0.0', 'x', 'x', '[]', ${state}, '{"folder":true,"permissions":["fs","net"]}', 'a', 'b')
+      ON CONFLICT (home, name) DO UPDATE SET state = excluded.state, replaces = excluded.replaces`
+    await (await boot(home)).installer.recover()
+    await sql.run`UPDATE plugin_admin_installed SET state = 'installed', replaces = NULL WHERE name = 'one'`
+    expect(await (await boot(home)).state(), `${state} ${name}`).toEqual(before)
+    expect(existsSync(join(outside, 'index.ts'))).toBe(true)
+  }
+})
+
 describe('a process that is killed at any step', () => {
   it.each(Object.entries(changes))('of %s leaves the version before or the new one', async (label, change) => {
     const { database } = await open('sqlite')
