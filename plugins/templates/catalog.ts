@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, lineOfKey, messageOf, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -98,11 +98,12 @@ export class TemplateCatalog {
 
   async #readOnce(file: File): Promise<{ readonly stamp: string; readonly content: Content }> {
     try {
-      const facts = await stat(file.path)
+      // What a link leads to may be for nobody who lists templates.
+      const facts = await lstat(file.path)
       const stamp = `${facts.mtimeMs} ${facts.size} ${facts.ino}`
       const known = this.#read.get(file.path)
       if (known?.stamp === stamp) return known
-      if (!facts.isFile()) return { stamp, content: problem('is no file') }
+      if (!facts.isFile()) return { stamp, content: problem('is a link, or no file') }
       if (facts.size > MAX_TEMPLATE_BYTES)
         return { stamp, content: problem(`has ${facts.size} bytes, more than ${MAX_TEMPLATE_BYTES}`) }
       return { stamp, content: this.#parse(file.name, await readFile(file.path, 'utf8')) }

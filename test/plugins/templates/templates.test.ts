@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -93,6 +93,13 @@ describe('templates of the home', () => {
     expect(read.body.error.message).toContain(`${path}:${place.line}`)
     expect((await host.json('POST', '/api/agents', { template: 'broken' })).status).toBe(500)
     expect((await svc('template', 'list')).stderr).toContain(`${path}:${place.line}`)
+  })
+
+  it('are not read through a link: any device may list them', async () => {
+    await mkdir(join(host.home, 'templates'))
+    await symlink(join(host.home, 'config.toml'), join(host.home, 'templates', 'linked.toml'))
+    const read = await host.json('GET', '/api/templates/linked')
+    expect([read.status, read.body.error.message]).toEqual([500, expect.stringContaining('is a link, or no file')])
   })
 
   it('warn of a skill that there is not, and spawn', async () => {
