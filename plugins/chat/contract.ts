@@ -381,6 +381,11 @@ export interface ToolCallAttempt {
   /** Called by a listener that begins to wait for a person. `signal` may abort then: the same call is made again later. */
   readonly waits?: () => void
 }
+/**
+ * Before `ToolCallStarting`, which may ask a person: a listener refuses what its tool would refuse whatever is answered.
+ * It does not wait. A `Refusal` is told to the model as the result of the call.
+ */
+export const ToolCallChecking = gate<ToolCallAttempt>('tools:call-checking')
 /** A listener may wait, for a person to decide. A `Refusal` is told to the model as the result of the call. */
 export const ToolCallStarting = gate<ToolCallAttempt>('tools:call-starting')
 /** A tool was called, and its result goes to the model. */

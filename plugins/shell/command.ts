@@ -41,11 +41,23 @@ export async function mayStillRun(deps: CommandDeps, agent: Agent, { words, cwd 
 /** Hosts one program may connect to: each adds an entry to the audit log. */
 const MAX_HOSTS = 1000
 
+/** The same as `checkCommand` for a command that runs now, which the audit log records. */
+export async function readCommand(...given: Parameters<typeof checkCommand>): Promise<Command> {
+  const found = await checkCommand(...given)
+  const [{ audit }] = given
+  await audit.write({
+    event: 'shell_exec',
+    agentId: found.agent.id,
+    details: `runs ${JSON.stringify(found.words)}`,
+  })
+  return found
+}
+
 /**
- * Turns what the model wrote into a command that may run, in the workspace or the folder that `folderOf` gives. Throws `invalid_request`, and `forbidden`, which the audit
- * log records.
+ * Turns what the model wrote into a command that may run, in the workspace or the folder that `folderOf` gives. Throws
+ * `invalid_request`, and `forbidden`, which the audit log records.
  */
-export async function readCommand(
+export async function checkCommand(
   deps: CommandDeps,
   agentId: string,
   command: string,
@@ -70,7 +82,6 @@ export async function readCommand(
       command,
       `This agent may not run "${words.join(' ')}". capabilities.shell of its manifest allows: ${patterns.join(', ')}.`,
     )
-  await deps.audit.write({ event: 'shell_exec', agentId: agent.id, details: `runs ${JSON.stringify(words)}` })
   return {
     agent,
     words,

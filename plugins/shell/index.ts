@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
 import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
+import { ToolCallChecking } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
 import type { CommandDeps } from './command.ts'
 import type { Shell } from './shell.ts'
@@ -18,6 +19,10 @@ const folders = (description: string) =>
     ),
     [],
   )
+
+/** Tools that run a program, and what they have in common. */
+const RUNNERS: ReadonlySet<string> = new Set(['shell_exec', 'process_start'])
+const Runs = v.object({ command: v.string(), args: v.optional(v.array(v.string()), []) })
 
 export default definePlugin({
   name: 'shell',
@@ -81,6 +86,12 @@ export default definePlugin({
       { value: opened?.processes.running ?? 0 },
     ])
     tools.add(...shellTools(shell))
+    hooks.on(ToolCallChecking, async ({ agent, tool, args }) => {
+      const call = RUNNERS.has(tool) ? v.safeParse(Runs, args) : undefined
+      // Other arguments are refused by the tool itself.
+      if (call?.success)
+        await (await shell()).check(agent.id, call.output.command, call.output.args, tool === 'process_start')
+    })
     return {}
   },
 })

@@ -2,7 +2,7 @@ import { idempotencyKey, Refusal } from 'svc/sdk'
 import type { Admission, Exit, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import type { WorkingFolder } from '../files/contract.ts'
-import { readCommand } from './command.ts'
+import { checkCommand, readCommand } from './command.ts'
 import type { Command, CommandDeps } from './command.ts'
 import { Processes } from './processes.ts'
 import type { ProcessLimits } from './processes.ts'
@@ -27,6 +27,15 @@ export class Shell {
   constructor(commandDeps: CommandDeps, limits: ProcessLimits) {
     this.processes = new Processes(limits)
     this.#deps = { commandDeps, limits, processes: this.processes, running: new Running(commandDeps) }
+  }
+
+  /** Throws for a command that would be refused, whoever approves it. `isStart`: it goes on running. */
+  async check(agentId: string, command: string, args: readonly string[], isStart: boolean): Promise<void> {
+    const { commandDeps } = this.#deps
+    if (isStart || commandDeps.workspaces.isFolder) await checkCommand(commandDeps, agentId, command, args)
+    // The call itself makes a copy of the workspace: until then only programs outside of it can be looked for.
+    else if (command.trimStart().split(/\s/, 1)[0]?.includes('/') === false)
+      await checkCommand(commandDeps, agentId, command, args, async () => '/')
   }
 
   /** Runs a program to its end. Throws as `readCommand` and `WorkingFolder.save` do, then with what the program said. */

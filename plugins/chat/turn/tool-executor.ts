@@ -5,7 +5,7 @@ import type { Hooks, Logger, ToolCallContext, ToolDescription, ToolResult, Tools
 import type { Agent, Agents } from '../../agents/contract.ts'
 import type { Label } from '../../sessions/contract.ts'
 import { offeredTools } from '../context/request.ts'
-import { ToolCallEnded, ToolCallStarting } from '../contract.ts'
+import { ToolCallChecking, ToolCallEnded, ToolCallStarting } from '../contract.ts'
 import type { ToolCallAttempt } from '../contract.ts'
 import { holdsPersonalData, isLabel, union } from '../safety/labels.ts'
 import type { PersonalData } from '../safety/labels.ts'
@@ -328,6 +328,7 @@ export class ToolExecutor implements ToolPorts {
   async #check(attempt: ToolCallAttempt): Promise<string | typeof CHECK_AGAIN | undefined> {
     const { hooks, log } = this.#deps
     try {
+      await hooks.check(ToolCallChecking, attempt)
       await hooks.check(ToolCallStarting, attempt)
       return undefined
     } catch (error) {

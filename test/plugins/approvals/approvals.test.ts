@@ -289,6 +289,23 @@ describe('an action of high risk', () => {
     )
   })
 
+  it('asks nobody for a command that its agent may not run, whatever is answered', async () => {
+    await using host = await boot()
+    const { body } = await host.json('POST', '/api/agents', {
+      manifest_toml: 'name = "sheller"\n[capabilities]\ntools = ["shell_exec"]\nshell = ["echo *"]\n',
+    })
+    for (const [command, why] of [
+      ['echo a; echo b', 'The command needs a shell because of'],
+      ['rm -rf x', 'This agent may not run "rm -rf x"'],
+    ])
+      expect((await say(host, body.agent_id, `use shell_exec ${JSON.stringify({ command })}`)).body.response).toContain(
+        why,
+      )
+    expect((await host.json('GET', '/api/approvals')).body.approvals).toEqual([])
+    const { entries } = (await host.json('GET', '/api/audit/recent?event_type=capability_check')).body
+    expect(entries).toHaveLength(2)
+  })
+
   it('cannot be approved by an agent: no tool answers approvals', async () => {
     await using host = await boot()
     const names: readonly string[] = (await host.json('GET', '/api/tools')).body.tools.map(
