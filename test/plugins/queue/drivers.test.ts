@@ -41,6 +41,21 @@ it('a job is lost by the lease of the daemon that has it, however short that of 
   })
 })
 
+it('a job that cannot be read stops no other, and stays where it is', async () => {
+  const stage = await Stage.open('pg-boss')
+  const one = await stage.start()
+  await one.add(job('bad'))
+  await stage.database.sql.run`UPDATE queue_pgboss.job SET data = '{"id": "bad"}'`
+  await one.add(job('good'))
+  one.queue.work('work', { run: done })
+  one.begin()
+  await eventually(async () => expect(await one.state('good')).toBe('done'))
+  expect(await one.queue.list('work', 'running', 10, 0)).toEqual([])
+  const [left] = await stage.database.sql.all<{ state: string }>`SELECT state FROM queue_pgboss.job
+    WHERE data->>'id' = 'bad'`
+  expect(left?.state).toBe('active')
+})
+
 it('makes its schema once when daemons start at the same moment', async () => {
   const stage = await Stage.open('pg-boss')
   const daemons = await Promise.all(['one', 'two', 'three'].map((owner) => stage.start({ owner })))
