@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
+  confirm,
   connect,
   defineCommand,
   exits,
@@ -15,7 +16,6 @@ import {
   renderFacts,
 } from 'svc/cli'
 import type { Connection } from 'svc/cli'
-import { confirm } from './confirm.ts'
 import { withProof } from './proof.ts'
 
 const Answer = v.looseObject({

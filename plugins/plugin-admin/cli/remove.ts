@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
+  confirm,
   connect,
   defineCommand,
   exits,
@@ -12,7 +13,6 @@ import {
   renderFacts,
 } from 'svc/cli'
 import type { Connection } from 'svc/cli'
-import { confirm } from './confirm.ts'
 import { withProof } from './proof.ts'
 
 const Data = v.looseObject({

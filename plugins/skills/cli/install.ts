@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline/promises'
 import { resolve } from 'node:path'
 import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
+  confirm,
   connect,
   defineCommand,
   exits,
@@ -101,13 +101,8 @@ async function ask(found: Answer, isJson: boolean): Promise<void> {
       ...warnings.map(({ severity, message }) => [severity, message] as const),
     ]),
   )
-  if (!process.stdin.isTTY || isJson)
+  const isAccepted = await confirm('Install it? [y/N] ', isJson)
+  if (isAccepted === undefined)
     throw new Failure(exits.refused, `"${skill}" was not installed: nobody was there to accept`, 'add --yes')
-  const prompt = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    if (/^y(?:es)?$/i.test((await prompt.question('Install it? [y/N] ')).trim())) return
-  } finally {
-    prompt.close()
-  }
-  throw new Failure(exits.refused, `"${skill}" was not installed`)
+  if (!isAccepted) throw new Failure(exits.refused, `"${skill}" was not installed`)
 }
