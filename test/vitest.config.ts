@@ -28,6 +28,7 @@ if (memory !== undefined) {
 
 /** Folders and files that take longest. They run first, so that none of them runs alone at the end. */
 const slowFolders = [
+  'test/contract/plugin.test.ts',
   'test/faults/',
   'test/api/hostile-input.test.ts',
   'test/plugins/webchat/long-answers.test.ts',

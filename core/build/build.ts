@@ -14,6 +14,7 @@ import { escapeCharacters } from './ascii.ts'
 import { catalogText } from './catalog.ts'
 import { gitSha } from './git.ts'
 import { keepChunks } from './keep.ts'
+import { hashSources } from './sources.ts'
 import { buildTypes, publicModules } from './declarations.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -252,6 +253,8 @@ async function buildConfig(out: string): Promise<void> {
 
 /** Everything that runs, and the data it reads. */
 async function buildCode(out: string): Promise<void> {
+  // What changes while it is read is no part of it.
+  const hash = await hashSources(root)
   const plugins = await folders('plugins')
   await buildCore(plugins, out)
   await buildProcesses(plugins, out)
@@ -267,7 +270,7 @@ async function buildCode(out: string): Promise<void> {
   await mkdir(join(out, 'catalog'))
   await writeFile(join(out, 'catalog', 'models.json'), await catalogText())
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-  const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root) }
+  const info = { version, buildDate: new Date().toISOString(), gitSha: await gitSha(root), sources: hash }
   await writeFile(join(out, 'build.json'), `${JSON.stringify(info, null, 2)}\n`)
 }
 

@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { copyFile, mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readFile, symlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { hashSources } from '../../core/build/sources.ts'
 import { cachedBuild } from './cached-build.ts'
 
 const repository = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
  * A folder with `package.json` and `dist` of the sources as they are now. The build runs once for each state of the
- * sources, whichever test asks first.
+ * sources, whichever test asks first; `dist/` is taken where it was built from them.
  */
 export function builtPackage(): Promise<string> {
-  return (built ??= hashSources().then((key) => cachedBuild('package', key, build)))
+  return (built ??= hashSources(repository).then((key) => cachedBuild('package', key, (folder) => build(folder, key))))
 }
 let built: Promise<string> | undefined
 
@@ -38,7 +38,7 @@ export async function builtCommand(): Promise<BuiltCommand> {
   }
 }
 
-async function build(folder: string): Promise<void> {
+async function build(folder: string, key: string): Promise<void> {
   await copyFile(join(repository, 'package.json'), join(folder, 'package.json'))
   await mkdir(join(folder, 'bin'))
   // Where an installation has its packages: processes of plugins read them there.
@@ -46,17 +46,16 @@ async function build(folder: string): Promise<void> {
   // The first agent of a home is made from one of them.
   await symlink(join(repository, 'templates'), join(folder, 'templates'))
   await symlink('../dist/svc.js', join(folder, 'bin/svc'))
-  await promisify(execFile)(process.execPath, [join(repository, 'core/build/build.ts'), join(folder, 'dist')])
+  const dist = join(repository, 'dist')
+  if ((await isBuiltFrom(dist, key)) && (await hasNoOlderChunks(dist)))
+    await cp(dist, join(folder, 'dist'), { recursive: true })
+  else await promisify(execFile)(process.execPath, [join(repository, 'core/build/build.ts'), join(folder, 'dist')])
 }
 
-async function hashSources(): Promise<string> {
-  const hash = createHash('sha256')
-  for (const folder of ['core', 'plugins', 'adapters']) {
-    const entries = await readdir(join(repository, folder), { recursive: true, withFileTypes: true })
-    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-    for (const file of files.toSorted()) hash.update(`${file}\0`).update(await readFile(file))
-  }
-  for (const name of ['package.json', 'package-lock.json', 'tsconfig.json', 'svc.config.ts'])
-    hash.update(await readFile(join(repository, name)))
-  return hash.digest('hex').slice(0, 32)
+async function isBuiltFrom(dist: string, key: string): Promise<boolean> {
+  const text = await readFile(join(dist, 'build.json'), 'utf8').catch(() => '{}' /* nothing was built */)
+  return (JSON.parse(text) as { readonly sources?: string }).sources === key
+}
+async function hasNoOlderChunks(dist: string): Promise<boolean> {
+  return (await readFile(join(dist, '.npmignore'), 'utf8').catch(() => '' /* the first build */)) === ''
 }
