@@ -59,7 +59,7 @@ export default definePlugin({
     })
     const inFolders = new WorkspaceService({ agents, folders, sizes })
     const openMount = async () =>
-      (await import('./stored/mount.ts')).openMount({ context, agents, broadcast, daemon, base, inFolders, sizes })
+      (await import('./stored/mount.ts')).openMount({ ...services, context, base, inFolders, sizes })
     const mount = config.mount === 'folder' ? undefined : await openMount()
     const stored = mount?.workspaces
     const workspaces: WorkspaceFiles = stored ?? inFolders

@@ -43,6 +43,12 @@ export const Limits = fileOnly(
       10_737_418_240,
     ),
     max_copy_files: fields.integer('Files of such a workspace.', 10_000, 1, 1_000_000),
+    sweep_hours: fields.integer(
+      'Hours between two searches for files in the database or a bucket whose agent is gone; one daemon makes them.',
+      24,
+      1,
+      720,
+    ),
     max_identity_bytes: fields.integer('Largest identity file, such as SOUL.md, in bytes.', 32_768, 1, 1_073_741_824),
   }),
 )

@@ -48,6 +48,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.approvals.approved_for_secs': kept,
   'plugins.approvals.keep_days': kept,
   'plugins.files.s3.min_object_bytes': when,
+  'plugins.files.sweep_hours': when,
   'plugins.files.s3.keep_unused_days': kept,
   'plugins.backups.snapshot_interval_secs': pause,
   'plugins.backups.snapshots_kept': kept,

@@ -33,6 +33,11 @@ export default defineCommand({
       note(`svc: the audit trail of this home does not verify, nor does the copy: see ${commandLine('audit verify')}`)
     for (const plugin of leftOut)
       note(`svc: the tables of "${plugin}", which is not installed any more, are not copied`)
+    print(
+      'Files of agents stay in data/workspaces of this home, which is enough for one daemon. For several, copy them with ' +
+        'their .mount into the folder that all mount (plugins.files.path), or set plugins.files.mount to "database" or ' +
+        '"s3": the next start copies them.',
+    )
     print(`Now: ${commandLine('config set database_url')} <the same address>, then ${commandLine('start')}.`)
     return exits.ok
   },

@@ -3,6 +3,8 @@ import { homeId } from 'svc/internal'
 import type { Broadcast, Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
+import type { Audit } from '../../audit/contract.ts'
+import type { Cluster } from '../../cluster/contract.ts'
 import type { Limits } from '../schema.ts'
 import type { WorkspaceService } from '../service.ts'
 import type { SizeLimits } from '../size-limits.ts'
@@ -15,8 +17,9 @@ type ContextParts = Pick<
   'config' | 'db' | 'fetch' | 'jobs' | 'log' | 'metrics' | 'operator' | 'own' | 'run' | 'signal' | 'vault'
 >
 export interface OpenMountDeps {
-  readonly context: ContextParts
+  readonly context: ContextParts & { readonly optional: (service: 'cluster') => Cluster | undefined }
   readonly agents: Agents
+  readonly audit: Audit
   readonly broadcast: Broadcast
   readonly daemon: Daemon
   /** The folder where workspaces were before. */
@@ -24,6 +27,8 @@ export interface OpenMountDeps {
   readonly inFolders: WorkspaceService
   readonly sizes: SizeLimits
 }
+
+const HOUR_MS = 3_600_000
 
 export interface OpenedMount {
   readonly workspaces: StoredWorkspaces
@@ -33,7 +38,7 @@ export interface OpenedMount {
 
 /** Workspaces where `plugins.files.mount` says, when that is no folder. */
 export async function openMount(deps: OpenMountDeps): Promise<OpenedMount> {
-  const { context, agents, broadcast, daemon, base, inFolders, sizes } = deps
+  const { context, agents, audit, broadcast, daemon, base, inFolders, sizes } = deps
   const { config, db, fetch, jobs, log, metrics, operator, own, run, signal, vault } = context
   const { mount, s3: section } = config
   const copies = {
@@ -44,6 +49,14 @@ export async function openMount(deps: OpenMountDeps): Promise<OpenedMount> {
   }
   const parts = { agents, base, copies, inFolders, log, mount, sizes }
   const rows = new StoredFiles(db)
+  jobs.every('orphans', config.sweep_hours * HOUR_MS, async () => {
+    const isChosen = async (): Promise<boolean> => {
+      const cluster = context.optional('cluster')
+      const [oldest] = (await cluster?.members()) ?? []
+      return oldest === undefined || oldest.id === cluster?.self
+    }
+    await (await import('./orphans.ts')).sweepOrphans({ agents, audit, rows, log, isChosen })
+  })
   if (!section) {
     if (mount === 's3') throw new Error('plugins.files.mount = "s3" needs a bucket: set [plugins.files.s3]')
     return { workspaces: await openStored({ ...parts, files: rows }), keyChanged: () => undefined }

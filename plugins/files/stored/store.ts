@@ -114,8 +114,16 @@ export class StoredFiles implements FileStore {
       ),
     ])
   }
-  async removeAll(agentId: string): Promise<void> {
+  /** Of all workspaces. */
+  async agents(): Promise<readonly string[]> {
+    const rows = await this.#db.all<{ readonly agent_id: string }>`SELECT agent_id FROM files_workspace
+      UNION SELECT agent_id FROM files_stored`
+    return rows.map(({ agent_id: id }) => id)
+  }
+  /** In one batch with the statements. */
+  async removeAll(agentId: string, entries: readonly Statement[] = []): Promise<void> {
     await this.#db.batch([
+      ...entries,
       this.#db.sql`DELETE FROM files_stored WHERE agent_id = ${agentId}`,
       this.#db.sql`DELETE FROM files_workspace WHERE agent_id = ${agentId}`,
     ])

@@ -77,7 +77,9 @@ it('everything of a home on SQLite is there on PostgreSQL, and goes on', async (
   process.off('warning', hear)
   expect(warnings).toEqual([])
   expect(copied.code, copied.stderr).toBe(0)
-  expect(copied.stdout).toMatch(/rows of \d+ tables copied[\s\S]*audit trail verifies: \d+ entries[\s\S]*database_url/)
+  expect(copied.stdout).toMatch(
+    /rows of \d+ tables copied[\s\S]*audit trail verifies: \d+ entries[\s\S]*Files of agents stay in data[\s\S]*database_url/,
+  )
 
   {
     await using stage = await start(home, database.url)

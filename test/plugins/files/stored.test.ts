@@ -1,10 +1,14 @@
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { omitUndefined } from 'svc/sdk'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { systemTimer } from '../../../core/jobs/timer.ts'
+import type { JobTimer } from '../../../core/jobs/timer.ts'
 import { eventually } from '../../support/eventually.ts'
 import { runHere } from '../../core/cli/here.ts'
 import { SHARED_VAULT_KEY } from '../../support/host.ts'
+import type { HostOptions } from '../../support/host.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import type { TestDatabase } from '../../support/postgres-server.ts'
@@ -28,13 +32,19 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-function open(url: string, mount: 'database' | 'folder', home?: string): Promise<ToolStage> {
-  const caps = { max_copy_bytes: 8_000, max_copy_files: 30 }
+function open(
+  url: string,
+  mount: 'database' | 'folder',
+  home?: string,
+  jobTimer?: HostOptions['jobTimer'],
+): Promise<ToolStage> {
+  const caps = { max_copy_bytes: 8_000, max_copy_files: 30, sweep_hours: 2 }
   const config = {
     database_url: url,
     plugins: { files: { mount, max_file_bytes: 1000, max_upload_bytes: 2000, ...caps } },
   }
-  return openTools(['shell', 'approvals'], { memory: false, config, ...(home === undefined ? {} : { home }) })
+  const given = omitUndefined({ home, jobTimer })
+  return openTools(['shell', 'approvals'], { memory: false, config, ...given })
 }
 const put = async (of: string, name: string, content: string, at = one) => {
   expect((await at.host.json('PUT', `/api/agents/${of}/files/${name}`, { content })).status).toBe(200)
@@ -187,6 +197,34 @@ it('programs get no more than max_copy_bytes and max_copy_files, and what cannot
 it('a program that goes on running is refused, with what to do', async () => {
   const { text, failed } = await one.call(agent, 'process_start', { command: 'cat' })
   expect([failed, text]).toEqual([true, expect.stringMatching(/plugins\.files\.mount = "database".*shell_exec/)])
+})
+
+it('files whose agent is gone are removed by one daemon, and that is in the audit log', async () => {
+  await using made = await createTestDatabase()
+  const sweeps: (() => Promise<void>)[] = []
+  const jobTimer = (plugin: string): JobTimer => ({
+    ...systemTimer,
+    every(ms, run) {
+      if (plugin !== 'files') return systemTimer.every(ms, run)
+      if (ms === 7_200_000) sweeps.push(run)
+      return () => undefined
+    },
+  })
+  await using oldest = await open(made.url, 'database', undefined, jobTimer)
+  await using other = await open(made.url, 'database', undefined, jobTimer)
+  const kept = await other.spawn('kept')
+  await put(kept, 'kept.txt', 'kept', oldest)
+  await made.query(`INSERT INTO files_workspace (agent_id) VALUES ('gone')`)
+  await made.query(`INSERT INTO files_stored (agent_id, path, size_bytes, modified_at, content)
+    VALUES ('gone', 'a', 1, '2026', 'a'), ('gone', 'b', 1, '2026', 'b')`)
+  const left = () => made.query(`SELECT count(*) FROM files_stored WHERE agent_id = 'gone'`)
+  expect(sweeps).toHaveLength(2)
+  await sweeps[1]?.()
+  expect(await left()).toBe('2')
+  await sweeps[0]?.()
+  expect(await left()).toBe('0')
+  expect(await oldest.audit('file_access')).toContain('2 files of an agent that is gone were removed')
+  expect((await other.call(kept, 'file_read', { path: 'kept.txt' })).text).toBe('kept')
 })
 
 it('svc cluster join refuses a home whose files would lie elsewhere, and says what to set', async () => {
