@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { lstat, mkdir, realpath, rename, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, realpath, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { entryPath, openConfined, removeFolder } from 'svc/internal'
+import { entryPath, removeFolder } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
 import { diskRefusal, hasCode } from './disk.ts'
-import { identityFiles } from './identity-files.ts'
 import type { FolderWatch } from './mount/watch.ts'
 
 type Watch = Pick<FolderWatch, 'check'>
@@ -61,17 +60,11 @@ export class Folders {
   async #make(agent: Agent, path: string): Promise<void> {
     // One that is shared is mounted, or it is gone.
     if (!this.#watch) await mkdir(this.#base, { recursive: true, mode: 0o700 })
+    const { fillFolder } = await import('./fill-folder.ts')
     // Filled under a temporary name, so that an existing folder is always complete.
     const part = join(this.#base, `.${agent.id}.${randomUUID()}.part`)
     try {
-      await mkdir(part, { mode: 0o700 })
-      if (agent.manifest.generate_identity_files) {
-        await Promise.all(
-          [...identityFiles].map(async ([name, text]) => {
-            await writeFile(join(part, name), (await this.#inherited(agent, name)) ?? text, { mode: 0o600 })
-          }),
-        )
-      }
+      await fillFolder(part, agent, { base: this.#base, identityBytes: this.identityBytes })
       await rename(part, path)
     } catch (error) {
       await removeFolder(part)
@@ -79,28 +72,9 @@ export class Folders {
       if (!(await isFolder(path))) throw diskRefusal(error) ?? error
     }
   }
-
-  async #inherited(agent: Agent, name: string): Promise<Uint8Array | undefined> {
-    if (agent.clonedFrom === undefined) return undefined
-    const source = entryPath(this.#base, agent.clonedFrom)
-    if (!(await isFolder(source))) return undefined
-    let handle
-    try {
-      handle = await openConfined(source, name, 'read')
-    } catch (error) {
-      // Missing, or not a plain file: there is nothing to keep.
-      if (error instanceof Refusal || hasCode(error, 'ENOENT')) return undefined
-      throw error
-    }
-    try {
-      return (await handle.stat()).size <= this.identityBytes ? await handle.readFile() : undefined
-    } finally {
-      await handle.close()
-    }
-  }
 }
 
-async function isFolder(path: string): Promise<boolean> {
+export async function isFolder(path: string): Promise<boolean> {
   try {
     const found = await lstat(path)
     if (!found.isDirectory()) throw new Refusal('forbidden', 'The workspace is not a folder')

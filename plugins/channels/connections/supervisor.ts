@@ -1,5 +1,5 @@
 import type { ChannelAdapter, ChannelConnection, ConnectionEnd, InboundMessage } from 'svc/channels'
-import { BEATS, createMask, namesSecret } from 'svc/internal'
+import { BEATS, createMask, messageOf, namesSecret } from 'svc/internal'
 import { parse, Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Account } from '../accounts/account.ts'
 import { secretFields } from '../accounts/fields.ts'
@@ -57,6 +57,8 @@ export class AccountSupervisor {
   #open: OpenConnection | undefined
   /** A callback of an earlier connection finds another number here. */
   #generation = 0
+  /** Whether the lease of the account ended while the account was connected, and is not back yet. */
+  #isLost = false
   #lastHeard = 0
   /** Whether this account can sign in again with a QR code. */
   #signsIn = false
@@ -171,10 +173,14 @@ export class AccountSupervisor {
         this.#update({ lastError: 'another daemon on the same database is connected' })
         return 'standby'
       }
-      held.addEventListener('abort', () => session.end(retried('another daemon took over this account')), {
-        once: true,
-        signal: session.controller.signal,
-      })
+      if (this.#isLost) this.#deps.log.info(`channel ${this.#name}: this daemon has the account again`)
+      this.#isLost = false
+      const lose = (): void => {
+        this.#isLost = true
+        this.#deps.log.warn(`channel ${this.#name}: this daemon has lost the account: ${messageOf(held.reason)}`)
+        session.end(retried('another daemon took over this account'))
+      }
+      held.addEventListener('abort', lose, { once: true, signal: session.controller.signal })
       this.#update({ state: 'connecting' })
       adapter = await this.#deps.load()
       const secrets = secretFields(adapter.config)

@@ -356,14 +356,23 @@ describe('the lease of an account', () => {
   })
 
   it('ends the connection when it is lost, and says why', async () => {
-    const at = await connect(stage())
+    const lines: string[] = []
+    const log = { ...quiet, warn: (line: string) => lines.push(line), info: (line: string) => lines.push(line) }
+    const at = await connect(stage({}, { log }))
+    expect(lines).toEqual([])
     at.leases.steal()
     at.clock.advance(10_000)
     await at.until('backing_off')
     at.clock.advance(1000)
     await at.until('standby')
+    const lost = expect.stringMatching(/lost the account: another daemon on this database has taken over/)
+    expect(lines).toEqual([lost])
     expect(at.supervisor.status.lastError).toContain('another daemon on the same database')
     expect(at.platform.disposed).toBe(1)
+    await at.leases.releaseLease('test_chat', 'default', 'other')
+    at.supervisor.retry()
+    await at.until('connected')
+    expect(lines).toEqual([lost, expect.stringContaining('this daemon has the account again')])
     await at.supervisor.stop('the test ends')
   })
 })
