@@ -56,7 +56,9 @@ it('a daemon starts on rows that it cannot read, names them, and answers every l
   const failed = host.app.daemon.plugins().filter(({ state }) => state !== 'loaded')
   const { paths } = (await host.json('GET', '/api/openapi.json')).body
   const lists = Object.entries<Json>(paths).filter(
-    ([path, { get }]) => get && !path.includes('{') && !JSON.stringify(get).includes('text/event-stream'),
+    // That of the security systems runs all their probes.
+    ([path, { get }]) =>
+      get && !/[{]|^\/api\/security/.test(path) && !JSON.stringify(get).includes('text/event-stream'),
   )
   const wrong: unknown[] = []
   for (const [path] of lists) {
