@@ -120,8 +120,8 @@ export class Devices {
     return [{ ...statement, written }, ...this.#tell(row.id)]
   }
 
-  /** Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
-  async remove(id: string, by: Caller): Promise<void> {
+  /** `effects`: of what it made that stays. Throws `device_not_found`. When it settles the key opens nothing, and what was opened with it is closed. */
+  async remove(id: string, by: Caller, effects = 0): Promise<void> {
     const row = [...this.#byDigest.values()].find((device) => device.row.id === id)?.row ?? this.#refused.get(id)
     if (!row || this.#leaving.has(id)) throw new Refusal('device_not_found', `No device ${id}`)
     this.#leaving.add(id)
@@ -130,7 +130,7 @@ export class Devices {
         { ...this.#store.removeDevice(id), written: () => this.#follow(() => this.#byDigest.delete(row.digest)) },
         this.#audit.entry({
           event: 'pairing_changed',
-          details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}`,
+          details: `device ${id} "${row.display_name}" removed by ${nameOf(by)}${effects === 0 ? '' : `; ${effects} entries tell what it made, which stays`}`,
         }),
         ...this.#tell(id),
       )

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Broadcast, DatabaseSnapshots, followChanges, rowProofs } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { Audit } from '../audit/contract.ts'
+import { Audit, AuditFeed } from '../audit/contract.ts'
 import { Settings } from './config.ts'
 import { Devices } from './devices.ts'
 import { migrations } from './migrations.ts'
@@ -14,7 +14,7 @@ export default definePlugin({
   version: '1.0.0',
   config: v.object({}),
   sections: { pairing: v.optional(Settings, {}) },
-  requires: { audit: Audit, broadcast: Broadcast, snapshots: DatabaseSnapshots },
+  requires: { audit: Audit, feed: AuditFeed, broadcast: Broadcast, snapshots: DatabaseSnapshots },
   migrations,
   async setup({
     config: { pairing: settings },
@@ -25,7 +25,7 @@ export default definePlugin({
     log,
     own,
     routes,
-    services: { audit, broadcast, snapshots },
+    services: { audit, broadcast, feed, snapshots },
     vault,
   }) {
     const store = new PairingStore(db)
@@ -43,7 +43,7 @@ export default definePlugin({
       (made ??= import('./service.ts').then(
         ({ Pairing }) => new Pairing({ store, devices, audit, vault, credentials, settings, now: Date.now }),
       ))
-    routes.add(...pairingRoutes({ settings, devices, pairing, audit, fetch }))
+    routes.add(...pairingRoutes({ settings, devices, pairing, audit, feed, fetch }))
     if (!settings.enabled) return {}
     const { takeOverOlder } = await import('./older-devices.ts')
     await takeOverOlder({ home: snapshots.homeDir, vault, store, devices })

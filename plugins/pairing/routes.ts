@@ -2,7 +2,7 @@ import { defineRoute, Refusal, reply } from 'svc/sdk'
 import type { AnyRoute, Fetch } from 'svc/sdk'
 import type { Settings } from './config.ts'
 import { Completion, DeviceList, DeviceParams, Notification, Notified, Paired, Removed, Requested } from './schema.ts'
-import type { Audit } from '../audit/contract.ts'
+import type { Audit, AuditFeed } from '../audit/contract.ts'
 import type { Devices } from './devices.ts'
 import type { Pairing } from './service.ts'
 
@@ -12,6 +12,7 @@ export interface PairingRoutesDeps {
   /** Created with the first pairing. */
   readonly pairing: () => Promise<Pairing>
   readonly audit: Audit
+  readonly feed: AuditFeed
   readonly fetch: Fetch
 }
 
@@ -153,14 +154,15 @@ function listRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
   })
 }
 
-function removeRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
+function removeRoute({ settings, devices, feed }: PairingRoutesDeps): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path: '/api/pairing/devices/:id',
     summary: 'Remove a paired device',
     description:
       'Its key opens nothing from then on, and its open connections end at once. ' +
-      'A device can remove itself; others are removed with the API key.',
+      'A device can remove itself; others are removed with the API key. What it and its turns made stays: `effects` ' +
+      'are the entries of the audit trail about agents, schedules, triggers, workflows, goals and tasks.',
     auth: 'bearer',
     effect: 'own',
     effectOf: ({ principal, params }) =>
@@ -169,11 +171,27 @@ function removeRoute({ settings, devices }: PairingRoutesDeps): AnyRoute {
     params: DeviceParams,
     returns: Removed,
     errors: ['not_found', 'device_not_found', 'forbidden'],
-    example: { returns: { ok: true, device_id: example.device_id } },
+    example: {
+      returns: {
+        ok: true,
+        device_id: example.device_id,
+        effects: [
+          {
+            event: 'schedule_changed',
+            agent_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3e',
+            details: 'schedule 0199… "every morning" for agent "ada" was made',
+            timestamp: '2026-01-01T12:00:00.000Z',
+          },
+        ],
+        effects_total: 1,
+      },
+    },
     async handle(input) {
       checkEnabled(settings)
-      await devices.remove(input.params.id, input)
-      return { ok: true as const, device_id: input.params.id }
+      const { effectsOf } = await import('./effects.ts')
+      const { effects, total } = await effectsOf(feed, input.params.id)
+      await devices.remove(input.params.id, input, total)
+      return { ok: true as const, device_id: input.params.id, effects: [...effects], effects_total: total }
     },
   })
 }

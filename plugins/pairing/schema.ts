@@ -62,7 +62,13 @@ export const Device = v.object({ device_id: v.string(), ...row })
 export type Device = v.InferOutput<typeof Device>
 export const DeviceList = v.object({ devices: v.array(Device), total: count })
 export const DeviceParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid device ID')) })
-export const Removed = v.object({ ok: v.literal(true), device_id: v.string() })
+export const Removed = v.object({
+  ok: v.literal(true),
+  device_id: v.string(),
+  /** What it and its turns made or changed that stays, the newest last; some of it may be gone by now. */
+  effects: v.array(v.object({ event: v.string(), agent_id: v.string(), details: v.string(), timestamp: v.string() })),
+  effects_total: count,
+})
 
 /** `proof`: see `Devices`. */
 export const DeviceRow = v.object({ id: v.string(), digest: v.string(), proof: v.nullable(v.string()), ...row })

@@ -308,6 +308,27 @@ describe('what was tried against it', () => {
     for (const name of ['away', 'netted', 'armed']) expect(names).not.toContain(name)
   })
 
+  it('what the turns of a device made is told when it is removed, and nothing of others', async () => {
+    const parent = await spawn(host, 'maker', '[capabilities]\ntools = ["agent_spawn"]\nagent_spawn = true\n')
+    const [leaver, other] = [await pair(host, 'leaver'), await pair(host, 'other')]
+    const make = async (name: string, who: Caller): Promise<void> => {
+      const args = JSON.stringify({ manifest_toml: `name = "${name}"\n[model]\nprovider = "builtin"\n` })
+      await host.json('POST', `/api/agents/${parent}/message`, { message: `use agent_spawn ${args}` }, who)
+    }
+    await make('of-leaver', leaver.device)
+    await make('of-other', other.device)
+    const { body } = await host.json('DELETE', `/api/pairing/devices/${leaver.deviceId}`, undefined, operator)
+    expect(body).toMatchObject({
+      ok: true,
+      effects: [{ event: 'agent_spawned', details: 'agent "of-leaver" spawned' }],
+      effects_total: 1,
+    })
+    const { entries } = (await host.json('GET', '/api/audit/recent?event_type=pairing_changed', undefined, operator))
+      .body
+    expect(JSON.stringify(entries)).toContain('1 entries tell what it made, which stays')
+    expect((await host.json('DELETE', `/api/pairing/devices/${other.deviceId}`, undefined, operator)).status).toBe(200)
+  })
+
   describe('an approval by a device', () => {
     const asking = (name: string): Promise<string> =>
       spawn(host, name, '[capabilities]\ntools = ["system_time"]\n[metadata]\napproval = "always"\n')

@@ -47,7 +47,12 @@ describe('svc device', () => {
     await complete(host, { pairing_code: made.pairing_code, display_name: 'script' })
     const { devices } = JSON.parse((await svc('device', 'list', '--json')).stdout)
     const { device_id: id } = devices.find((device: { display_name: string }) => device.display_name === 'script')
-    expect(JSON.parse((await svc('device', 'remove', 'script', '--json')).stdout)).toEqual({ ok: true, device_id: id })
+    expect(JSON.parse((await svc('device', 'remove', 'script', '--json')).stdout)).toEqual({
+      ok: true,
+      device_id: id,
+      effects: [],
+      effects_total: 0,
+    })
   })
 
   it('waits for the device', async () => {

@@ -257,7 +257,7 @@ describe('a paired device', () => {
     const closed = once(sockets[0] as WebSocket, 'close') as Promise<[CloseEvent]>
     expect(await quiet.json('DELETE', `/api/pairing/devices/${lost.id}`, undefined, operator)).toMatchObject({
       status: 200,
-      body: { ok: true, device_id: lost.id },
+      body: { ok: true, device_id: lost.id, effects: [], effects_total: 0 },
     })
     expect((await closed)[0].code).toBe(1008)
     expect(await reading).toMatch(/ended|cut/)
