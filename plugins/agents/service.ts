@@ -16,7 +16,7 @@ import { checkPinned, pinOf } from './pin.ts'
 import type { LoadedAgent, AgentRegistry } from './registry.ts'
 import type { AgentRow, NewAgent } from './schema.ts'
 import { grants, mayMessage } from './rights.ts'
-import { isOlder, SHIPPED } from './signing.ts'
+import { SHIPPED } from './signing.ts'
 import type { Opened, Signatures } from './signing.ts'
 import { path } from './state.ts'
 import type { Command } from './state.ts'
@@ -384,6 +384,7 @@ export class AgentService implements Agents {
   async replace(id: string, { toml, signedBy, envelope }: Opened): Promise<LoadedAgent> {
     this.#checkSize(toml)
     this.#deps.signatures.admit(signedBy)
+    const { isOlder } = await import('./open-signed.ts')
     return this.#change(id, ({ name, manifest, row }) => {
       const { version } = parseManifest(toml).document
       // Yesterday's manifest has a good signature too.

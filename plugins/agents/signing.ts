@@ -52,17 +52,3 @@ export class Signatures {
     return isExpected && signedBy === null ? ['the manifest is not signed'] : []
   }
 }
-
-/**
- * Whether the first version is older than the second. Parts that are not numbers count as equal: only a version that is
- * certainly older gives a warning.
- */
-export function isOlder(version: string, than: string): boolean {
-  const [one, other] = [version, than].map((text) => (text.split(/[-+]/, 1)[0] ?? '').split('.').map(Number))
-  for (let at = 0; at < Math.max(one?.length ?? 0, other?.length ?? 0); at++) {
-    const difference = (one?.[at] ?? 0) - (other?.[at] ?? 0)
-    if (Number.isNaN(difference)) return false
-    if (difference !== 0) return difference < 0
-  }
-  return false
-}

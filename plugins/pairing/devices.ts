@@ -19,7 +19,8 @@ export interface DevicesDeps {
   readonly now: () => number
   /** Of rows that a daemon wrote. */
   readonly proofs: Pick<RowProofs, 'of' | 'holds'>
-  readonly warn: (message: string) => void
+  /** Of a device whose row is refused. */
+  readonly warn: (id: string, name: string) => Promise<void>
   /** Hears of devices that another daemon paired or removed. */
   readonly follow: (rows: RowsInMemory) => TellChange
   /** They could not be read anew. */
@@ -81,20 +82,16 @@ export class Devices {
       held = await Promise.all(all.map((row) => this.#proofs.holds(provenFields(row), row.proof)))
     } while (changes !== this.#changes)
     const rows = all.filter((_, at) => held[at])
-    this.#refuse(all.filter((_, at) => !held[at]))
     const before = this.#byDigest
     this.#byDigest = new Map(rows.map((row) => [row.digest, before.get(row.digest) ?? toCached(row)]))
     if ([...before.keys()].some((digest) => !this.#byDigest.has(digest))) this.#accepted?.revoked()
+    await this.#refuse(all.filter((_, at) => !held[at]))
   }
 
-  #refuse(rows: readonly DeviceRow[]): void {
-    for (const { id, display_name: name } of rows)
-      if (!this.#refused.has(id))
-        this.#warn(
-          `the row of device ${id} ${JSON.stringify(name)} was not written by a daemon with the key of this vault: ` +
-            `its key is refused. Remove it (DELETE /api/pairing/devices/${id}), and pair it again if it is yours`,
-        )
+  async #refuse(rows: readonly DeviceRow[]): Promise<void> {
+    const known = this.#refused
     this.#refused = new Map(rows.map((row) => [row.id, row]))
+    for (const { id, display_name: name } of rows) if (!known.has(id)) await this.#warn(id, name)
   }
   /** What makes its row count. */
   proofOf(row: Omit<DeviceRow, 'proof'>): Promise<string> {

@@ -34,7 +34,7 @@ export default definePlugin({
       audit,
       now: Date.now,
       proofs: rowProofs({ derive: () => snapshots.deriveKey('paired-devices'), vault }),
-      warn: (message) => log.warn(message),
+      warn: async (...device) => log.warn((await import('./refused.ts')).describe(...device)),
       follow: (rows) => followChanges({ broadcast, own }, 'pairing.devices', rows),
       failed: (error) => log.error('the paired devices could not be read', error),
     })

@@ -60,6 +60,7 @@ function requestRoute({ settings, pairing }: PairingRoutesDeps): AnyRoute {
     async handle(input) {
       checkEnabled(settings)
       const { code: made, expiresAt } = await (await pairing()).request(input)
+      const { linkOf } = await import('./link.ts')
       return {
         pairing_code: made,
         token: made,
@@ -171,21 +172,7 @@ function removeRoute({ settings, devices, feed }: PairingRoutesDeps): AnyRoute {
     params: DeviceParams,
     returns: Removed,
     errors: ['not_found', 'device_not_found', 'forbidden'],
-    example: {
-      returns: {
-        ok: true,
-        device_id: example.device_id,
-        effects: [
-          {
-            event: 'schedule_changed',
-            agent_id: '0f6a9c1e-4b1f-4a8e-9b63-0a4a5f1f2c3e',
-            details: 'schedule 0199… "every morning" for agent "ada" was made',
-            timestamp: '2026-01-01T12:00:00.000Z',
-          },
-        ],
-        effects_total: 1,
-      },
-    },
+    example: { returns: { ok: true, device_id: example.device_id, effects: [], effects_total: 0 } },
     async handle(input) {
       checkEnabled(settings)
       const { effectsOf } = await import('./effects.ts')
@@ -194,16 +181,4 @@ function removeRoute({ settings, devices, feed }: PairingRoutesDeps): AnyRoute {
       return { ok: true as const, device_id: input.params.id, effects: [...effects], effects_total: total }
     },
   })
-}
-
-/**
- * What a QR code of the pairing holds: with the address where one is configured, so that nothing but the code has to be
- * scanned.
- */
-function linkOf(code: string, expiresAt: string, baseUrl: string | undefined): string {
-  if (baseUrl === undefined) return `svc://pair?token=${code}`
-  const payload = Buffer.from(JSON.stringify({ v: 1, base_url: baseUrl, token: code, expires_at: expiresAt })).toString(
-    'base64url',
-  )
-  return `svc://pair?payload=${payload}`
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { complete, KEY, listed, operator, pair, requestCode, startPairing } from './devices.ts'
@@ -347,7 +348,7 @@ describe('a row that no daemon wrote', () => {
     expect(await status(at, 'forged')).toBe(401)
     expect((await listed(at)).map(({ display_name: name }) => name)).toEqual(['phone'])
     const forged = '/api/pairing/devices/00000000-0000-4000-8000-000000000001'
-    expect(at.log.filter((line) => line.includes(`DELETE ${forged}`))).toHaveLength(1)
+    await eventually(() => expect(at.log.filter((line) => line.includes(`DELETE ${forged}`))).toHaveLength(1))
     expect((await at.json('DELETE', forged, undefined, operator)).status).toBe(200)
     expect(sql(at, 'SELECT id FROM pairing_device')).toEqual([{ id }])
     sql(at, `UPDATE pairing_device SET digest = '${hash('sha256', 'forged')}'`)

@@ -23,7 +23,7 @@ const nobody = { principal: { kind: 'operator' }, clientAddress: from.clientAddr
 
 const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
 /** No other daemon is on the database. */
-const alone = { follow: () => () => [], failed: () => undefined, proofs, warn: () => undefined }
+const alone = { follow: () => () => [], failed: () => undefined, proofs, warn: () => Promise.resolve() }
 /** The trail has a test of its own; an entry is a statement among others here. */
 const trail = (store: PairingStore) => ({
   entry: () => store.removeCode('none'),
