@@ -124,7 +124,7 @@ export function createHealth({ options, live, home, kernel, host }: Omit<Service
       ...kernel.http.warnings(),
     ],
   })
-  options.log.setKnown((error) => monitor.isKnown(error))
+  options.log.setKnown((part) => monitor.isKnown(part))
   return monitor
 }
 

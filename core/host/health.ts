@@ -1,5 +1,5 @@
 import type { ConsolaInstance } from 'consola'
-import { isServerAway } from '../storage/failure.ts'
+import { isServerAway, SERVER_AWAY } from '../storage/failure.ts'
 import type { Health } from './daemon.ts'
 
 export interface HealthDeps {
@@ -57,11 +57,11 @@ export class HealthMonitor implements Disposable {
   }
 
   /**
-   * Whether a failure says no more than that the database is away, which the log has been told: such lines are counted
+   * Whether a failure, or its text, says only that the database is away, which the log says once: such lines are counted
    * until it is back. The first one makes it be checked at once.
    */
-  isKnown(error: Error): boolean {
-    if (!isServerAway(error)) return false
+  isKnown(part: unknown): boolean {
+    if (typeof part === 'string' ? !part.includes(SERVER_AWAY) : !isServerAway(part)) return false
     if (this.#connected) void this.check()
     else this.#leftOut++
     return !this.#connected
@@ -85,8 +85,8 @@ export class HealthMonitor implements Disposable {
   #note(connected: boolean): void {
     if (this.#connected && !connected) this.#deps.log.error('the database does not answer')
     if (!this.#connected && connected) {
-      const leftOut = this.#leftOut === 0 ? '' : `; ${this.#leftOut} lines on what failed meanwhile were left out`
-      this.#deps.log.info(`the database answers again${leftOut}`)
+      const more = this.#leftOut === 0 ? '' : `; ${this.#leftOut} lines on what failed meanwhile were left out`
+      this.#deps.log.info(`the database answers again${more}`)
       this.#leftOut = 0
     }
     this.#connected = connected

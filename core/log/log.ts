@@ -31,8 +31,8 @@ export interface Log extends ConsolaInstance {
   registerSecret(value: string): void
   setLevel(level: LogLevel): void
   setFormat(format: 'text' | 'json'): void
-  /** Lines with an error that says nothing new are left out, but at level debug. */
-  setKnown(isKnown: (error: Error) => boolean): void
+  /** Leaves lines out that have such an error or text, but at level debug. */
+  setKnown(isKnown: (part: unknown) => boolean): void
   readonly mask: Mask
 }
 
@@ -52,11 +52,11 @@ export function createLog(options: LogOptions = {}): Log {
   const mask = createMask()
   let level = levels[options.level ?? 'info']
   let format = options.format ?? 'text'
-  let isKnown: ((error: Error) => boolean) | undefined
+  let isKnown: ((part: unknown) => boolean) | undefined
 
   const reporter = {
     log(entry: LogObject) {
-      if (isKnown && errorsOf(entry).some(isKnown) && level < levels.debug) return
+      if (isKnown && level < levels.debug && partsOf(entry).some(isKnown)) return
       const line = toLine(entry, mask)
       options.onLine?.(cutLine(line, lineChars))
       write(format === 'json' ? formatJson(line, lineChars) : formatText(line, colored, lineChars))
@@ -83,19 +83,17 @@ export function createLog(options: LogOptions = {}): Log {
     setFormat: (name: 'text' | 'json') => {
       format = name
     },
-    setKnown: (says: (error: Error) => boolean) => {
+    setKnown: (says: (part: unknown) => boolean) => {
       isKnown = says
     },
     mask,
   })
 }
 
-/** Of the words and the fields. */
-function errorsOf({ args }: LogObject): readonly Error[] {
+/** Words and values. */
+function partsOf({ args }: LogObject): readonly unknown[] {
   const last: unknown = args.at(-1)
-  return [...(args as unknown[]), ...(isFields(last) ? Object.values(last) : [])].filter(
-    (part): part is Error => part instanceof Error,
-  )
+  return [...(args as unknown[]), ...(isFields(last) ? Object.values(last) : [])]
 }
 
 function toLine(entry: LogObject, mask: Mask): LogLine {

@@ -52,6 +52,8 @@ export class ServerAway extends Refusal {
   }
 }
 
+/** What it says. */
+export const SERVER_AWAY = 'The database server does not answer'
 /** Whether that is what it is, or why something else failed. */
 export function isServerAway(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof ServerAway) return true
@@ -73,7 +75,7 @@ export function translate(error: unknown): unknown {
   if (code === NOT_HELD) return unavailable('Another daemon has taken over what this one worked on', error)
   if (isFull(code)) return unavailable('The disk of the database is full', error, 5)
   if (isPoison(code) || isRefusedWrite(code)) return unavailable('The database cannot be read or written', error, 5)
-  if (isLost(code)) return new ServerAway('The database server does not answer', error)
+  if (isLost(code)) return new ServerAway(SERVER_AWAY, error)
   if (isCancelled(code)) return unavailable('The database took too long (database.statement_timeout_secs)', error, 5)
   return error
 }

@@ -8,7 +8,7 @@ import { clientConfig } from './postgres-client.ts'
 import type { PostgresSettings } from './postgres-client.ts'
 import { serverFailure } from './server-failure.ts'
 import type { Value } from './database.ts'
-import { codeOf, isConflict, isLost, isOutdated, ServerAway, unavailable } from './failure.ts'
+import { codeOf, isConflict, isLost, isOutdated, SERVER_AWAY, ServerAway, unavailable } from './failure.ts'
 import { messageOf } from '../errors/message.ts'
 
 /** For `GET /api/metrics`. */
@@ -145,7 +145,7 @@ export class PostgresPool {
     { attempt, begun }: { readonly attempt: number; readonly begun: number },
   ): Promise<void> {
     if (!error.isUndone && isRead !== true) throw this.#outcomeUnknown(error)
-    if (performance.now() - begun > WAIT_MS) throw new ServerAway('The database server does not answer', error.cause)
+    if (performance.now() - begun > WAIT_MS) throw new ServerAway(SERVER_AWAY, error.cause)
     await delay(Math.min(RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS))
   }
 

@@ -41,7 +41,7 @@ export class Breaker {
     this.#limits = limits
   }
 
-  /** Whether calls of a provider failed until it was left alone, and none has succeeded since. */
+  /** Whether a circuit of the provider opened, and no call has succeeded since. */
   isOpen(provider: string): boolean {
     return [...this.#circuits].some(([name, { openUntil }]) => openUntil > 0 && name.startsWith(`${provider} `))
   }

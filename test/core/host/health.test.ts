@@ -52,7 +52,7 @@ describe('the health of the daemon', () => {
 
   it('is told once when the server goes away and once when it is back, with how many lines on it were left out', async () => {
     const { monitor, state, lines, log } = bench()
-    log.setKnown((error) => monitor.isKnown(error))
+    log.setKnown((part) => monitor.isKnown(part))
     const away = new ServerAway('The database server does not answer', new Error('ECONNREFUSED'))
     state.answer = async () => false
     log.warn('a first job failed', away)
@@ -62,6 +62,7 @@ describe('the health of the daemon', () => {
       log.error('a job failed', away)
       log.withTag('queue').error('pg-boss failed', new Error('no job', { cause: away }))
       log.warn('a job failed', { error: away })
+      log.warn(`a lane could not be begun: ${away.message}`)
     }
     log.warn('something else failed', new Error('for a reason of its own'))
     state.answer = async () => true
@@ -71,7 +72,7 @@ describe('the health of the daemon', () => {
       expect.stringContaining('a first job failed'),
       'the database does not answer',
       'something else failed for a reason of its own',
-      'the database answers again; 9 lines on what failed meanwhile were left out',
+      'the database answers again; 12 lines on what failed meanwhile were left out',
       expect.stringContaining('and goes on'),
     ])
     monitor[Symbol.dispose]()
