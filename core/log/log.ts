@@ -92,8 +92,7 @@ export function createLog(options: LogOptions = {}): Log {
 
 /** Words and values. */
 function partsOf({ args }: LogObject): readonly unknown[] {
-  const last: unknown = args.at(-1)
-  return [...(args as unknown[]), ...(isFields(last) ? Object.values(last) : [])]
+  return args.flatMap((part: unknown) => (isFields(part) ? Object.values(part) : [part]))
 }
 
 function toLine(entry: LogObject, mask: Mask): LogLine {
