@@ -19,6 +19,7 @@ import { WasmRunner } from '../wasm/contract.ts'
 import type { SkillAdmin } from './admin.ts'
 import type { SkillCatalog } from './catalog.ts'
 import { Settings } from './config.ts'
+import { configRoutes } from './config-routes.ts'
 import { Skills, SkillsChanged } from './contract.ts'
 import { hubRoutes } from './hub-routes.ts'
 import { installRoutes } from './install-routes.ts'
@@ -59,7 +60,7 @@ export default definePlugin({
   migrations,
   pages: [{ path: 'skills', title: 'Skills', file: 'pages/skills.html', assets: ['skills.css', 'skills.js'] }],
   setup(ctx) {
-    const { config, hooks, leaving, log, metrics, onConfigChange, own, routes, run, services, tools } = ctx
+    const { config, hooks, leaving, log, metrics, onConfigChange, own, routes, run, services, tools, vault } = ctx
     const { disabled: _, ...settings } = config
     const skills = readLazily(ctx)
     const catalog = async (): Promise<SkillCatalog> => (await skills.current()).catalog
@@ -71,12 +72,11 @@ export default definePlugin({
         : listed,
     )
     const installed = installSkills(ctx, catalog)
-    routes.add(
-      ...skillRoutes(async () => {
-        await installed()
-        return await catalog()
-      }),
-    )
+    const present = async (): Promise<SkillCatalog> => {
+      await installed()
+      return await catalog()
+    }
+    routes.add(...skillRoutes(present, vault), ...configRoutes({ catalog: present, vault, audit: services.audit }))
     // So that the first turn does not wait for it; a daemon that is stopping already needs none.
     hooks.on(DaemonListening, () => {
       const read = run(async () => void (await catalog()))

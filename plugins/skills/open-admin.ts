@@ -13,7 +13,7 @@ import { InstallStore } from './install/store.ts'
 
 export type OpenAdminDeps = Pick<
   PluginContext<Settings, {}, {}>,
-  'config' | 'db' | 'fetch' | 'log' | 'own' | 'tools'
+  'config' | 'db' | 'fetch' | 'log' | 'own' | 'tools' | 'vault'
 > & {
   readonly services: {
     readonly audit: Audit
@@ -35,7 +35,7 @@ export async function openAdmin(
   catalog: () => Promise<SkillCatalog>,
   tell: TellChange,
 ): Promise<OpenedAdmin> {
-  const { config: settings, db, fetch, log, own, services, tools } = ctx
+  const { config: settings, db, fetch, log, own, services, tools, vault } = ctx
   const { daemon } = services
   const { homeDir } = daemon.config()
   const folder = join(homeDir, 'skills')
@@ -51,6 +51,7 @@ export async function openAdmin(
     warn: (texts) => daemon.setWarnings('skills', texts),
     screening: () => ctx.optional('screening'),
     fetch,
+    vault,
     hubs,
     settings,
     log,

@@ -1,13 +1,13 @@
 import { defineRoute } from 'svc/sdk'
-import type { AnyRoute } from 'svc/sdk'
+import type { AnyRoute, Vault } from 'svc/sdk'
 import type { SkillCatalog } from './catalog.ts'
 import { Reloaded, SkillDetail, SkillList, SkillParams } from './schema.ts'
 
 type Catalog = () => Promise<SkillCatalog>
 const auth = 'bearer' as const
 
-export function skillRoutes(catalog: Catalog): readonly AnyRoute[] {
-  return [listRoute(catalog), findRoute(catalog), reloadRoute(catalog)]
+export function skillRoutes(catalog: Catalog, vault: Vault): readonly AnyRoute[] {
+  return [listRoute(catalog), findRoute(catalog, vault), reloadRoute(catalog)]
 }
 
 function listRoute(catalog: Catalog): AnyRoute {
@@ -31,7 +31,7 @@ function listRoute(catalog: Catalog): AnyRoute {
   })
 }
 
-function findRoute(catalog: Catalog): AnyRoute {
+function findRoute(catalog: Catalog, vault: Vault): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/skills/:name',
@@ -44,7 +44,7 @@ function findRoute(catalog: Catalog): AnyRoute {
     errors: ['not_found', 'conflict'],
     async handle({ params: { name } }) {
       const [skills, { toDetail }] = await Promise.all([catalog(), import('./view.ts')])
-      return await toDetail(skills, skills.require(name))
+      return await toDetail(skills, skills.require(name), vault)
     },
   })
 }

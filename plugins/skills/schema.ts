@@ -34,6 +34,14 @@ const Problem = v.object({
 export type Problem = v.InferOutput<typeof Problem>
 export const SkillList = v.object({ skills: v.array(SkillRow), total: v.number(), problems: v.array(Problem) })
 
+export const SkillVariable = v.object({
+  name: v.string(),
+  description: v.string(),
+  required: v.boolean(),
+  has_value: v.boolean(),
+  /** Where its value is from. */
+  source: v.nullable(v.picklist(['vault', 'environment', 'default'])),
+})
 export const SkillDetail = v.object({
   ...SkillRow.entries,
   path: v.string(),
@@ -50,9 +58,7 @@ export const SkillDetail = v.object({
       input_schema: v.record(v.string(), v.unknown()),
     }),
   ),
-  variables: v.array(
-    v.object({ name: v.string(), description: v.string(), required: v.boolean(), has_value: v.boolean() }),
-  ),
+  variables: v.array(SkillVariable),
   text: v.string(),
   files: v.array(v.string()),
 })

@@ -1,9 +1,10 @@
-import { readVariable } from 'svc/internal'
+import type { Vault } from 'svc/sdk'
 import type { BadSkill, SkillCatalog } from './catalog.ts'
 import { listFiles } from './files.ts'
 import { toolName } from './manifest/skill.ts'
 import type { Skill } from './manifest/skill.ts'
 import type { Problem, SkillRow } from './schema.ts'
+import { showVariables } from './variables.ts'
 
 export function toRow(catalog: SkillCatalog, skill: Skill): SkillRow {
   const { name, version, description, runtime, origin, author, license, tags, tools, text } = skill
@@ -24,8 +25,12 @@ export function toRow(catalog: SkillCatalog, skill: Skill): SkillRow {
   }
 }
 
-export async function toDetail(catalog: SkillCatalog, skill: Skill) {
-  const [text, files] = await Promise.all([catalog.text(skill), listFiles(skill)])
+export async function toDetail(catalog: SkillCatalog, skill: Skill, vault: Vault) {
+  const [text, files, variables] = await Promise.all([
+    catalog.text(skill),
+    listFiles(skill),
+    showVariables(vault, skill),
+  ])
   return {
     ...toRow(catalog, skill),
     path: skill.folder,
@@ -38,12 +43,7 @@ export async function toDetail(catalog: SkillCatalog, skill: Skill) {
       description,
       input_schema: { ...inputSchema },
     })),
-    variables: skill.variables.map(({ name, description, required, env, default: fallback }) => ({
-      name,
-      description,
-      required,
-      has_value: (readVariable(env) ?? fallback) !== undefined,
-    })),
+    variables,
     text,
     files: [...files],
   }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { ResponseFormat } from 'svc/providers'
-import { JsonObject } from 'svc/internal'
+import { JsonObject, schemaFault } from 'svc/internal'
 import { readJson } from 'svc/sdk'
 
 const schema = v.pipe(
@@ -76,7 +76,6 @@ export async function checkAnswer(
   }
   if (format.type === 'json')
     return typeof value === 'object' && value !== null ? { text: bare } : { fault: 'it is not a JSON object' }
-  const { firstFault } = await import('./json-schema-check.ts')
-  const fault = firstFault(value, format.schema)
+  const fault = await schemaFault(value, format.schema)
   return fault === undefined ? { text: bare } : { fault }
 }

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { canonicalJson, messageOf, toIso, verifyEd25519 } from 'svc/internal'
 import type { ArchivedFile, Configuration } from 'svc/internal'
 import { isObject, KeyedQueue, Refusal } from 'svc/sdk'
-import type { Fetch, Logger, Statement } from 'svc/sdk'
+import type { Fetch, Logger, Statement, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Screening } from '../../screening/contract.ts'
 import type { SkillCatalog } from '../catalog.ts'
@@ -13,6 +13,7 @@ import { SkillProblem } from '../manifest/skill.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 import type { InstallRequest } from '../schema.ts'
 import type { AdoptedSkills } from './adopted.ts'
+import { clearVariables } from '../variables.ts'
 import { hashOfFiles, readBundle } from './bundle.ts'
 import type { Bundle } from './bundle.ts'
 import { SkillFolders } from './folders.ts'
@@ -39,6 +40,7 @@ export interface InstallerDeps {
   readonly folder: string
   /** A key of the vault; `undefined` while it has none. */
   readonly key: () => Promise<Uint8Array | undefined>
+  readonly vault: Vault
   /** Tells other daemons on the database. */
   readonly tell: (name: string) => readonly Statement[]
 }
@@ -121,6 +123,7 @@ export class Installer {
       const tombstone = removed ? store.put(removed, []) : []
       await this.#commit(placement, [...tombstone, entry, ...this.#deps.tell(name)])
       if (removed) await this.#remember(removed)
+      await clearVariables(this.#deps.vault, name)
       await catalog.refresh()
     })
   }

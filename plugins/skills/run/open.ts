@@ -11,7 +11,7 @@ import { SkillToolSet } from './tool-set.ts'
 
 export type OpenToolSetDeps = Pick<
   PluginContext<Settings, {}, {}>,
-  'config' | 'log' | 'metrics' | 'spawn' | 'tools'
+  'config' | 'log' | 'metrics' | 'spawn' | 'tools' | 'vault'
 > & {
   readonly services: { readonly agents: Agents; readonly audit: Audit; readonly daemon: Daemon }
   optional(name: 'wasm'): WasmRunner | undefined
@@ -20,7 +20,7 @@ export type OpenToolSetDeps = Pick<
 
 /** The tools of skills, as the configuration limits them. */
 export async function openToolSet(ctx: OpenToolSetDeps): Promise<SkillToolSet> {
-  const { config, log, metrics, services, spawn, tools } = ctx
+  const { config, log, metrics, services, spawn, tools, vault } = ctx
   const calls = metrics.counter('svc_skill_calls_total', 'Calls of tools of skills, by skill and outcome.')
   const limits = {
     timeoutSecs: config.timeout_secs,
@@ -38,6 +38,7 @@ export async function openToolSet(ctx: OpenToolSetDeps): Promise<SkillToolSet> {
     program: {
       ...services,
       spawn,
+      vault,
       limits,
       workspaces: () => ctx.optional('workspaces'),
       runs,

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { cp, mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { allowsHost, readVariable, removeFolder } from 'svc/internal'
+import { allowsHost, removeFolder } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
-import type { Admission, Exit, Spawn, SpawnRequest, ToolCallContext } from 'svc/sdk'
+import type { Admission, Exit, Spawn, SpawnRequest, ToolCallContext, Vault } from 'svc/sdk'
 import type { Agents } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Workspaces } from '../../files/contract.ts'
 import type { Skill, SkillTool } from '../manifest/skill.ts'
+import { readVariableOf } from '../variables.ts'
 import { takeFiles, saveOutput, OUTPUT } from './files.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -15,6 +16,7 @@ export interface ProgramDeps {
   readonly spawn: Spawn
   readonly agents: Pick<Agents, 'require'>
   readonly audit: Audit
+  readonly vault: Vault
   readonly workspaces: () => Workspaces | undefined
   /** A folder of its own for each call is made in it. */
   readonly runs: string
@@ -43,7 +45,7 @@ export async function runProgram(
   call: ToolCallContext,
 ): Promise<Outcome> {
   const { limits, runs, spawn } = deps
-  const env = readEnvironment(skill)
+  const env = await readEnvironment(deps.vault, skill)
   const cwd = join(runs, randomUUID())
   try {
     await mkdir(cwd, { recursive: true, mode: 0o700 })
@@ -96,14 +98,21 @@ function programOf({ runtime, entry }: Skill): Program {
   return { command: 'sh', args: [entry] }
 }
 
-/** Throws `conflict` for a variable that the skill needs and the daemon does not have. */
-function readEnvironment({ name: skill, variables }: Skill): Readonly<Record<string, string>> {
+/** Throws `conflict` for a variable that the skill needs and that has no value. */
+async function readEnvironment(
+  vault: Vault,
+  { name: skill, variables }: Skill,
+): Promise<Readonly<Record<string, string>>> {
   const env: Record<string, string> = {}
-  for (const { name, env: from, default: fallback, required } of variables) {
-    const value = readVariable(from) ?? fallback
+  for (const variable of variables) {
+    const { name, env: from, required } = variable
+    const value = await readVariableOf(vault, skill, variable)
     if (value !== undefined) env[name] = value
     else if (required)
-      throw new Refusal('conflict', `The skill "${skill}" needs the variable ${from} in the environment of the daemon`)
+      throw new Refusal(
+        'conflict',
+        `The skill "${skill}" needs the variable ${from}: set ${name} at PUT /api/skills/${skill}/config, or in the environment of the daemon`,
+      )
   }
   return env
 }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { messageOf } from 'svc/internal'
+import { messageOf, schemaFault } from 'svc/internal'
 import { describeInput, Refusal } from 'svc/sdk'
 import type { AnyTool, Logger, ToolAnswer, ToolCallContext, Tools } from 'svc/sdk'
 import type { Capability } from '../../agents/contract.ts'
@@ -84,6 +84,11 @@ export class SkillToolSet {
     const fail = (why: string): void => {
       counted(skill.name, 'failed')
       log.warn(`${who} failed: ${why}`)
+    }
+    const fault = await schemaFault(input, tool.inputSchema)
+    if (fault !== undefined) {
+      fail(fault)
+      return { failed: true, text: `${who} was not run, because its arguments do not fit: ${fault}` }
     }
     let outcome: Outcome
     try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { CompletionRequest, Turn } from 'svc/providers'
 import { checkAnswer } from '../../../plugins/chat/turn/response-format.ts'
-import { firstFault } from '../../../plugins/chat/turn/json-schema-check.ts'
+import { firstFault } from '../../../core/schema/json-schema-check.ts'
 import { ToolCallRate } from '../../../plugins/chat/safety/tool-call-rate.ts'
 import { quietFor } from '../../../plugins/chat/turn/acceptance.ts'
 import { toTranscript } from '../../../plugins/chat/context/compactor.ts'
@@ -152,14 +152,14 @@ describe('an answer against its schema', () => {
   it.each([
     [{ name: 'n', tags: [] }, undefined],
     [{ name: 'n', tags: ['x', { id: 1 }], age: null, kind: 'a' }, undefined],
-    [[], 'the answer must be object'],
-    [{ name: 'n' }, 'the answer lacks "tags"'],
+    [[], 'the value must be object'],
+    [{ name: 'n' }, 'the value lacks "tags"'],
     [{ name: '', tags: [] }, 'name is below minLength 1'],
     [{ name: 'n', tags: [1] }, 'tags[0] must be string'],
     [{ name: 'n', tags: ['a', 'b', 'c'] }, 'tags is above maxItems 2'],
     [{ name: 'n', tags: [], age: 1.5 }, 'age must be integer or null'],
     [{ name: 'n', tags: [], kind: 'c' }, 'kind must be one of ["a","b"]'],
-    [{ name: 'n', tags: [], extra: 1 }, 'the answer must not have "extra"'],
+    [{ name: 'n', tags: [], extra: 1 }, 'the value must not have "extra"'],
   ])('%j: %s', (value, fault) => {
     expect(firstFault(value, schema)).toBe(fault)
   })

@@ -139,6 +139,22 @@ describe('a tool of a skill', () => {
 
 describe('a tool that fails', () => {
   it.each([
+    [{}, 'the value lacks "count"'],
+    [{ count: 'two' }, 'count must be integer'],
+    [{ count: 0 }, 'count is below minimum 1'],
+    [{ count: 1, words: ['a', 2] }, 'words[1] must be string'],
+  ])('is not run with %j, and is told which argument is wrong', async (input, fault) => {
+    const schema =
+      '{ required = ["count"], properties = { count = { type = "integer", minimum = 1 }, ' +
+      'words = { type = "array", items = { type = "string" } } } }'
+    await write('strict', { ...python('open("output/ran", "w")\n'), keys: `input_schema = ${schema}\n` })
+    const text = `go of the skill "strict" was not run, because its arguments do not fit: ${fault}`
+    expect(await callTool(test, agent, 'skill_strict_go', input)).toMatchObject({ failed: true, text })
+    const executed = { skill: 'strict', tool: 'go', input }
+    expect(await callTool(test, agent, 'skill_execute', executed)).toMatchObject({ failed: true, text })
+  })
+
+  it.each([
     [
       'with an exit code and what it wrote',
       'import sys\nsys.exit("no such table")\n',
@@ -219,6 +235,42 @@ print(json.dumps(out))
     expect((await callTool(test, agent, 'skill_needy_go')).text).toContain('needs the variable SVC_TEST_MISSING')
     delete process.env['SVC_TEST_GIVEN']
     delete process.env['SVC_TEST_OTHER']
+  })
+
+  it('is values of the vault, which no route shows and which go with the skill', async () => {
+    const code =
+      'import os\nprint(os.environ.get("SVC_TEST_TOKEN", "none"), len(os.environ.get("SVC_TEST_TOKEN", "")))\n'
+    await write('keyed', {
+      ...python(code),
+      more: '[config.SVC_TEST_TOKEN]\ndescription = "Of the service"\nrequired = true\n',
+    })
+    const path = '/api/skills/keyed/config'
+    const variable = { name: 'SVC_TEST_TOKEN', description: 'Of the service', required: true }
+    const before = { skill: 'keyed', variables: [{ ...variable, has_value: false, source: null }] }
+    expect(await test.request('GET', path)).toMatchObject({ status: 200, body: before })
+    const missing = await callTool(test, agent, 'skill_keyed_go')
+    expect(missing.text).toContain('set SVC_TEST_TOKEN at PUT /api/skills/keyed/config')
+    const put = (values: object) => test.request<Json>('PUT', path, { values })
+    expect(await put({ SVC_TEST_TOKN: 'x' })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining('did you mean "SVC_TEST_TOKEN"') } },
+    })
+    const set = await put({ SVC_TEST_TOKEN: 'value-of-the-vault' })
+    expect(set).toMatchObject({ status: 200, body: { variables: [{ has_value: true, source: 'vault' }] } })
+    expect(JSON.stringify(set.body)).not.toContain('value-of-the-vault')
+    expect(await test.request('GET', '/api/skills/keyed')).toMatchObject({
+      body: { variables: [{ ...variable, has_value: true }] },
+    })
+    expect(await callToolJson(test, agent, 'skill_keyed_go')).toEqual({ result: '*** 18' })
+    // A plugin that is replaced while the daemon runs has the same tools and values.
+    await test.reload()
+    expect(await test.request('GET', path)).toMatchObject({ status: 200 })
+    expect(await callToolJson(test, agent, 'skill_keyed_go')).toEqual({ result: '*** 18' })
+    expect(await test.request('DELETE', path)).toMatchObject({ status: 200, body: before })
+    await put({ SVC_TEST_TOKEN: 'value-of-the-vault' })
+    expect(await test.request('DELETE', '/api/skills/keyed')).toMatchObject({ status: 200 })
+    await write('keyed', { ...python(code), more: '[config.SVC_TEST_TOKEN]\n' })
+    expect(await callToolJson(test, agent, 'skill_keyed_go')).toEqual({ result: 'none 0' })
   })
 
   it('is copies of the files that its arguments name, and files it leaves in output', async () => {

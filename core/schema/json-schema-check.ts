@@ -1,4 +1,4 @@
-import { isObject } from 'svc/sdk'
+import { isObject } from './object.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 /** Deep enough for every schema that a person writes; ends a schema that refers to itself. */
@@ -121,5 +121,5 @@ function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
 function place(at: string): string {
-  return at === '' ? 'the answer' : at
+  return at === '' ? 'the value' : at
 }
