@@ -222,7 +222,7 @@ it('every PUT and PATCH of JSON refuses a field it does not know', async () => {
       const target = path
         .replace('{key}', 'k')
         .replace('{id}', idOf(path))
-        .replace('{name}', path.includes('/mcp/') ? 'resting' : 'openai')
+        .replace('{name}', path.includes('/skills/') ? 'github' : path.includes('/mcp/') ? 'resting' : 'openai')
       const { status, body } = await host.json(method.toUpperCase(), target, { no_such_field: 1 })
       tried.push(`${method} ${path}`)
       expect([path, status]).toEqual([path, 400])
