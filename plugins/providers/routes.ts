@@ -1,10 +1,10 @@
-import { defineRoute, omitUndefined, Refusal, UpstreamFailure } from 'svc/sdk'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { Configuration } from 'svc/internal'
 import type { AnyRoute, Fetch, Statement } from 'svc/sdk'
 import type { Catalog } from '../catalog/contract.ts'
 import type { Addresses } from './addresses.ts'
 import type { Connections } from './connection.ts'
-import type { Inference, ProviderState } from './contract.ts'
+import type { Inference } from './contract.ts'
 import { defaultRoutes } from './default-routes.ts'
 import { detectRoutes } from './detect-routes.ts'
 import { requireProvider } from './states.ts'
@@ -20,11 +20,8 @@ import {
   UrlSaved,
 } from './schema.ts'
 import { signInRoutes } from './sign-in-routes.ts'
-import type { ProviderRow } from './schema.ts'
 import type { Keys } from './keys.ts'
 import type { Ollama } from './ollama.ts'
-
-const REACH_MS = 3000
 
 export interface ProviderRouteDeps {
   readonly inference: Inference
@@ -74,6 +71,7 @@ function listRoute(deps: ProviderRouteDeps): AnyRoute {
     cost: 2,
     returns: ProviderList,
     async handle() {
+      const { toRow } = await import('./rows.ts')
       const providers = await Promise.all(deps.inference.providers().map((state) => toRow(deps, state)))
       return { providers, total: providers.length }
     },
@@ -93,6 +91,7 @@ function readRoute(deps: ProviderRouteDeps): AnyRoute {
     errors: ['provider_not_found'],
     async handle({ params }) {
       const state = requireProvider(deps.inference, params.name)
+      const { modelsOf, toRow } = await import('./rows.ts')
       return { ...(await toRow(deps, state)), models: [...(await modelsOf(deps, state))] }
     },
   })
@@ -191,6 +190,7 @@ function setUrlRoute(deps: ProviderRouteDeps): AnyRoute {
       requireProvider(inference, name)
       const url = body.url ?? body.base_url ?? ''
       const started = performance.now()
+      const { isReachable } = await import('./rows.ts')
       const reachable = await isReachable(fetch, url, signal)
       await change(
         name,
@@ -208,53 +208,4 @@ function setUrlRoute(deps: ProviderRouteDeps): AnyRoute {
       }
     },
   })
-}
-
-/**
- * The models of a provider that are known without calling it: those installed in Ollama, its default, those with a
- * configured price, and those of the catalog.
- */
-async function modelsOf(
-  { ollama, catalog, connections }: ProviderRouteDeps,
-  { name, defaultModel }: ProviderState,
-): Promise<readonly string[]> {
-  const installed = name === 'ollama' ? (await ollama.detected()).models : []
-  const known = catalog()
-  await known?.ready()
-  const ids = known?.list(connections.catalogName(name)).map(({ id }) => id) ?? []
-  return [
-    ...new Set([
-      ...installed,
-      ...(defaultModel === 'default' || installed.length > 0 ? [] : [defaultModel]),
-      ...Object.keys(connections.section(name)?.prices ?? {}),
-      ...ids,
-    ]),
-  ]
-}
-
-async function toRow(deps: ProviderRouteDeps, state: ProviderState): Promise<ProviderRow> {
-  return {
-    name: state.name,
-    display_name: state.title,
-    auth_status: state.authStatus,
-    default_model: state.defaultModel,
-    ...omitUndefined({ error: state.lacks, env_var: state.envVar }),
-    base_url: state.baseUrl ?? '',
-    model_count: (await modelsOf(deps, state)).length,
-  }
-}
-
-/** Whether anything answers at the address. Throws `invalid_request` for an address that may not be called. */
-async function isReachable(fetch: Fetch, url: string, signal: AbortSignal): Promise<boolean> {
-  const limits = { headersTimeoutMs: REACH_MS, totalTimeoutMs: REACH_MS, maxBytes: 65_536 }
-  try {
-    const response = await fetch(url, { signal, ...limits })
-    for await (const _ of response.chunks()) break
-    return true
-  } catch (error) {
-    signal.throwIfAborted()
-    if (error instanceof Refusal) throw new Refusal('invalid_request', error.message)
-    if (error instanceof UpstreamFailure) return false
-    throw error
-  }
 }

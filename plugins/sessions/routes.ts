@@ -1,5 +1,5 @@
 import { findNearest, suggest } from 'svc/internal'
-import { defineRoute, omitUndefined, Refusal } from 'svc/sdk'
+import { defineRoute, Refusal } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agent, Agents } from '../agents/contract.ts'
@@ -24,10 +24,7 @@ import {
   Switched,
 } from './schema.ts'
 import type { CleanupRules, SessionService } from './service.ts'
-import { toView } from './view.ts'
-
-/** The usual estimate for a session whose model is not known. */
-const CHARS_PER_TOKEN = 4
+import type * as Show from './show.ts'
 
 export interface SessionRouteDeps {
   readonly sessions: SessionService
@@ -312,37 +309,8 @@ function readRoute(deps: SessionRouteDeps, path: `/${string}`, summary: string):
   })
 }
 
-async function show(
-  { sessions, contextMessages, measured }: SessionRouteDeps,
-  sessionId: string,
-  agent: Agent | undefined,
-  agentId: string,
-  { limit, before }: { readonly limit: number; readonly before?: string | undefined },
-) {
-  const measure = async (): Promise<SessionContext> => {
-    const chars = await sessions.chars(sessionId, contextMessages)
-    return measured({ agentId, sessionId, tokens: Math.ceil(chars / CHARS_PER_TOKEN) })
-  }
-  const [session, summary, context, page] = await Promise.all([
-    sessions.find(sessionId),
-    sessions.summary(sessionId),
-    measure(),
-    sessions.page(sessionId, { limit, ...omitUndefined({ before }) }),
-  ])
-  return {
-    session_id: sessionId,
-    agent_id: agentId,
-    message_count: session?.messageCount ?? 0,
-    context_window_tokens: context.tokens,
-    label: session?.label ?? null,
-    title: session?.title ?? '',
-    created_at: session?.createdAt ?? null,
-    active: agent?.sessionId === sessionId,
-    compacted_summary: summary?.text ?? null,
-    summarized_messages: summary?.messageCount ?? 0,
-    ...omitUndefined({ context: context.use }),
-    messages: toView(page),
-  }
+async function show(...asked: Parameters<typeof Show.show>) {
+  return (await import('./show.ts')).show(...asked)
 }
 /** The active session of an agent, while it has no message and so is not stored yet. */
 async function findUnwritten({ sessions, agents }: SessionRouteDeps, id: string): Promise<Session | undefined> {
