@@ -150,6 +150,7 @@ export const memoryTable: readonly MemoryRow[] = [
   {
     private: 'the work of one call, request, turn, run or file, and gone with it',
     of: `
+      plugins/skills/run/program.ts: #stdout #stderr
       plugins/a2a/client/card/
       plugins/a2a/client/wire.ts
       plugins/a2a/server/stream.ts
