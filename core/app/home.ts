@@ -19,7 +19,9 @@ import type { PluginStorage } from '../storage/storage.ts'
 import { completeSwap } from '../storage/swap.ts'
 import { checkSharedKey, openVault } from '../storage/vault-file.ts'
 import type { VaultFile } from '../storage/vault-file.ts'
+import { deriveKey } from '../storage/vault-key.ts'
 import { vaultKeySource } from '../storage/vault-key-source.ts'
+import type { VaultKeySource } from '../storage/vault-key-source.ts'
 import type { PartStack } from './part-stack.ts'
 
 /** What the daemon keeps on disk, open and locked for this process. */
@@ -58,19 +60,22 @@ export async function openHome(
   reportSwap(home, log)
   const reserve = parts.own('disk reserve', new DiskReserve(join(config.data_dir, 'reserve'), log))
   if (isDatabaseFile(config)) await refuseMissing(config, sidecars)
+  const key = vaultKeySource(config)
   const database = parts.own(
     'database',
     await openDatabase({
       url: config.database_url,
       password: readVariable('PGPASSWORD'),
+      broadcastKey: async (sql) => {
+        await checkSharedKey({ sql }, key, log.withTag('vault'))
+        return await requireKey(key, 'messages-between-daemons')
+      },
       log: log.withTag('database'),
       onFull: () => reserve.release(),
       postgres: postgresSettings(config),
     }),
   )
   const storage = parts.own('storage', openStorage(database, join(config.data_dir, 'files')))
-  const key = vaultKeySource(config)
-  if (database.dialect === 'postgresql') await checkSharedKey(database, key, log.withTag('vault'))
   const [vault, restarts] = await Promise.all([
     openVault(database, key, log.withTag('vault')),
     RestartCount.open(storage),
@@ -83,6 +88,12 @@ export async function openHome(
   if (lock.afterCrash) await restarts.increment()
   const crashes = new CrashRecord(home, crashLimits)
   return { lock, reserve, database, storage, vault, restarts, accepted, crashes }
+}
+
+async function requireKey(source: VaultKeySource, purpose: string): Promise<Uint8Array> {
+  const key = await deriveKey(source, purpose)
+  if (!key) throw new Error('the vault has no key')
+  return key
 }
 
 /** Loads the code of plugins for their sidecar files only if the database file is missing. */

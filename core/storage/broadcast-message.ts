@@ -3,7 +3,7 @@ import { isObject } from '../schema/object.ts'
 
 /** What a notification holds: messages, or where they are. */
 export interface BroadcastMessage {
-  /** The `daemonId` of the sender, or what somebody else claims to be. */
+  /** The `daemonId` of the sender. */
   readonly from: string
   readonly entries?: readonly (readonly [topic: string, data: unknown])[]
   /** The row of `core_broadcast` that has the entries. */
@@ -15,8 +15,8 @@ export interface BroadcastMessage {
  * not know it ignores as well.
  */
 const VERSION = 1
-/** PostgreSQL takes less than 8,000 bytes: https://www.postgresql.org/docs/15/sql-notify.html */
-export const MAX_PAYLOAD_BYTES = 7_999
+/** PostgreSQL takes less than 8,000 bytes (https://www.postgresql.org/docs/15/sql-notify.html), which this is sealed. */
+export const MAX_TEXT_BYTES = 5_960
 /** What is around the data of a message. */
 const ENVELOPE_LEVELS = 8
 

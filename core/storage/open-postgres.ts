@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { ConsolaInstance } from 'consola'
-import type { Statement } from './database.ts'
+import type { PluginDatabase, Statement } from './database.ts'
 import type { Engine } from './engine.ts'
 import { NOT_HELD } from './failure.ts'
 import { broadcastMigrations, PostgresBroadcast } from './postgres-broadcast.ts'
@@ -9,9 +9,16 @@ import type { PostgresSettings } from './postgres-client.ts'
 import { PostgresDatabase } from './postgres.ts'
 import { openServerPool } from './server-pool.ts'
 
+/**
+ * Of the vault, for messages between daemons: 32 bytes. Asked when the core's tables are there. Without one, no daemon
+ * hears another.
+ */
+export type BroadcastKey = (sql: PluginDatabase) => Promise<Uint8Array>
+
 export interface PostgresOptions {
   readonly url: string
   readonly password?: string | undefined
+  readonly broadcastKey?: BroadcastKey | undefined
   readonly log: ConsolaInstance
   readonly postgres?: PostgresSettings
 }
@@ -20,6 +27,7 @@ export interface PostgresOptions {
 export async function openPostgres({
   url: address,
   password,
+  broadcastKey,
   log,
   postgres,
 }: PostgresOptions): Promise<{ readonly sql: PostgresDatabase; readonly engine: Engine }> {
@@ -46,6 +54,7 @@ export async function openPostgres({
         daemonId: randomUUID(),
         connect: () => connectPostgres(url, settings),
         sql,
+        key: (await broadcastKey?.(sql)) ?? randomBytes(32),
         log,
       })
       return broadcast

@@ -6,6 +6,7 @@ import type { Database, Migration, PluginDatabase } from './database.ts'
 import { codeOf } from './failure.ts'
 import type { Engine } from './engine.ts'
 import { Migrations } from './migrate.ts'
+import type { BroadcastKey } from './open-postgres.ts'
 import type { PostgresSettings } from './postgres-client.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { openFile } from './sqlite-file.ts'
@@ -18,6 +19,7 @@ export interface DatabaseOptions {
   readonly log: ConsolaInstance
   /** For a PostgreSQL address without one. */
   readonly password?: string | undefined
+  readonly broadcastKey?: BroadcastKey | undefined
   /** How a PostgreSQL server is used; the defaults when absent. */
   readonly postgres?: PostgresSettings
   /** Told when a commit finds no room on the disk. */

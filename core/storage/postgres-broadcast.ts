@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ConsolaInstance } from 'consola'
 import type { Client } from 'pg'
 import type { Broadcast, BroadcastListener } from './broadcast.ts'
-import { decodeMessage, encodeEntries, encodeEntry, encodeReference, MAX_PAYLOAD_BYTES } from './broadcast-message.ts'
+import { BroadcastCipher } from './broadcast-cipher.ts'
+import { decodeMessage, encodeEntries, encodeEntry, encodeReference, MAX_TEXT_BYTES } from './broadcast-message.ts'
 import type { BroadcastMessage } from './broadcast-message.ts'
 import type { Migration, PluginDatabase, Statement } from './database.ts'
 import { messageOf } from '../errors/message.ts'
@@ -13,6 +14,8 @@ export interface PostgresBroadcastDeps {
   /** A new connection of its own. */
   readonly connect: () => Promise<Client>
   readonly sql: PluginDatabase
+  /** All daemons that are to hear each other have the same one: 32 bytes. */
+  readonly key: Uint8Array
   readonly log: ConsolaInstance
 }
 
@@ -23,7 +26,7 @@ export interface BroadcastFigures {
   readonly heard: number
   /** Not sent, because the connection was lost or too much waited. */
   readonly dropped: number
-  /** Notifications that no version of svc known here has written. */
+  /** Notifications that no daemon with the key of the vault has sent, or in a version that is not known here. */
   readonly ignored: number
   readonly reconnects: number
 }
@@ -58,6 +61,7 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
   readonly isShared = true
   readonly daemonId: string
   readonly #deps: PostgresBroadcastDeps
+  readonly #cipher: BroadcastCipher
   readonly #listeners = new Map<string, Set<BroadcastListener>>()
   readonly #figures = { connected: false, sent: 0, heard: 0, dropped: 0, ignored: 0, reconnects: 0 }
   /** That of all daemons with this database and schema; a daemon's own ends in its id. */
@@ -80,6 +84,7 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
   private constructor(deps: PostgresBroadcastDeps) {
     this.#deps = deps
     this.daemonId = deps.daemonId
+    this.#cipher = new BroadcastCipher(deps.key)
   }
 
   /** Listens before it settles. Rejects when the first connection fails. */
@@ -100,13 +105,13 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
     const entry = encodeEntry(topic, data)
     const text = encodeEntries(this.daemonId, [entry], number)
     const written = (): void => void this.#figures.sent++
-    if (Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES)
-      return [{ ...this.#deps.sql.sql`SELECT pg_notify(${this.#channel}, ${text})`, written }]
+    if (Buffer.byteLength(text) <= MAX_TEXT_BYTES)
+      return [{ ...this.#deps.sql.sql`SELECT pg_notify(${this.#channel}, ${this.#seal(text)})`, written }]
     const id = randomUUID()
     return [
       this.#insertLarge(id, `[${entry}]`),
       {
-        ...this.#deps.sql.sql`SELECT pg_notify(${this.#channel}, ${encodeReference(this.daemonId, id)})`,
+        ...this.#deps.sql.sql`SELECT pg_notify(${this.#channel}, ${this.#seal(encodeReference(this.daemonId, id))})`,
         written: () => {
           written()
           this.#cleanUp()
@@ -157,7 +162,7 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
     const client = await this.#deps.connect()
     client.on('error', (error) => this.#lose(client, error))
     client.on('end', () => this.#lose(client, new Error('the server closed it')))
-    client.on('notification', ({ payload = '' }) => this.#receive(payload))
+    client.on('notification', ({ channel, payload = '' }) => this.#receive(channel, payload))
     try {
       const schema = await client.query<{ name: string | null }>('SELECT current_schema() AS name')
       this.#channel = `svc_${hash('sha256', schema.rows[0]?.name ?? '').slice(0, 8)}`
@@ -224,11 +229,11 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
       for (const group of groupEntries(entries)) {
         const text = encodeEntries(this.daemonId, group)
         channels.push(channel)
-        if (Buffer.byteLength(text) <= MAX_PAYLOAD_BYTES) payloads.push(text)
+        if (Buffer.byteLength(text) <= MAX_TEXT_BYTES) payloads.push(this.#seal(text, channel))
         else {
           const id = randomUUID()
           large.push({ id, body: `[${group.join(',')}]` })
-          payloads.push(encodeReference(this.daemonId, id))
+          payloads.push(this.#seal(encodeReference(this.daemonId, id), channel))
         }
       }
     }
@@ -262,9 +267,14 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
     this.#figures.dropped += count
   }
 
-  /** Anybody who may write to the database may have sent it. */
-  #receive(payload: string): void {
-    const message = decodeMessage(payload)
+  #seal(text: string, channel = this.#channel): string {
+    return this.#cipher.seal(channel, text)
+  }
+
+  /** Anybody who may connect to the database may have sent it. */
+  #receive(channel: string, payload: string): void {
+    const text = this.#cipher.open(channel, payload)
+    const message = text === undefined ? undefined : decodeMessage(text)
     if (!message) this.#figures.ignored++
     else if (message.from !== this.daemonId) {
       if (!this.#reading && message.entries) return this.#deliver(message.from, message.entries)
@@ -292,7 +302,8 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
   async #readLarge(id: string): Promise<BroadcastMessage['entries']> {
     try {
       const row = await this.#deps.sql.one<{ body: string }>`SELECT body FROM core_broadcast WHERE id = ${id}`
-      return row && decodeMessage(`{"v":1,"from":"-","m":${row.body}}`)?.entries
+      const body = row && this.#cipher.open(id, row.body)
+      return body === undefined ? undefined : decodeMessage(`{"v":1,"from":"-","m":${body}}`)?.entries
     } catch (error) {
       this.#deps.log.debug('a message of another daemon cannot be read', { error: messageOf(error) })
       return undefined
@@ -320,7 +331,7 @@ export class PostgresBroadcast implements Broadcast, AsyncDisposable {
 
   #insertLarge(id: string, body: string): Statement {
     return this.#deps.sql.sql`INSERT INTO core_broadcast (id, body, created_at)
-      VALUES (${id}, ${body}, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT))`
+      VALUES (${id}, ${this.#cipher.seal(id, body)}, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT))`
   }
   #cleanUp(): void {
     const now = performance.now()
@@ -341,7 +352,7 @@ function* groupEntries(entries: readonly string[]): Generator<readonly string[]>
   let bytes = 0
   for (const entry of entries) {
     const size = Buffer.byteLength(entry) + 1
-    if (group.length > 0 && bytes + size > MAX_PAYLOAD_BYTES - 100) {
+    if (group.length > 0 && bytes + size > MAX_TEXT_BYTES - 100) {
       yield group
       group = []
       bytes = 0

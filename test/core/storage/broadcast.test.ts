@@ -1,10 +1,12 @@
+import { Client } from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { Broadcast } from '../../../core/storage/broadcast.ts'
+import { BroadcastCipher } from '../../../core/storage/broadcast-cipher.ts'
 import type { Database } from '../../../core/storage/database.ts'
 import { openDatabase } from '../../../core/storage/open.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startPostgres } from '../../support/postgres-server.ts'
-import { closing, emptyPostgres, open, recorder } from './engines.ts'
+import { broadcastKey, closing, emptyPostgres, open, recorder } from './engines.ts'
 
 interface Heard {
   readonly data: unknown
@@ -20,7 +22,8 @@ function listen(broadcast: Broadcast, topic = 'a.b') {
   })
   return figures
 }
-const openOn = async (url: string): Promise<Database> => closing(await openDatabase({ url, log: recorder().log }))
+const openOn = async (url: string): Promise<Database> =>
+  closing(await openDatabase({ url, log: recorder().log, broadcastKey }))
 async function openTwo(): Promise<readonly [Database, Database, url: string]> {
   const url = await emptyPostgres()
   return [await openOn(url), await openOn(url), url]
@@ -115,8 +118,8 @@ describe('messages between daemons on PostgreSQL', () => {
   it('go on when the server crashed and was started again', async () => {
     await using server = await startPostgres()
     await using place = await server.createDatabase()
-    const one = await openDatabase({ url: place.url, log: recorder().log })
-    const two = await openDatabase({ url: place.url, log: recorder().log })
+    const one = await openDatabase({ url: place.url, log: recorder().log, broadcastKey })
+    const two = await openDatabase({ url: place.url, log: recorder().log, broadcastKey })
     try {
       const [own, other] = [listen(one.broadcast), listen(two.broadcast)]
       await server.stop('immediate')
@@ -143,7 +146,7 @@ describe('messages between daemons on PostgreSQL', () => {
       'null',
       '[]',
       '"text"',
-      '['.repeat(7_000),
+      '['.repeat(5_000),
       '{"v":2,"from":"x","m":[["a.b","newer"]]}',
       '{"v":1,"m":[["a.b","nobody"]]}',
       '{"v":1,"from":1,"m":[["a.b","a number"]]}',
@@ -153,16 +156,45 @@ describe('messages between daemons on PostgreSQL', () => {
       '{"v":1,"from":"x","m":[["__proto__",1],["constructor",1]]}',
       '{"v":1,"from":"x","ref":{}}',
     ]
-    for (const payload of hostile) await one.sql.run`SELECT pg_notify(${channel}, ${payload})`
-    await one.sql.run`SELECT pg_notify(${channel}, ${'{"v":1,"from":"x","extra":1,"m":[["a.b","a field more"]]}'})`
+    const cipher = new BroadcastCipher(await broadcastKey())
+    const notify = (payload: string, place = channel) =>
+      one.sql.run`SELECT pg_notify(${channel}, ${cipher.seal(place, payload)})`
+    for (const payload of hostile) await notify(payload)
+    const message = '{"v":1,"from":"x","extra":1,"m":[["a.b","a field more"]]}'
+    // Without the key, for another channel, and cut short.
+    for (const payload of [message, new BroadcastCipher(Buffer.alloc(32)).seal(channel, message), 'AAAA', ''])
+      await one.sql.run`SELECT pg_notify(${channel}, ${payload})`
+    await notify(message, `${channel}_other`)
+    await notify(message)
     await heardAll(one, two)
     expect(other).toEqual({ heard: [{ data: 'a field more', from: 'x' }], missed: 0 })
     // What it refers to is not there, so something is missing.
-    await one.sql.run`SELECT pg_notify(${channel}, ${'{"v":1,"from":"x","ref":"gone"}'})`
+    await notify('{"v":1,"from":"x","ref":"gone"}')
     await eventually(() => expect(other.missed).toBe(1))
     await one.sql.run`INSERT INTO core_broadcast (id, body, created_at) VALUES ('bad', '[1', 9000000000000)`
-    await one.sql.run`SELECT pg_notify(${channel}, ${'{"v":1,"from":"x","ref":"bad"}'})`
+    await notify('{"v":1,"from":"x","ref":"bad"}')
     await eventually(() => expect(other.missed).toBe(2))
+  })
+
+  it('cannot be read by who has not the key, whatever their size', async () => {
+    const [one, two, url] = await openTwo()
+    const other = listen(two.broadcast)
+    const stranger = new Client({ connectionString: url })
+    await stranger.connect()
+    const seen: string[] = []
+    stranger.on('notification', ({ payload }) => seen.push(payload ?? ''))
+    const [{ channel } = { channel: '' }] = await one.sql.all<{ channel: string }>`
+      SELECT substring(query from 'svc_[0-9a-f]+') AS channel FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`
+    await stranger.query(`LISTEN "${channel}"`)
+    await one.sql.batch([...one.broadcast.tell('a.b', 'words'), ...one.broadcast.tell('a.b', 'words'.repeat(5_000))])
+    await heardAll(one, two)
+    expect(other.heard.map(({ data }) => String(data).length)).toEqual([5, 25_000])
+    await eventually(() => expect(seen.length).toBeGreaterThanOrEqual(2))
+    await stranger.end()
+    const rows = await one.sql.all`SELECT body FROM core_broadcast`
+    const all = JSON.stringify([seen, rows])
+    expect(all).not.toContain('words')
+    expect(Buffer.from(all, 'base64').includes('words')).toBe(false)
   })
 
   it('stop for a listener that was disposed, and one that fails stops nobody else', async () => {

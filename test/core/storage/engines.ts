@@ -60,13 +60,16 @@ export async function emptyPostgres(): Promise<string> {
   return made.url
 }
 
+/** Databases that are opened with it hear each other. */
+export const broadcastKey = async (): Promise<Uint8Array> => Buffer.alloc(32, 'key of tests')
+
 /** An empty database on a file or on a PostgreSQL server, closed after the test. */
 export async function open(engine: EngineName): Promise<Opened> {
   const dir = await folder()
   const file = join(dir, 'data', 'svc.db')
   const { log, lines } = recorder()
   const url = engine === 'sqlite' ? `sqlite:${file}` : await emptyPostgres()
-  const database = await openDatabase({ url, log })
+  const database = await openDatabase({ url, log, broadcastKey })
   databases.push(database)
   return { database, dir, file, url, log: lines }
 }

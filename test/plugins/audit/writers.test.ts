@@ -10,7 +10,7 @@ import { AuditTrail } from '../../../plugins/audit/service.ts'
 import { BLOCK } from '../../../plugins/audit/tree/merkle.ts'
 import { Signer } from '../../../plugins/audit/tree/signer.ts'
 import { openWriters } from '../../../plugins/audit/writers/open.ts'
-import { closing, emptyPostgres, folder, recorder } from '../../core/storage/engines.ts'
+import { broadcastKey, closing, emptyPostgres, folder, recorder } from '../../core/storage/engines.ts'
 
 const trails: AuditTrail[] = []
 afterEach(async () => {
@@ -22,7 +22,7 @@ async function enter(url: string, home: string, dir?: string) {
   const folderOf = dir ?? (await folder())
   await writeFile(join(folderOf, 'vault.key'), 'ab'.repeat(32), { mode: 0o600 })
   const { log, lines } = recorder()
-  const database = closing(await openDatabase({ url, log }))
+  const database = closing(await openDatabase({ url, log, broadcastKey }))
   await database.migrate('audit', migrations)
   const vault = (await openVault(database, { file: join(folderOf, 'vault.key') }, log)).forPlugin('audit')
   const writers = openWriters(database.sql, home)

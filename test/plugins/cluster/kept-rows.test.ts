@@ -18,7 +18,7 @@ import { SummaryStore } from '../../../plugins/sessions/summary/store.ts'
 import { migrations as signInMigrations } from '../../../plugins/sso/migrations.ts'
 import { Sessions } from '../../../plugins/sso/sessions.ts'
 import { SessionStore } from '../../../plugins/sso/store.ts'
-import { closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
+import { broadcastKey, closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ManualClock } from '../../support/manual-clock.ts'
 
@@ -150,8 +150,8 @@ describe('rows in memory', () => {
   let two: Database
   beforeEach(async () => {
     const url = await emptyPostgres()
-    one = closing(await openDatabase({ url, log: recorder().log }))
-    two = closing(await openDatabase({ url, log: recorder().log }))
+    one = closing(await openDatabase({ url, log: recorder().log, broadcastKey }))
+    two = closing(await openDatabase({ url, log: recorder().log, broadcastKey }))
   })
 
   it.each(kept)('are as another daemon changed them, also when what it told is lost: $topic', async (each) => {

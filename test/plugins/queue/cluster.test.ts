@@ -5,12 +5,13 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import type { Database } from '../../../core/storage/database.ts'
-import { closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
+import { broadcastKey, closing, emptyPostgres, recorder } from '../../core/storage/engines.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startPostgres } from '../../support/postgres-server.ts'
 import { endLeases, receipts, startWorker } from './running.ts'
 
-const openAt = async (url: string): Promise<Database> => closing(await openDatabase({ url, log: recorder().log }))
+const openAt = async (url: string): Promise<Database> =>
+  closing(await openDatabase({ url, log: recorder().log, broadcastKey }))
 
 /** Adds jobs in batches, every fourth to a group. */
 async function addJobs(worker: Awaited<ReturnType<typeof startWorker>>, count: number): Promise<readonly string[]> {

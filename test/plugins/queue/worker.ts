@@ -7,6 +7,10 @@ import { openDatabase } from '../../../core/storage/open.ts'
 import { startWorker } from './running.ts'
 
 const [, , url = '', driver = ''] = process.argv
-const database = await openDatabase({ url, log: createConsola({ level: 0 }) })
+const database = await openDatabase({
+  url,
+  log: createConsola({ level: 0 }),
+  broadcastKey: async () => Buffer.alloc(32, 'key of tests'),
+})
 await startWorker(database, { driver, began: (id) => process.stdout.write(`${id}\n`) })
 process.stdout.write('ready\n')
