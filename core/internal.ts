@@ -42,7 +42,7 @@ export {
   UnrecordedChange,
 } from './host/daemon.ts'
 export type { DaemonConfig, Health, PluginChange, PluginStatus } from './host/daemon.ts'
-export { bundledSkills, bundledTemplates, typesConfig } from './process/installation.ts'
+export { bundledHands, bundledSkills, bundledTemplates, typesConfig } from './process/installation.ts'
 export type { Build } from './process/installation.ts'
 export type { OfflineDeps, OfflineWork } from './host/define.ts'
 export { Logs } from './host/logs.ts'

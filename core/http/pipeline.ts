@@ -23,7 +23,7 @@ import {
 import { ByteStreamBody } from './byte-stream.ts'
 import type { Exchange } from './exchange.ts'
 import type { HoldQueue } from './hold-queue.ts'
-import { fingerprintOf, INVALID_KEY } from './idempotency.ts'
+import { INVALID_KEY } from './idempotency.ts'
 import type { Idempotency } from './idempotency.ts'
 import { changesOf, isChange } from './changes.ts'
 import { decodeParams, parseQuery, readBody } from './input.ts'
@@ -278,6 +278,7 @@ export class Pipeline {
         )
       if (route.costOf) this.#deps.admission.charge(input.clientAddress, route.costOf(input.body))
       const { recall } = route
+      const { fingerprintOf } = await import('./idempotent-work.ts')
       const once = await idempotency?.answer({
         // Keys are separate for each principal: nobody gets the answer to the request of another.
         scope: `${exchange.method} ${exchange.path}${ownerOf(input.principal)}`,

@@ -43,10 +43,9 @@ export function installedFolders(): readonly { readonly path: string; readonly s
   const packages = dirname(root)
   return [
     { path: root, shallow: true },
-    ...['dist', 'core', 'plugins', 'adapters', 'skills', 'templates', 'playground', 'node_modules'].map((name) => ({
-      path: join(root, name),
-      shallow: false,
-    })),
+    ...['dist', 'core', 'plugins', 'adapters', 'hands', 'skills', 'templates', 'playground', 'node_modules'].map(
+      (name) => ({ path: join(root, name), shallow: false }),
+    ),
     { path: here, shallow: false },
     ...(basename(packages) === 'node_modules' ? [{ path: packages, shallow: false }] : []),
   ]
@@ -62,6 +61,12 @@ export function bundledSkills(): string {
 export function bundledTemplates(): string {
   const [root] = installedFolders()
   return join(root?.path ?? '.', 'templates')
+}
+
+/** The folder of the hands that come with svc, which need not exist. */
+export function bundledHands(): string {
+  const [root] = installedFolders()
+  return join(root?.path ?? '.', 'hands')
 }
 
 /** The `tsconfig.json` with the types of this installation, which those of plugins extend. */

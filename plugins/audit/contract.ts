@@ -44,6 +44,7 @@ export type AuditEvent =
   | 'a2a_task_received'
   | 'a2a_push_changed'
   | 'schedule_changed'
+  | 'hand_changed'
   | 'trigger_changed'
   | 'integration_changed'
   | 'mcp_server_changed'

@@ -4,15 +4,16 @@ import type { AnyRoute } from 'svc/sdk'
 import { AgentParams } from '../agents/contract.ts'
 import type { Agents } from '../agents/contract.ts'
 import type { Spending } from '../usage/contract.ts'
-import { statusOf } from './limits.ts'
 import { AgentBudget, AgentBudgetChange, AgentRank, Budget, BudgetChange } from './schema.ts'
-import type { Account, BudgetService } from './service.ts'
+import type { BudgetService } from './service.ts'
 
 export interface BudgetRouteDeps {
   readonly service: BudgetService
   readonly agents: Agents
   readonly spending: Spending
 }
+
+const views = () => import('./views.ts')
 
 /** What may be spent and what was (Interface 2.11, 4.9). */
 export function budgetRoutes(deps: BudgetRouteDeps): readonly AnyRoute[] {
@@ -32,7 +33,7 @@ function readAllRoute({ service }: BudgetRouteDeps): AnyRoute {
       'Hours, days and months are those of UTC. A limit of 0 is unlimited; `pct` is the part of a limit that is ' +
       'used, 1 is all of it. Calls without a known price are in no sum; `unpriced_requests_today` is how ' +
       'many calls that were.',
-    handle: () => toBudget(service),
+    handle: async () => (await views()).toBudget(service),
   })
 }
 
@@ -45,7 +46,7 @@ function changeAllRoute({ service }: BudgetRouteDeps): AnyRoute {
     effect: 'lasting',
     cost: 10,
     body: BudgetChange,
-    shown: async () => ({ fields: await toBudget(service), measured: Object.keys(Budget.entries) }),
+    shown: async () => ({ fields: await (await views()).toBudget(service), measured: Object.keys(Budget.entries) }),
     returns: Budget,
     errors: ['invalid_request'],
     description:
@@ -53,6 +54,7 @@ function changeAllRoute({ service }: BudgetRouteDeps): AnyRoute {
       'restarts.',
     example: { body: { daily_limit_usd: 10, monthly_limit_usd: 100 } },
     async handle({ body, unchanged }) {
+      const { toBudget } = await views()
       if (unchanged) return toBudget(service)
       await service.set(
         undefined,
@@ -108,7 +110,7 @@ function readAgentRoute(deps: BudgetRouteDeps): AnyRoute {
     params: AgentParams,
     returns: AgentBudget,
     errors: ['agent_not_found'],
-    handle: ({ params }) => toAgentBudget(deps, params.id),
+    handle: async ({ params }) => (await views()).toAgentBudget(deps, params.id),
   })
 }
 
@@ -123,13 +125,17 @@ function changeAgentRoute(deps: BudgetRouteDeps): AnyRoute {
     cost: 10,
     params: AgentParams,
     body: AgentBudgetChange,
-    shown: async ({ params: { id } }) => ({ fields: await toAgentBudget(deps, id), measured: MEASURED }),
+    shown: async ({ params: { id } }) => ({
+      fields: await (await views()).toAgentBudget(deps, id),
+      measured: MEASURED,
+    }),
     returns: AgentBudget,
     description:
       'Missing fields stay; 0 is unlimited, null uses the manifest. Takes effect at once and survives restarts.',
     errors: ['agent_not_found', 'invalid_request'],
     example: { body: { daily_limit_usd: 1, monthly_limit_usd: 20 } },
     async handle({ params: { id }, body, unchanged }) {
+      const { toAgentBudget } = await views()
       if (unchanged) return toAgentBudget(deps, id)
       const agent = await agents.require(id)
       await service.set(
@@ -147,66 +153,8 @@ function changeAgentRoute(deps: BudgetRouteDeps): AnyRoute {
   })
 }
 
-/** What all agents together may spend, and what they spent. */
-async function toBudget(service: BudgetService) {
-  const account = await service.accountOfAll()
-  const { spent, threshold } = account
-  return {
-    ...money(account),
-    hour_spent_usd: toUsd(spent.hourNano),
-    today_spent_usd: toUsd(spent.dayNano),
-    month_spent_usd: toUsd(spent.monthNano),
-    alert_threshold: threshold,
-    default_max_llm_tokens_per_hour: await service.defaultHourTokens(),
-  }
-}
-
-async function toAgentBudget({ service, agents, spending }: BudgetRouteDeps, id: string) {
-  const agent = await agents.require(id)
-  const [account, total] = await Promise.all([service.accountOf(agent), spending.total(id)])
-  const { spent, together, limits } = account
-  return {
-    agent_id: id,
-    agent_name: agent.name,
-    total_cost_usd: toUsd(total),
-    today_cost_usd: toUsd(spent.dayNano),
-    month_cost_usd: toUsd(spent.monthNano),
-    today_spent_usd: toUsd(spent.dayNano),
-    month_spent_usd: toUsd(spent.monthNano),
-    ...money(account),
-    tokens: {
-      used: together.hourTokens,
-      limit: limits.hourTokens ?? 0,
-      pct: part(together.hourTokens, limits.hourTokens),
-      reserved: together.heldTokens,
-    },
-  }
-}
-
-function money({ limits, together: spent, lines, threshold }: Account) {
-  return {
-    hourly_limit_usd: toUsd(limits.hourNano ?? 0),
-    daily_limit_usd: toUsd(limits.dayNano ?? 0),
-    monthly_limit_usd: toUsd(limits.monthNano ?? 0),
-    status: statusOf(lines, threshold),
-    reserved_usd: toUsd(spent.heldNano),
-    unpriced_requests_today: spent.unpricedToday,
-    hourly: {
-      spend: toUsd(spent.hourNano),
-      limit: toUsd(limits.hourNano ?? 0),
-      pct: part(spent.hourNano, limits.hourNano),
-    },
-    daily: { spend: toUsd(spent.dayNano), limit: toUsd(limits.dayNano ?? 0), pct: part(spent.dayNano, limits.dayNano) },
-    monthly: {
-      spend: toUsd(spent.monthNano),
-      limit: toUsd(limits.monthNano ?? 0),
-      pct: part(spent.monthNano, limits.monthNano),
-    },
-  }
-}
 /** All but who it is. */
 const MEASURED = Object.keys(AgentBudget.entries).filter((name) => name !== 'agent_id' && name !== 'agent_name')
-const part = (spent: number, limit: number | undefined): number => (limit === undefined ? 0 : spent / limit)
 const first = <T>(one: T | undefined, other: T | undefined): T | undefined => (one === undefined ? other : one)
 function describeChange(body: Readonly<Record<string, unknown>>): string {
   return Object.entries(body)

@@ -1,4 +1,46 @@
-import { notify } from 'svc/sdk'
+import { defineService, notify } from 'svc/sdk'
+import type { Statement } from 'svc/sdk'
+
+/** When an agent is woken: at intervals of seconds, or by a cron expression in a time zone. */
+export type Wakeup = { readonly every_secs: number } | { readonly cron: string; readonly tz?: string | undefined }
+/** A schedule that another plugin keeps for an agent that it makes. */
+export interface NewWakeup {
+  readonly id: string
+  readonly name: string
+  readonly agent: { readonly id: string; readonly name: string }
+  readonly when: Wakeup
+  /** The message of each turn, which has a session of its own. */
+  readonly prompt: string
+  /** The agents that asked for it, the one that made it last: its turns may do no more than each of them. */
+  readonly onBehalf?: readonly string[] | undefined
+  readonly labels?: readonly string[] | undefined
+}
+export interface WakeupState {
+  readonly enabled: boolean
+  /** ISO 8601 UTC. */
+  readonly nextRun: string | null
+  readonly lastRun: string | null
+  /** Why the last run failed; `null` when it did not. */
+  readonly lastError: string | null
+  readonly runs: number
+  /** Consecutive failures. */
+  readonly failures: number
+  /** Why it is disabled. */
+  readonly reason: string | null
+}
+/** Schedules of agents that other plugins make. */
+export interface Wakeups {
+  /** For the batch that makes the agent. Throws `invalid_request` that names what is wrong. */
+  prepare(wakeup: NewWakeup): Promise<readonly Statement[]>
+  /** After that batch. */
+  begin(): Promise<void>
+  /** Why that batch may have failed: throws `rate_limit` when there are too many schedules. */
+  checkRoom(): Promise<void>
+  find(id: string): Promise<WakeupState | undefined>
+  /** What is left out stays; enabling forgets failures. Throws `schedule_not_found`. */
+  change(id: string, change: { readonly enabled?: boolean; readonly when?: Wakeup | undefined }): Promise<void>
+}
+export const Wakeups = defineService<Wakeups>()('wakeups')
 
 /** A slot of a schedule or cron job has ended, or will not run. */
 export const SlotEnded = notify<{

@@ -8,7 +8,7 @@ import { Queue } from '../queue/contract.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { WorkflowRunChanged, WorkflowRuns } from '../workflows/contract.ts'
 import { sections, Settings } from './config.ts'
-import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
+import { JobDisabled, SlotEnded, SystemEventDue, Wakeups } from './contract.ts'
 import { LANE } from './lane.ts'
 import { migrations } from './migrations.ts'
 import { jobRoutes } from './routes.ts'
@@ -35,6 +35,7 @@ export default definePlugin({
     turns: Turns,
   },
   optional: { inference: Inference, workflows: WorkflowRuns },
+  provides: { wakeups: Wakeups },
   hooks: [JobDisabled, SlotEnded, SystemEventDue],
   migrations,
   pages: [
@@ -100,6 +101,16 @@ export default definePlugin({
       if (await hasJobs(db)) await (await runtime()).schedules.deleteOld()
     })
     lookForDue()
-    return {}
+    return { wakeups: lazyWakeups(async () => (await runtime()).wakeups) }
   },
 })
+
+function lazyWakeups(open: () => Promise<Wakeups>): Wakeups {
+  return {
+    prepare: async (wakeup) => (await open()).prepare(wakeup),
+    begin: async () => (await open()).begin(),
+    checkRoom: async () => (await open()).checkRoom(),
+    find: async (id) => (await open()).find(id),
+    change: async (id, change) => (await open()).change(id, change),
+  }
+}

@@ -10,6 +10,8 @@ import type { ResultDelivery } from '../result-delivery/contract.ts'
 import type { WorkflowRuns } from '../workflows/contract.ts'
 import type { Settings } from './config.ts'
 import { JobDisabled, SlotEnded, SystemEventDue } from './contract.ts'
+import type { Wakeups } from './contract.ts'
+import { createWakeups } from './wakeups.ts'
 import type { Job, Slot } from './job.ts'
 import { JobStore } from './jobs/store.ts'
 import { Scheduler } from './scheduler.ts'
@@ -47,7 +49,7 @@ export interface Runtime {
   readonly scheduler: Scheduler
   readonly runner: SlotRunner
   readonly manual: ManualRuns
-  /** The agents for which a turn works. */
+  readonly wakeups: Wakeups
 }
 
 /** All that works on jobs, once there is one. */
@@ -102,5 +104,5 @@ export function createRuntime({ db, config: settings, clock = wallClock, ...deps
     gone: (runId) => manual.tell(runId),
     wake: () => scheduler.wake(),
   })
-  return { jobs, schedules, scheduler, runner, manual }
+  return { jobs, schedules, scheduler, runner, manual, wakeups: createWakeups(schedules, scheduler) }
 }

@@ -2,7 +2,7 @@ import { v7 } from 'uuid'
 import { toIso } from 'svc/internal'
 import type { Clock, TellChange } from 'svc/internal'
 import { Refusal, SerialQueue } from 'svc/sdk'
-import type { ErrorCode } from 'svc/sdk'
+import type { ErrorCode, Statement } from 'svc/sdk'
 import type { Agent, Agents } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { WorkflowRuns } from '../workflows/contract.ts'
@@ -59,18 +59,40 @@ export class Schedules {
    * not reach, and `rate_limit` when there are too many.
    */
   async create(body: JobBody, id: string | undefined, author: Author = {}): Promise<Job> {
-    const { jobs, audit, settings, clock, wake, delivery } = this.#deps
-    const now = clock.now()
-    const input = readInput(body, now)
+    const { jobs, wake, delivery } = this.#deps
+    const input = readInput(body, this.#deps.clock.now())
     if (input.agent === undefined) throw missing('agent_id')
-    if (input.timing === undefined) throw missing('cron')
-    if (input.action === undefined) throw missing('prompt')
     const agent = await this.#deps.agents.resolve(input.agent)
     for (const target of input.targets ?? []) await delivery.check(target, author.agentId)
+    const { job, statements } = await this.prepare(body, id ?? v7(), agent, author)
+    try {
+      await jobs.commit(statements)
+    } catch (error) {
+      await this.#checkLimits(agent, error)
+      throw error
+    }
+    wake()
+    return job
+  }
+  /**
+   * The same for a batch of the caller, who says `wake` after it. The agent need not be there yet. Throws
+   * `invalid_request` that names the field.
+   */
+  async prepare(
+    body: JobBody,
+    id: string,
+    agent: Pick<Agent, 'id' | 'name'>,
+    author: Author = {},
+  ): Promise<{ readonly job: Job; readonly statements: readonly Statement[] }> {
+    const { jobs, audit, settings, clock } = this.#deps
+    const now = clock.now()
+    const input = readInput(body, now)
+    if (input.timing === undefined) throw missing('cron')
+    if (input.action === undefined) throw missing('prompt')
     const { timing, enabled = true } = input
     const action = await this.#checked(input.action, author)
     const job: Job = {
-      id: id ?? v7(),
+      id,
       name: input.name ?? nameFrom(action),
       agentId: agent.id,
       timing,
@@ -95,18 +117,21 @@ export class Schedules {
       endedAt: undefined,
     }
     const details = `schedule ${job.id} "${job.name}" for agent "${agent.name}" was made`
-    try {
-      await jobs.commit([
-        jobs.insert(job, settings),
-        audit.entry({ event: 'schedule_changed', agentId: agent.id, details }),
-        ...this.#deps.tell(job.id),
-      ])
-    } catch (error) {
-      await this.#checkLimits(agent, error)
-      throw error
-    }
-    wake()
-    return job
+    const statements = [
+      jobs.insert(job, settings),
+      audit.entry({ event: 'schedule_changed', agentId: agent.id, details }),
+      ...this.#deps.tell(job.id),
+    ]
+    return { job, statements }
+  }
+  /** Throws `rate_limit` when there are as many schedules as may be. */
+  async checkRoom(): Promise<void> {
+    const { jobs, settings } = this.#deps
+    if ((await jobs.count({})) >= settings.max_cron_jobs)
+      throw new Refusal(
+        'rate_limit',
+        `There are ${settings.max_cron_jobs} schedules, which is all max_cron_jobs allows`,
+      )
   }
 
   /** Fields that are left out stay. Throws what `create` does, and `…_not_found`. */

@@ -7,7 +7,7 @@ import type { AuditFollower } from './audit-follower.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { Settings, Target } from './schema.ts'
 import type { SendResult } from './send.ts'
-import { Webhooks } from './service.ts'
+import type { Webhooks } from './service.ts'
 import { WebhookStore } from './store.ts'
 
 /** How long "no subscriptions" or "some" is cached: another process may share the database. */
@@ -28,7 +28,7 @@ export interface DeliveryPipelineDeps extends Pick<
 
 /** Delivers entries of the audit trail to the receivers of webhooks. Idle without subscriptions. */
 export class DeliveryPipeline {
-  readonly webhooks: Webhooks
+  #webhooks: Promise<Webhooks> | undefined
   readonly #deps: DeliveryPipelineDeps
   readonly #store: WebhookStore
   readonly #deliveries: Counter
@@ -40,7 +40,7 @@ export class DeliveryPipeline {
   #isPassRequested = false
 
   constructor(deps: DeliveryPipelineDeps) {
-    const { config, db, vault, admit, audit, feed, log, metrics } = deps
+    const { db, log, metrics } = deps
     this.#deps = deps
     this.#store = new WebhookStore(db, log)
     // The first pass may still run while the plugin unloads, which accepts no metric any more.
@@ -48,7 +48,16 @@ export class DeliveryPipeline {
       'svc_webhook_deliveries_total',
       'Attempts to deliver an event to a webhook, by outcome',
     )
-    this.webhooks = new Webhooks({
+  }
+
+  /** The subscriptions, whose code is loaded by whoever asks first. */
+  webhooks(): Promise<Webhooks> {
+    return (this.#webhooks ??= this.#openWebhooks())
+  }
+  async #openWebhooks(): Promise<Webhooks> {
+    const { config, vault, admit, audit, feed } = this.#deps
+    const { Webhooks } = await import('./service.ts')
+    return new Webhooks({
       store: this.#store,
       audit,
       feed,
@@ -76,7 +85,7 @@ export class DeliveryPipeline {
       signal,
       settings: config,
       run: background,
-      secret: (target) => this.webhooks.secret(target),
+      secret: async (target) => (await this.webhooks()).secret(target),
       deliveries: this.#deliveries,
     })
     return { follower, dispatcher }
@@ -143,7 +152,7 @@ export class DeliveryPipeline {
       message: 'A test of this webhook.',
     })
     const options = {
-      secret: await this.webhooks.secret(target),
+      secret: await (await this.webhooks()).secret(target),
       timeoutMs: config.timeout_ms,
       seconds: Math.floor(Date.parse(timestamp) / 1000),
       signal,

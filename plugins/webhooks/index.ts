@@ -34,7 +34,12 @@ export default definePlugin({
       run(work).catch((error: unknown) => log.error('work for a webhook failed', { error: messageOf(error) }))
     }
     const pipeline = new DeliveryPipeline({ ...ctx, ...services, background })
-    routes.add(...webhookRoutes(pipeline.webhooks, (target) => pipeline.sendTest(target)))
+    routes.add(
+      ...webhookRoutes(
+        () => pipeline.webhooks(),
+        (target) => pipeline.sendTest(target),
+      ),
+    )
     const { answers, inbound, wakes, triggers } = addInbound(ctx, background)
     for (const hook of [AgentSpawned, AgentKilled, TurnEnded, TurnFailed]) hooks.on(hook, () => pipeline.wake())
     hooks.on(DaemonListening, () => pipeline.begin())

@@ -43,6 +43,7 @@ const example = {
 const shownWebhook = { ...example, name: 'ci', events: ['agent_spawned', 'message_completed'] }
 const shownSubscription = { ...example, event_type: 'agent_spawned', events: ['agent_spawned'] }
 const auth = 'bearer' as const
+type Open = () => Promise<Webhooks>
 const callback = {
   name: 'event',
   to: 'url',
@@ -79,7 +80,7 @@ const callback = {
   },
 }
 
-export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Promise<SendResult>): readonly AnyRoute[] {
+export function webhookRoutes(webhooks: Open, test: (target: Target) => Promise<SendResult>): readonly AnyRoute[] {
   return [
     listWebhooks(webhooks),
     addWebhook(webhooks),
@@ -96,7 +97,7 @@ export function webhookRoutes(webhooks: Webhooks, test: (target: Target) => Prom
   ]
 }
 
-function listWebhooks(webhooks: Webhooks): AnyRoute {
+function listWebhooks(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/webhooks',
@@ -107,13 +108,13 @@ function listWebhooks(webhooks: Webhooks): AnyRoute {
     returns: WebhookList,
     example: { returns: { webhooks: [shownWebhook], total: 1 } },
     async handle() {
-      const found = await webhooks.list('outbound')
+      const found = await (await webhooks()).list('outbound')
       return { webhooks: found.map(toWebhook), total: found.length }
     },
   })
 }
 
-function addWebhook(webhooks: Webhooks): AnyRoute {
+function addWebhook(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/webhooks',
@@ -139,17 +140,19 @@ function addWebhook(webhooks: Webhooks): AnyRoute {
     },
     async handle({ body, effectId }) {
       return toWebhook(
-        await webhooks.add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
+        await (
+          await webhooks()
+        ).add('outbound', { ...body, id: effectId ?? randomUUID(), secret: body.secret ?? undefined }),
       )
     },
     async recall(effectId) {
-      const target = await webhooks.find('outbound', effectId)
+      const target = await (await webhooks()).find('outbound', effectId)
       return target && toWebhook(target)
     },
   })
 }
 
-function readWebhook(webhooks: Webhooks): AnyRoute {
+function readWebhook(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/webhooks/:id',
@@ -162,12 +165,12 @@ function readWebhook(webhooks: Webhooks): AnyRoute {
     errors: ['webhook_not_found'],
     example: { returns: shownWebhook },
     async handle({ params }) {
-      return toWebhook(await webhooks.require('outbound', params.id))
+      return toWebhook(await (await webhooks()).require('outbound', params.id))
     },
   })
 }
 
-function changeWebhook(webhooks: Webhooks): AnyRoute {
+function changeWebhook(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: '/api/webhooks/:id',
@@ -179,20 +182,20 @@ function changeWebhook(webhooks: Webhooks): AnyRoute {
     params: WebhookParams,
     body: WebhookChange,
     shown: async ({ params }) => ({
-      fields: toWebhook(await webhooks.require('outbound', params.id)),
+      fields: toWebhook(await (await webhooks()).require('outbound', params.id)),
       measured: ['updated_at'],
     }),
     returns: Webhook,
     errors: ['webhook_not_found'],
     example: { body: { enabled: false }, returns: { ...shownWebhook, enabled: false } },
     async handle({ params, body, unchanged }) {
-      if (unchanged) return toWebhook(await webhooks.require('outbound', params.id))
-      return toWebhook(await webhooks.change('outbound', params.id, body))
+      if (unchanged) return toWebhook(await (await webhooks()).require('outbound', params.id))
+      return toWebhook(await (await webhooks()).change('outbound', params.id, body))
     },
   })
 }
 
-function testWebhook(webhooks: Webhooks, test: (target: Target) => Promise<SendResult>): AnyRoute {
+function testWebhook(webhooks: Open, test: (target: Target) => Promise<SendResult>): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/webhooks/:id/test',
@@ -210,7 +213,7 @@ function testWebhook(webhooks: Webhooks, test: (target: Target) => Promise<SendR
     errors: ['webhook_not_found'],
     example: { returns: { status: 'sent', response_status: 204, webhook_id: example.id } },
     async handle({ params }) {
-      const { status, error } = await test(await webhooks.require('outbound', params.id))
+      const { status, error } = await test(await (await webhooks()).require('outbound', params.id))
       if (status !== null) return { status: 'sent' as const, response_status: status, webhook_id: params.id }
       return reply(
         JSON.stringify({ status: 'error', error: error ?? 'no answer', webhook_id: params.id }),
@@ -221,7 +224,7 @@ function testWebhook(webhooks: Webhooks, test: (target: Target) => Promise<SendR
   })
 }
 
-function listSubscriptions(webhooks: Webhooks): AnyRoute {
+function listSubscriptions(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'GET',
     path: '/api/webhooks/events',
@@ -232,12 +235,12 @@ function listSubscriptions(webhooks: Webhooks): AnyRoute {
     returns: v.array(EventWebhook),
     example: { returns: [shownSubscription] },
     async handle() {
-      return (await webhooks.list('event')).map(toEventWebhook)
+      return (await (await webhooks()).list('event')).map(toEventWebhook)
     },
   })
 }
 
-function addSubscription(webhooks: Webhooks): AnyRoute {
+function addSubscription(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'POST',
     path: '/api/webhooks/events',
@@ -258,7 +261,9 @@ function addSubscription(webhooks: Webhooks): AnyRoute {
     },
     async handle({ body, effectId }) {
       return toEventWebhook(
-        await webhooks.add('event', {
+        await (
+          await webhooks()
+        ).add('event', {
           id: effectId ?? randomUUID(),
           name: '',
           url: body.url,
@@ -269,13 +274,13 @@ function addSubscription(webhooks: Webhooks): AnyRoute {
       )
     },
     async recall(effectId) {
-      const target = await webhooks.find('event', effectId)
+      const target = await (await webhooks()).find('event', effectId)
       return target && toEventWebhook(target)
     },
   })
 }
 
-function changeSubscription(webhooks: Webhooks): AnyRoute {
+function changeSubscription(webhooks: Open): AnyRoute {
   return defineRoute({
     method: 'PUT',
     path: '/api/webhooks/events/:id',
@@ -287,16 +292,16 @@ function changeSubscription(webhooks: Webhooks): AnyRoute {
     params: WebhookParams,
     body: EventWebhookChange,
     shown: async ({ params }) => ({
-      fields: toEventWebhook(await webhooks.require('event', params.id)),
+      fields: toEventWebhook(await (await webhooks()).require('event', params.id)),
       measured: ['updated_at'],
     }),
     returns: EventWebhook,
     errors: ['webhook_not_found'],
     example: { body: { enabled: false }, returns: { ...shownSubscription, enabled: false } },
     async handle({ params, unchanged, body: { event_type, events, ...body } }) {
-      if (unchanged) return toEventWebhook(await webhooks.require('event', params.id))
+      if (unchanged) return toEventWebhook(await (await webhooks()).require('event', params.id))
       const change = { ...body, ...omitUndefined({ events: eventNamesOf({ event_type, events }) }) }
-      return toEventWebhook(await webhooks.change('event', params.id, change))
+      return toEventWebhook(await (await webhooks()).change('event', params.id, change))
     },
   })
 }
@@ -313,7 +318,7 @@ function eventNamesOf({
   return [one, ...(events ?? []).filter((name) => name !== one)]
 }
 
-function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): AnyRoute {
+function remove(webhooks: Open, kind: Target['kind'], path: `/${string}`): AnyRoute {
   return defineRoute({
     method: 'DELETE',
     path,
@@ -326,13 +331,13 @@ function remove(webhooks: Webhooks, kind: Target['kind'], path: `/${string}`): A
     returns: v.object({ status: v.literal('deleted'), webhook_id: v.string() }),
     errors: ['webhook_not_found'],
     async handle({ params }) {
-      await webhooks.remove(kind, params.id)
+      await (await webhooks()).remove(kind, params.id)
       return { status: 'deleted' as const, webhook_id: params.id }
     },
   })
 }
 
-function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${string}`): readonly AnyRoute[] {
+function deliveryRoutes(webhooks: Open, kind: Target['kind'], base: `/${string}`): readonly AnyRoute[] {
   return [
     defineRoute({
       method: 'GET',
@@ -347,7 +352,7 @@ function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${stri
       returns: DeliveryList,
       errors: ['webhook_not_found'],
       async handle({ params, query }) {
-        const { deliveries, ...counts } = await webhooks.deliveries(kind, params.id, query.state, query.limit)
+        const { deliveries, ...counts } = await (await webhooks()).deliveries(kind, params.id, query.state, query.limit)
         return { deliveries: deliveries.map(toDelivery), ...counts }
       },
     }),
@@ -362,7 +367,7 @@ function deliveryRoutes(webhooks: Webhooks, kind: Target['kind'], base: `/${stri
       returns: Delivery,
       errors: ['webhook_not_found', 'delivery_not_found', 'conflict'],
       async handle({ params }) {
-        return toDelivery(await webhooks.retry(kind, params.id, params.delivery_id))
+        return toDelivery(await (await webhooks()).retry(kind, params.id, params.delivery_id))
       },
     }),
   ]

@@ -88,6 +88,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/comms/index.ts: opened
       plugins/files/index.ts: loading
       plugins/goals/index.ts: opened
+      plugins/hands/index.ts: opened
       plugins/integrations/index.ts: opened
       plugins/mcp-server/index.ts
       plugins/mcp/index.ts: opened opening listening
@@ -102,7 +103,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/tasks/index.ts: opened
       plugins/triggers/index.ts: loaded opened
       plugins/usage/spending.ts: opened
-      plugins/webhooks/delivery-pipeline.ts: #workers
+      plugins/webhooks/delivery-pipeline.ts: #webhooks #workers
       plugins/webhooks/inbound/index.ts: delivery handler store
       plugins/workflows/index.ts: opened files
       plugins/workflows/runs/index.ts: opened`,
@@ -113,6 +114,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/skills/
       plugins/skills/index.ts: disabled
       plugins/templates/
+      plugins/hands/catalog.ts: #read
       plugins/channels/accounts/service.ts: #file
       plugins/channels/index.ts: section
       plugins/mcp/servers/server-registry.ts: #file
@@ -174,6 +176,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/files/folders.ts
       plugins/files/mount/watch.ts
       plugins/files/s3/open.ts: problem
+      plugins/hands/instances.ts: #plans
       plugins/mcp-server/http/message.ts
       plugins/mcp-server/server.ts
       plugins/mcp/connection/lines.ts
@@ -186,7 +189,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/shell/command.ts
       plugins/shell/words.ts
       plugins/triggers/dispatch-plan.ts
-      plugins/vision/tools.ts: releases
+      plugins/vision/analyze.ts: releases
       plugins/wasm/bytes.ts
       plugins/web/
       plugins/workflows/runs/run.ts`,

@@ -45,6 +45,8 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.journal.retention_days': kept,
   'plugins.journal.traces_per_agent': kept,
   'plugins.journal.cleanup_interval_hours': pause,
+  'plugins.hands.interval_secs': when,
+  'plugins.hands.approval_secs': kept,
   'plugins.approvals.approved_for_secs': kept,
   'plugins.approvals.keep_days': kept,
   'plugins.files.s3.min_object_bytes': when,
@@ -235,6 +237,8 @@ export const elsewhere: Readonly<Record<string, readonly [file: string, name: st
   'plugins.skills.max_unpacked_bytes': ['test/plugins/skills/install.test.ts', 'an archive that unpacks to too much'],
   'plugins.skills.max_archive_bytes': ['test/plugins/skills/install.test.ts', 'an archive that is too large'],
   'plugins.skills.read_file_bytes': ['test/plugins/skills/reading.test.ts', 'reads no file outside the folder'],
+  'plugins.hands.max_instances': ['test/plugins/hands/instances.test.ts', 'are limited in number'],
+  'plugins.hands.install_timeout_secs': ['test/plugins/hands/dependencies.test.ts', 'what takes too long is ended'],
   'plugins.goals.max_goals': ['test/plugins/goals/goals.test.ts', 'refuse more than plugins.goals.max_goals'],
   'plugins.goals.max_depth': [
     'test/plugins/goals/goals.test.ts',

@@ -45,6 +45,7 @@ async function build(folder: string, key: string): Promise<void> {
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'))
   // The first agent of a home is made from one of them.
   await symlink(join(repository, 'templates'), join(folder, 'templates'))
+  await symlink(join(repository, 'hands'), join(folder, 'hands'))
   await symlink('../dist/svc.js', join(folder, 'bin/svc'))
   const dist = join(repository, 'dist')
   if ((await isBuiltFrom(dist, key)) && (await hasNoOlderChunks(dist)))

@@ -233,7 +233,7 @@ describe.each(engines)('what a crash left open, on %s', (engine) => {
   const reservationsOn = async () =>
     openReservations((await openDatabase(engine)).database.sql, () => new Date().toISOString())
   const leave = async (reservations: Reservations, effectId: string) => {
-    const { fingerprintOf } = await import('../../../core/http/idempotency.ts')
+    const { fingerprintOf } = await import('../../../core/http/idempotent-work.ts')
     await reservations.reserve(
       { scope: 'POST /api/things', key: 'k' },
       { fingerprint: fingerprintOf('', Buffer.from('{"name":"a"}')), effectId, owner: 'dead' },

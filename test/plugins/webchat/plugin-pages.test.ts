@@ -72,6 +72,7 @@ describe('the page of a plugin', () => {
         { plugin: 'cluster', title: 'Cluster', url: '/pages/cluster/cluster/cluster.html' },
         { plugin: 'comms', title: 'Comms', url: '/pages/comms/comms/comms.html' },
         { plugin: 'goals', title: 'Goals', url: '/pages/goals/goals/goals.html' },
+        { plugin: 'hands', title: 'Hands', url: '/pages/hands/hands/hands.html' },
         { plugin: 'integrations', title: 'Integrations', url: '/pages/integrations/integrations/integrations.html' },
         { plugin: 'mcp', title: 'MCP servers', url: '/pages/mcp/mcp/mcp.html' },
         { plugin: 'peers', title: 'Peers', url: '/pages/peers/peers/peers.html' },

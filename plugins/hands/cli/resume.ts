@@ -1,0 +1,3 @@
+import { changeCommand } from './change.ts'
+
+export default changeCommand('resume', 'Let a paused instance go on. Earlier failures are forgotten.', 'it goes on')

@@ -1,0 +1,54 @@
+import * as v from 'valibot'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderTable,
+} from 'svc/cli'
+import { handArgs } from './client.ts'
+
+const values = v.record(v.string(), v.union([v.string(), v.boolean()]))
+const View = v.looseObject({
+  settings: v.array(v.looseObject({ key: v.string(), label: v.string() })),
+  current_values: values,
+})
+const Saved = v.looseObject({ instance_id: v.string(), config: values })
+
+export default defineCommand({
+  description: 'Show the settings of a hand, or change one of an instance.',
+  args: {
+    ...handArgs,
+    key: { type: 'positional', required: false, description: 'Setting to change' },
+    value: { type: 'positional', required: false, description: 'Its value; empty when absent' },
+    instance: { type: 'string', description: 'Name of the instance, where there are several', valueHint: 'name' },
+    ...clientArgs,
+  },
+  examples: [
+    ['svc hand settings researcher', 'what they are'],
+    ['svc hand settings researcher depth thorough', 'from the next run on'],
+  ],
+  async run(args) {
+    const query = args.instance === undefined ? '' : `?instance=${encodeURIComponent(args.instance)}`
+    const path = `/api/hands/${encodeURIComponent(args.hand)}/settings${query}`
+    const found = await callDaemon(await connect(args), async (client) => {
+      if (args.key !== undefined) await client.call('PUT', path, Saved, { body: { [args.key]: args.value ?? '' } })
+      return client.call('GET', path, View)
+    })
+    if (args.json) printJson(found)
+    else
+      print(
+        renderTable(
+          ['KEY', 'VALUE', 'WHAT IT IS'],
+          found.settings.map(({ key, label }) =>
+            [key, String(found.current_values[key] ?? ''), label].map((text) => escapeControls(text)),
+          ),
+        ),
+      )
+    return exits.ok
+  },
+})

@@ -1,0 +1,319 @@
+import { newId } from 'svc/internal'
+import { KeyedQueue, Refusal } from 'svc/sdk'
+import type { Hooks, Statement } from 'svc/sdk'
+import type { Agent, Agents, Family } from '../agents/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { Wakeups, WakeupState } from '../schedules/contract.ts'
+import type { Hand, HandCatalog } from './catalog.ts'
+import type { Settings } from './config.ts'
+import { HandChanged } from './contract.ts'
+import { readDefinition } from './definition.ts'
+import type { Definition } from './definition.ts'
+import { manifestOf, promptOf } from './manifest.ts'
+import { isMet } from './requirements.ts'
+import type { RequirementState } from './requirements.ts'
+import type { Values } from './schema.ts'
+import { checkValues, wakeupOf, withDefaults } from './settings.ts'
+import type { Instance, InstanceStore } from './store.ts'
+
+export const DEFAULT_NAME = 'default'
+
+export interface InstancesDeps {
+  readonly store: InstanceStore
+  readonly catalog: Pick<HandCatalog, 'require'>
+  readonly agents: Agents
+  readonly family: Family
+  readonly audit: Audit
+  readonly wakeups: Wakeups
+  readonly hooks: Pick<Hooks, 'emit'>
+  readonly settings: Settings
+  readonly requirements: (definition: Definition) => Promise<readonly RequirementState[]>
+  readonly background: (work: () => Promise<void>) => void
+  readonly counted: (change: string) => void
+  readonly ranOnce: (handId: string, outcome: string) => void
+}
+/** The agent that activates a hand by a tool. */
+export interface Activator {
+  readonly agentId: string
+  readonly onBehalf?: readonly string[] | undefined
+  readonly labels?: readonly string[] | undefined
+}
+interface Plan {
+  readonly hand: Hand
+  readonly id: string
+  readonly name: string
+  readonly settings: Values
+  readonly by: Activator | undefined
+}
+type Change = 'activated' | 'paused' | 'resumed' | 'settings' | 'failed' | 'deactivated'
+
+/** The instances of hands. Agent, schedule and row of one are made together, and go together. */
+export class Instances {
+  readonly #deps: InstancesDeps
+  /** Activations of this process whose agent is being made, by the id of the instance. */
+  readonly #plans = new Map<string, Plan>()
+  readonly #queue = new KeyedQueue()
+  constructor(deps: InstancesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Throws `not_found`, `invalid_request` for what is missing, a wrong setting and a second instance of the same name,
+   * `conflict` when the name of its agent is taken, `rate_limit` when there are too many, and `forbidden` when the agent
+   * that asks lacks a right of the hand.
+   */
+  async activate(
+    handId: string,
+    asked: {
+      readonly config?: Values | undefined
+      readonly name?: string | undefined
+      readonly id?: string | undefined
+      readonly by?: Activator | undefined
+    } = {},
+  ): Promise<Instance> {
+    const { agents, catalog, family, requirements, wakeups } = this.#deps
+    const { config = {}, name = DEFAULT_NAME, id = newId(), by } = asked
+    const hand = await catalog.require(handId)
+    const { definition } = hand
+    const settings = checkValues(definition, config)
+    const states = await requirements(definition)
+    if (!isMet(states)) throw lacking(handId, states)
+    await this.#checkName(handId, name)
+    const agentName = name === DEFAULT_NAME ? definition.agent.name : `${definition.agent.name}-${name}`
+    const toml = manifestOf(hand, { id, name }, agentName)
+    this.#plans.set(id, { hand, id, name, settings, by })
+    try {
+      await (by === undefined ? agents.spawn(toml) : family.spawn(by.agentId, toml))
+    } catch (error) {
+      await this.#explain(handId, name, error)
+      throw error
+    } finally {
+      this.#plans.delete(id)
+    }
+    await wakeups.begin()
+    return this.require(id)
+  }
+
+  /** For the batch that makes an agent: the instance and its schedule, when it is the agent of one. */
+  async addTo(spawning: { readonly agent: Agent; readonly statements: readonly Statement[] }) {
+    const { agent, statements } = spawning
+    // What a manifest says of itself is no proof: a clone says the same.
+    const plan = this.#plans.get(String(agent.manifest.metadata['hand_instance']))
+    if (!plan) return spawning
+    const { audit, settings: limits, store, wakeups } = this.#deps
+    const { hand, id, name, settings, by } = plan
+    const scheduleId = newId()
+    const now = new Date().toISOString()
+    const instance: Instance = {
+      id,
+      handId: hand.id,
+      name,
+      agentId: agent.id,
+      scheduleId,
+      settings,
+      definition: hand.toml,
+      version: 1,
+      activatedAt: now,
+      updatedAt: now,
+    }
+    const wakeup = await wakeups.prepare({
+      id: scheduleId,
+      name: `hand ${hand.id} ${name}`,
+      agent,
+      when: wakeupOf(hand.definition, withDefaults(hand.definition, settings), limits.interval_secs),
+      prompt: promptOf(hand.definition),
+      onBehalf: by && [...new Set([...(by.onBehalf ?? []), by.agentId])],
+      labels: by?.labels,
+    })
+    const inserted = store.insert(instance, limits.max_instances)
+    return {
+      agent,
+      statements: [
+        ...statements,
+        { ...inserted, written: () => this.#tell('activated', instance) },
+        audit.entry({ event: 'hand_changed', agentId: agent.id, details: `hand "${hand.id}" activated as "${name}"` }),
+        ...wakeup,
+      ],
+    }
+  }
+
+  /** For the batch that removes an agent: its instance goes with it. */
+  async endWith(killing: { readonly agent: Agent; readonly statements: readonly Statement[] }) {
+    const { agent, statements } = killing
+    const instance = await this.#deps.store.ofAgent(agent.id)
+    if (!instance) return killing
+    const details = `hand "${instance.handId}", instance "${instance.name}", deactivated`
+    return {
+      agent,
+      statements: [
+        ...statements,
+        {
+          ...this.#deps.store.remove(agent.id),
+          written: (changes: number) => {
+            if (changes > 0) this.#tell('deactivated', instance)
+          },
+        },
+        this.#deps.audit.entry({ event: 'hand_changed', agentId: agent.id, details }),
+      ],
+    }
+  }
+
+  /** A slot of a schedule has ended. */
+  async ran(slot: { readonly jobId: string; readonly state: string; readonly error: string | null }): Promise<void> {
+    const instance = await this.#deps.store.ofSchedule(slot.jobId)
+    if (!instance) return
+    this.#deps.ranOnce(instance.handId, slot.state)
+    if (slot.state === 'failed') this.#tell('failed', instance, slot.error)
+  }
+
+  find(id: string): Promise<Instance | undefined> {
+    return this.#deps.store.find(id)
+  }
+  list(handId?: string): Promise<readonly Instance[]> {
+    return this.#deps.store.list(handId)
+  }
+  /** Throws `not_found`. */
+  async require(id: string): Promise<Instance> {
+    const found = await this.find(id)
+    if (found) return found
+    throw new Refusal('not_found', `There is no instance ${id}`)
+  }
+  /**
+   * An instance of a hand by its name or id; without one, the only one or the one without a name of its own. Throws
+   * `not_found`, and `invalid_request` when it could be several.
+   */
+  async choose(handId: string, reference: string | undefined): Promise<Instance> {
+    const all = await this.list(handId)
+    const found =
+      reference === undefined
+        ? all.length === 1
+          ? all[0]
+          : all.find(({ name }) => name === DEFAULT_NAME)
+        : all.find(({ id, name }) => id === reference.toLowerCase() || name === reference)
+    if (found) return found
+    const names = all.map(({ name }) => name).join(', ')
+    if (all.length > 1 && reference === undefined)
+      throw new Refusal('invalid_request', `instance: the hand "${handId}" has several, name one of: ${names}`)
+    const there = all.length === 0 ? 'no active instance' : `no instance "${reference}"; there is ${names}`
+    throw new Refusal('not_found', `The hand "${handId}" has ${there}`)
+  }
+
+  /** `Active`, `Paused`, or `Error: ` and why. */
+  async status(instance: Instance): Promise<{ readonly status: string; readonly wakeup: WakeupState | undefined }> {
+    const [wakeup, agent] = await Promise.all([
+      this.#deps.wakeups.find(instance.scheduleId),
+      this.#deps.agents.find(instance.agentId),
+    ])
+    return { status: statusOf(wakeup, agent), wakeup }
+  }
+
+  /** Throws `invalid_request` for an unknown one and for one that is paused. */
+  pause(id: string): Promise<void> {
+    return this.#wake(id, false)
+  }
+  /** Throws `invalid_request` for an unknown one and for one that is not paused. */
+  resume(id: string): Promise<void> {
+    return this.#wake(id, true)
+  }
+  #wake(id: string, enabled: boolean): Promise<void> {
+    return this.#queue.run(id, async () => {
+      const { audit, wakeups } = this.#deps
+      const instance = await this.#known(id)
+      const wakeup = await wakeups.find(instance.scheduleId)
+      if (!wakeup)
+        throw new Refusal('invalid_request', 'Its schedule was removed: deactivate the instance and activate it anew')
+      if (wakeup.enabled === enabled)
+        throw new Refusal('invalid_request', `This instance is ${enabled ? 'not paused' : 'paused already'}`)
+      await wakeups.change(instance.scheduleId, { enabled })
+      const change = enabled ? 'resumed' : 'paused'
+      await audit.write({
+        event: 'hand_changed',
+        agentId: instance.agentId,
+        details: `hand "${instance.handId}", instance "${instance.name}", ${change}`,
+      })
+      this.#tell(change, instance)
+    })
+  }
+
+  /** With its agent. Throws `invalid_request` for an unknown one. `by`: an agent, which ends those it made only. */
+  async deactivate(id: string, by?: string): Promise<void> {
+    const { agents, family, store } = this.#deps
+    const { agentId } = await this.#known(id)
+    if (by !== undefined) await family.kill(by, agentId)
+    else if ((await agents.kill(agentId)) === undefined) await store.commit([store.remove(agentId)])
+  }
+
+  /** Values that are left out stay. Throws `not_found`, `invalid_request`, and `conflict` when two change it at once. */
+  async configure(handId: string, reference: string | undefined, values: Values): Promise<Instance> {
+    const { id } = await this.choose(handId, reference)
+    return this.#queue.run(id, async () => {
+      const { audit, settings: limits, store, wakeups } = this.#deps
+      const instance = await this.require(id)
+      const definition = readDefinition(instance.definition)
+      const settings = { ...instance.settings, ...checkValues(definition, values) }
+      const when = (all: Values) => wakeupOf(definition, withDefaults(definition, all), limits.interval_secs)
+      const next = when(settings)
+      // First: a time that cannot be is refused before anything is written.
+      if (JSON.stringify(next) !== JSON.stringify(when(instance.settings)))
+        await wakeups.change(instance.scheduleId, { when: next })
+      const details = `hand "${handId}", instance "${instance.name}": settings ${Object.keys(values).join(', ')} changed`
+      try {
+        await store.commit([
+          store.update({ ...instance, settings }, new Date().toISOString()),
+          audit.entry({ event: 'hand_changed', agentId: instance.agentId, details }),
+        ])
+      } catch (cause) {
+        if ((await this.find(id))?.version === instance.version) throw cause
+        throw new Refusal('conflict', 'The settings changed at the same moment; read them again and repeat', { cause })
+      }
+      this.#tell('settings', instance)
+      return this.require(id)
+    })
+  }
+
+  async #known(id: string): Promise<Instance> {
+    const found = await this.find(id)
+    if (found) return found
+    throw new Refusal('invalid_request', `There is no instance ${id}`)
+  }
+  async #checkName(handId: string, name: string): Promise<void> {
+    const others = await this.list(handId)
+    if (!others.some((other) => other.name === name)) return
+    throw new Refusal(
+      'invalid_request',
+      `The hand "${handId}" is active as "${name}" already; give another instance_name`,
+    )
+  }
+  /** Why the batch failed, where it is one of the limits, or another daemon was faster. */
+  async #explain(handId: string, name: string, error: unknown): Promise<void> {
+    if (error instanceof Refusal && error.code !== 'service_unavailable') return
+    await this.#checkName(handId, name)
+    const max = this.#deps.settings.max_instances
+    if ((await this.list()).length >= max)
+      throw new Refusal('rate_limit', `There are ${max} instances, which is all plugins.hands.max_instances allows`)
+    await this.#deps.wakeups.checkRoom()
+  }
+
+  #tell(change: Change, { id, handId, agentId }: Instance, error: string | null = null): void {
+    this.#deps.counted(change)
+    this.#deps.background(() => this.#deps.hooks.emit(HandChanged, { change, instanceId: id, handId, agentId, error }))
+  }
+}
+
+function statusOf(wakeup: WakeupState | undefined, agent: Agent | undefined): string {
+  if (!agent) return 'Error: its agent is gone'
+  if (!wakeup) return 'Error: its schedule was removed; deactivate it and activate it anew'
+  if (!wakeup.enabled && (wakeup.reason === null || wakeup.reason === 'disabled by hand')) return 'Paused'
+  if (!wakeup.enabled) return `Error: ${wakeup.reason}${wakeup.lastError === null ? '' : `: ${wakeup.lastError}`}`
+  if (agent.state !== 'Running') return `Error: its agent is ${agent.state}`
+  return wakeup.lastError === null ? 'Active' : `Error: ${wakeup.lastError}`
+}
+
+function lacking(handId: string, states: readonly RequirementState[]): Refusal {
+  const missing = states.filter(({ satisfied, optional }) => !satisfied && !optional)
+  return new Refusal(
+    'invalid_request',
+    `The hand "${handId}" lacks: ${missing.map(({ label }) => label).join('; ')}. POST /api/hands/${handId}/check-deps says more`,
+    { details: { missing: missing.map(({ key }) => key) } },
+  )
+}

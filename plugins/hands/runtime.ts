@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { bundledHands } from 'svc/internal'
+import type { Daemon } from 'svc/internal'
+import type { Counter, PluginContext } from 'svc/sdk'
+import type * as v from 'valibot'
+import type { Agent, Agents, Family } from '../agents/contract.ts'
+import type { Approvals } from '../approvals/contract.ts'
+import type { Audit } from '../audit/contract.ts'
+import type { KeyValue } from '../kv/contract.ts'
+import type { McpServers } from '../mcp/contract.ts'
+import type { Inference } from '../providers/contract.ts'
+import type { Wakeups } from '../schedules/contract.ts'
+import type { Skills } from '../skills/contract.ts'
+import { HandCatalog } from './catalog.ts'
+import type { Settings } from './config.ts'
+import { readDefinition } from './definition.ts'
+import type { Definition } from './definition.ts'
+import { installPrograms } from './dependencies.ts'
+import { installHand } from './install.ts'
+import { Instances } from './instances.ts'
+import { isMet, Present } from './requirements.ts'
+import type { InstallHand } from './schema.ts'
+import { describeValues, withDefaults } from './settings.ts'
+import { InstanceStore } from './store.ts'
+import { HandToolCalls } from './tool-calls.ts'
+import { HandViews } from './views.ts'
+
+interface Optional {
+  readonly approvals: Approvals
+  readonly inference: Inference
+  readonly mcp: McpServers
+  readonly skills: Skills
+}
+export type RuntimeDeps = Pick<
+  PluginContext<Settings, {}, {}>,
+  'config' | 'db' | 'hooks' | 'log' | 'run' | 'spawn' | 'tools'
+> & {
+  readonly services: {
+    readonly agents: Agents
+    readonly audit: Audit
+    readonly daemon: Daemon
+    readonly family: Family
+    readonly kv: KeyValue
+    readonly wakeups: Wakeups
+  }
+  optional<K extends keyof Optional>(name: K): Optional[K] | undefined
+}
+export interface Counters {
+  readonly changes: Counter
+  readonly runs: Counter
+}
+interface BuiltPrompt {
+  readonly agent: Agent
+  readonly text: string
+}
+
+/** All that works on hands, once somebody asks. */
+export class Runtime {
+  readonly instances: Instances
+  readonly views: HandViews
+  readonly toolCalls: HandToolCalls
+  readonly #ctx: RuntimeDeps
+  readonly #catalog: HandCatalog
+  readonly #store: InstanceStore
+  /** `<home>/hands`. */
+  readonly #folder: string
+
+  constructor(ctx: RuntimeDeps, counters: Counters) {
+    const { config: settings, db, hooks, log, run, services } = ctx
+    this.#ctx = ctx
+    this.#folder = join(services.daemon.config().homeDir, 'hands')
+    this.#store = new InstanceStore(db, log)
+    this.#catalog = new HandCatalog({ bundled: bundledHands(), local: this.#folder })
+    const catalog = this.#catalog
+    const present = () => this.#present()
+    this.instances = new Instances({
+      ...services,
+      store: this.#store,
+      catalog,
+      hooks,
+      settings,
+      requirements: (definition) => this.#requirements(definition),
+      background(work) {
+        run(work).catch((error: unknown) => log.error('listeners were not told of a hand', error))
+      },
+      counted: (change) => counters.changes.add(1, { change }),
+      ranOnce: (hand, outcome) => counters.runs.add(1, { hand, outcome }),
+    })
+    this.views = new HandViews({ ...services, catalog, instances: this.instances, present, hooks })
+    this.toolCalls = new HandToolCalls(this.instances, this.views)
+  }
+
+  install(body: v.InferOutput<typeof InstallHand>) {
+    const { config: settings, services } = this.#ctx
+    return installHand({ catalog: this.#catalog, audit: services.audit, settings, folder: this.#folder }, body)
+  }
+  /** The instance that an activation with this id has made. */
+  async recall(id: string) {
+    const made = await this.instances.find(id)
+    return made && this.views.instance(made)
+  }
+  async installDependencies(handId: string, signal: AbortSignal) {
+    const { config: settings, services, spawn } = this.#ctx
+    const { definition } = await this.#catalog.require(handId)
+    const deps = { spawn, audit: services.audit, settings, approvals: () => this.#ctx.optional('approvals') }
+    const results = await installPrograms(deps, { id: handId }, await this.#requirements(definition), signal)
+    const now = await this.#requirements(definition)
+    return {
+      hand_id: handId,
+      results: results.map((result) => ({ ...result })),
+      requirements_met: isMet(now),
+      requirements: now.map((one) => ({ ...one })),
+    }
+  }
+  async settings(handId: string, reference: string | undefined) {
+    const isActive = reference !== undefined || (await this.instances.list(handId)).length > 0
+    const instance = isActive ? await this.instances.choose(handId, reference) : undefined
+    const definition = instance ? readDefinition(instance.definition) : (await this.#catalog.require(handId)).definition
+    return {
+      hand_id: handId,
+      settings: await this.views.settings(definition),
+      current_values: withDefaults(definition, instance?.settings ?? {}),
+    }
+  }
+  /** What the operator chose, after the prompt of the agent of an instance. */
+  async addSettings(built: BuiltPrompt): Promise<BuiltPrompt> {
+    const instance = await this.#store.ofAgent(built.agent.id)
+    const text = instance && describeValues(readDefinition(instance.definition), instance.settings)
+    return text ? { ...built, text: `${built.text.trimEnd()}\n\n${text}` } : built
+  }
+
+  #present(): Promise<Present> {
+    const { spawn, tools } = this.#ctx
+    return Present.look({
+      spawn,
+      tools,
+      inference: () => this.#ctx.optional('inference'),
+      mcp: () => this.#ctx.optional('mcp'),
+      skills: () => this.#ctx.optional('skills'),
+    })
+  }
+  async #requirements(definition: Definition) {
+    return (await this.#present()).check(definition)
+  }
+}

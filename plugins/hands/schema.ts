@@ -1,0 +1,107 @@
+import * as v from 'valibot'
+import { line } from 'svc/sdk'
+
+const HAND_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/
+export const HandId = v.pipe(v.string(), v.regex(HAND_ID, 'Invalid hand ID'))
+export const HandParams = v.object({ hand_id: HandId })
+export const InstanceParams = v.object({ id: v.pipe(v.string(), v.uuid('Invalid instance ID'), v.toLowerCase()) })
+export const InstanceName = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9][A-Za-z0-9 _-]{0,47}$/, 'must be 1 to 48 letters, digits, spaces, "-" and "_"'),
+)
+const text = v.string()
+const orNull = v.nullable(text)
+const flag = v.boolean()
+const count = v.number()
+
+const VALUE = 'each value in the body must be a text of 4096 characters at most, or true or false'
+/** By key of the setting. */
+export const Values = v.record(
+  v.pipe(text, v.maxLength(64, 'a key in the body has 64 characters at most')),
+  v.union([v.pipe(text, v.maxLength(4096, VALUE)), flag], VALUE),
+)
+export type Values = v.InferOutput<typeof Values>
+
+const Requirement = v.looseObject({ key: text, label: text, satisfied: flag, optional: flag })
+const Row = v.object({
+  id: text,
+  name: text,
+  description: text,
+  category: text,
+  icon: text,
+  tools: v.array(text),
+  requirements_met: flag,
+  active: flag,
+  degraded: flag,
+  requirements: v.array(Requirement),
+  dashboard_metrics: count,
+  has_settings: flag,
+  settings_count: count,
+  source: v.picklist(['bundled', 'local']),
+})
+const Problem = v.object({ name: text, path: text, line: v.nullable(count), key: orNull, error: text })
+export const HandList = v.object({ hands: v.array(Row), total: count, problems: v.array(Problem) })
+const Setting = v.looseObject({ key: text, label: text, setting_type: text })
+const settings = v.array(Setting)
+export const HandDetail = v.looseObject({
+  ...Row.entries,
+  server_platform: text,
+  agent: v.looseObject({ name: text, provider: text, model: text }),
+  dashboard: v.array(v.object({ label: text, memory_key: text, format: text })),
+  settings,
+})
+export const Instance = v.object({
+  instance_id: text,
+  hand_id: text,
+  instance_name: text,
+  status: v.pipe(text, v.description('`Active`, `Paused`, or `Error: ` and why.')),
+  agent_id: text,
+  agent_name: text,
+  config: Values,
+  activated_at: text,
+  updated_at: text,
+  schedule_id: text,
+  next_run: orNull,
+  last_run: orNull,
+})
+export const InstanceList = v.object({ instances: v.array(Instance), total: count })
+export const InstallHand = v.object({
+  toml_content: v.optional(v.pipe(text, v.maxLength(262_144))),
+  skill_content: v.optional(v.pipe(text, v.maxLength(65_536))),
+  source: v.optional(v.pipe(line(4096), v.description('Absolute path of a folder with a HAND.toml.'))),
+  slug: v.optional(v.pipe(HandId, v.description('A bundled hand, which is copied to be edited.'))),
+  update: v.optional(flag, false),
+})
+export const Installed = v.object({ id: text, name: text, description: text, category: text, path: text })
+export const ActivateHand = v.optional(
+  v.object({ config: v.optional(Values, {}), instance_name: v.optional(InstanceName) }),
+  {},
+)
+export const Dependencies = v.object({
+  hand_id: text,
+  requirements_met: flag,
+  active: flag,
+  degraded: flag,
+  server_platform: text,
+  requirements: v.array(Requirement),
+})
+export const InstalledDependencies = v.object({
+  hand_id: text,
+  results: v.array(v.looseObject({ key: text, status: text, message: text })),
+  requirements_met: flag,
+  requirements: v.array(Requirement),
+})
+export const InstanceQuery = v.object({
+  instance: v.optional(v.pipe(text, v.description('Name or id of the instance, where there are several.'))),
+})
+export const SettingsView = v.object({ hand_id: text, settings, current_values: Values })
+export const SettingsSaved = v.object({ status: v.literal('ok'), hand_id: text, instance_id: text, config: Values })
+export const Changed = v.object({ status: text, instance_id: text })
+export const Stats = v.object({
+  instance_id: text,
+  hand_id: text,
+  status: text,
+  agent_id: text,
+  metrics: v.record(text, v.object({ value: v.nullable(v.union([count, text])), format: text })),
+})
+export const Browser = v.looseObject({ active: flag })

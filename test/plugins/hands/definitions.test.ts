@@ -1,0 +1,193 @@
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { PluginTest } from 'svc/testing'
+import { root } from '../../architecture/sources.ts'
+import type { Json } from '../../support/json.ts'
+import { definition, offerTools, startHands, writeHand } from './stage.ts'
+
+const IDS = [
+  'analytics',
+  'apitester',
+  'browser',
+  'clip',
+  'collector',
+  'creator',
+  'devops',
+  'devteam',
+  'lead',
+  'linkedin',
+  'predictor',
+  'reddit',
+  'researcher',
+  'strategist',
+  'trader',
+  'twitter',
+  'wiki',
+]
+const bundled = join(root, 'hands')
+const textOf = (id: string): Promise<string> => readFile(join(bundled, id, 'HAND.toml'), 'utf8')
+
+let test: PluginTest
+beforeAll(async () => {
+  test = await startHands({
+    database: 'file',
+    config: { plugins: { web: { searxng_url: 'https://search.example' } }, approvals: { policy: 'never' } },
+  })
+})
+afterAll(() => test?.[Symbol.asyncDispose]())
+const get = async (path: string): Promise<Json> => (await test.request<Json>('GET', path)).body
+
+describe('the hands that come with svc', () => {
+  it('are these, and each can be read', async () => {
+    const { hands, problems } = await get('/api/hands')
+    expect([hands.map(({ id }: Json) => id), problems]).toEqual([IDS, []])
+    expect((await readdir(bundled)).toSorted()).toEqual(IDS)
+  })
+
+  it('say what they lack: no tools for web pages, no ffmpeg', async () => {
+    const answer = await test.request<Json>('POST', '/api/hands/browser/activate')
+    expect([answer.status, answer.body.error.message]).toEqual([
+      400,
+      expect.stringMatching(/^The hand "browser" lacks: Tools: browser_navigate, .*browser_close/),
+    ])
+    const check = (await test.request<Json>('POST', '/api/hands/clip/check-deps')).body
+    expect(check).toMatchObject({ hand_id: 'clip', active: false, degraded: false, server_platform: 'linux' })
+    expect(check.requirements.find(({ key }: Json) => key === 'ffmpeg')).toMatchObject({
+      type: 'binary',
+      check_value: 'ffmpeg',
+      install: { linux_apt: 'sudo -n apt-get install -y ffmpeg' },
+    })
+    const twitter = await get('/api/hands/twitter')
+    expect(twitter.requirements.find(({ key }: Json) => key === 'mcp_servers')).toMatchObject({
+      satisfied: false,
+      optional: true,
+    })
+  })
+
+  it('can be used when it is there', async () => {
+    const { tools } = await get('/api/hands/browser')
+    await test.restart(() =>
+      offerTools(
+        test,
+        tools.filter((name: string) => name.startsWith('browser_')),
+      ),
+    )
+    expect(await get('/api/hands/browser')).toMatchObject({ requirements_met: true, source: 'bundled' })
+    // Programs that this machine may not have.
+    const clip = (await textOf('clip')).replace(/check_value = "(?:ffmpeg|ffprobe)"/g, 'check_value = "sh"')
+    await writeHand(test, 'clip', clip)
+  })
+
+  it.each(IDS)('%s works: its first run has its prompt, its settings and its tools', async (id) => {
+    const hand = await get(`/api/hands/${id}`)
+    const made = await test.request<Json>('POST', `/api/hands/${id}/activate`)
+    expect([made.status, made.body.error]).toEqual([201, undefined])
+    test.model.requests.length = 0
+    test.model.answer('Nothing to do.')
+    const run = await test.request<Json>('POST', `/api/schedules/${made.body.schedule_id}/run`)
+    expect(run.body).toMatchObject({ status: 'completed' })
+    const [asked] = test.model.requests
+    const offered = asked?.tools?.map(({ name }) => name) ?? []
+    // All that it names, and nothing else: those of an MCP server when there is one.
+    expect(offered.toSorted()).toEqual(hand.tools.filter((name: string) => !name.startsWith('mcp_')).toSorted())
+    expect(asked?.system).toContain(hand.agent.system_prompt.trim())
+    for (const { key, label } of hand.settings) expect(asked?.system).toContain(`- ${label} (${key}): `)
+    // What the dashboard shows is what the prompt tells it to record.
+    for (const { memory_key: key } of hand.dashboard) expect(hand.agent.system_prompt).toContain(`\`${key}\``)
+    expect(hand.agent.system_prompt).toMatch(/\nNever: /)
+    const { instances } = await get('/api/hands/active')
+    expect(instances.find((one: Json) => one.hand_id === id)).toMatchObject({
+      status: 'Active',
+      next_run: expect.any(String),
+      last_run: expect.any(String),
+    })
+  })
+
+  it('have prompts of their own', async () => {
+    const lines = (await Promise.all(IDS.map(textOf))).flatMap((text) => [
+      ...new Set(
+        (/system_prompt = """\n(.*?)"""/s.exec(text)?.[1] ?? '').split('\n').filter((line) => line.length > 60),
+      ),
+    ])
+    expect(lines.length).toBeGreaterThan(200)
+    expect(lines.filter((line, at) => lines.indexOf(line) !== at)).toEqual([])
+  })
+})
+
+describe('a definition that cannot be used', () => {
+  const swap = (from: string | RegExp, to: string) => definition('bad').replace(from, to)
+  it.each([
+    ['no TOML', /HAND.toml:\d+: /, 'id = "bad"\nname = [x'],
+    ['no prompt', /HAND.toml:\d+: agent.system_prompt: is missing/, swap(/system_prompt.*/, '')],
+    ['a wrong kind', /HAND.toml:5: tools: must be a list of texts/, swap(/tools = .*/, 'tools = "kv_get"')],
+    ['the second setting', /HAND.toml:17: settings.1.setting_type: must be one of/, swap('"toggle"', '"switch"')],
+    ['a default', /HAND.toml:11: settings.0.default: of "harbour" is none of its options/, swap('"hamburg"', '"kiel"')],
+    ['another name', /HAND.toml: id: "other" is not the name of its folder/, swap('"bad"', '"other"')],
+    ['an interval', /HAND.toml:28: agent.heartbeat_interval_secs: must be 60 at least/, swap('= 600', '= 5')],
+    ['a format', /dashboard.metrics.1.format: must be one of/, definition('bad', 'format = "colour"')],
+    ['roles', /agents: a hand is one agent here/, swap('[agent]', '[agents.lead]')],
+    [
+      'a shell',
+      /requires.0.install.linux_apt: must be one program with plain arguments/,
+      definition(
+        'bad',
+        '[[requires]]\nkey = "x"\nlabel = "X"\nrequirement_type = "binary"\ncheck_value = "x"\n' +
+          '[requires.install]\nlinux_apt = "apt-get install x; curl evil"',
+      ),
+    ],
+  ])('is refused with file, line and key, and stops no other: %s', async (_, error, toml) => {
+    await writeHand(test, 'bad', toml)
+    const { problems, total } = await get('/api/hands')
+    expect(problems).toMatchObject([{ name: 'bad', error: expect.stringMatching(error) }])
+    expect(total).toBe(IDS.length)
+    const install = await test.request<Json>('POST', '/api/hands/install', { toml_content: toml })
+    if (!String(error).includes('its folder')) {
+      expect([install.status, install.body.error.message]).toEqual([400, expect.stringMatching(error)])
+      const named = await test.request<Json>('POST', '/api/hands/bad/activate')
+      expect([named.status, named.body.error.message]).toEqual([409, expect.stringMatching(error)])
+    }
+    await rm(join(test.home, 'hands', 'bad'), { recursive: true })
+    await rm(join(test.home, 'hands', 'other'), { recursive: true, force: true })
+  })
+})
+
+describe('installing', () => {
+  const install = (body: unknown) => test.request<Json>('POST', '/api/hands/install', body)
+
+  it('takes the text of a definition, a folder, or one that comes with svc; an edit counts at once', async () => {
+    const text = await install({ toml_content: definition('tides'), skill_content: 'Ebb comes after flood.' })
+    expect(text).toMatchObject({ status: 201, body: { id: 'tides', category: 'other' } })
+    expect(await install({ toml_content: definition('tides') })).toMatchObject({ status: 409 })
+    expect(await install({ toml_content: definition('tides'), update: true })).toMatchObject({ status: 201 })
+    expect(await readdir(join(test.home, 'hands', 'tides'))).toEqual(['HAND.toml'])
+    const source = await writeHand({ home: join(test.home, 'elsewhere') }, 'waves', undefined, 'Count them.')
+    expect((await install({ source })).body).toMatchObject({ id: 'waves' })
+    expect((await install({ slug: 'wiki' })).body).toMatchObject({ path: join(test.home, 'hands', 'wiki') })
+    await writeHand(test, 'wiki', (await textOf('wiki')).replace('Wiki Keeper', 'Our Wiki'))
+    expect(await get('/api/hands/wiki')).toMatchObject({ name: 'Our Wiki', source: 'local' })
+    expect((await readdir(join(test.home, 'hands'))).filter((name) => name.startsWith('.'))).toEqual([])
+    for (const id of ['tides', 'waves', 'wiki']) await rm(join(test.home, 'hands', id), { recursive: true })
+  })
+
+  it.each([
+    [{}, 400, 'exactly one of toml_content, source and slug'],
+    [{ toml_content: 'id = "x"', slug: 'wiki' }, 400, 'exactly one of'],
+    [{ source: 'relative' }, 400, 'must be an absolute path'],
+    [{ source: '/nowhere/at/all' }, 400, 'HAND.toml: is missing'],
+    [{ slug: 'none' }, 404, 'No hand "none" comes with svc'],
+    [{ slug: '../x' }, 400, 'Invalid hand ID'],
+    [{ slug: 'wiki', skill_content: 'x' }, 400, 'goes with toml_content only'],
+  ])('refuses %j', async (body, status, message) => {
+    const answer = await install(body)
+    expect([answer.status, answer.body.error.message]).toEqual([status, expect.stringContaining(message)])
+  })
+})
+
+it('one that is not there is told with the nearest name', async () => {
+  const answer = await test.request<Json>('GET', '/api/hands/reasercher')
+  expect([answer.status, answer.body.error.message]).toEqual([
+    404,
+    expect.stringContaining('did you mean "researcher"'),
+  ])
+})

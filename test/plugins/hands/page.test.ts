@@ -1,0 +1,57 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startHost } from '../../support/host.ts'
+import type { TestHost } from '../../support/host.ts'
+import { launchBrowser, openTab } from '../webchat/browser.ts'
+import { definition, handPlugins, writeHand } from './stage.ts'
+
+let browser: Browser
+let host: TestHost
+beforeAll(async () => {
+  browser = await launchBrowser()
+  host = await startHost({
+    plugins: [...handPlugins, 'webchat', 'providers/builtin', 'hands'],
+    memory: true,
+    config: { plugins: { watch: false } },
+  })
+})
+afterAll(async () => {
+  await browser?.close()
+  await host?.[Symbol.asyncDispose]()
+})
+
+it('shows hands and what they lack, activates one with settings, pauses it and lets it go', async () => {
+  await writeHand(host, 'tides')
+  await writeHand(host, 'broken', definition('broken').replace('"toggle"', '"switch"'))
+  await using tab = await openTab(browser, host.url, { path: '/pages/hands/hands/hands.html' })
+  const { page } = tab
+  await page.getByRole('region', { name: 'broken', exact: true }).getByText('settings.1.setting_type').waitFor()
+  await page.getByRole('region', { name: 'Browser', exact: true }).getByText('browser_navigate').waitFor()
+  const hand = page.getByRole('region', { name: 'Tides', exact: true })
+  await hand.getByRole('button', { name: 'Activate' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Harbour').selectOption('husum')
+  await dialog.getByLabel('Loud').check()
+  await dialog.getByLabel('Token').fill('not a name')
+  await dialog.getByRole('button', { name: 'Activate' }).click()
+  await dialog.getByRole('alert').getByText('must be the name of a variable').waitFor()
+  await dialog.getByLabel('Token').fill('TIDES')
+  await dialog.getByRole('button', { name: 'Activate' }).click()
+  const card = page.getByRole('region', { name: 'tides · default', exact: true })
+  await card.getByText('none yet').first().waitFor()
+  await card.getByRole('button', { name: 'Pause' }).click()
+  await card.getByText('Paused').waitFor()
+  await card.getByRole('button', { name: 'Resume' }).click()
+  await card.getByText('Active').waitFor()
+  await card.getByRole('button', { name: 'Settings' }).click()
+  expect(await dialog.getByLabel('Harbour').inputValue()).toBe('husum')
+  await dialog.getByLabel('Harbour').selectOption('hamburg')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('hold from its next run').waitFor()
+  await card.getByRole('button', { name: 'Deactivate' }).click()
+  await dialog.getByRole('button', { name: 'Deactivate' }).click()
+  await page.getByText('is deactivated.').waitFor()
+  expect((await host.json('GET', '/api/hands/active')).body.total).toBe(0)
+  // The setting that was refused.
+  expect(tab.complaints).toEqual([expect.stringContaining('status of 400')])
+})
