@@ -84,7 +84,7 @@ export default definePlugin({
         if (!leaving.aborted) log.error('the skills could not be read', error)
       })
     })
-    own('warnings', () => services.daemon.setWarnings('skills', []))
+    own('warnings', () => services.daemon.setWarnings('disabled skills', []))
     observe(metrics, skills)
     onConfigChange(({ disabled: next, ...rest }) => {
       if (JSON.stringify(rest) !== JSON.stringify(settings)) return false

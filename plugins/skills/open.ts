@@ -32,7 +32,8 @@ export async function openSkills(
       const unknown = all.unknownDisabled
       for (const warning of unknown) if (!warned.includes(warning)) log.warn(warning)
       warned = unknown
-      ctx.services.daemon.setWarnings('skills', unknown)
+      // Those of installed skills are `skills`.
+      ctx.services.daemon.setWarnings('disabled skills', unknown)
       const changed = skills.map(({ name }) => name)
       const told = run(() => hooks.emit(SkillsChanged, { changed, total: all.all.length }))
       told.catch((error: unknown) => log.error('listeners were not told of changed skills', error))

@@ -217,7 +217,7 @@ describe('a catalog that is told of what is not so', () => {
       ]
       const { config_warnings: shown } = (await test.request<Json>('GET', '/api/health/detail')).body
       for (const warning of warnings) {
-        expect(shown).toContain(`skills: ${warning}`)
+        expect(shown).toContain(`disabled skills: ${warning}`)
         expect(test.log.filter((line) => line.includes(warning.slice(0, 50)))).not.toEqual([])
       }
     } finally {
