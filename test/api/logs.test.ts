@@ -68,10 +68,12 @@ describe('GET /api/logs/stream', () => {
     await lines.return(undefined)
     // Nothing of that importance was written: what comes first is what this line leads to.
     const errors = read('?level=error&tail=500')
-    const first = errors.next()
     host.app.defect(new Error('a defect of the test'), 'the test')
-    expect((await first).value).toMatchObject({ level: 'error', message: expect.stringContaining('the test') })
-    await errors.return(undefined)
+    // A busy machine may have errors of its own.
+    for await (const line of errors) {
+      expect(line['level']).toBe('error')
+      if (String(line['message']).includes('the test')) break
+    }
     expect(host.defects()).toHaveLength(1)
   })
 

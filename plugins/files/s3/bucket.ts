@@ -54,6 +54,10 @@ const MAX_ANSWER_BYTES = 65_536
 const EMPTY = new Uint8Array()
 const bytesOf = (response: OutboundResponse): Promise<Uint8Array> => response.bytes()
 
+const OBJECT_KEY = /^\.?[\w-]+(?:\/[\w-]+)*$/
+/** Whether a key is of the kind that is written here: any other could lead out of the prefix, or to another server. */
+export const isObjectKey = (key: string): boolean => OBJECT_KEY.test(key)
+
 /**
  * Objects of one bucket, over the guarded way to the network and at the configured address only. unstorage has a driver
  * for S3 with no place for a `fetch` of ours, nor for timeouts, retries or limits.
@@ -91,6 +95,8 @@ export class Bucket {
    * `undefined` for an object that is not there.
    */
   async #send<T>(operation: Operation<T>): Promise<T | undefined> {
+    if (!isObjectKey(operation.key))
+      throw new Refusal('service_unavailable', `A row names the object "${operation.key}", which svc has not written`)
     const { requests, settled, signal } = this.#deps
     const name = operation.method.toLowerCase()
     const end = monotonicClock.now() + this.#options.deadlineMs

@@ -1,3 +1,4 @@
+import { isObjectKey } from './bucket.ts'
 import type { Bucket } from './bucket.ts'
 import type { ObjectStore } from './store.ts'
 
@@ -20,7 +21,7 @@ export async function sweepObjects({ objects, bucket, keepUnusedMs, now }: Sweep
   for (let count = 0; ;) {
     const keys = await objects.unusedSince(before, BATCH)
     for (const key of keys) {
-      await bucket.remove(key)
+      if (isObjectKey(key)) await bucket.remove(key)
       await objects.forget(key)
     }
     count += keys.length

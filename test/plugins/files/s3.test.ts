@@ -278,6 +278,34 @@ it('a content that is not what was written, or is gone, is never given out', asy
   expect(await read(one, 'kept.txt')).toBe(long('l'))
 })
 
+it('a key that svc has not written is not asked for, nor deleted: it could lead elsewhere', async () => {
+  await put(one, 'led.txt', long('q'))
+  const elsewhere = [
+    `//${new URL(s3.endpoint).host}/elsewhere`,
+    '../elsewhere',
+    'http://127.0.0.1:1/x',
+    'a/../../x',
+    'x?acl',
+  ]
+  const asked: string[] = []
+  s3.fault = (request) => {
+    asked.push(`${request.method} ${request.url}`)
+    return false
+  }
+  for (const key of elsewhere) {
+    await database.query(`UPDATE files_stored SET object_key = '${key}' WHERE path = 'led.txt'`)
+    expect(await read(two, 'led.txt')).toEqual([503, expect.stringContaining('which svc has not written')])
+    await database.query(`INSERT INTO files_object (object_key, size_bytes, written_at, unused_at)
+      VALUES ('${key}', 1, '2020', '2020')`)
+  }
+  asked.length = 0
+  await sweep()
+  s3.fault = undefined
+  expect(asked.filter((line) => /elsewhere|acl|\/x/.test(line))).toEqual([])
+  expect(await database.query(`SELECT count(*) FROM files_object WHERE written_at = '2020'`)).toBe('0')
+  await database.query(`DELETE FROM files_stored WHERE path = 'led.txt'`)
+})
+
 it('contents of files that were replaced or removed are deleted some time later, and no others', async () => {
   for (const name of ['stays.txt', 'replaced.txt', 'removed.txt']) await put(one, name, long('s'))
   const [stays, replaced, removed] = [
