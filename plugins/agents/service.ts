@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { v7 } from 'uuid'
 import { enforced, findNearest, isNotHeld, readOwnJson, suggest } from 'svc/internal'
-import { KeyedQueue, Refusal } from 'svc/sdk'
+import { commandLine, KeyedQueue, Refusal } from 'svc/sdk'
 import type { Hooks, Statement } from 'svc/sdk'
 import type { Audit, AuditChange, AuditRecord } from '../audit/contract.ts'
 import { AgentChanged, AgentKilled, AgentKilling, AgentSpawned, AgentSpawning, TemplateAsked } from './contract.ts'
@@ -198,7 +198,10 @@ export class AgentService implements Agents {
   async #openTemplate(name: string | undefined): Promise<Opened> {
     if (name === undefined) throw new Refusal('invalid_request', 'manifest_toml: a manifest or a template is needed')
     const { found, names } = await this.#deps.hooks.apply(TemplateAsked, { name, names: [] })
-    if (!found) throw new Refusal('template_not_found', `No template ${name}${suggest(findNearest(name, names))}`)
+    if (!found) {
+      const nearest = suggest(findNearest(name, names)) || `; ${commandLine('template list')} names them`
+      throw new Refusal('template_not_found', `No template ${name}${nearest}`)
+    }
     return { toml: found.toml, signedBy: found.isShipped ? SHIPPED : null, envelope: null }
   }
   readManifest(manifestToml: string) {

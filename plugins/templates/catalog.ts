@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, lineOfKey, messageOf, suggest } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Agents, Manifest } from '../agents/contract.ts'
 
 const ENDING = '.toml'
@@ -93,7 +93,10 @@ export class TemplateCatalog {
         details: { path: broken.path, line: broken.line ?? null, key: broken.key ?? null },
       })
     const names = templates.map((template) => template.name)
-    throw new Refusal('template_not_found', `No template ${name}${suggest(findNearest(name, names))}`)
+    throw new Refusal(
+      'template_not_found',
+      `No template ${name}${suggest(findNearest(name, names)) || `; ${commandLine('template list')} names them`}`,
+    )
   }
 
   async #readOnce(file: File): Promise<{ readonly stamp: string; readonly content: Content }> {

@@ -6,6 +6,7 @@ import { identityFiles } from '../identity-files.ts'
 import { refuseEscape } from '../names.ts'
 import type { SizeLimits } from '../size-limits.ts'
 import type { FileStore } from './store.ts'
+import { WorkingCopy } from './working-copy.ts'
 import type { WorkingCopyDeps } from './working-copy.ts'
 
 export interface StoredWorkspacesDeps {
@@ -41,7 +42,6 @@ export class StoredWorkspaces implements WorkspaceFiles {
 
   async open(agentId: string): Promise<WorkingFolder> {
     const id = await this.#open(agentId, undefined)
-    const { WorkingCopy } = await import('./working-copy.ts')
     const { copies, files, sizes } = this.#deps
     const copy = new WorkingCopy({ ...copies, files, sizes, refuseGone: () => this.#refuseGone(id) }, id)
     try {

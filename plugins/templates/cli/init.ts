@@ -88,7 +88,10 @@ async function chooseModel(connection: Connection, answers: Answers): Promise<v.
   const { isInteractive } = answers
   const usable = providers.filter(({ auth_status: status, error }) => status !== 'missing' && error === undefined)
   if (isInteractive && answers.provider === undefined)
-    note(`Ready: ${usable.map(({ name }) => name).join(', ') || 'none'}. ${commandLine('providers')} lists all.`)
+    note(
+      `With a key, or without need of one: ${usable.map(({ name }) => name).join(', ') || 'none'}. ` +
+        `${commandLine('providers')} lists all.`,
+    )
   const name = answers.provider ?? (isInteractive ? await ask('Provider', now.provider) : now.provider)
   const provider = providers.find((each) => each.name === name)
   if (!provider) {
