@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { Broadcast, Configuration, Daemon, DatabaseSnapshots, homeId } from 'svc/internal'
-import { definePlugin } from 'svc/sdk'
+import { commandLine, definePlugin } from 'svc/sdk'
 import { Audit } from '../audit/contract.ts'
 import { ClusterConfig } from './config.ts'
 import { Cluster, DrainingChanged, MemberEnded, MemberProblemsListed, OwnedCounted } from './contract.ts'
@@ -26,7 +26,7 @@ export default definePlugin({
   migrations,
   pages: [{ path: 'cluster', title: 'Cluster', file: 'pages/cluster.html', assets: ['cluster.js', 'cluster.css'] }],
   async setup(ctx) {
-    const { config, db, hooks, log, routes, run, services } = ctx
+    const { config, db, hooks, log, own, routes, run, services } = ctx
     const { broadcast, daemon } = services
     const self: Member = {
       id: broadcast.daemonId,
@@ -42,8 +42,12 @@ export default definePlugin({
       run(() => hooks.emit(DrainingChanged, { isDraining: state !== 'active' })).catch((error: unknown) =>
         log.warn('not everything was told whether this daemon drains', error),
       )
+      const undrain = commandLine(`cluster undrain ${self.name}`)
+      const warning = `this daemon is drained and takes nothing more over; ${undrain} gives it work again`
+      daemon.setWarnings('cluster drain', state === 'draining' ? [warning] : [])
       if (state === 'stopping') daemon.shutdown('it was drained to be stopped', config.stop_wait_secs * 1000)
     }
+    own('drain warning', () => daemon.setWarnings('cluster drain', []))
     const rest = {
       owned: () => hooks.apply(OwnedCounted, []),
       problems: () => hooks.apply(MemberProblemsListed, []),

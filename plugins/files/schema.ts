@@ -5,7 +5,7 @@ import { AgentParams } from '../agents/contract.ts'
 import { S3Section } from './s3/section.ts'
 
 export const Limits = fileOnly(
-  'bounds what agents take of the disk',
+  'says where files of agents lie, and what they take of the disk',
   v.object({
     mount: v.optional(
       v.pipe(

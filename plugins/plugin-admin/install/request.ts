@@ -22,7 +22,10 @@ export function toSource(request: InstallRequest, isFolder: (path: string) => bo
   if (kind === 'git') return { kind, url: repositoryArchive(required(url, 'url', kind), request.branch) }
   const named = required(path, 'path', kind)
   if (!named.startsWith('/')) throw new Refusal('invalid_request', `path: "${named}" must be absolute`)
-  return { kind: isFolder(named) ? 'folder' : 'archive', path: named }
+  if (isFolder(named)) return { kind: 'folder', path: named }
+  if (/\.[cm]?[jt]s$/.test(named))
+    throw new Refusal('invalid_request', `path: "${named}" is a single file: add a folder that has it as index.ts`)
+  return { kind: 'archive', path: named }
 }
 
 /** For records and answers. */

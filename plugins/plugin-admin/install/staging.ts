@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { cp, lstat, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { removeFolder } from 'svc/internal'
@@ -126,5 +127,7 @@ async function copyFolder(from: string, to: string, { max_files: max, max_unpack
     }
   }
   await check(from)
+  if (!['index.ts', 'index.js'].some((name) => existsSync(join(from, name))))
+    throw new Refusal('invalid_request', `path: ${from} holds no plugin: there is no index.ts or index.js`)
   await cp(from, to, { recursive: true, filter: (path) => path === from || isCode(basename(path)) })
 }

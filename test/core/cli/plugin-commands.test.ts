@@ -312,6 +312,7 @@ it('the command line of the core names no feature', async () => {
     // The section that only daemons have which are to share a database.
     /\? '\[plugins\.cluster\]'/,
     /Object\.hasOwn\(config\.plugins, 'cluster'\)/,
+    /\bby hand\b/,
     // An item of a Markdown list with a box.
     /item\.task/,
   ]

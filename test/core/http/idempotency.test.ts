@@ -11,7 +11,7 @@ import { openDatabase as openStorage } from '../../../core/storage/open.ts'
 import { ServerAway } from '../../../core/storage/failure.ts'
 import { openReservations } from '../../../core/storage/reservations.ts'
 import type { Reservations } from '../../../core/storage/reservations.ts'
-import { closing, emptyPostgres, engines, open as openDatabase, recorder } from '../storage/engines.ts'
+import { broadcastKey, closing, emptyPostgres, engines, open as openDatabase, recorder } from '../storage/engines.ts'
 import { open } from './harness.ts'
 
 /** A route whose effects are counted and kept by their id, as a table with a primary key would keep them. */
@@ -271,7 +271,7 @@ describe('a key at two daemons on one database', () => {
     const url = await emptyPostgres()
     const dead = new Set<string>()
     const open = async () => {
-      const { sql, broadcast } = closing(await openStorage({ url, log: recorder().log }))
+      const { sql, broadcast } = closing(await openStorage({ url, log: recorder().log, broadcastKey }))
       const reservations = openReservations(sql, () => new Date().toISOString())
       const liveness: DaemonLiveness = {
         count: () => 2,

@@ -184,7 +184,10 @@ it('a daemon on SQLite is drained too', async () => {
   await host.json('POST', '/api/cluster/members/self/drain')
   expect((await host.json('GET', '/api/ready')).status).toBe(503)
   expect((await host.json('GET', '/api/cluster')).body.members[0].state).toBe('draining')
+  const warnings = async () => (await host.json('GET', '/api/health/detail')).body.config_warnings
+  expect(await warnings()).toContainEqual(expect.stringContaining('this daemon is drained'))
   await host.json('POST', '/api/cluster/members/self/undrain')
+  expect(await warnings()).not.toContainEqual(expect.stringContaining('this daemon is drained'))
   expect((await host.json('GET', '/api/ready')).status).toBe(200)
   expect((await host.json('POST', '/api/cluster/members/nobody/drain')).status).toBe(404)
 })

@@ -41,7 +41,10 @@ const particular: Readonly<Record<string, unknown>> = {
   'plugins.files.s3.endpoint': 'http://127.0.0.1:1',
   'plugins.files.s3.prefix': 'other/',
   'plugins.plugin-admin.sources': ['folder'],
+  'plugins.hands.sources': ['folder'],
   'plugins.skills.sources': ['folder'],
+  // One that there is.
+  'plugins.skills.disabled': ['docker'],
   'plugins.plugin-admin.trusted_keys': ['ab'.repeat(32)],
   'channels.any': { enabled: false },
   'network.peers': ['127.0.0.1:4200'],
