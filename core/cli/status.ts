@@ -66,18 +66,21 @@ type Answers =
     }
   | { readonly problem: string; readonly health: v.InferOutput<typeof Health> }
 
+/** A daemon that hangs is asked about, too. */
+const soon = { timeoutMs: 10_000 }
+
 /** What needs no database is known also while that is away. */
 async function askAll(client: DaemonClient): Promise<Answers> {
   try {
     const [status, health, { version }] = await Promise.all([
-      client.call('GET', '/api/status', Status),
-      client.call('GET', '/api/health/detail', Detail),
-      client.call('GET', '/api/version', Version),
+      client.call('GET', '/api/status', Status, soon),
+      client.call('GET', '/api/health/detail', Detail, soon),
+      client.call('GET', '/api/version', Version, soon),
     ])
     return { problem: undefined, status, health, version }
   } catch (error) {
     if (!(error instanceof DaemonRefusal) || error.status !== 503) throw error
-    return { health: await client.call('GET', '/api/health', Health), problem: error.message }
+    return { health: await client.call('GET', '/api/health', Health, soon), problem: error.message }
   }
 }
 

@@ -39,12 +39,14 @@ export default definePlugin({
   async setup(context) {
     const { config, db, jobs, routes, services, spawn, tools } = context
     const { agents, audit, broadcast, daemon } = services
-    const base = config.path ?? join(daemon.config().dataDir, 'workspaces')
     if (config.path !== undefined && !broadcast.isShared)
       throw new Error(
         'plugins.files.path is for daemons that share a PostgreSQL database: without one, files lie in data_dir, ' +
           'where backups find them',
       )
+    const base = broadcast.isShared
+      ? await (await import('./mount/last-folder.ts')).workspacesFolder(config, daemon.config())
+      : join(daemon.config().dataDir, 'workspaces')
     spawn.checkWorkspace(base)
     const watch = broadcast.isShared
       ? await (await import('./mount/compare.ts')).compareMounts({ ...context, base, daemon })

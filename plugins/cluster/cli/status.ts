@@ -20,7 +20,9 @@ export default defineCommand({
     ["svc cluster status --json | jq -r '.members[].address'", 'addresses for a script'],
   ],
   async run(args) {
-    const cluster = await callDaemon(await connect(args), (client) => client.call('GET', '/api/cluster', Cluster))
+    const cluster = await callDaemon(await connect(args), (client) =>
+      client.call('GET', '/api/cluster', Cluster, { timeoutMs: 10_000 }),
+    )
     if (args.json) printJson(cluster)
     else {
       print(renderMembers(cluster.members))

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { omitUndefined } from 'svc/sdk'
@@ -273,4 +274,26 @@ it('folders of before are taken in once, and a daemon that works on other files 
       (member: { problems: string[] }) => member.problems,
     ),
   ).toEqual([])
+})
+
+it('the folder that was in use is taken in also when its path went with the change', async () => {
+  const [home, share] = [await mkdtemp(join(tmpdir(), 'svc-stored-')), await mkdtemp(join(tmpdir(), 'svc-share-'))]
+  onTestFinished(() => rm(home, { recursive: true, force: true }))
+  onTestFinished(() => rm(share, { recursive: true, force: true }))
+  await writeFile(join(share, '.mount'), randomUUID())
+  await using shared = await createTestDatabase()
+  const start = (files: object) =>
+    openTools([], { memory: false, home, config: { database_url: shared.url, plugins: { files } } })
+  const folder = await start({ path: share })
+  const kept = await folder.spawn('kept')
+  await folder.call(kept, 'file_write', { path: 'new.txt', content: 'new' })
+  await folder[Symbol.asyncDispose]()
+  // Where they were before `path` was set.
+  await mkdir(join(home, 'data/workspaces', kept), { recursive: true })
+  await writeFile(join(home, 'data/workspaces', kept, 'new.txt'), 'old')
+  await rename(share, `${share}-away`)
+  await expect(start({ mount: 'database' })).rejects.toThrow(`were in ${share}, which is not there`)
+  await rename(`${share}-away`, share)
+  await using stored = await start({ mount: 'database' })
+  expect((await stored.call(kept, 'file_read', { path: 'new.txt' })).text).toBe('new')
 })
