@@ -30,6 +30,11 @@ export class HeartbeatWatch {
     return others.filter((other) => this.#beatsStill(other) >= patience(other))
   }
 
+  /** For a beat that failed: the others may not have reached the database either, so all count from anew. */
+  startAgain(): void {
+    this.#known.clear()
+  }
+
   #beatsStill({ id, beats }: Heartbeat): number {
     const known = this.#known.get(id)
     const still = known?.beats === beats ? known.still + 1 : 0

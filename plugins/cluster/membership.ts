@@ -115,6 +115,7 @@ export class Membership implements Members {
       await this.#beat()
       this.#isCutOff = false
     } catch (error) {
+      this.#watch.startAgain()
       if (!(error instanceof Refusal)) throw error
       if (!this.#isCutOff) this.#deps.log.warn('this daemon cannot tell the others that it is alive', error)
       this.#isCutOff = true

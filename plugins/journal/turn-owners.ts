@@ -52,11 +52,19 @@ export class TurnOwners implements Owners {
 
   /** Renews the lease on the turns of this instance. Resolves to how many owners left turns behind. */
   async beat(): Promise<number> {
+    try {
+      return await this.#beat()
+    } catch (error) {
+      this.#watch.startAgain()
+      throw error
+    }
+  }
+  async #beat(): Promise<number> {
     const owners = await this.#store.openOwners()
     await this.#renew(owners.includes(this.id))
     const others = owners.filter((owner) => owner !== this.id)
     if (others.length === 0) {
-      this.#watch.check([])
+      this.#watch.startAgain()
       this.#dead = []
       return 0
     }

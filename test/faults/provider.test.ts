@@ -29,7 +29,8 @@ const prices = { 'fake-1': { input: 1000, output: 1000 }, 'spare-1': { input: 10
 beforeAll(async () => {
   ;[fake, spare] = await Promise.all([startFakeProvider(), startFakeProvider({ models: ['spare-1'] })])
   const gone = await startFakeProvider()
-  const closed = gone.url
+  // Nobody listens on this address of the loopback, so that no other test gets the port meanwhile.
+  const closed = gone.url.replace('127.0.0.1', '127.31.0.9')
   await gone[Symbol.asyncDispose]()
   stage = await openChat({
     fake,

@@ -52,6 +52,14 @@ export class AccountLease {
   }
 
   async #take(): Promise<boolean> {
+    try {
+      return await this.#tryToTake()
+    } catch (error) {
+      this.#watch.startAgain()
+      throw error
+    }
+  }
+  async #tryToTake(): Promise<boolean> {
     const { store, holder } = this.#deps
     if (await store.takeLease(this.#channel, this.#account, holder)) return true
     const other = await store.holderOf(this.#channel, this.#account)

@@ -22,6 +22,7 @@ export interface Placement {
 /** The folders of installed skills in `<home>/skills`. Each takes its place in one step. */
 export class SkillFolders {
   readonly #root: string
+  #recovered: Promise<void> | undefined
   constructor(root: string) {
     this.#root = root
   }
@@ -40,6 +41,7 @@ export class SkillFolders {
   /** Puts files in the place of a skill; what was there comes back with `undo`. */
   async place(name: string, files: readonly ArchivedFile[], revision: string): Promise<Placement> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
+    await this.recover()
     const staged = join(this.#root, `${STAGED}${randomUUID()}`)
     try {
       await mkdir(staged, { mode: 0o700 })
@@ -52,8 +54,9 @@ export class SkillFolders {
     }
   }
   /** Takes a skill away; it comes back with `undo`. */
-  remove(name: string): Promise<Placement> {
-    return this.#swap(name, undefined)
+  async remove(name: string): Promise<Placement> {
+    await this.recover()
+    return await this.#swap(name, undefined)
   }
 
   async #swap(name: string, staged: string | undefined): Promise<Placement> {
@@ -82,8 +85,18 @@ export class SkillFolders {
     return { undo, finish: () => removeFolder(old) }
   }
 
-  /** Ends what a crash cut off: what was replaced comes back, unless what replaced it is in place. */
-  async recover(): Promise<void> {
+  /**
+   * Ends what a crash cut off: what was replaced comes back, unless what replaced it is in place. Once, and before
+   * anything is placed: later such folders are those of a placement that is under way.
+   */
+  recover(): Promise<void> {
+    this.#recovered ??= this.#endCutOff().catch((error: unknown) => {
+      this.#recovered = undefined
+      throw error
+    })
+    return this.#recovered
+  }
+  async #endCutOff(): Promise<void> {
     const names = await this.names()
     for (const each of names) {
       if (each.startsWith(STAGED)) await removeFolder(join(this.#root, each))

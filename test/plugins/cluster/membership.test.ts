@@ -1,6 +1,7 @@
 import { createConsola } from 'consola'
 import postgresqlConnector from 'db0/connectors/postgresql'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { Refusal } from 'svc/sdk'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { openDatabase } from '../../../core/storage/open.ts'
 import type { PluginDatabase } from '../../../core/storage/database.ts'
 import type { Member } from '../../../plugins/cluster/contract.ts'
@@ -15,6 +16,7 @@ const LEASE_MS = 15_000
 
 interface Daemon {
   readonly membership: Membership
+  readonly store: MemberStore
   readonly db: PluginDatabase
   /** Of the others that ended, in the order in which this one was told. */
   readonly ended: string[]
@@ -58,8 +60,9 @@ async function stage() {
         startedAt: `2026-01-01T00:00:00.00${id.length}Z`,
         state: 'active',
       }
+      const store = new MemberStore(db, log)
       const membership = new Membership({
-        store: new MemberStore(db, log),
+        store,
         audit: { entry: ({ details }) => db.sql`INSERT INTO record (details) VALUES (${details})` },
         tellChange: () => [],
         self,
@@ -72,7 +75,7 @@ async function stage() {
         onDead: (twin) => died.push(twin?.id),
       })
       await membership.join()
-      return { membership, db, ended, died, states }
+      return { membership, store, db, ended, died, states }
     },
   }
 }
@@ -111,6 +114,18 @@ describe('the daemons on a database', () => {
     expect(one.membership.isAlive('ccc')).toBe(false)
     expect(one.membership.declaredDead + other.membership.declaredDead).toBe(1)
     expect((await on.records()).filter((details) => details.includes('declared dead'))).toHaveLength(1)
+  })
+
+  it('count from anew after a beat that failed: the others may have waited for the database too', async () => {
+    const on = await stage()
+    const [one, other] = [await on.daemon('a'), await on.daemon('bb')]
+    await beat(2, one, other)
+    await beat(1, one)
+    vi.spyOn(one.store, 'beat').mockRejectedValueOnce(new Refusal('service_unavailable', 'The database is away'))
+    await beat(3, one)
+    expect(one.ended).toEqual([])
+    await beat(1, one)
+    expect(one.ended).toEqual(['bb'])
   })
 
   it('keep one with a longer lease for as long as that', async () => {

@@ -293,6 +293,18 @@ describe('nothing is installed', () => {
     expect(await test.request('GET', '/api/skills/held')).toMatchObject({ body: { description: 'First.' } })
   })
 
+  it('and what a placement is about to use is not taken for what a crash left', async () => {
+    const { SkillFolders } = await import('../../../plugins/skills/install/folders.ts')
+    const root = join(test.home, 'skills-of-another')
+    await mkdir(join(root, '.new-left'), { recursive: true })
+    const folders = new SkillFolders(root)
+    await folders.recover()
+    expect(await folders.names()).toEqual([])
+    await mkdir(join(root, '.new-in-use'))
+    await folders.recover()
+    expect(await folders.names()).toEqual(['.new-in-use'])
+  })
+
   it('but warnings are shown, and what only names a tool is no reason to refuse', async () => {
     const path = await folder('careful', {
       'SKILL.md': skillText('careful', 'Is careful.', 'Never run sudo rm -rf /.'),

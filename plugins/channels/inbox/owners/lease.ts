@@ -57,6 +57,7 @@ export class OwnerLease {
     try {
       await this.#beat()
     } catch (error) {
+      this.#watch.startAgain()
       this.#deps.log.warn('the lease on messages of channels could not be renewed; another attempt follows', error)
     } finally {
       this.#schedule()
