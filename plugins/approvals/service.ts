@@ -305,8 +305,8 @@ export class ApprovalService implements Approvals {
     signal.addEventListener('abort', stop, { once: true })
     try {
       signal.throwIfAborted()
-      // Answered before the wait began.
-      const known = await this.find(id)
+      // Answered before the wait began. Whoever leaves meanwhile leaves the answer unused.
+      const known = await Promise.race([this.find(id), promise])
       if (known && known.state !== 'pending') return known
       // Asked by a daemon that is gone: the request ends in time here too.
       if (known && !this.#timers.has(id)) this.#arm(id, known.expiresAt)

@@ -392,6 +392,22 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(await call).toContain('rejected')
   })
 
+  it('a wait that is left while the answer is looked up ends with its reason', async () => {
+    const { service, gate } = await start(engine)
+    const call = gate(attempt())
+    const [request] = await pending(service)
+    const leave = async (): Promise<void> => {
+      const left = new AbortController()
+      const decision = service.decision(request?.id ?? '', left.signal)
+      left.abort(new Error('left'))
+      await expect(decision).rejects.toThrow('left')
+    }
+    await leave()
+    await service.approve(request?.id ?? '', 'operator')
+    await leave()
+    expect(await outcome(call)).toBe('passed')
+  })
+
   it('the same action in the same conversation uses an approval whose turn is gone, until it is too old', async () => {
     const { gate, service, clock } = await start(engine, { approved_for_secs: 100 })
     const leave = new AbortController()
