@@ -133,13 +133,18 @@ export class Host {
     return this.#slots.subtree(name)
   }
 
-  /** Loads, reloads or forgets the plugin in a folder after a change of the folder. For the watcher. */
-  sync(folder: string): Promise<void> {
+  /**
+   * Loads, reloads or forgets the plugin in a folder after a change of the folder. Does nothing when its code was read
+   * from the files with the fingerprint `seen`, such as by an installation that the watcher saw.
+   */
+  sync(folder: string, seen?: string): Promise<void> {
     const path = resolve(folder)
     return this.#change(
       () => this.#slots.subtree(this.#slots.in(path)?.name ?? ''),
       async () => {
-        const { log } = this.#deps
+        const { log, loader } = this.#deps
+        // Looked up here: what was asked for before may still have to read it.
+        if (seen !== undefined && (await loader.stamp(path)) === seen) return
         const slot = this.#slots.in(path)
         if (!findEntry(path)) {
           if (!slot) return
@@ -155,11 +160,6 @@ export class Host {
         }
       },
     )
-  }
-
-  /** The fingerprint of the folder of a plugin when its code was read. */
-  stamp(folder: string): Promise<string | undefined> {
-    return this.#deps.loader.stamp(folder)
   }
 
   plugins(): readonly PluginStatus[] {

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AnyPlugin } from './define.ts'
 import { checkDefinition, PluginProblem } from './definition.ts'
-import { findEntry, togetherFile } from './folders.ts'
+import { findEntry, fingerprint, togetherFile } from './folders.ts'
 import type { IsolationDeps } from './isolation/isolated-plugin.ts'
 import type { Transpiler } from './transpiler.ts'
 
@@ -24,7 +24,7 @@ export interface Loader {
    * The definition in a folder; `fresh` reads the code again. Throws `PluginProblem` with file and line where known.
    */
   load(folder: string, fresh: boolean): Promise<AnyPlugin>
-  /** The fingerprint of a folder when its code was last evaluated. */
+  /** The fingerprint of a folder when its code was last evaluated, here or in a process; `undefined` if it was not. */
   stamp(folder: string): Promise<string | undefined>
 }
 
@@ -40,6 +40,7 @@ class PluginLoader implements Loader {
   readonly #importedAt = new Map<string, number>()
   /** Files that contain all built-in plugins. */
   readonly #builtInFiles = new Map<string, BuiltInFile>()
+  readonly #stamps = new Map<string, Promise<string | undefined>>()
   #transpiler: Promise<Transpiler> | undefined
 
   constructor(options: LoaderOptions) {
@@ -60,8 +61,8 @@ class PluginLoader implements Loader {
     return !fresh && ready ? ready : this.#read(folder, fresh)
   }
 
-  async stamp(folder: string): Promise<string | undefined> {
-    return await (await this.#transpiler)?.stamp(folder)
+  stamp(folder: string): Promise<string | undefined> {
+    return this.#stamps.get(folder) ?? Promise.resolve(undefined)
   }
 
   async #read(folder: string, fresh: boolean): Promise<AnyPlugin> {
@@ -73,6 +74,8 @@ class PluginLoader implements Loader {
     if (!entry) throw new PluginProblem(`${folder} holds no plugin: there is no index.ts or index.js`)
     const isNative = isBuiltIn && (!fresh || (await this.#isUnchanged(folder, entry)))
     if (isNative) this.#noteImport(folder, Date.now())
+    // Taken first: what changes while it is read is a further change.
+    else await this.#takeStamp(folder)
     try {
       const isolation = isBuiltIn ? undefined : this.#options.isolation?.(folder)
       if (isolation) return await readIsolated(folder, entry, isolation)
@@ -120,6 +123,11 @@ class PluginLoader implements Loader {
     }
   }
 
+  #takeStamp(folder: string): Promise<string | undefined> {
+    const stamp = fingerprint(folder).catch(() => undefined /* gone */)
+    this.#stamps.set(folder, stamp)
+    return stamp
+  }
   #noteImport(folder: string, at: number): void {
     this.#importedAt.set(folder, Math.min(this.#importedAt.get(folder) ?? Infinity, at))
   }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Jiti, JitiOptions } from 'jiti'
-import { builtInParents, fingerprint } from './folders.ts'
+import { builtInParents } from './folders.ts'
 import { NativeModules } from './native-modules.ts'
 
 type VirtualModules = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -21,7 +21,6 @@ export class Transpiler {
   readonly #options: JitiOptions
   readonly #cacheDir: string | undefined
   readonly #native = new Map<string, NativeModules>()
-  readonly #stamps = new Map<string, Promise<string | undefined>>()
 
   constructor(cacheDir: string | undefined, virtualModules: VirtualModules) {
     this.#cacheDir = cacheDir
@@ -37,10 +36,6 @@ export class Transpiler {
 
   /** Evaluates a file of the plugin in `folder`, and what it imports: each as it is on disk now. */
   async import(file: string, folder = dirname(file)): Promise<unknown> {
-    // Taken first: what changes while it is read is a further change.
-    const stamp = fingerprint(folder).catch(() => undefined /* gone */)
-    this.#stamps.set(folder, stamp)
-    await stamp
     const modules = this.#native.get(folder) ?? new NativeModules(folder, require.cache)
     this.#native.set(folder, modules)
     // It keeps every package.json it has read.
@@ -48,11 +43,6 @@ export class Transpiler {
     const createJiti = partOfJiti<CreateJiti>('jiti.cjs')
     const native = nativeLoading(modules, modules.generation)
     return await createJiti(join(this.#cacheDir ?? '/', 'index.js'), this.#options, native).import(file)
-  }
-
-  /** The fingerprint of a folder when its code was evaluated; `undefined` if it was not. */
-  stamp(folder: string): Promise<string | undefined> {
-    return this.#stamps.get(folder) ?? Promise.resolve(undefined)
   }
 }
 

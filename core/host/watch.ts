@@ -7,7 +7,7 @@ import { directoriesOf, findEntry, fingerprint, isForeign, isPluginFolder, plugi
 import type { Host } from './host.ts'
 
 export interface WatchOptions {
-  readonly host: Pick<Host, 'sync' | 'stamp'>
+  readonly host: Pick<Host, 'sync'>
   readonly log: ConsolaInstance
   /** Folders of plugin folders, or plugin folders themselves. */
   readonly roots: readonly string[]
@@ -151,10 +151,8 @@ class FolderWatcher implements Disposable {
     } else {
       await this.#watchDirectories(folder)
       this.#fingerprints.set(folder, now)
-      // Read meanwhile, such as by an installation.
-      if ((await this.#options.host.stamp(folder)) === now) return
     }
     // The host has logged a failure and shows it in the status of the plugin.
-    await this.#options.host.sync(folder).catch(() => undefined)
+    await this.#options.host.sync(folder, now).catch(() => undefined)
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fingerprint } from '../../../core/host/folders.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { processesOf } from '../../support/plugin-processes.ts'
@@ -232,6 +233,9 @@ describe('a plugin in a process of its own', () => {
     await writePlugin(folder, everything.replace(`'alive')`, `'alive') // changed`).replace('"alive"', '"edited"'))
     await host.app.host.reload('everything')
     expect((await host.json('GET', '/api/everything/alive')).body).toEqual({ text: 'edited' })
+    // As the watcher says that it saw what was read already.
+    await host.app.host.sync(folder, await fingerprint(folder))
+    expect(status()?.reloads).toBe(1)
     await expect.poll(() => processesOf(host.home)).not.toEqual([])
     await writePlugin(folder, 'export default {')
     expect(await host.app.host.reload('everything').catch(cause)).toMatch(/the code before goes on: .*index\.ts/)

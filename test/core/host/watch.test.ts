@@ -1,8 +1,8 @@
 import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { createConsola } from 'consola'
 import { describe, expect, it } from 'vitest'
-import { fingerprint, fingerprints } from '../../../core/host/folders.ts'
+import { fingerprints } from '../../../core/host/folders.ts'
 import { watchPlugins } from '../../../core/host/watch.ts'
 import { startHost } from '../../support/host.ts'
 import { pluginText, routeText, temporaryFolder, writePlugin } from '../../support/plugin-folder.ts'
@@ -67,7 +67,7 @@ describe('a watched folder of plugins', () => {
       if (told.push(basename(path)) === 3) all.resolve()
     }
     using _ = await watchPlugins({
-      host: { sync, stamp: async () => undefined },
+      host: { sync },
       log: createConsola({ level: 0 }),
       roots: [root],
       folders: [],
@@ -78,28 +78,30 @@ describe('a watched folder of plugins', () => {
     expect(told.toSorted()).toEqual(['changes.ts', 'comes.ts', 'goes.ts'])
   })
 
-  it('is not read once more for what an installation has read', async () => {
-    await using home = await temporaryFolder()
-    const root = join(home.path, 'plugins')
-    for (const name of ['read.ts', 'unread.ts']) await writePlugin(root, 'export default 1', name)
-    const told: string[] = []
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const stamp = async (folder: string) => (folder.endsWith('/read.ts') ? await fingerprint(folder) : 'before')
-    const sync = async (path: string): Promise<void> => {
-      told.push(basename(path))
-      if (path.endsWith('/unread.ts')) resolve()
+  it('is not read once more for what an installation reads, or still has to read', async () => {
+    await using host = await startHost({ plugins: [], memory: true, listen: false })
+    const folder = await writePlugin(join(host.home, 'plugins', 'one'), says('first'))
+    const told = Promise.withResolvers<void>()
+    const sync = (path: string, seen?: string): Promise<void> => {
+      const done = host.app.host.sync(path, seen)
+      told.resolve(done)
+      return done
     }
+    const installed = host.app.host.sync(folder)
     using _ = await watchPlugins({
-      host: { sync, stamp },
+      host: { sync },
       log: createConsola({ level: 0 }),
-      roots: [root],
+      roots: [dirname(folder)],
       folders: [],
       known: new Map(),
       settleMs: 1,
     })
-    await promise
-    expect(told).toEqual(['unread.ts'])
+    await Promise.all([installed, told.promise])
+    expect(host.app.daemon.plugins()).toMatchObject([{ name: 'one', state: 'loaded', reloads: 0 }])
+    await writePlugin(folder, says('second'))
+    await host.plugin('one', 'loaded', ({ reloads }) => reloads === 1)
   })
+
   it('follows a file the plugin imports, in a folder of its own', async () => {
     await using host = await watching()
     const folder = join(host.home, 'plugins', 'one')
