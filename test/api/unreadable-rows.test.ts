@@ -18,7 +18,7 @@ const FOUND: Readonly<Record<string, readonly Readonly<Record<string, string | n
   schedules_job: [{ enabled: 1, ended_at: null }],
   tasks_task: [{ status: 'pending' }, { labels: '[', status: 'in_progress', attempts: 0, revision: 0, wake: 0 }],
   triggers_trigger: [{ enabled: 1 }],
-  webhooks_target: [{ kind: 'webhook', enabled: 1 }],
+  webhooks_target: [{ kind: 'outbound', enabled: 1 }],
   workflows_run: [{ state: 'Running' }],
 }
 
@@ -45,18 +45,26 @@ function addRows(file: string): void {
   }
 }
 
-it('a daemon starts on rows that it cannot read, names them, and answers every list without them', async () => {
+it('a daemon starts on rows that it cannot read, names them, answers every list and runs its jobs without them', async () => {
   const home = await mkdtemp(join(tmpdir(), 'svc-rows-'))
   onTestFinished(() => rm(home, { recursive: true, force: true }))
   const config = { default_provider: 'builtin', pairing: { enabled: true } }
   await (await startHost({ home, config, listen: false })).stop()
   addRows(join(home, 'data/svc.db'))
 
-  await using host = await startHost({ home, config, listen: false })
+  const jobs: { readonly plugin: string; readonly run: () => Promise<void> }[] = []
+  const jobTimer = (plugin: string) => {
+    const add = (_when: unknown, run: () => Promise<void>) => {
+      jobs.push({ plugin, run })
+      return () => undefined
+    }
+    return { every: add, cron: add }
+  }
+  await using host = await startHost({ home, config, listen: false, jobTimer })
   const failed = host.app.daemon.plugins().filter(({ state }) => state !== 'loaded')
   const { paths } = (await host.json('GET', '/api/openapi.json')).body
   const lists = Object.entries<Json>(paths).filter(
-    // That of the security systems runs all their probes.
+    // That of the security systems runs all their probes, as their job does.
     ([path, { get }]) =>
       get && !/[{]|^\/api\/security/.test(path) && !JSON.stringify(get).includes('text/event-stream'),
   )
@@ -66,6 +74,7 @@ it('a daemon starts on rows that it cannot read, names them, and answers every l
     const text = await answer.text()
     if (answer.status === 500) wrong.push([path, text])
   }
+  for (const { plugin, run } of jobs) if (plugin !== 'security') await run()
   expect([failed, wrong, host.defects()]).toEqual([[], [], []])
   const named = new Set(host.log.map((line) => / error \[[\w-]+\] the row of (\w+) with /.exec(line)?.[1]))
   expect([...named]).toEqual(
