@@ -73,7 +73,8 @@ const HttpSection = table('Limits and addresses of the HTTP server.', overApi(re
   sockets_per_address: integer('WebSockets one client address may have open.', 256, 1, 1_000_000),
   allowed_hosts: textsThat(
     'Names the Host header may have beside the listen address and localhost with its port, ' +
-      'such as "svc.example.org"; one without a port stands for every port.',
+      'such as "svc.example.org"; one without a port stands for every port. With an api_key any name is served, since ' +
+      'the key protects.',
     isHostAndPort,
     'a list of host names with or without a port, such as "svc.example.org" or "localhost:8080"',
     inFile(whoIsServed),

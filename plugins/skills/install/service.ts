@@ -96,9 +96,13 @@ export class Installer {
       const isThere = (await catalog()).find(manifest.name)?.origin === 'local'
       if (request.dry_run) return { ...outcome, status: 'checked' }
       if (isThere && !request.update)
-        throw new Refusal('conflict', `The skill "${manifest.name}" is installed already: set update to replace it`, {
-          details: { status: 'already_installed' },
-        })
+        throw new Refusal(
+          'conflict',
+          `The skill "${manifest.name}" is installed already: set update (--update) to replace it`,
+          {
+            details: { status: 'already_installed' },
+          },
+        )
       checkAccepted(request, manifest.name, permissions, known?.state === 'installed' ? known.permissions : [])
       await this.#put(bundle, { manifest, permissions, signedBy }, isThere ? 'updated' : 'installed')
       await (await catalog()).refresh()
