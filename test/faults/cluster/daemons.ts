@@ -40,6 +40,7 @@ export class ClusterDaemon implements AsyncDisposable {
   readonly link: DatabaseLink
   readonly #options: ClusterDaemonOptions
   #process: DaemonProcess | undefined
+  #starting: Promise<void> | undefined
   #printed = ''
 
   private constructor(options: ClusterDaemonOptions) {
@@ -58,7 +59,13 @@ export class ClusterDaemon implements AsyncDisposable {
   }
 
   /** As a service manager does: it is started again while it ends before it listens, such as without a database. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    // Two incidents may have killed it.
+    this.#starting ??= this.#startAgain().finally(() => (this.#starting = undefined))
+    return this.#starting
+  }
+  async #startAgain(): Promise<void> {
+    if (this.#process) return
     for (const began = performance.now(); ; await delay(RESTART_MS)) {
       try {
         return await this.#startOnce()
