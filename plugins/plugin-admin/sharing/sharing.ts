@@ -122,7 +122,10 @@ export class PluginSharing {
   async #isOlder({ id, name, changed_at: at }: PluginChange): Promise<boolean> {
     const last = await this.#deps.adopted.find(name)
     if (!last || last.change === id || Date.parse(at) > Date.parse(last.changed_at)) return false
-    // Not when it was replaced since it was read.
+    return await this.#isCurrent({ id })
+  }
+  /** Not when it was replaced since it was read. */
+  async #isCurrent({ id }: Pick<PluginChange, 'id'>): Promise<boolean> {
     return (await this.#changes()).some((change) => change.id === id)
   }
   async #refuseOlder(change: PluginChange, known: Outcome | undefined): Promise<void> {
@@ -164,6 +167,11 @@ export class PluginSharing {
       return true
     }
     if (!(await this.#takeTurn())) return false
+    if (!(await this.#isCurrent(change))) {
+      // Another one took its place before the turn came: it would be undone.
+      await store.batch([store.endTurn(cluster.self), ...this.#tell()])
+      return true
+    }
     this.#tried.add(change.id)
     const [outcome, reason] = await this.#perform(change)
     await this.#end(change, outcome, reason, [store.endTurn(cluster.self)])
