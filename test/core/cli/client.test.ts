@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { byHand } from '../../support/chat-stage.ts'
 import { startFakeProvider } from '../../support/fake-provider.ts'
 import type { FakeProvider } from '../../support/fake-provider.ts'
+import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { runHere } from './here.ts'
 import type { Answer } from './here.ts'
 import { runCli, startCli, startDaemon } from './process.ts'
@@ -313,13 +314,12 @@ describe('configuration of a running daemon', () => {
 
 describe('a default that cannot be used', () => {
   it.each(['status', 'doctor'])('is reported by svc %s', async (command) => {
-    const own = await mkdtemp(join(tmpdir(), 'svc-default-'))
-    await writeFile(join(own, 'config.toml'), 'default_provider = "openia"\n')
-    await using _other = await startDaemon(own)
-    expect((await runHere([command, '--home', own])).stdout).toContain(
+    await using own = await temporaryFolder()
+    await writeFile(join(own.path, 'config.toml'), 'default_provider = "openia"\n')
+    await using _other = await startDaemon(own.path)
+    expect((await runHere([command, '--home', own.path])).stdout).toContain(
       'There is no provider "openia"; did you mean "openai"?',
     )
-    await rm(own, { recursive: true })
   })
 })
 
