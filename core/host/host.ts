@@ -1,31 +1,19 @@
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Refusal } from '../errors/error.ts'
 import { currentActor } from '../scope/actor.ts'
 import { findNearest, suggest } from '../schema/nearest.ts'
-import type { Access } from './access.ts'
+import { ChangeRecord } from './change-record.ts'
 import type { PluginChange, PluginStatus } from './daemon.ts'
 import type { AnyPlugin, ServiceToken } from './define.ts'
-import { requiredIds } from './definition.ts'
+import { DefinitionReader } from './definition-reader.ts'
 import { findEntry } from './folders.ts'
-import { plan } from './graph.ts'
-import { mount } from './instance.ts'
-import type { Instance } from './instance.ts'
-import { commandLine } from '../process/command-name.ts'
-import { omitUndefined } from '../schema/object.ts'
-import { isServerAway } from '../storage/failure.ts'
-import { StartRefused } from '../errors/start-refused.ts'
-import { NewerDatabase } from '../storage/migrate.ts'
-import { untilAnswered } from '../storage/until-answered.ts'
 import type { HostDeps } from './host-deps.ts'
+import { PluginLifecycle } from './lifecycle.ts'
 import { ChangeQueue } from './queue.ts'
-import { isWritten } from './section.ts'
 import type { Replacements } from './replacements.ts'
 import type { RetiredCopies } from './retired-copies.ts'
-import { findTaken, providedBy, reasonOf, requiredBy, setupReason, Slots, statusOf, toNode } from './slot.ts'
-import type { Ready, Slot } from './slot.ts'
-
-/** How long a plugin that is being set up waits for the server of the database. */
-const AWAY_MS = 30_000
+import { providedBy, requiredBy, Slots, statusOf } from './slot.ts'
+import type { Slot } from './slot.ts'
 
 /** Loads, replaces and removes plugins, one change at a time. A change affects only the plugin and its dependents. */
 export class Host {
@@ -35,10 +23,14 @@ export class Host {
   readonly #observers = new Set<() => void>()
   #replacements: Promise<Replacements> | undefined
   #retired: RetiredCopies | undefined
-  /** What the running change has done so far. */
-  #changes: PluginChange[] = []
+  readonly #changes: ChangeRecord
+  readonly #reader: DefinitionReader
+  readonly #lifecycle: PluginLifecycle
   constructor(deps: HostDeps) {
     this.#deps = deps
+    this.#changes = new ChangeRecord(deps)
+    this.#reader = new DefinitionReader(deps, this.#slots, this.#changes)
+    this.#lifecycle = new PluginLifecycle(deps, this.#slots, this.#changes)
     this.#queue = new ChangeQueue(deps.drainMs)
   }
 
@@ -57,20 +49,20 @@ export class Host {
       () => [],
       async () => {
         const slots = [...new Set(folders)].map((folder) => this.#slots.add(folder))
-        await Promise.all(slots.map((slot) => this.#read(slot, false)))
-        await this.#readDisabled(slots)
+        await Promise.all(slots.map((slot) => this.#reader.read(slot, false)))
+        await this.#reader.readDisabled(slots)
         for (const slot of slots)
-          this.#refuseDuplicate(
+          this.#reader.refuseDuplicate(
             slot,
             slots.slice(0, slots.indexOf(slot)).filter(({ state }) => state === 'loading'),
           )
-        this.#declareFirst()
-        for (const slot of slots) this.#configure(slot, this.#deps.strict)
-        const away = await this.#bringUp(slots.filter(({ state }) => state === 'loading'))
+        this.#reader.declareFirst()
+        for (const slot of slots) this.#reader.configure(slot, this.#deps.strict)
+        const away = await this.#lifecycle.bringUp(slots.filter(({ state }) => state === 'loading'))
         if (away !== undefined) throw away
         // One that lacks a service at every start has not changed.
         const waiting = new Set(slots.filter((slot) => slot.waiting).map(({ name }) => name))
-        this.#forgetChanges(waiting)
+        this.#changes.forget(waiting)
       },
     )
   }
@@ -96,7 +88,7 @@ export class Host {
         const slot = this.#find(name)
         await this.#takeOut(slot)
         slot.state = 'disabled'
-        this.#note(slot, 'unloaded')
+        this.#changes.add(slot, 'unloaded')
       },
     )
   }
@@ -163,7 +155,9 @@ export class Host {
   }
 
   plugins(): readonly PluginStatus[] {
-    return this.#slots.all().map((slot) => statusOf(slot, this.#sourceOf(slot), this.#retired?.count(slot.name) ?? 0))
+    return this.#slots
+      .all()
+      .map((slot) => statusOf(slot, this.#changes.sourceOf(slot), this.#retired?.count(slot.name) ?? 0))
   }
 
   /** Definitions of the loaded plugins. */
@@ -205,7 +199,7 @@ export class Host {
       () => [],
       async () => {
         await this.#retired?.close()
-        for (const slot of this.#slots.loaded().toReversed()) await this.#takeDown(slot)
+        for (const slot of this.#slots.loaded().toReversed()) await this.#lifecycle.takeDown(slot)
       },
     )
   }
@@ -215,33 +209,16 @@ export class Host {
     let changes: readonly PluginChange[] = []
     try {
       await this.#queue.add(affected, async () => {
-        this.#changes = []
         try {
           await change()
         } finally {
-          changes = this.#changes.map((one) => ({ ...one, actor }))
+          changes = this.#changes.take().map((one) => ({ ...one, actor }))
         }
       })
     } finally {
       for (const observer of this.#observers) observer()
       for (const one of changes) await this.#deps.onChange(one)
     }
-  }
-
-  #note(slot: Slot, change: PluginChange['change'], reason?: string): void {
-    // What failed in between and goes on now is no change.
-    this.#forgetChanges(new Set([slot.name]))
-    this.#changes.push({
-      plugin: slot.name,
-      change,
-      version: slot.definition?.version ?? '',
-      source: this.#sourceOf(slot),
-      ...omitUndefined({ reason }),
-    })
-  }
-
-  #sourceOf({ folder }: Slot): string {
-    return this.#deps.builtIns.has(folder) ? 'built-in' : folder
   }
 
   #find(name: string): Slot {
@@ -256,118 +233,10 @@ export class Host {
     return slot
   }
 
-  #fail(slot: Slot, reason: string, waiting = false): void {
-    Object.assign(slot, { state: 'failed', error: reason, waiting } satisfies Partial<Slot>)
-    this.#deps.log.error(`plugin "${slot.name}" is not loaded: ${reason}`)
-    this.#note(slot, 'failed', reason)
-  }
-
-  /** Reads the definition into the slot. An error is stored in its status. */
-  async #read(slot: Slot, fresh: boolean): Promise<void> {
-    // A disabled plugin is not imported if the name of its folder tells that it is disabled.
-    if (this.#deps.disabled().includes(basename(slot.folder))) {
-      slot.state = 'disabled'
-      return
-    }
-    if (this.#isSetAside(slot, fresh)) return
-    try {
-      const definition = await this.#deps.loader.load(slot.folder, fresh)
-      const state = this.#deps.disabled().includes(definition.name) ? 'disabled' : 'loading'
-      Object.assign(slot, {
-        name: definition.name,
-        definition,
-        access: await this.#readAccess(definition, slot.folder),
-        state,
-        error: undefined,
-        waiting: false,
-      } satisfies Partial<Slot>)
-    } catch (error) {
-      this.#fail(slot, reasonOf(error))
-    }
-  }
-
-  async #readAccess(definition: AnyPlugin, folder: string): Promise<Access> {
-    if (this.#deps.builtIns.has(folder)) return 'built-in'
-    const { checkAccess } = await import('./access.ts')
-    return checkAccess(definition, folder, this.#deps)
-  }
-
-  /** A start does not load a plugin that ended the daemon again and again; whoever asks for it tries it again. */
-  #isSetAside(slot: Slot, fresh: boolean): boolean {
-    const { crashes, log } = this.#deps
-    if (fresh) crashes?.forget(slot.folder)
-    const reason = crashes?.reasonOf(slot.folder)
-    if (reason === undefined) return false
-    Object.assign(slot, { state: 'disabled', error: reason } satisfies Partial<Slot>)
-    log.error(`plugin "${slot.name}" ${reason}`)
-    return true
-  }
-
-  /** The code of built-in plugins is loaded in any case, so their configuration keys are known even when disabled. */
-  async #readDisabled(slots: readonly Slot[]): Promise<void> {
-    const { builtIns, loader, log } = this.#deps
-    const off = slots.filter(({ state, folder }) => state === 'disabled' && builtIns.has(folder))
-    await Promise.all(
-      off.map(async (slot) => {
-        try {
-          slot.definition ??= await loader.load(slot.folder, false)
-        } catch (error) {
-          log.debug(`plugin "${slot.name}" is disabled, and its code cannot be read: ${reasonOf(error)}`)
-        }
-      }),
-    )
-  }
-
-  /** Adds the keys of the first plugins. On a restart an invalid section disables its plugin and not the daemon. */
-  #declareFirst(): void {
-    try {
-      this.#deps.declare(this.known())
-    } catch (error) {
-      if (this.#deps.strict) throw error
-      this.#deps.log.error(`the configuration of plugins cannot be used as a whole: ${reasonOf(error)}`)
-    }
-  }
-
-  /** Reads the configuration of a plugin into the slot. An error is stored in its status. */
-  #configure(slot: Slot, strict: boolean): void {
-    if (slot.state !== 'loading' || !slot.definition) return
-    try {
-      slot.config = this.#deps.pluginConfig(slot.definition)
-    } catch (error) {
-      if (strict && isWritten(error)) throw error
-      this.#fail(slot, reasonOf(error))
-    }
-  }
-
-  #declareLater(slot: Slot): void {
-    if (slot.state !== 'loading' || !slot.definition) return
-    try {
-      this.#declareWith(slot, slot.definition)
-    } catch (error) {
-      this.#fail(slot, reasonOf(error))
-    }
-  }
-
-  /** All definitions, with the new one in place of that of the slot. */
-  #declareWith(slot: Slot, definition: AnyPlugin): void {
-    const others = this.#slots.all().filter((other) => other !== slot)
-    this.#deps.declare([...others.flatMap((other) => other.definition ?? []), definition])
-  }
-
-  #refuseDuplicate(slot: Slot, others: readonly Slot[]): void {
-    const other = others.find((candidate) => candidate !== slot && candidate.name === slot.name)
-    if (slot.state !== 'loading') return
-    if (other) return this.#fail(slot, `a plugin of this name is loaded from ${other.folder}`)
-    if (slot.access === 'declared' && this.#isBuiltIn(slot.name))
-      return this.#fail(slot, 'a plugin of this name is built in, and its data would be shared')
-    const taken = slot.definition && findTaken(slot.definition, slot, others)
-    if (taken !== undefined) this.#fail(slot, taken)
-  }
-
   async #forget(slot: Slot): Promise<void> {
     await this.#takeOut(slot)
     this.#slots.forget(slot)
-    this.#note(slot, 'unloaded')
+    this.#changes.add(slot, 'unloaded')
     this.#deps.log.info(`plugin "${slot.name}" unloaded: its folder is gone`)
   }
 
@@ -383,182 +252,35 @@ export class Host {
     if (copy) await this.#load(copy)
   }
 
-  #isBuiltIn(name: string): boolean {
-    return this.#slots.all().some((slot) => slot.name === name && this.#deps.builtIns.has(slot.folder))
-  }
-
   async #load(slot: Slot): Promise<void> {
-    await this.#read(slot, true)
+    await this.#reader.read(slot, true)
     await this.#forgetMoved(slot)
     if (slot.state === 'disabled')
       throw new Refusal('conflict', `Plugin "${slot.name}" is disabled by the configuration`)
-    this.#refuseDuplicate(
+    this.#reader.refuseDuplicate(
       slot,
       this.#slots.all().filter(({ instance }) => instance),
     )
-    this.#declareLater(slot)
-    this.#configure(slot, false)
-    if (slot.state === 'loading') await this.#bringUp([slot])
+    this.#reader.declareLater(slot)
+    this.#reader.configure(slot, false)
+    if (slot.state === 'loading') await this.#lifecycle.bringUp([slot])
     if (slot.state !== 'loaded')
       throw new Refusal('conflict', `Plugin "${slot.name}" was not loaded: ${slot.error ?? 'unknown reason'}`)
-    this.#note(slot, 'loaded')
-    await this.#bringUpWaiting(slot)
-  }
-
-  /** Retries plugins that waited for a service, or failed with one, of the changed plugin. */
-  async #bringUpWaiting(changed: Slot): Promise<void> {
-    const concerned = this.#slots
-      .all()
-      .filter(
-        (slot) =>
-          slot.state === 'failed' &&
-          slot.definition &&
-          slot.config !== undefined &&
-          (slot.waiting || requiredBy(slot).some((id) => providedBy(changed).includes(id))),
-      )
-    const ready = new Set(plan(concerned.map(toNode), this.#slots.present()).order)
-    const coming = concerned.filter((slot) => ready.has(slot.name))
-    if (coming.length > 0) await this.#bringUp(coming)
-  }
-
-  /**
-   * Sets plugins up in dependency order. A failure is stored in the status of the plugin and its dependents. Returns the
-   * error of one that waited in vain for the server of the database.
-   */
-  async #bringUp(slots: readonly Slot[]): Promise<unknown> {
-    const byName = new Map(slots.map((slot) => [slot.name, slot]))
-    const { order, refused } = plan(slots.map(toNode), this.#slots.present(), this.#slots.unavailable(slots))
-    for (const [name, reason] of refused) {
-      const slot = byName.get(name)
-      if (slot) this.#fail(slot, reason, true)
-    }
-    const coming = order.flatMap((name) => byName.get(name) ?? [])
-    for (const slot of coming) slot.state = 'loading'
-    let away = await this.#migrate(coming)
-    for (const slot of coming) {
-      if (slot.state !== 'loading' || !slot.definition || !slot.config) continue
-      const lacking = requiredIds(slot.definition).find((id) => !this.#slots.present().has(id))
-      if (lacking !== undefined)
-        this.#fail(
-          slot,
-          `needs service "${lacking}": ${this.#slots.unavailable([slot]).get(lacking) ?? 'no plugin provides it'}`,
-          true,
-        )
-      else
-        away ??= await this.#trySetUp(slot, {
-          definition: slot.definition,
-          config: slot.config,
-          access: slot.access,
-        })
-    }
-    return away
-  }
-
-  async #trySetUp(slot: Slot, ready: Ready): Promise<unknown> {
-    try {
-      await this.#whenAnswered(slot, () => this.#setUp(slot, ready))
-      return undefined
-    } catch (error) {
-      this.#fail(slot, `setup failed: ${await setupReason(error, ready, slot)}`)
-      return isServerAway(error) || error instanceof StartRefused ? error : undefined
-    }
-  }
-  /** A server of the database that is away for a moment fails no plugin: nobody would load it when it is back. */
-  async #whenAnswered(slot: Slot, work: () => Promise<unknown>): Promise<unknown> {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isServerAway(error)) throw error
-      this.#deps.log.warn(`plugin "${slot.name}" waits for the database: ${reasonOf(error)}`)
-    }
-    return untilAnswered(work, AbortSignal.timeout(AWAY_MS))
-  }
-
-  async #migrate(slots: readonly Slot[]): Promise<unknown> {
-    const pending = slots.flatMap((slot) =>
-      slot.definition?.migrations ? [{ slot, name: slot.name, migrations: slot.definition.migrations }] : [],
-    )
-    if (pending.length === 0) return undefined
-    let away: unknown
-    await this.#deps.beforeMigrations(pending)
-    // In parallel, so that the tables of all plugins need few syncs on a first start.
-    await Promise.all(
-      pending.map(async ({ slot, name, migrations }) => {
-        try {
-          await this.#whenAnswered(slot, () =>
-            this.#deps.migrate(name, migrations, { strict: true, ownTables: slot.access === 'declared' }),
-          )
-        } catch (error) {
-          if (isServerAway(error)) away = error
-          const way = error instanceof NewerDatabase ? ` with ${commandLine('restore')}` : ''
-          this.#fail(slot, `its tables could not be prepared: ${reasonOf(error)}${way}`)
-        }
-      }),
-    )
-    return away
-  }
-
-  async #setUp(slot: Slot, { definition, config, access }: Ready): Promise<void> {
-    const { log, members, restrict, setupMs, drainMs } = this.#deps
-    slot.state = 'loading'
-    const instance = await mount(definition, config, {
-      log,
-      members,
-      access,
-      restrict,
-      find: (id) => this.#slots.service(id),
-      setupMs,
-      drainMs: drainMs(),
-    })
-    Object.assign(slot, {
-      definition,
-      config,
-      access,
-      instance,
-      state: 'loaded',
-      error: undefined,
-      waiting: false,
-    } satisfies Partial<Slot>)
-  }
-
-  /** Closes the running copy. Returns, and logs, what could not be closed; the plugin is unloaded in any case. */
-  async #takeDown(slot: Slot): Promise<string | undefined> {
-    const { instance } = slot
-    if (!instance) return undefined
-    slot.state = 'unloading'
-    try {
-      await instance.scope.close(this.#deps.drainMs())
-      return this.#reportLeftovers(slot, instance)
-    } catch (error) {
-      const reasons = error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)]
-      const reason = `did not unload cleanly: ${reasons.join('; ')}`
-      this.#deps.log.error(`plugin "${slot.name}" ${reason}`)
-      return reason
-    } finally {
-      slot.instance = undefined
-    }
-  }
-
-  /** What a plugin made without its context stays in the process until it ends by itself. */
-  #reportLeftovers({ name }: Slot, { leftovers }: Instance): string | undefined {
-    const left = leftovers?.list() ?? []
-    if (left.length === 0) return undefined
-    const reason = `left behind ${left.join(', ')}: pass what ends it to ctx.own`
-    this.#deps.log.warn(`plugin "${name}" ${reason}`)
-    return reason
+    this.#changes.add(slot, 'loaded')
+    await this.#lifecycle.bringUpWaiting(slot)
   }
 
   async #takeOut(slot: Slot): Promise<void> {
     const dependents = this.#slots.dependents(slot.name)
     const release = this.#deps.hold(this.#slots.subtree(slot.name))
     try {
-      for (const dependent of dependents.toReversed()) await this.#takeDown(dependent)
-      slot.error = await this.#takeDown(slot)
+      for (const dependent of dependents.toReversed()) await this.#lifecycle.takeDown(dependent)
+      slot.error = await this.#lifecycle.takeDown(slot)
       await this.#retired?.close(slot.name)
       const gone = [slot, ...dependents]
       for (const dependent of dependents) {
         const id = requiredBy(dependent).find((needed) => gone.some((other) => providedBy(other).includes(needed)))
-        this.#fail(dependent, `needs service "${id}": plugin "${slot.name}" was unloaded`, true)
+        this.#changes.fail(dependent, `needs service "${id}": plugin "${slot.name}" was unloaded`, true)
       }
     } finally {
       release()
@@ -573,22 +295,12 @@ export class Host {
   async #createReplacements(): Promise<Replacements> {
     const { Replacements } = await import('./replacements.ts')
     const replacements = new Replacements(this.#deps, this.#slots, {
+      changes: this.#changes,
+      reader: this.#reader,
+      lifecycle: this.#lifecycle,
       change: (affected, change) => this.#change(affected, change),
-      note: (slot, change, reason) => this.#note(slot, change, reason),
-      forgetChanges: (plugins) => this.#forgetChanges(plugins),
-      fail: (slot, reason) => this.#fail(slot, reason),
-      declareWith: (slot, definition) => this.#declareWith(slot, definition),
-      setUp: (slot, ready) => this.#setUp(slot, ready),
-      takeDown: (slot) => this.#takeDown(slot),
-      bringUp: (slots) => this.#bringUp(slots),
-      bringUpWaiting: (slot) => this.#bringUpWaiting(slot),
     })
     this.#retired = replacements.retired
     return replacements
-  }
-
-  /** What is as before is no change. */
-  #forgetChanges(plugins: ReadonlySet<string>): void {
-    this.#changes = this.#changes.filter(({ plugin }) => !plugins.has(plugin))
   }
 }

@@ -1,27 +1,25 @@
 import { Refusal } from '../errors/error.ts'
 import type { Scope } from '../scope/scope.ts'
 import { checkAccess } from './access.ts'
-import type { PluginChange } from './daemon.ts'
+import type { ChangeRecord } from './change-record.ts'
 import type { AnyPlugin } from './define.ts'
 import { PluginProblem, providedIds, requiredIds } from './definition.ts'
 import { plan } from './graph.ts'
+import type { DefinitionReader } from './definition-reader.ts'
 import type { HostDeps } from './host-deps.ts'
+import type { PluginLifecycle } from './lifecycle.ts'
 import { watchReload } from './reload-watch.ts'
 import { RetiredCopies } from './retired-copies.ts'
 import { findTaken, reasonOf, setupReason, toNode } from './slot.ts'
 import type { Ready, Slot, Slots } from './slot.ts'
 
-/** What the host does with its slots. */
-export interface HostActions {
+/** The parts of the host that a replacement goes through. */
+export interface HostParts {
+  readonly changes: ChangeRecord
+  readonly reader: DefinitionReader
+  readonly lifecycle: PluginLifecycle
+  /** Runs a change after those that were asked for before; `affected` returns the plugins that it unloads. */
   change(affected: () => readonly string[], change: () => Promise<void>): Promise<void>
-  note(slot: Slot, change: PluginChange['change'], reason?: string): void
-  forgetChanges(plugins: ReadonlySet<string>): void
-  fail(slot: Slot, reason: string): void
-  declareWith(slot: Slot, definition: AnyPlugin): void
-  setUp(slot: Slot, ready: Ready): Promise<void>
-  takeDown(slot: Slot): Promise<string | undefined>
-  bringUp(slots: readonly Slot[]): Promise<unknown>
-  bringUpWaiting(slot: Slot): Promise<void>
 }
 
 /** How long a reload waits for calls that end at once before the new code is set up beside them. */
@@ -32,9 +30,9 @@ export class Replacements {
   readonly retired: RetiredCopies
   readonly #deps: HostDeps
   readonly #slots: Slots
-  readonly #host: HostActions
+  readonly #host: HostParts
 
-  constructor(deps: HostDeps, slots: Slots, host: HostActions) {
+  constructor(deps: HostDeps, slots: Slots, host: HostParts) {
     this.#deps = deps
     this.#slots = slots
     this.#host = host
@@ -46,7 +44,7 @@ export class Replacements {
     const before = slot.instance?.scope.counts ?? { calls: 0, failures: 0 }
     const old = runningOf(slot)
     await this.#exchange(slot, await this.#readReplacement(slot))
-    this.#host.note(slot, 'reloaded')
+    this.#host.changes.add(slot, 'reloaded')
     const scope = slot.instance?.scope
     if (!scope) return
     slot.previous = old
@@ -58,11 +56,11 @@ export class Replacements {
     const next = await this.#readReplacement(slot, slot.definition)
     if (next.access === slot.access && (await this.#takesConfig(slot, next))) {
       Object.assign(slot, { config: next.config, error: undefined } satisfies Partial<Slot>)
-      this.#host.note(slot, 'reconfigured')
+      this.#host.changes.add(slot, 'reconfigured')
       return
     }
     await this.#exchange(slot, next)
-    this.#host.note(slot, 'reloaded')
+    this.#host.changes.add(slot, 'reloaded')
   }
 
   async #takesConfig({ name, instance }: Slot, { config }: Ready): Promise<boolean> {
@@ -87,7 +85,7 @@ export class Replacements {
         await this.#exchange(slot, { ...previous, config })
         slot.error = `went back to the code before: ${reason}`
         this.#deps.log.error(`plugin "${slot.name}" ${slot.error}`)
-        this.#host.note(slot, 'reverted', reason)
+        this.#host.changes.add(slot, 'reverted', reason)
       },
     )
     change.catch((error: unknown) => this.#deps.log.error(`plugin "${slot.name}" keeps its new code`, error))
@@ -110,20 +108,20 @@ export class Replacements {
       this.#deps.log.debug(`plugin "${slot.name}" was away for ${(performance.now() - since).toFixed(1)} ms`)
     }
     slot.previous = undefined
-    await this.#host.bringUpWaiting(slot)
+    await this.#host.lifecycle.bringUpWaiting(slot)
   }
 
   /** Takes a running copy away for its replacement; calls that run may go on where the plugin permits it. */
   async #setAside(slot: Slot): Promise<string | undefined> {
     const { instance, access, definition } = slot
     const overlaps = definition?.reload === undefined ? access !== 'built-in' : definition.reload === 'overlap'
-    if (!instance || !overlaps) return this.#host.takeDown(slot)
+    if (!instance || !overlaps) return this.#host.lifecycle.takeDown(slot)
     const graceMs = Math.min(RETIRE_GRACE_MS, this.#deps.drainMs())
     const retired = await instance.scope.retire(graceMs).catch((error: unknown) => {
       this.#deps.log.error(`plugin "${slot.name}" did not retire cleanly`, error)
       return false
     })
-    if (retired) return this.#host.takeDown(slot)
+    if (retired) return this.#host.lifecycle.takeDown(slot)
     slot.instance = undefined
     this.retired.add(instance.scope)
     return undefined
@@ -138,7 +136,7 @@ export class Replacements {
       const access = checkAccess(definition, slot.folder, this.#deps)
       const taken = findTaken(definition, slot, this.#slots.loaded())
       if (taken !== undefined) throw new PluginProblem(taken)
-      this.#host.declareWith(slot, definition)
+      this.#host.reader.declareWith(slot, definition)
       const config = this.#deps.pluginConfig(definition)
       const nodes = this.#slots
         .loaded()
@@ -163,17 +161,20 @@ export class Replacements {
       return
     }
     try {
-      await this.#host.setUp(slot, old)
+      await this.#host.lifecycle.setUp(slot, old)
     } catch (again) {
       const older = await setupReason(again, old, slot)
-      this.#host.fail(slot, `the new code cannot be used: ${reason}; setup of the old code failed too: ${older}`)
-      await this.#host.bringUp(dependents)
+      this.#host.changes.fail(
+        slot,
+        `the new code cannot be used: ${reason}; setup of the old code failed too: ${older}`,
+      )
+      await this.#host.lifecycle.bringUp(dependents)
       throw new Refusal('conflict', `Plugin "${slot.name}" is not loaded: ${slot.error}`)
     }
-    await this.#host.bringUp(dependents)
+    await this.#host.lifecycle.bringUp(dependents)
     // Those that failed with the new code run again.
     const running = new Set(dependents.filter(({ state }) => state === 'loaded').map(({ name }) => name))
-    this.#host.forgetChanges(running)
+    this.#host.changes.forget(running)
     throw this.#goesOn(slot, reason)
   }
 
@@ -183,22 +184,22 @@ export class Replacements {
       const { definition, access } = next
       if (definition.migrations)
         await this.#deps.migrate(slot.name, definition.migrations, { strict: false, ownTables: access === 'declared' })
-      await this.#host.setUp(slot, next)
+      await this.#host.lifecycle.setUp(slot, next)
     } catch (error) {
       return `setup failed: ${await setupReason(error, next, slot)}`
     }
-    await this.#host.bringUp(dependents)
+    await this.#host.lifecycle.bringUp(dependents)
     const failed = dependents.find(({ state }) => state !== 'loaded')
     if (!failed) return undefined
     const reason = `plugin "${failed.name}" fails with the new code: ${failed.error ?? failed.state}`
-    for (const running of [slot, ...dependents].toReversed()) await this.#host.takeDown(running)
+    for (const running of [slot, ...dependents].toReversed()) await this.#host.lifecycle.takeDown(running)
     return reason
   }
 
   /** The keys of the new code may have been declared. */
   #declareAgain(slot: Slot): void {
     try {
-      if (slot.definition) this.#host.declareWith(slot, slot.definition)
+      if (slot.definition) this.#host.reader.declareWith(slot, slot.definition)
     } catch (error) {
       this.#deps.log.warn(`the configuration does not fit plugin "${slot.name}", which goes on`, error)
     }
@@ -208,7 +209,7 @@ export class Replacements {
     this.#declareAgain(slot)
     slot.error = `not reloaded, the code before goes on: ${reason}`
     this.#deps.log.error(`plugin "${slot.name}" ${slot.error}`)
-    this.#host.note(slot, 'failed', slot.error)
+    this.#host.changes.add(slot, 'failed', slot.error)
     return new Refusal('conflict', `Plugin "${slot.name}" was ${slot.error}`, { cause })
   }
 }
