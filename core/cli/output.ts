@@ -11,6 +11,10 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
+/** A time of the API, such as `2026-03-01 09:30 UTC`, to the minute or the second; nothing for `null`. */
+export const renderTime = (iso: string | null, to: 'minute' | 'second' = 'minute'): string =>
+  iso === null ? '' : `${iso.slice(0, to === 'minute' ? 16 : 19).replace('T', ' ')} UTC`
+
 /** A table with a heading, its cells safe for a terminal. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map((cell) => escapeControls(cell)))

@@ -26,7 +26,7 @@ export {
 export type { CopiedDatabase, CopyDatabaseRequest } from './copy-database.ts'
 export type { Joined, JoinRequest } from './join-database.ts'
 export type { StoppedHome } from './stopped-home.ts'
-export { note, print, printJson, renderDuration, renderFacts, renderTable } from './output.ts'
+export { note, print, printJson, renderDuration, renderFacts, renderTable, renderTime } from './output.ts'
 export { readSecret } from './secret-input.ts'
 export { paint, PlainView } from './terminal/view.ts'
 export type { View } from './terminal/view.ts'

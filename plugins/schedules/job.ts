@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
+import { flagColumn, jsonColumn, nullableColumn, numberColumn } from 'svc/internal'
 import { DeliveryTarget } from '../result-delivery/contract.ts'
 import { SKIP_REASONS } from './reasons.ts'
 import type { SkipReason } from './reasons.ts'
@@ -112,50 +112,34 @@ const StoredAction: v.GenericSchema<unknown, Action> = v.variant('kind', [
     timeout_secs: v.optional(v.number()),
   }),
 ])
-const json = <S extends v.GenericSchema>(schema: S) =>
-  v.pipe(
-    v.string(),
-    v.transform((text): unknown => readOwnJson(text)),
-    schema,
-  )
-const count = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
-const orAbsent = <S extends v.GenericSchema>(schema: S) =>
-  v.pipe(
-    v.nullable(schema),
-    v.transform((value) => value ?? undefined),
-  )
-const flag = v.pipe(
-  count,
-  v.transform((value) => value === 1),
-)
-const text = orAbsent(v.string())
+const text = nullableColumn(v.string())
 /** The last moment that a date can be. */
-const time = orAbsent(v.pipe(count, v.maxValue(8.64e15)))
+const time = nullableColumn(v.pipe(numberColumn, v.maxValue(8.64e15)))
 
 export const JobRow = v.pipe(
   v.object({
     id: v.string(),
     name: v.string(),
     agent_id: v.string(),
-    timing: json(StoredTiming),
-    action: json(StoredAction),
-    targets: json(v.array(DeliveryTarget)),
+    timing: jsonColumn(StoredTiming),
+    action: jsonColumn(StoredAction),
+    targets: jsonColumn(v.array(DeliveryTarget)),
     missed: v.picklist(['skip', 'once']),
-    session_mode: orAbsent(v.picklist(['new', 'persistent'])),
-    one_shot: flag,
-    enabled: flag,
-    version: count,
+    session_mode: nullableColumn(v.picklist(['new', 'persistent'])),
+    one_shot: flagColumn,
+    enabled: flagColumn,
+    version: numberColumn,
     next_run: time,
     last_run: time,
     last_status: text,
-    failures: count,
-    runs: count,
+    failures: numberColumn,
+    runs: numberColumn,
     reason: text,
     created_by: text,
-    on_behalf: orAbsent(json(v.array(v.string()))),
-    labels: json(v.array(v.string())),
-    created_at: count,
-    updated_at: count,
+    on_behalf: nullableColumn(jsonColumn(v.array(v.string()))),
+    labels: jsonColumn(v.array(v.string())),
+    created_at: numberColumn,
+    updated_at: numberColumn,
     ended_at: time,
   }),
   v.transform((row): Job => ({
@@ -189,19 +173,19 @@ export const SlotRow = v.pipe(
   v.object({
     job_id: v.string(),
     kind: v.picklist(['slot', 'manual']),
-    slot_at: count,
+    slot_at: numberColumn,
     until_at: time,
     state: v.picklist(['open', 'done', 'failed', 'skipped', 'cancelled']),
-    reason: orAbsent(v.picklist(SKIP_REASONS)),
+    reason: nullableColumn(v.picklist(SKIP_REASONS)),
     detail: text,
-    late_ms: count,
+    late_ms: numberColumn,
     run_id: v.string(),
     turn_id: text,
     workflow_run_id: text,
     begun_at: time,
     result: text,
     error: text,
-    created_at: count,
+    created_at: numberColumn,
     ended_at: time,
   }),
   v.transform((row): Slot => ({
@@ -223,5 +207,5 @@ export const SlotRow = v.pipe(
     endedAt: row.ended_at,
   })),
 )
-export const Count = v.object({ count })
-export const NextDue = v.object({ next_run: orAbsent(count) })
+export const Count = v.object({ count: numberColumn })
+export const NextDue = v.object({ next_run: nullableColumn(numberColumn) })

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { readOwnJson } from 'svc/internal'
+import { jsonColumn, nullableColumn, numberColumn } from 'svc/internal'
 import { DeliveryTarget } from '../result-delivery/contract.ts'
 import { LABELS } from '../sessions/contract.ts'
 import type { Label } from '../sessions/contract.ts'
@@ -68,22 +68,10 @@ export interface Firing {
   readonly endedAt: number | undefined
 }
 
-const json = <S extends v.GenericSchema>(schema: S) =>
-  v.pipe(
-    v.string(),
-    v.transform((text): unknown => readOwnJson(text)),
-    schema,
-  )
-const count = v.pipe(v.union([v.number(), v.string()]), v.transform(Number))
-const orAbsent = <S extends v.GenericSchema>(schema: S) =>
-  v.pipe(
-    v.nullable(schema),
-    v.transform((value) => value ?? undefined),
-  )
-const text = orAbsent(v.string())
-const labels = json(v.array(v.picklist(LABELS)))
+const text = nullableColumn(v.string())
+const labels = jsonColumn(v.array(v.picklist(LABELS)))
 const pattern = v.pipe(
-  json(v.unknown()),
+  jsonColumn(v.unknown()),
   v.transform((value): Pattern => parsePattern(value)),
 )
 
@@ -94,21 +82,21 @@ export const TriggerRow = v.pipe(
     target_agent_id: text,
     pattern,
     prompt_template: v.string(),
-    enabled: count,
-    fire_count: count,
-    max_fires: count,
-    cooldown_secs: orAbsent(count),
-    session_mode: orAbsent(v.picklist(['new', 'persistent'])),
+    enabled: numberColumn,
+    fire_count: numberColumn,
+    max_fires: numberColumn,
+    cooldown_secs: nullableColumn(numberColumn),
+    session_mode: nullableColumn(v.picklist(['new', 'persistent'])),
     workflow_id: text,
-    delivery: json(v.array(DeliveryTarget)),
-    since: count,
+    delivery: jsonColumn(v.array(DeliveryTarget)),
+    since: numberColumn,
     reason: text,
     created_by: text,
-    on_behalf: orAbsent(json(v.array(v.string()))),
+    on_behalf: nullableColumn(jsonColumn(v.array(v.string()))),
     labels,
-    last_fired: orAbsent(count),
-    created_at: count,
-    updated_at: count,
+    last_fired: nullableColumn(numberColumn),
+    created_at: numberColumn,
+    updated_at: numberColumn,
   }),
   v.transform((row): Trigger => ({
     id: row.id,
@@ -139,21 +127,21 @@ export const FiringRow = v.pipe(
     id: v.string(),
     trigger_id: v.string(),
     event_id: v.string(),
-    position: count,
+    position: numberColumn,
     event_kind: v.string(),
     event_text: v.string(),
     labels,
     agent_id: v.string(),
     turn_id: v.string(),
-    depth: count,
+    depth: numberColumn,
     state: v.picklist(['open', 'done', 'failed', 'held_back', 'cancelled']),
-    reason: orAbsent(v.picklist(HOLD_REASONS)),
+    reason: nullableColumn(v.picklist(HOLD_REASONS)),
     detail: text,
     result: text,
     error: text,
-    event_at: count,
-    created_at: count,
-    ended_at: orAbsent(count),
+    event_at: numberColumn,
+    created_at: numberColumn,
+    ended_at: nullableColumn(numberColumn),
   }),
   v.transform((row): Firing => ({
     id: row.id,
@@ -176,15 +164,15 @@ export const FiringRow = v.pipe(
     endedAt: row.ended_at,
   })),
 )
-export const Count = v.object({ count })
-export const Cursor = v.object({ position: count, generation: count })
+export const Count = v.object({ count: numberColumn })
+export const Cursor = v.object({ position: numberColumn, generation: numberColumn })
 /** The firing that led to an event. */
 export interface Cause {
   readonly triggerId: string
   readonly depth: number
 }
 export const CauseRow = v.pipe(
-  v.object({ trigger_id: v.string(), depth: count }),
+  v.object({ trigger_id: v.string(), depth: numberColumn }),
   v.transform(({ trigger_id: triggerId, depth }): Cause => ({ triggerId, depth })),
 )
-export const EventAt = v.object({ event_at: count })
+export const EventAt = v.object({ event_at: numberColumn })

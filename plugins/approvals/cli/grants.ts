@@ -1,13 +1,14 @@
 import {
   callDaemon,
   clientArgs,
-  defineCommand,
   connect,
+  defineCommand,
   escapeControls,
   exits,
   print,
   printJson,
   renderTable,
+  renderTime,
 } from 'svc/cli'
 import { listStandingApprovals } from './standing.ts'
 
@@ -31,7 +32,7 @@ export default defineCommand({
             each.tool_name,
             escapeControls(each.covers),
             String(each.uses),
-            `${each.granted_at.slice(0, 16).replace('T', ' ')} UTC`,
+            renderTime(each.granted_at),
             each.granted_by,
             each.id,
           ]),

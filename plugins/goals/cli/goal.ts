@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { clientArgs, commandLine, escapeControls, exits, Failure } from 'svc/cli'
+import { clientArgs, commandLine, escapeControls, exits, Failure, renderTime } from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 
 const PAGE = 1_000
@@ -60,8 +60,7 @@ export function asTree(goals: readonly Goal[]): readonly { readonly goal: Goal; 
 }
 
 export const titleOf = ({ title }: Goal): string => escapeControls(title)
-export const dueOf = ({ due_at: due }: Goal): string =>
-  due === null ? '' : `${due.slice(0, 16).replace('T', ' ')} UTC`
+export const dueOf = ({ due_at: due }: Goal): string => renderTime(due)
 
 export const goalArgs = {
   goal: { type: 'positional', required: true, description: 'Title or id of the goal, or the beginning of its id' },

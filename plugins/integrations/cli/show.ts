@@ -9,6 +9,7 @@ import {
   printJson,
   renderFacts,
   renderTable,
+  renderTime,
   shorten,
 } from 'svc/cli'
 import { Integration, integrationArgs, pathOf } from './client.ts'
@@ -36,7 +37,7 @@ export default defineCommand({
         ['id', found.id],
         ['name', escapeControls(found.name)],
         ['state', found.error === null ? found.status : `${found.status}: ${escapeControls(found.error)}`],
-        ['added', `${found.installed_at.slice(0, 19).replace('T', ' ')} UTC`],
+        ['added', renderTime(found.installed_at, 'second')],
         ['server', escapeControls(found.server?.command ?? found.server?.url ?? 'removed')],
       ]),
     )

@@ -9,8 +9,9 @@ import {
   print,
   printJson,
   renderTable,
+  renderTime,
 } from 'svc/cli'
-import { describeMissing, Peer, shortTime, Status } from './peer.ts'
+import { describeMissing, Peer, Status } from './peer.ts'
 
 export default defineCommand({
   description: 'List the daemons that are linked with this one or were, and how this one is reached.',
@@ -54,7 +55,7 @@ function renderPeers(peers: readonly v.InferOutput<typeof Peer>[]): string {
       each.state === 'connected' && !each.encrypted ? 'connected, not encrypted' : each.state,
       escapeControls(each.address),
       String(each.agents.length),
-      shortTime(each.last_seen),
+      renderTime(each.last_seen, 'second'),
       each.fingerprint,
     ]),
   )

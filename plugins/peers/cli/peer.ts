@@ -28,9 +28,6 @@ export const peerArgs = {
   ...clientArgs,
 } as const
 export const pathOf = (peer: string): string => `/api/peers/${encodeURIComponent(peer)}`
-export const shortTime = (iso: string | null): string =>
-  iso === null ? '' : `${iso.slice(0, 19).replace('T', ' ')} UTC`
-
 /** The entries of `network.peers` that are not linked, and why. */
 export const describeMissing = ({ dialing }: v.InferOutput<typeof Status>): string[] =>
   dialing

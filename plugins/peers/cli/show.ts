@@ -1,5 +1,15 @@
-import { callDaemon, connect, defineCommand, escapeControls, exits, print, printJson, renderFacts } from 'svc/cli'
-import { pathOf, Peer, peerArgs, shortTime } from './peer.ts'
+import {
+  callDaemon,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderFacts,
+  renderTime,
+} from 'svc/cli'
+import { pathOf, Peer, peerArgs } from './peer.ts'
 
 export default defineCommand({
   description: 'Show a daemon that is linked with this one, or was: its key, and its agents.',
@@ -17,9 +27,9 @@ export default defineCommand({
           ['address', escapeControls(found.address)],
           ['encrypted', found.encrypted ? 'yes' : 'no'],
           ['key', found.fingerprint],
-          ['key since', shortTime(found.pinned_at)],
-          ['linked since', shortTime(found.connected_at) || 'not linked'],
-          ['last seen', shortTime(found.last_seen)],
+          ['key since', renderTime(found.pinned_at, 'second')],
+          ['linked since', renderTime(found.connected_at, 'second') || 'not linked'],
+          ['last seen', renderTime(found.last_seen, 'second')],
           ['agents', escapeControls(found.agents.map(({ name }) => name).join(', ')) || 'none'],
         ]),
       )

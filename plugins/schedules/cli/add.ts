@@ -1,6 +1,16 @@
-import { callDaemon, clientArgs, connect, defineCommand, exits, omitUndefined, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  exits,
+  omitUndefined,
+  print,
+  printJson,
+  renderTime,
+} from 'svc/cli'
 import { requireAgent } from '../../agents/cli/client.ts'
-import { Schedule, shortTime } from './schedule.ts'
+import { Schedule } from './schedule.ts'
 
 export default defineCommand({
   description: 'Have an agent asked something at certain times.',
@@ -49,7 +59,7 @@ export default defineCommand({
       return client.call('POST', '/api/schedules', Schedule, { body })
     })
     if (args.json) printJson(made)
-    else print(`"${made.name}" (${made.id}) runs ${shortTime(made.next_run)} for the first time.`)
+    else print(`"${made.name}" (${made.id}) runs ${renderTime(made.next_run)} for the first time.`)
     return exits.ok
   },
 })

@@ -8,9 +8,10 @@ import {
   print,
   printJson,
   renderTable,
+  renderTime,
   shorten,
 } from 'svc/cli'
-import { requireSchedule, scheduleArgs, shortTime } from './schedule.ts'
+import { requireSchedule, scheduleArgs } from './schedule.ts'
 
 const text = v.nullable(v.string())
 const Slots = v.looseObject({
@@ -44,7 +45,7 @@ export default defineCommand({
         renderTable(
           ['TIME', 'STATE', 'LATE', 'WHAT'],
           answer.slots.map(({ slot, kind, state, reason, detail, late_ms: late, result, error }) => [
-            shortTime(slot),
+            renderTime(slot),
             kind === 'manual' ? `${state} (by hand)` : (reason ?? state),
             late >= 1000 ? `${Math.round(late / 1000)} s` : '',
             shorten(escapeControls(detail ?? error ?? result ?? ''), 80),

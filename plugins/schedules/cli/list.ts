@@ -9,8 +9,9 @@ import {
   print,
   printJson,
   renderTable,
+  renderTime,
 } from 'svc/cli'
-import { listSchedules, shortTime, stateOf, whenOf } from './schedule.ts'
+import { listSchedules, stateOf, whenOf } from './schedule.ts'
 
 export default defineCommand({
   description: 'List the schedules and cron jobs with their next times and last results.',
@@ -31,7 +32,7 @@ export default defineCommand({
           answer.schedules.map((each) => [
             escapeControls(each.name),
             whenOf(each),
-            shortTime(each.next_run),
+            renderTime(each.next_run),
             stateOf(each),
             each.id,
           ]),

@@ -1,5 +1,15 @@
 import * as v from 'valibot'
-import { clientArgs, escapeControls, exits, Failure, findNearest, isObject, renderDuration, suggest } from 'svc/cli'
+import {
+  clientArgs,
+  escapeControls,
+  exits,
+  Failure,
+  findNearest,
+  isObject,
+  renderDuration,
+  renderTime,
+  suggest,
+} from 'svc/cli'
 import type { DaemonClient } from 'svc/cli'
 
 export const Schedule = v.looseObject({
@@ -61,13 +71,11 @@ export function whenOf({ cron, schedule, tz }: Schedule): string {
   if (!isObject(schedule)) return ''
   return schedule['kind'] === 'every'
     ? `every ${renderDuration(Number(schedule['every_secs'])).replace(/ 0 s$/, '')}`
-    : `at ${shortTime(String(schedule['at']))}`
+    : `at ${renderTime(String(schedule['at']))}`
 }
 /** Where the results go, as `svc schedule add` takes it. */
 export const targetsOf = ({ delivery_targets: targets }: Schedule): string =>
   targets.map(({ kind, channel, to, url }) => (kind === 'channel' ? `${channel}:${to}` : (url ?? kind))).join(', ')
-export const shortTime = (iso: string | null): string =>
-  iso === null ? '' : `${iso.slice(0, 16).replace('T', ' ')} UTC`
 export const stateOf = ({ enabled, last_status: last }: Schedule): string =>
   enabled ? (last === null ? 'waiting' : escapeControls(last).slice(0, 40)) : 'disabled'
 

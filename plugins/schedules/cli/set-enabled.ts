@@ -1,6 +1,6 @@
-import { callDaemon, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import { callDaemon, connect, defineCommand, exits, print, printJson, renderTime } from 'svc/cli'
 import type { Command } from 'svc/cli'
-import { requireSchedule, Schedule, scheduleArgs, shortTime } from './schedule.ts'
+import { requireSchedule, Schedule, scheduleArgs } from './schedule.ts'
 
 /** The command that enables or disables a schedule. */
 export function setEnabledCommand(enabled: boolean, description: string): Command {
@@ -14,7 +14,7 @@ export function setEnabledCommand(enabled: boolean, description: string): Comman
         return client.call('PUT', `/api/schedules/${id}/enable`, Schedule, { body: { enabled } })
       })
       if (args.json) printJson(changed)
-      else print(enabled ? `"${changed.name}" runs ${shortTime(changed.next_run)}.` : `"${changed.name}" is disabled.`)
+      else print(enabled ? `"${changed.name}" runs ${renderTime(changed.next_run)}.` : `"${changed.name}" is disabled.`)
       return exits.ok
     },
   })

@@ -1,6 +1,16 @@
-import { callDaemon, connect, defineCommand, escapeControls, exits, print, printJson, renderFacts } from 'svc/cli'
+import {
+  callDaemon,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderFacts,
+  renderTime,
+} from 'svc/cli'
 import { requireAgent } from '../../agents/cli/client.ts'
-import { requireSchedule, scheduleArgs, shortTime, stateOf, targetsOf, whenOf } from './schedule.ts'
+import { requireSchedule, scheduleArgs, stateOf, targetsOf, whenOf } from './schedule.ts'
 
 export default defineCommand({
   description: 'Show a schedule.',
@@ -23,8 +33,8 @@ export default defineCommand({
           ['when', whenOf(found)],
           ['prompt', escapeControls(found.prompt)],
           ['state', found.enabled ? stateOf(found) : `disabled: ${escapeControls(found.reason ?? 'by hand')}`],
-          ['next', shortTime(found.next_run) || 'never'],
-          ['last', shortTime(found.last_run) || 'never'],
+          ['next', renderTime(found.next_run) || 'never'],
+          ['last', renderTime(found.last_run) || 'never'],
           ['missed', found.missed],
           ['delivery', escapeControls(targetsOf(found)) || 'none'],
         ]),

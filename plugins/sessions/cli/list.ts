@@ -1,4 +1,14 @@
-import { callDaemon, clientArgs, defineCommand, connect, exits, print, printJson, renderTable } from 'svc/cli'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  exits,
+  print,
+  printJson,
+  renderTable,
+  renderTime,
+} from 'svc/cli'
 import { requireAgent } from '../../agents/cli/client.ts'
 import { listSessions } from './client.ts'
 
@@ -31,7 +41,7 @@ export default defineCommand({
             String(index + 1),
             session.title === '' ? '(no messages yet)' : session.title,
             String(session.message_count),
-            `${session.created_at.slice(0, 16).replace('T', ' ')} UTC`,
+            renderTime(session.created_at),
             session.id,
           ]),
         ),

@@ -2,13 +2,14 @@ import * as v from 'valibot'
 import {
   callDaemon,
   clientArgs,
-  defineCommand,
   connect,
+  defineCommand,
   escapeControls,
   exits,
   Failure,
   print,
   printJson,
+  renderTime,
 } from 'svc/cli'
 import { countOf, requireSession, sessionArgs } from './client.ts'
 
@@ -60,9 +61,7 @@ export default defineCommand({
     const agent = session.agent_name ?? 'agent'
     for (const { role, content, created_at: at, tools, mark, failed, error } of shown.messages) {
       const who = role === 'User' ? 'you' : role === 'Assistant' ? agent : role.toLowerCase()
-      print(
-        `\n${escapeControls(who)}, ${at.slice(0, 16).replace('T', ' ')} UTC${mark === undefined ? '' : ` (${mark})`}:`,
-      )
+      print(`\n${escapeControls(who)}, ${renderTime(at)}${mark === undefined ? '' : ` (${mark})`}:`)
       if (content !== '') print(escapeControls(content, true))
       for (const tool of tools) print(`[${escapeControls(tool.name)}${tool.is_error ? ' failed' : ''}]`)
       if (failed) print(`(failed: ${escapeControls(error?.message ?? 'it was not answered')})`)

@@ -8,9 +8,10 @@ import {
   print,
   printJson,
   renderTable,
+  renderTime,
   shorten,
 } from 'svc/cli'
-import { requireTrigger, shortTime, triggerArgs } from './trigger.ts'
+import { requireTrigger, triggerArgs } from './trigger.ts'
 
 const text = v.nullable(v.string())
 const History = v.looseObject({
@@ -44,7 +45,7 @@ export default defineCommand({
         renderTable(
           ['TIME', 'EVENT', 'STATE', 'WHAT'],
           answer.firings.map(({ event, event_at: at, state, reason, detail, result, error, text: told }) => [
-            shortTime(at),
+            renderTime(at, 'second'),
             event,
             reason ?? state,
             shorten(escapeControls(detail ?? error ?? result ?? told), 80),

@@ -9,8 +9,9 @@ import {
   print,
   printJson,
   renderTable,
+  renderTime,
 } from 'svc/cli'
-import { firesOf, listTriggers, namesOfAgents, patternOf, shortTime } from './trigger.ts'
+import { firesOf, listTriggers, namesOfAgents, patternOf } from './trigger.ts'
 
 export default defineCommand({
   description: 'List the triggers with how often they fired.',
@@ -35,7 +36,7 @@ export default defineCommand({
             escapeControls(patternOf(each)),
             escapeControls(names.get(each.agent_id) ?? each.agent_id),
             firesOf(each),
-            shortTime(each.last_fired),
+            renderTime(each.last_fired, 'second'),
             each.enabled ? 'enabled' : 'disabled',
             each.id,
           ]),

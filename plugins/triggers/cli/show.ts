@@ -1,5 +1,15 @@
-import { callDaemon, connect, defineCommand, escapeControls, exits, print, printJson, renderFacts } from 'svc/cli'
-import { firesOf, patternOf, requireTrigger, shortTime, triggerArgs } from './trigger.ts'
+import {
+  callDaemon,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  print,
+  printJson,
+  renderFacts,
+  renderTime,
+} from 'svc/cli'
+import { firesOf, patternOf, requireTrigger, triggerArgs } from './trigger.ts'
 
 export default defineCommand({
   description: 'Show a trigger.',
@@ -18,7 +28,7 @@ export default defineCommand({
           ['workflow', found.workflow_id ?? 'none'],
           ['state', found.enabled ? 'enabled' : `disabled: ${escapeControls(found.reason ?? 'by hand')}`],
           ['fired', firesOf(found)],
-          ['last', shortTime(found.last_fired) || 'never'],
+          ['last', renderTime(found.last_fired, 'second') || 'never'],
           ['cool-down', found.cooldown_secs === null ? 'as configured' : `${found.cooldown_secs} s`],
           ['delivery', found.delivery_targets.map(({ kind }) => kind).join(', ') || 'none'],
         ]),

@@ -50,9 +50,6 @@ export function patternOf({ pattern }: Pick<Trigger, 'pattern'>): string {
 }
 export const firesOf = ({ fire_count: count, max_fires: max }: Trigger): string =>
   max === 0 ? String(count) : `${count} of ${max}`
-export const shortTime = (iso: string | null): string =>
-  iso === null ? '' : `${iso.slice(0, 19).replace('T', ' ')} UTC`
-
 export const triggerArgs = {
   trigger: { type: 'positional', required: true, description: 'Id of the trigger, or the beginning of it' },
   ...clientArgs,

@@ -1,10 +1,9 @@
 import * as v from 'valibot'
+import { numberColumn } from 'svc/internal'
 import { isObject } from 'svc/sdk'
 import { RUN_STATES } from '../definition.ts'
 import type { Workflow } from '../definition.ts'
 
-/** 64-bit columns come as text from PostgreSQL. */
-const count = v.pipe(v.union([v.number(), v.string(), v.bigint()]), v.transform(Number))
 const text = v.nullable(v.string())
 
 /** `cancelled`: the run ended while it ran or waited. */
@@ -21,16 +20,16 @@ const summary = {
   output: text,
   error: text,
   steps_completed: v.number(),
-  worked_ms: count,
+  worked_ms: numberColumn,
   depth: v.number(),
   hops: v.number(),
   parent_run_id: text,
   parent_key: text,
   rerun_of: text,
   revision: v.number(),
-  created_at: count,
-  started_at: v.nullable(count),
-  completed_at: v.nullable(count),
+  created_at: numberColumn,
+  started_at: v.nullable(numberColumn),
+  completed_at: v.nullable(numberColumn),
 }
 /** A run without its definition, for lists. */
 export const RunListRow = v.object(summary)
@@ -72,17 +71,17 @@ export const AttemptRow = v.object({
   agent_id: text,
   agent_name: text,
   wait_state: text,
-  wake_at: v.nullable(count),
+  wake_at: v.nullable(numberColumn),
   waits_for: text,
   woken: v.number(),
-  input_tokens: count,
-  output_tokens: count,
-  cost_usd: v.nullable(count),
-  started_at: count,
-  ended_at: v.nullable(count),
+  input_tokens: numberColumn,
+  output_tokens: numberColumn,
+  cost_usd: v.nullable(numberColumn),
+  started_at: numberColumn,
+  ended_at: v.nullable(numberColumn),
   revision: v.number(),
 })
 export type AttemptRow = v.InferOutput<typeof AttemptRow>
 
-export const Count = v.object({ count })
+export const Count = v.object({ count: numberColumn })
 export const VariableRow = v.object({ name: v.string(), value: v.string() })
