@@ -29,9 +29,19 @@ export { Configuration } from './host/configuration-service.ts'
 export type { AppliedChange } from './host/configuration-service.ts'
 export { parseToml, renderToml, TomlError } from './config/toml-text.ts'
 export { checkFileName, confine, entryPath, splitName } from './files/confine.ts'
+export { hashOfFiles } from './files/hash-of-files.ts'
 export { HomeRecord } from './files/home-record.ts'
 export type { ArchivedFile, ArchiveLimits } from './files/read-archive.ts'
-export { inFolder, openConfined, readArchive, removeConfined, removeFolder, replaceConfined } from './files/late.ts'
+export {
+  inFolder,
+  openConfined,
+  openSharedFolders,
+  readArchive,
+  removeConfined,
+  removeFolder,
+  replaceConfined,
+} from './files/late.ts'
+export type { SharedFolder, SharedFolders, SharedFolderStore } from './files/shared-folders.ts'
 export { mediaTypeOf } from './files/media-type.ts'
 export {
   AuthenticationFailed,

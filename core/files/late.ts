@@ -3,6 +3,7 @@ import type * as Open from './open.ts'
 import type * as ReadArchive from './read-archive.ts'
 import type * as Remove from './remove.ts'
 import type * as Replace from './replace.ts'
+import type { SharedFolders, SharedFoldersDeps } from './shared-folders.ts'
 
 /** What works on files, evaluated with the first file and not with every start. */
 export const inFolder: typeof Folder.inFolder = async (root, name, work, options) =>
@@ -16,3 +17,5 @@ export const replaceConfined: typeof Replace.replaceConfined = async (root, name
   (await import('./replace.ts')).replaceConfined(root, name, content)
 export const readArchive: typeof ReadArchive.readArchive = async (archive, limits, claim) =>
   (await import('./read-archive.ts')).readArchive(archive, limits, claim)
+export const openSharedFolders = async <A extends object>(deps: SharedFoldersDeps<A>): Promise<SharedFolders<A>> =>
+  new (await import('./shared-folders.ts')).SharedFolders(deps)

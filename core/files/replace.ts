@@ -49,7 +49,8 @@ export async function replaceConfined(
   )
 }
 
-async function syncFolder(path: string): Promise<void> {
+/** Makes the names in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
   // Windows cannot open one, and needs not.
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')

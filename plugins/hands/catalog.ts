@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findNearest, messageOf, suggest } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
@@ -100,11 +100,22 @@ export async function readFolder(
   const stamp = await stampOf(path)
   try {
     const file = join(path, DEFINITION_FILE)
-    const facts = await stat(file)
+    // It would be used wherever it leads, and change with what is there.
+    if ((await lstat(path)).isSymbolicLink())
+      throw new DefinitionProblem(
+        undefined,
+        undefined,
+        'is in a link to a folder: copy the folder, or install the hand',
+      )
+    const facts = await lstat(file)
     if (!facts.isFile() || facts.size > MAX_DEFINITION_BYTES)
       return {
         stamp,
-        content: new DefinitionProblem(undefined, undefined, `is no file of ${MAX_DEFINITION_BYTES} bytes at most`),
+        content: new DefinitionProblem(
+          undefined,
+          undefined,
+          `is no plain file of ${MAX_DEFINITION_BYTES} bytes at most`,
+        ),
       }
     const toml = await readFile(file, 'utf8')
     return { stamp, content: parseHand(id, toml, await readSkill(path)) }
@@ -128,7 +139,9 @@ export function parseHand(id: string | undefined, toml: string, skill: string) {
 async function readSkill(path: string): Promise<string> {
   try {
     const file = join(path, SKILL_FILE)
-    if ((await stat(file)).size > MAX_SKILL_BYTES)
+    const facts = await lstat(file)
+    if (!facts.isFile()) throw new DefinitionProblem(undefined, SKILL_FILE, 'is no plain file')
+    if (facts.size > MAX_SKILL_BYTES)
       throw new DefinitionProblem(undefined, SKILL_FILE, `has more than ${MAX_SKILL_BYTES} bytes`)
     return await readFile(file, 'utf8')
   } catch (error) {

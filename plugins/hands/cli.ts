@@ -9,6 +9,7 @@ export default defineCli({
         list: { summary: 'List the hands and their instances', load: () => import('./cli/list.ts') },
         show: { summary: 'Show what a hand does and may do', load: () => import('./cli/show.ts') },
         install: { summary: 'Install a hand', load: () => import('./cli/install.ts') },
+        remove: { summary: 'Remove an installed hand', load: () => import('./cli/remove.ts') },
         check: { summary: 'Check what a hand needs, and install it', load: () => import('./cli/check-needs.ts') },
         activate: { summary: 'Let a hand work', load: () => import('./cli/activate.ts') },
         pause: { summary: 'Let an instance rest', load: () => import('./cli/pause.ts') },

@@ -1,4 +1,4 @@
-import { Daemon } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseSnapshots, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import { AgentKilling, Agents, AgentSpawning, Family } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
@@ -23,10 +23,12 @@ export default definePlugin({
   requires: {
     agents: Agents,
     audit: Audit,
+    broadcast: Broadcast,
     commands: SlashCommands,
     daemon: Daemon,
     family: Family,
     kv: KeyValue,
+    snapshots: DatabaseSnapshots,
     wakeups: Wakeups,
   },
   optional: { approvals: Approvals, inference: Inference, mcp: McpServers, skills: Skills },
@@ -34,22 +36,35 @@ export default definePlugin({
   migrations,
   pages: [{ path: 'hands', title: 'Hands', file: 'pages/hands.html', assets: ['hands.css', 'hands.js'] }],
   setup(ctx) {
-    const { hooks, metrics, own, routes, services, tools } = ctx
+    const { hooks, log, metrics, own, routes, run, services, tools } = ctx
     const counters = {
       changes: metrics.counter('svc_hand_changes_total', 'Changes of instances of hands, by kind.'),
       runs: metrics.counter('svc_hand_runs_total', 'Scheduled runs of hands, by hand and outcome.'),
     }
-    const open = async (): Promise<Runtime> => new (await import('./runtime.ts')).Runtime(ctx, counters)
+    let followed: Promise<void> | undefined
+    const tell = followChanges({ broadcast: services.broadcast, own }, 'hands.installed', () => {
+      if (followed) void follow()
+    })
+    const open = async (): Promise<Runtime> => new (await import('./runtime.ts')).Runtime(ctx, counters, tell)
     let opened: Promise<Runtime> | undefined
     const runtime = (): Promise<Runtime> => (opened ??= open())
-    routes.add(...handRoutes(runtime))
-    tools.add(...handTools(runtime))
+    const follow = (): Promise<void> => {
+      const done = run(async () => (await runtime()).follow())
+      return (followed = done.catch((error: unknown) => log.error('installed hands are not as in the database', error)))
+    }
+    /** With what other daemons installed. */
+    const current = async (): Promise<Runtime> => {
+      await (followed ?? follow())
+      return await runtime()
+    }
+    routes.add(...handRoutes(current))
+    tools.add(...handTools(current))
     const dispose = services.commands.add({
       name: 'hands',
       takes: '[hand]',
       description: 'the hands and how they do',
       effectOf: () => 'read',
-      run: async ({ argument }) => (await runtime()).views.text(argument),
+      run: async ({ argument }) => (await current()).views.text(argument),
     })
     own('command', dispose)
     hooks.on(AgentSpawning, async (spawning) =>

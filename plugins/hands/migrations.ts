@@ -20,4 +20,25 @@ export const migrations: readonly Migration[] = [
       UNIQUE (hand_id, name)
     )`,
   },
+  {
+    id: '002-installed',
+    sql: `CREATE TABLE hands_installed (
+      name TEXT NOT NULL PRIMARY KEY,
+      -- Another one with each installation and removal.
+      revision TEXT NOT NULL,
+      -- installed or removed: other daemons remove what is removed here.
+      state TEXT NOT NULL,
+      source TEXT NOT NULL,
+      -- Of the files, and an authentication code: who can write rows only cannot install anything.
+      files_sha256 TEXT NOT NULL,
+      mac TEXT NOT NULL,
+      updated_at TEXT NOT NULL
+    );
+    CREATE TABLE hands_file (
+      hand TEXT NOT NULL,
+      path TEXT NOT NULL,
+      bytes BLOB NOT NULL,
+      PRIMARY KEY (hand, path)
+    )`,
+  },
 ]

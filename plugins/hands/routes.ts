@@ -10,7 +10,13 @@ const unknownInstance = { params: schema.InstanceParams, errors: ['not_found' as
 
 /** Interface 4.7, `/api/hands`. */
 export function handRoutes(open: Open): readonly AnyRoute[] {
-  return [...definitionRoutes(open), ...dependencyRoutes(open), ...settingsRoutes(open), ...instanceRoutes(open)]
+  return [
+    ...definitionRoutes(open),
+    ...installRoutes(open),
+    ...dependencyRoutes(open),
+    ...settingsRoutes(open),
+    ...instanceRoutes(open),
+  ]
 }
 
 function definitionRoutes(open: Open): readonly AnyRoute[] {
@@ -22,19 +28,6 @@ function definitionRoutes(open: Open): readonly AnyRoute[] {
     description: '`problems` names files that are no usable hand, with line and key.',
     returns: schema.HandList,
     handle: async () => (await open()).views.list(),
-  })
-  const install = defineRoute({
-    ...own('lasting', 20),
-    method: 'POST',
-    path: '/api/hands/install',
-    summary: 'Install a hand',
-    description: 'One of `toml_content`, `source` and `slug`. It goes into `<home>/hands` of this daemon.',
-    status: 201,
-    body: schema.InstallHand,
-    returns: schema.Installed,
-    errors: ['not_found', 'forbidden', 'conflict'],
-    example: { body: { slug: 'researcher' } },
-    handle: async ({ body }) => (await open()).install(body),
   })
   const find = defineRoute({
     ...own('read', 2),
@@ -65,7 +58,40 @@ function definitionRoutes(open: Open): readonly AnyRoute[] {
       return views.instance(await instances.activate(params.hand_id, { config, name, id: effectId }))
     },
   })
-  return [list, install, find, activate]
+  return [list, find, activate]
+}
+
+function installRoutes(open: Open): readonly AnyRoute[] {
+  const install = defineRoute({
+    ...own('lasting', 20),
+    method: 'POST',
+    path: '/api/hands/install',
+    summary: 'Install a hand',
+    description:
+      'One of `toml_content`, `source` and `slug`. It goes into `<home>/hands` of every daemon on the database. ' +
+      'What addresses the model as a prompt injection does is refused.',
+    status: 201,
+    body: schema.InstallHand,
+    returns: schema.Installed,
+    errors: ['not_found', 'forbidden', 'conflict'],
+    example: { body: { slug: 'researcher' } },
+    handle: async ({ body }) => (await open()).install(body),
+  })
+  const remove = defineRoute({
+    ...own('lasting', 10),
+    method: 'DELETE',
+    path: '/api/hands/:hand_id',
+    summary: 'Remove an installed hand',
+    description: 'One that comes with svc is refused, and one that has an instance.',
+    params: schema.HandParams,
+    returns: schema.Removed,
+    errors: ['not_found', 'forbidden', 'conflict'],
+    handle: async ({ params: { hand_id: id } }) => {
+      await (await open()).remove(id)
+      return { status: 'removed' as const, hand_id: id }
+    },
+  })
+  return [install, remove]
 }
 
 function dependencyRoutes(open: Open): readonly AnyRoute[] {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { bundledHands } from 'svc/internal'
-import type { Daemon } from 'svc/internal'
+import type { Daemon, DatabaseSnapshots, TellChange } from 'svc/internal'
 import type { Counter, PluginContext } from 'svc/sdk'
 import type * as v from 'valibot'
 import type { Agent, Agents, Family } from '../agents/contract.ts'
@@ -16,8 +16,9 @@ import type { Settings } from './config.ts'
 import { readDefinition } from './definition.ts'
 import type { Definition } from './definition.ts'
 import { installPrograms } from './dependencies.ts'
-import { installHand } from './install.ts'
 import { Instances } from './instances.ts'
+import { openInstaller } from './install/open.ts'
+import type { OpenedInstaller } from './install/open.ts'
 import { isMet, Present } from './requirements.ts'
 import type { InstallHand } from './schema.ts'
 import { describeValues, withDefaults } from './settings.ts'
@@ -33,7 +34,7 @@ interface Optional {
 }
 export type RuntimeDeps = Pick<
   PluginContext<Settings, {}, {}>,
-  'config' | 'db' | 'hooks' | 'log' | 'run' | 'spawn' | 'tools'
+  'config' | 'db' | 'hooks' | 'log' | 'own' | 'run' | 'spawn' | 'tools'
 > & {
   readonly services: {
     readonly agents: Agents
@@ -41,6 +42,7 @@ export type RuntimeDeps = Pick<
     readonly daemon: Daemon
     readonly family: Family
     readonly kv: KeyValue
+    readonly snapshots: DatabaseSnapshots
     readonly wakeups: Wakeups
   }
   optional<K extends keyof Optional>(name: K): Optional[K] | undefined
@@ -62,15 +64,16 @@ export class Runtime {
   readonly #ctx: RuntimeDeps
   readonly #catalog: HandCatalog
   readonly #store: InstanceStore
-  /** `<home>/hands`. */
-  readonly #folder: string
+  readonly #tell: TellChange
+  #installing: Promise<OpenedInstaller> | undefined
 
-  constructor(ctx: RuntimeDeps, counters: Counters) {
+  /** `tell`: tells other daemons which hand was installed or removed. */
+  constructor(ctx: RuntimeDeps, counters: Counters, tell: TellChange) {
     const { config: settings, db, hooks, log, run, services } = ctx
     this.#ctx = ctx
-    this.#folder = join(services.daemon.config().homeDir, 'hands')
+    this.#tell = tell
     this.#store = new InstanceStore(db, log)
-    this.#catalog = new HandCatalog({ bundled: bundledHands(), local: this.#folder })
+    this.#catalog = new HandCatalog({ bundled: bundledHands(), local: join(services.daemon.config().homeDir, 'hands') })
     const catalog = this.#catalog
     const present = () => this.#present()
     this.instances = new Instances({
@@ -90,9 +93,15 @@ export class Runtime {
     this.toolCalls = new HandToolCalls(this.instances, this.views)
   }
 
-  install(body: v.InferOutput<typeof InstallHand>) {
-    const { config: settings, services } = this.#ctx
-    return installHand({ catalog: this.#catalog, audit: services.audit, settings, folder: this.#folder }, body)
+  async install(body: v.InferOutput<typeof InstallHand>) {
+    return (await this.#openInstaller()).installer.install(body)
+  }
+  async remove(handId: string): Promise<void> {
+    await (await this.#openInstaller()).installer.remove(handId)
+  }
+  /** Makes the installed hands of this home what the database says. */
+  async follow(): Promise<void> {
+    await (await this.#openInstaller()).follow()
   }
   /** The instance that an activation with this id has made. */
   async recall(id: string) {
@@ -129,6 +138,10 @@ export class Runtime {
     return text ? { ...built, text: `${built.text.trimEnd()}\n\n${text}` } : built
   }
 
+  #openInstaller(): Promise<OpenedInstaller> {
+    const count = async (handId: string): Promise<number> => (await this.instances.list(handId)).length
+    return (this.#installing ??= openInstaller(this.#ctx, this.#catalog, count, this.#tell))
+  }
   #present(): Promise<Present> {
     const { spawn, tools } = this.#ctx
     return Present.look({

@@ -72,7 +72,18 @@ export const InstallHand = v.object({
   slug: v.optional(v.pipe(HandId, v.description('A bundled hand, which is copied to be edited.'))),
   update: v.optional(flag, false),
 })
-export const Installed = v.object({ id: text, name: text, description: text, category: text, path: text })
+export const Installed = v.object({
+  id: text,
+  name: text,
+  description: text,
+  category: text,
+  path: text,
+  warnings: v.pipe(
+    v.array(v.object({ severity: v.picklist(['critical', 'warning', 'info']), message: text })),
+    v.description('What to look at before it is activated.'),
+  ),
+})
+export const Removed = v.object({ status: v.literal('removed'), hand_id: text })
 export const ActivateHand = v.optional(
   v.object({ config: v.optional(Values, {}), instance_name: v.optional(InstanceName) }),
   {},

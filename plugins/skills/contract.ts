@@ -9,9 +9,22 @@ export interface SkillFacts {
   readonly origin: 'bundled' | 'local'
   readonly enabled: boolean
 }
+/** Something suspicious in files that a model is shown. */
+export interface ScanFinding {
+  readonly severity: 'critical' | 'warning' | 'info'
+  readonly message: string
+}
 export interface Skills {
   /** By name, with changes of the files up to now. */
   list(): Promise<readonly SkillFacts[]>
+  /** Looks at files as at those of a skill that is installed: the worst first. A critical finding refuses them. */
+  scan(found: {
+    readonly files: readonly { readonly name: string; readonly bytes: Uint8Array }[]
+    /** Names of tools that they use. */
+    readonly tools: readonly string[]
+    /** As those of skills: `network:*`. */
+    readonly permissions: readonly string[]
+  }): Promise<readonly ScanFinding[]>
 }
 export const Skills = defineService<Skills>()('skills')
 

@@ -91,7 +91,15 @@ export default definePlugin({
       skills.disable(next)
       return true
     })
-    return { skills: { list: async () => (await import('./open.ts')).listFacts(await catalog()) } }
+    return {
+      skills: {
+        list: async () => (await import('./open.ts')).listFacts(await catalog()),
+        async scan({ files, tools: needsTools, permissions }) {
+          const asked = { needsTools, permissions, runtime: 'prompt_only' as const, tools: [] }
+          return (await import('./install/scan.ts')).scan(asked, files, ctx.optional('screening'))
+        },
+      },
+    }
   },
 })
 

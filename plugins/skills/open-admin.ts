@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { openSharedFolders } from 'svc/internal'
 import type { Configuration, Daemon, DatabaseSnapshots, TellChange } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
@@ -7,9 +8,9 @@ import { SkillAdmin } from './admin.ts'
 import type { SkillCatalog } from './catalog.ts'
 import type { Settings } from './config.ts'
 import type { Hubs } from './hub/open.ts'
-import { AdoptedSkills } from './install/adopted.ts'
 import { Installer } from './install/service.ts'
 import { InstallStore } from './install/store.ts'
+import type { SkillColumns } from './install/store.ts'
 
 export type OpenAdminDeps = Pick<
   PluginContext<Settings, {}, {}>,
@@ -43,21 +44,28 @@ export async function openAdmin(
   let opened: Promise<Hubs> | undefined
   const hubs = (): Promise<Hubs> =>
     (opened ??= import('./hub/open.ts').then(({ openHubs }) => openHubs(fetch, settings)))
+  const store = new InstallStore(db, log)
+  const folders = await openSharedFolders<SkillColumns>({
+    what: 'skill',
+    home: homeDir,
+    folder: 'skills',
+    store,
+    key: () => services.snapshots.deriveKey('skills-installed'),
+    proven: ({ permissions }) => ({ permissions }),
+    tell,
+    warn: (texts) => daemon.setWarnings('skills', texts),
+    log,
+  })
   const installer = new Installer({
     ...services,
     catalog,
-    store: new InstallStore(db, log),
-    adopted: new AdoptedSkills(homeDir),
-    warn: (texts) => daemon.setWarnings('skills', texts),
+    store,
+    folders,
     screening: () => ctx.optional('screening'),
     fetch,
     vault,
     hubs,
     settings,
-    log,
-    folder,
-    key: () => services.snapshots.deriveKey('skills-installed'),
-    tell,
   })
   await installer.reconcile()
   return { admin: new SkillAdmin({ installer, hubs, catalog, tools, folder }), follow: () => installer.reconcile() }

@@ -89,6 +89,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/files/index.ts: loading
       plugins/goals/index.ts: opened
       plugins/hands/index.ts: opened
+      plugins/hands/runtime.ts: #installing
       plugins/integrations/index.ts: opened
       plugins/mcp-server/index.ts
       plugins/mcp/index.ts: opened opening listening
@@ -392,7 +393,8 @@ export const memoryTable: readonly MemoryRow[] = [
   {
     told: 'skills.installed',
     test: 'test/plugins/skills/shared.test.ts',
-    of: 'plugins/skills/install/service.ts: #refused',
+    // Those of hands are told by `hands.installed`, as test/plugins/hands/shared.test.ts shows.
+    of: 'core/files/shared-folders.ts: #refused',
   },
   {
     told: 'sso.sessions',

@@ -1,9 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as v from 'valibot'
-import { callDaemon, clientArgs, connect, defineCommand, exits, Failure, print, printJson } from 'svc/cli'
+import {
+  callDaemon,
+  clientArgs,
+  connect,
+  defineCommand,
+  escapeControls,
+  exits,
+  Failure,
+  note,
+  print,
+  printJson,
+} from 'svc/cli'
 
-const Answer = v.looseObject({ id: v.string(), name: v.string(), path: v.string() })
+const Answer = v.looseObject({
+  id: v.string(),
+  name: v.string(),
+  path: v.string(),
+  warnings: v.optional(v.array(v.looseObject({ severity: v.string(), message: v.string() })), []),
+})
 const isId = (source: string): boolean => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(source)
 
 export default defineCommand({
@@ -22,6 +38,7 @@ export default defineCommand({
     const answer = await callDaemon(await connect(args), (client) =>
       client.call('POST', '/api/hands/install', Answer, { body: { ...source, update: args.update === true } }),
     )
+    for (const { severity, message } of answer.warnings) note(escapeControls(`svc: ${severity}: ${message}`))
     if (args.json) printJson(answer)
     else print(`The hand "${answer.id}" is in ${answer.path}`)
     return exits.ok

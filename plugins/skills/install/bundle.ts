@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { lstat, readdir, readFile, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { checkFileName, readArchive } from 'svc/internal'
+import { checkFileName, hashOfFiles, readArchive } from 'svc/internal'
 import type { ArchivedFile } from 'svc/internal'
 import { Refusal, UpstreamFailure } from 'svc/sdk'
 import type { Fetch } from 'svc/sdk'
@@ -121,14 +121,6 @@ async function fromFolder(folder: string, settings: Settings): Promise<Bundle> {
   await read(folder)
   const sorted = files.toSorted((one, other) => (one.name < other.name ? -1 : 1)).map(checked)
   return { files: sorted, source: folder, sha256: hashOfFiles(sorted), archive: undefined }
-}
-
-/** Over the names and hashes of the files in order. */
-export function hashOfFiles(files: readonly ArchivedFile[]): string {
-  const lines = files
-    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
-    .map(({ name, bytes }) => `${hash('sha256', bytes)}  ${name}\n`)
-  return hash('sha256', lines.join(''))
 }
 
 /** Without hidden ones. Throws `invalid_request` for a name that leads out of the folder. */

@@ -1,11 +1,10 @@
-import type { ArchivedFile } from 'svc/internal'
 import type { Screening } from '../../screening/contract.ts'
+import type { ScanFinding } from '../contract.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 
-export interface Warning {
-  readonly severity: 'critical' | 'warning' | 'info'
-  readonly message: string
-}
+export type Warning = ScanFinding
+/** What a manifest asks for. */
+type Asked = Pick<SkillManifest, 'needsTools' | 'permissions' | 'runtime' | 'tools'>
 
 /** API facts 2.10: phrases that address the model instead of describing a task. Any of them refuses a skill. */
 const overrides: readonly string[] = [
@@ -38,8 +37,8 @@ const writers: ReadonlySet<string> = new Set(['file_write', 'file_delete', 'appl
 
 /** What is suspicious in the files of a skill and in what it asks for: the worst first. */
 export async function scan(
-  manifest: SkillManifest,
-  files: readonly ArchivedFile[],
+  manifest: Asked,
+  files: readonly { readonly name: string; readonly bytes: Uint8Array }[],
   screening: Screening | undefined,
 ): Promise<readonly Warning[]> {
   const found: Warning[] = []
@@ -74,7 +73,7 @@ export function scanText(name: string, text: string): readonly Warning[] {
  * Decision: the facts refuse a skill that names a shell. Here naming a tool grants nothing, the manifest of the agent
  * does, and a person approves each call of a shell script: so both are warnings.
  */
-function scanManifest({ needsTools, permissions, runtime, tools }: SkillManifest): readonly Warning[] {
+function scanManifest({ needsTools, permissions, runtime, tools }: Asked): readonly Warning[] {
   const warn = (message: string): Warning => ({ severity: 'warning', message })
   return [
     ...needsTools

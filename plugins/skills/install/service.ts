@@ -1,8 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import { canonicalJson, messageOf, toIso, verifyEd25519 } from 'svc/internal'
-import type { ArchivedFile, Configuration } from 'svc/internal'
-import { isObject, KeyedQueue, Refusal } from 'svc/sdk'
-import type { Fetch, Logger, Statement, Vault } from 'svc/sdk'
+import { hashOfFiles, verifyEd25519 } from 'svc/internal'
+import type { ArchivedFile, Configuration, SharedFolders } from 'svc/internal'
+import { isObject, Refusal } from 'svc/sdk'
+import type { Fetch, Vault } from 'svc/sdk'
 import type { Audit } from '../../audit/contract.ts'
 import type { Screening } from '../../screening/contract.ts'
 import type { SkillCatalog } from '../catalog.ts'
@@ -12,41 +11,26 @@ import { parseManifest } from '../manifest/read.ts'
 import { SkillProblem } from '../manifest/skill.ts'
 import type { SkillManifest } from '../manifest/skill.ts'
 import type { InstallRequest } from '../schema.ts'
-import type { AdoptedSkills } from './adopted.ts'
 import { clearVariables } from '../variables.ts'
-import { hashOfFiles, readBundle } from './bundle.ts'
+import { readBundle } from './bundle.ts'
 import type { Bundle } from './bundle.ts'
-import { SkillFolders } from './folders.ts'
-import type { Placement } from './folders.ts'
 import { permissionsOf } from './permissions.ts'
 import { scan } from './scan.ts'
 import type { Warning } from './scan.ts'
-import type { InstalledSkill, InstallStore } from './store.ts'
+import type { InstallStore, SkillColumns } from './store.ts'
 
 export interface InstallerDeps {
   readonly catalog: () => Promise<SkillCatalog>
   readonly store: InstallStore
-  readonly adopted: AdoptedSkills
+  readonly folders: SharedFolders<SkillColumns>
   readonly audit: Audit
   readonly configuration: Configuration
   readonly screening: () => Screening | undefined
   readonly fetch: Fetch
   readonly hubs: () => Promise<Hubs>
   readonly settings: Settings
-  readonly log: Logger
-  /** Tells the operator what was not adopted, and why. */
-  readonly warn: (texts: readonly string[]) => void
-  /** `<home>/skills`. */
-  readonly folder: string
-  /** A key of the vault; `undefined` while it has none. */
-  readonly key: () => Promise<Uint8Array | undefined>
   readonly vault: Vault
-  /** Tells other daemons on the database. */
-  readonly tell: (name: string) => readonly Statement[]
 }
-const OLDER =
-  'this home has a later change and keeps it. The database was restored from a dump, or the row was put back: ' +
-  'install or uninstall it again at any daemon'
 
 export interface InstallOutcome {
   readonly status: 'installed' | 'updated' | 'checked'
@@ -61,13 +45,8 @@ export interface InstallOutcome {
 /** Installs, updates and removes skills in `<home>/skills`, at every daemon on the database. */
 export class Installer {
   readonly #deps: InstallerDeps
-  readonly #folders: SkillFolders
-  readonly #queue = new KeyedQueue()
-  /** By name, why a skill is not as in the database. */
-  readonly #refused = new Map<string, string>()
   constructor(deps: InstallerDeps) {
     this.#deps = deps
-    this.#folders = new SkillFolders(deps.folder)
   }
 
   /**
@@ -91,7 +70,7 @@ export class Installer {
       })
     const permissions = permissionsOf(manifest)
     const outcome = { manifest, sha256: bundle.sha256, signedBy, permissions, warnings, conversion }
-    return await this.#queue.run(manifest.name, async () => {
+    return await this.#deps.folders.inTurn(manifest.name, async () => {
       const known = await this.#deps.store.find(manifest.name)
       const isThere = (await catalog()).find(manifest.name)?.origin === 'local'
       if (request.dry_run) return { ...outcome, status: 'checked' }
@@ -113,20 +92,16 @@ export class Installer {
   /** Throws `not_found`, and `forbidden` for one that comes with svc. */
   async remove(name: string): Promise<void> {
     const catalog = await this.#deps.catalog()
-    await this.#queue.run(name, async () => {
+    await this.#deps.folders.inTurn(name, async () => {
       if (catalog.require(name).origin === 'bundled')
         throw new Refusal(
           'forbidden',
           `The skill "${name}" comes with svc and cannot be uninstalled; plugins.skills.disabled takes it from agents`,
         )
-      const { audit, store } = this.#deps
+      const { audit, folders, store } = this.#deps
       const known = await store.find(name)
-      const placement = await this.#folders.remove(name)
       const entry = audit.entry({ event: 'skill_changed', details: `skill ${name} uninstalled` })
-      const removed = known && (await this.#sealed({ ...known, state: 'removed', files_sha256: '', permissions: [] }))
-      const tombstone = removed ? store.put(removed, []) : []
-      await this.#commit(placement, [...tombstone, entry, ...this.#deps.tell(name)])
-      if (removed) await this.#remember(removed)
+      await folders.remove(name, known && { ...known, permissions: [] }, [entry])
       await clearVariables(this.#deps.vault, name)
       await catalog.refresh()
     })
@@ -135,7 +110,7 @@ export class Installer {
   /** Puts new files in place and records who has them from where. Throws `conflict` when there is such a skill. */
   async create(name: string, files: readonly ArchivedFile[]): Promise<void> {
     const catalog = await this.#deps.catalog()
-    await this.#queue.run(name, async () => {
+    await this.#deps.folders.inTurn(name, async () => {
       if (catalog.find(name)?.origin === 'local') throw new Refusal('conflict', `There is a skill "${name}" already`)
       const manifest = await readFiles(files)
       const bundle: Bundle = { files, source: 'created', sha256: hashOfFiles(files), archive: undefined }
@@ -146,55 +121,8 @@ export class Installer {
 
   /** Makes the folders what the database says: after a crash, and after a change by another daemon. */
   async reconcile(): Promise<void> {
-    await this.#folders.recover()
-    for (const { name } of await this.#deps.store.all()) {
-      const problem = await this.#queue
-        .run(name, () => this.#adopt(name))
-        .catch((error: unknown) => `it is not as in the database: ${messageOf(error)}`)
-      this.#note(name, problem)
-    }
+    await this.#deps.folders.reconcile()
     await (await this.#deps.catalog()).refresh()
-  }
-
-  /** Tells the operator, once. */
-  #note(name: string, problem: string | undefined): void {
-    const { log, warn } = this.#deps
-    if (problem === this.#refused.get(name)) return
-    if (problem === undefined) this.#refused.delete(name)
-    else {
-      this.#refused.set(name, problem)
-      log.error(`skill "${name}": ${problem}`)
-    }
-    warn([...this.#refused].map(([each, why]) => `skill "${each}": ${why}`))
-  }
-
-  /** Why it was not adopted. */
-  async #adopt(name: string): Promise<string | undefined> {
-    const { adopted, log, store } = this.#deps
-    const row = await store.find(name)
-    if (!row) return undefined
-    const { revision, state } = row
-    const here = await this.#folders.revision(name)
-    const isByHand = here === undefined && (await this.#folders.names()).includes(name)
-    if (isByHand) return undefined
-    if (!(await this.#isOwn(row))) return 'its row was not written by a daemon on this database: it is ignored'
-    if (here !== revision && (await adopted.isOlder(name, revision))) return OLDER
-    if (state === 'removed') {
-      if (here !== undefined) await (await this.#folders.remove(name)).finish()
-    } else if (here !== revision) {
-      const files = await store.files(name)
-      // Another daemon is writing it anew, and tells of that.
-      if (hashOfFiles(files) !== row.files_sha256) return undefined
-      await (await this.#folders.place(name, files, revision)).finish()
-      log.info(`skill "${name}" ${row.version} from ${row.source}, as in the database`)
-    }
-    if (!(await adopted.isOlder(name, revision))) await this.#remember(row)
-    return undefined
-  }
-  async #remember({ name, revision }: InstalledSkill): Promise<void> {
-    const { adopted } = this.#deps
-    this.#note(name, undefined)
-    if ((await adopted.find(name))?.revision !== revision) await adopted.put(name, { revision })
   }
 
   async #put(
@@ -206,40 +134,17 @@ export class Installer {
     },
     what: string,
   ): Promise<void> {
-    const { audit, store, tell } = this.#deps
+    const { audit, folders } = this.#deps
     const { name, version } = about.manifest
     const { files, sha256, source } = bundle
-    const row = await this.#sealed({
-      name,
-      revision: '',
-      state: 'installed',
-      version,
-      source,
-      sha256,
-      signed_by: about.signedBy,
-      permissions: [...about.permissions],
-      files_sha256: hashOfFiles(files),
-      mac: '',
-      updated_at: '',
-    })
-    const placement = await this.#folders.place(name, files, row.revision)
     const entry = audit.entry({
       event: 'skill_changed',
       details:
         `skill ${name} ${version} ${what} from ${source}, sha256 ${sha256}, ` +
         `permissions ${about.permissions.join(' ') || 'none'}`,
     })
-    await this.#commit(placement, [...store.put(row, files), entry, ...tell(name)])
-    await this.#remember(row)
-  }
-  async #commit(placement: Placement, statements: readonly Statement[]): Promise<void> {
-    try {
-      await this.#deps.store.commit(statements)
-    } catch (error) {
-      await placement.undo()
-      throw error
-    }
-    await placement.finish()
+    const row = { version, source, sha256, signed_by: about.signedBy, permissions: [...about.permissions] }
+    await folders.put(name, row, files, [entry])
   }
 
   /** Ed25519 over the archive, by one of `manifest_signing.trusted_signers`. */
@@ -259,22 +164,6 @@ export class Installer {
       'forbidden',
       'The signature is by none of manifest_signing.trusted_signers, or the archive was changed after it was signed',
     )
-  }
-
-  async #sealed(row: InstalledSkill): Promise<InstalledSkill> {
-    const { adopted, store } = this.#deps
-    const known = (await store.all()).map(async (each) => ((await this.#isOwn(each)) ? [each.revision] : []))
-    const revision = await adopted.nextRevision((await Promise.all(known)).flat())
-    const sealed = { ...row, revision, updated_at: toIso(Date.now()) }
-    return { ...sealed, mac: await this.#mac(sealed) }
-  }
-  async #isOwn(row: InstalledSkill): Promise<boolean> {
-    const [given, own] = [Buffer.from(row.mac), Buffer.from(await this.#mac(row))]
-    return given.length === own.length && timingSafeEqual(given, own)
-  }
-  async #mac({ name, revision, state, files_sha256: files, permissions }: InstalledSkill): Promise<string> {
-    const key = (await this.#deps.key()) ?? new Uint8Array()
-    return createHmac('sha256', key).update(canonicalJson({ name, revision, state, files, permissions })).digest('hex')
   }
 }
 

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { readOwnJson, RowReader } from 'svc/internal'
-import type { ArchivedFile } from 'svc/internal'
+import type { ArchivedFile, SharedFolder, SharedFolderStore } from 'svc/internal'
 import type { Logger, PluginDatabase, Statement } from 'svc/sdk'
 
 const Row = v.object({
@@ -18,9 +18,10 @@ const Row = v.object({
 })
 /** A skill that was installed, or removed since. */
 export type InstalledSkill = v.InferOutput<typeof Row>
+export type SkillColumns = Omit<InstalledSkill, keyof SharedFolder>
 
 /** Every statement of this plugin. */
-export class InstallStore {
+export class InstallStore implements SharedFolderStore<SkillColumns> {
   readonly #db: PluginDatabase
   readonly #rows: RowReader<typeof Row>
   constructor(db: PluginDatabase, log: Pick<Logger, 'error'>) {

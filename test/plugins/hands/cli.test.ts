@@ -44,6 +44,8 @@ it('installs, shows, checks, activates, changes, pauses and removes hands', asyn
   expect((await svc('list')).stdout).toMatch(/researcher +data +no/)
   expect((await svc('stop', 'tides')).stdout).toBe('tides/default is deactivated\n')
   expect(await svc('stats', 'tides')).toMatchObject({ code: 4 })
+  expect((await svc('remove', 'tides')).stdout).toBe('The hand "tides" is removed\n')
+  expect(await svc('remove', 'lead')).toMatchObject({ code: 5, stderr: expect.stringContaining('comes with svc') })
 })
 
 it('doctor names a hand that cannot be used, and one that fails', async () => {
@@ -51,5 +53,5 @@ it('doctor names a hand that cannot be used, and one that fails', async () => {
   await writeHand({ home }, 'bad', definition('bad').replace('"toggle"', '"switch"'))
   expect(await check()).toContain('settings.1.setting_type')
   await rm(join(home, 'hands', 'bad'), { recursive: true })
-  expect(await check()).toMatch(/18 hands, 0 active/)
+  expect(await check()).toMatch(/17 hands, 0 active/)
 })

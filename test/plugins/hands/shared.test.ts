@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../../support/eventually.ts'
 import type { Json } from '../../support/json.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
@@ -50,4 +51,39 @@ it('of two that are activated at the same moment one is made, and no agent is le
   expect(names.filter((name: string) => name.startsWith('tides-agent'))).toHaveLength(1)
   const { length } = await instances(two)
   expect(length).toBe(1)
+})
+
+/** Told by `hands.installed`. */
+it('a hand that is installed, replaced and removed at one daemon is so at the others', async () => {
+  const { one, two, database } = daemons
+  const install = async (host: TestHost, name: string): Promise<void> => {
+    const text = definition('ebb').replace('"Tides"', `"${name}"`)
+    const answer = await host.json('POST', '/api/hands/install', { toml_content: text, update: true })
+    expect([answer.status, answer.body.error]).toEqual([201, undefined])
+  }
+  const named = async (host: TestHost): Promise<unknown> => (await host.json('GET', '/api/hands/ebb')).body.name
+  expect((await two.json('GET', '/api/hands/ebb')).status).toBe(404)
+  await install(one, 'First')
+  await eventually(async () => expect(await named(two)).toBe('First'))
+  const { body: made } = await two.json('POST', '/api/hands/ebb/activate', {})
+  expect(await one.json('DELETE', '/api/hands/ebb')).toMatchObject({
+    status: 409,
+    body: { error: { message: 'The hand "ebb" has an instance: deactivate first' } },
+  })
+  await install(two, 'Second')
+  await eventually(async () => expect(await named(one)).toBe('Second'))
+  expect((await one.json('DELETE', `/api/hands/instances/${made.instance_id}`)).status).toBe(200)
+  // Who can write rows only cannot say what an agent does.
+  await database.query(`UPDATE hands_file SET bytes = 'forged'; UPDATE hands_installed SET revision = 'forged'`)
+  await install(one, 'Third')
+  await eventually(async () => expect(await named(two)).toBe('Third'))
+  await database.query(`UPDATE hands_installed SET revision = 'forged' WHERE name = 'ebb'`)
+  expect((await one.json('POST', '/api/hands/install', { slug: 'wiki' })).status).toBe(201)
+  await eventually(() =>
+    expect(two.log.some((line) => line.includes('hand "ebb": its row was not written'))).toBe(true),
+  )
+  expect(await named(two)).toBe('Third')
+  expect(await one.json('DELETE', '/api/hands/ebb')).toMatchObject({ status: 200, body: { status: 'removed' } })
+  for (const host of [one, two])
+    await eventually(async () => expect((await host.json('GET', '/api/hands/ebb')).status).toBe(404))
 })

@@ -281,8 +281,8 @@ describe('nothing is installed', () => {
     expect(await install(await folder('held', { 'SKILL.md': skillText('held', 'First.') }))).toMatchObject({
       status: 201,
     })
-    const { SkillFolders } = await import('../../../plugins/skills/install/folders.ts')
-    const folders = new SkillFolders(join(test.home, 'skills'))
+    const { InstalledFolders } = await import('../../../core/files/installed-folders.ts')
+    const folders = new InstalledFolders(join(test.home, 'skills'))
     const placement = await folders.place(
       'held',
       [{ name: 'SKILL.md', bytes: Buffer.from(skillText('held', 'Second.')) }],
@@ -294,10 +294,10 @@ describe('nothing is installed', () => {
   })
 
   it('and what a placement is about to use is not taken for what a crash left', async () => {
-    const { SkillFolders } = await import('../../../plugins/skills/install/folders.ts')
+    const { InstalledFolders } = await import('../../../core/files/installed-folders.ts')
     const root = join(test.home, 'skills-of-another')
     await mkdir(join(root, '.new-left'), { recursive: true })
-    const folders = new SkillFolders(root)
+    const folders = new InstalledFolders(root)
     await folders.recover()
     expect(await folders.names()).toEqual([])
     await mkdir(join(root, '.new-in-use'))

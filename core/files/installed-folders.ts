@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { readOwnJson, removeFolder, replaceConfined } from 'svc/internal'
-import type { ArchivedFile } from 'svc/internal'
-import { ifThere, isMissing } from '../if-there.ts'
-import { syncFolder } from './sync-folder.ts'
+import { readOwnJson } from '../schema/nesting.ts'
+import { hasCode } from './confine.ts'
+import type { ArchivedFile } from './read-archive.ts'
+import { removeFolder } from './remove.ts'
+import { replaceConfined, syncFolder } from './replace.ts'
 
 const STAGED = '.new-'
 const REPLACED = '.old-'
@@ -19,8 +20,8 @@ export interface Placement {
   finish(): Promise<void>
 }
 
-/** The folders of installed skills in `<home>/skills`. Each takes its place in one step. */
-export class SkillFolders {
+/** Folders of a home that are installed and removed, such as those of skills. Each takes its place in one step. */
+export class InstalledFolders {
   readonly #root: string
   #recovered: Promise<void> | undefined
   constructor(root: string) {
@@ -38,7 +39,7 @@ export class SkillFolders {
     return (await ifThere(readdir(this.#root))) ?? []
   }
 
-  /** Puts files in the place of a skill; what was there comes back with `undo`. */
+  /** Puts files in the place of a folder; what was there comes back with `undo`. */
   async place(name: string, files: readonly ArchivedFile[], revision: string): Promise<Placement> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     await this.recover()
@@ -53,7 +54,7 @@ export class SkillFolders {
       throw error
     }
   }
-  /** Takes a skill away; it comes back with `undo`. */
+  /** Takes a folder away; it comes back with `undo`. */
   async remove(name: string): Promise<Placement> {
     await this.recover()
     return await this.#swap(name, undefined)
@@ -66,7 +67,7 @@ export class SkillFolders {
     const hadOld = await rename(target, old).then(
       () => true,
       (error: unknown) => {
-        if (isMissing(error)) return false
+        if (hasCode(error, 'ENOENT', 'ENOTDIR')) return false
         throw error
       },
     )
@@ -114,4 +115,11 @@ function readMarker(text: string): unknown {
   } catch {
     return undefined /* it was edited */
   }
+}
+/** What was read; `undefined` for what is not there. */
+function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
+  return reading.catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
+    throw error
+  })
 }

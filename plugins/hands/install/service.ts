@@ -1,0 +1,151 @@
+import { lstat } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import type { SharedFolders } from 'svc/internal'
+import { Refusal } from 'svc/sdk'
+import type * as v from 'valibot'
+import type { Audit } from '../../audit/contract.ts'
+import type { ScanFinding, Skills } from '../../skills/contract.ts'
+import { parseHand, readFolder } from '../catalog.ts'
+import type { Hand, HandCatalog } from '../catalog.ts'
+import type { Settings } from '../config.ts'
+import { DEFINITION_FILE, DefinitionProblem, SKILL_FILE } from '../definition.ts'
+import type { Definition } from '../definition.ts'
+import type { HandColumns, InstalledStore } from './store.ts'
+import type { InstallHand } from '../schema.ts'
+
+export interface InstallerDeps {
+  readonly catalog: HandCatalog
+  readonly folders: SharedFolders<HandColumns>
+  readonly store: InstalledStore
+  readonly audit: Pick<Audit, 'entry'>
+  readonly settings: Settings
+  /** Looks at what is installed. */
+  readonly skills: () => Skills | undefined
+  readonly countInstances: (handId: string) => Promise<number>
+  /** `<home>/hands`. */
+  readonly folder: string
+}
+type Body = v.InferOutput<typeof InstallHand>
+type Found = Pick<Hand, 'toml' | 'definition' | 'skill'>
+
+/** Installs and removes hands in `<home>/hands`, at every daemon on the database. */
+export class HandInstaller {
+  readonly #deps: InstallerDeps
+  constructor(deps: InstallerDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Throws `invalid_request` with file, line and key for one that cannot be used, `forbidden` for a critical finding,
+   * `conflict` when there is one already. Nothing is written then.
+   */
+  async install(body: Body) {
+    const { audit, catalog, folder, folders } = this.#deps
+    const { toml, definition, skill } = await this.#read(body)
+    const { id, name, description, category } = definition
+    const files = [
+      { name: DEFINITION_FILE, bytes: Buffer.from(toml) },
+      ...(skill === '' ? [] : [{ name: SKILL_FILE, bytes: Buffer.from(skill) }]),
+    ]
+    const warnings = await this.#scan(definition, files)
+    if (body.slug === undefined && (await catalog.bundled(id)) !== undefined)
+      warnings.push({ severity: 'warning', message: `it replaces the hand "${id}" that comes with svc` })
+    const path = join(folder, id)
+    return await folders.inTurn(id, async () => {
+      const isThere = await exists(path)
+      if (isThere && !body.update)
+        throw new Refusal('conflict', `There is a hand "${id}" in ${folder} already; send update: true to replace it`)
+      const details = `hand "${id}" was ${isThere ? 'replaced' : 'installed'}`
+      await folders.put(id, { source: sourceOf(body) }, files, [audit.entry({ event: 'hand_changed', details })])
+      return { id, name, description, category, path, warnings: warnings.map((warning) => ({ ...warning })) }
+    })
+  }
+
+  /** Throws `not_found`, `forbidden` for one that comes with svc, `conflict` while it has an instance. */
+  async remove(id: string): Promise<void> {
+    const { audit, catalog, countInstances, folder, folders, store } = this.#deps
+    await folders.inTurn(id, async () => {
+      if (!(await exists(join(folder, id)))) {
+        await catalog.require(id)
+        throw new Refusal('forbidden', `The hand "${id}" comes with svc and cannot be removed`)
+      }
+      const instances = await countInstances(id)
+      if (instances > 0)
+        throw new Refusal(
+          'conflict',
+          `The hand "${id}" has ${instances === 1 ? 'an instance' : `${instances} instances`}: deactivate first`,
+        )
+      const entry = audit.entry({ event: 'hand_changed', details: `hand "${id}" was removed` })
+      await folders.remove(id, await store.find(id), [entry])
+    })
+  }
+
+  async #read(body: Body): Promise<Found> {
+    const { catalog, settings } = this.#deps
+    const given = (['toml_content', 'source', 'slug'] as const).filter((key) => body[key] !== undefined)
+    if (given.length !== 1)
+      throw new Refusal('invalid_request', 'body: exactly one of toml_content, source and slug is needed')
+    if (body.skill_content !== undefined && body.toml_content === undefined)
+      throw new Refusal('invalid_request', 'skill_content: goes with toml_content only')
+    const kind = body.toml_content !== undefined ? 'toml' : body.source !== undefined ? 'folder' : 'bundled'
+    if (!settings.sources.includes(kind))
+      throw new Refusal('forbidden', `plugins.hands.sources does not permit to install from: ${kind}`)
+    try {
+      if (body.toml_content !== undefined) return parseHand(undefined, body.toml_content, body.skill_content ?? '')
+      return body.source === undefined ? await bundled(catalog, body.slug ?? '') : await folder(body.source)
+    } catch (error) {
+      if (!(error instanceof DefinitionProblem)) throw error
+      throw new Refusal('invalid_request', error.message, {
+        details: { line: error.line ?? null, key: error.key ?? null },
+        cause: error,
+      })
+    }
+  }
+
+  /** By the rules for skills: a prompt that was made elsewhere says what an agent does. */
+  async #scan(
+    definition: Definition,
+    files: readonly { readonly name: string; readonly bytes: Uint8Array }[],
+  ): Promise<ScanFinding[]> {
+    const skills = this.#deps.skills()
+    if (!skills)
+      throw new Refusal('service_unavailable', 'The plugin "skills", which looks at what is installed, is not loaded')
+    const { network, shell } = definition.capabilities
+    const found = await skills.scan({
+      files,
+      tools: definition.tools,
+      permissions: network.map((host) => `network:${host}`),
+    })
+    const critical = found.find(({ severity }) => severity === 'critical')
+    if (critical)
+      throw new Refusal('forbidden', `The hand "${definition.id}" is refused: ${critical.message}`, {
+        details: { warnings: found.map((each) => ({ ...each })) },
+      })
+    const programs = { severity: 'warning' as const, message: `its agent may run: ${shell.join(', ')}` }
+    return [...found, ...(shell.length === 0 ? [] : [programs])]
+  }
+}
+
+const sourceOf = ({ source, slug }: Body): string => source ?? (slug === undefined ? 'toml' : `svc:${slug}`)
+
+async function bundled(catalog: HandCatalog, slug: string): Promise<Found> {
+  const found = await catalog.bundled(slug)
+  if (found === undefined) throw new Refusal('not_found', `No hand "${slug}" comes with svc`)
+  if (found instanceof DefinitionProblem) throw found
+  return found
+}
+async function folder(source: string): Promise<Found> {
+  if (!isAbsolute(source)) throw new Refusal('invalid_request', 'source: must be an absolute path of a folder')
+  const { content } = await readFolder(undefined, source)
+  if (content instanceof DefinitionProblem) throw content
+  return content
+}
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    throw error
+  }
+}
