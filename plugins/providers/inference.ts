@@ -126,7 +126,7 @@ async function* callModel(
       attempt?.close()
     }
     signal.throwIfAborted()
-    const pause = retries.afterFailure(failure, connection, hasAnswered)
+    const pause = await retries.afterFailure(failure, connection, hasAnswered)
     if (!pause) continue
     yield pause.phase
     await sleep(clock, pause.ms, signal)

@@ -1,7 +1,6 @@
 import { UpstreamFailure } from 'svc/sdk'
 import type { Counter } from 'svc/sdk'
 import type { CompletionRequest } from 'svc/providers'
-import { advise } from './advice.ts'
 import { CircuitOpen } from './attempt.ts'
 import { pause } from './backoff.ts'
 import type { Breaker } from './breaker.ts'
@@ -12,6 +11,8 @@ import type { CallPhase, ResolvedModel } from './contract.ts'
 import type { KeyRotation } from './key-rotation.ts'
 import { withoutKey } from './keys.ts'
 import type { Ollama } from './ollama.ts'
+
+const loadAdvice = () => import('./advice.ts')
 
 export interface RetryDeps {
   readonly config: Config
@@ -62,16 +63,17 @@ export class Retries {
    * The pause before the next attempt; `undefined` when it can be made at once, with another key. Throws the failure,
    * with advice, when there is no next attempt.
    */
-  afterFailure(error: unknown, connection: Connection, hasAnswered: boolean): Pause | undefined {
+  async afterFailure(error: unknown, connection: Connection, hasAnswered: boolean): Promise<Pause | undefined> {
     const { provider } = this.#model
     if (!(error instanceof UpstreamFailure)) throw error
     this.#record(error)
     if (!hasAnswered && this.#canChangeKey(connection, error)) return undefined
-    if (hasAnswered || error.retry === 'never') throw advise(error, provider, connection, this.#request)
+    if (hasAnswered || error.retry === 'never')
+      throw (await loadAdvice()).advise(error, provider, connection, this.#request)
     const circuit = error instanceof CircuitOpen ? error : undefined
     const waitMs = circuit ? circuit.waitMs : this.#backOff(error)
     if (this.#isLast(circuit, waitMs))
-      throw advise(error, provider, connection, this.#request, circuit ? 1 : this.#attempt)
+      throw (await loadAdvice()).advise(error, provider, connection, this.#request, circuit ? 1 : this.#attempt)
     // While the circuit is open nothing was called, so the attempt is not used up.
     if (circuit) this.#circuitWaitMs -= waitMs
     else this.#attempt++
