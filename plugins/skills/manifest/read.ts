@@ -85,6 +85,7 @@ const NO_TABLE: SkillToml = {
   tags: [],
   runtime: 'prompt_only',
   entry: '',
+  packages: [],
   tools: [],
   variables: [],
   permissions: [],

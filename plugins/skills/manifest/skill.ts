@@ -1,6 +1,8 @@
 /** What runs the tools of a skill; `prompt_only` has none. */
 export const runtimes = ['prompt_only', 'python', 'node', 'wasm', 'shell'] as const
 export type Runtime = (typeof runtimes)[number]
+/** Packages of svc that a program of Node may import: those that the skills which come with svc need. */
+export const offeredPackages = ['js-yaml', 'unpdf'] as const
 /** Where a skill lies: with svc, or in `<home>/skills`. */
 export type Origin = 'bundled' | 'local'
 
@@ -34,6 +36,8 @@ export interface SkillManifest {
   readonly runtime: Runtime
   /** The file that runs, relative to the folder; empty without a runtime. */
   readonly entry: string
+  /** Of `offeredPackages`. */
+  readonly packages: readonly string[]
   readonly tools: readonly SkillTool[]
   readonly variables: readonly SkillVariable[]
   /** What its tools may use beside their arguments: `network:<host>`, `files:read`, `files:write`, `env:<NAME>`. */

@@ -3,7 +3,7 @@ import { NestingError, parseToml, TomlError } from 'svc/internal'
 import { check, problemAt } from './check.ts'
 import type { Source } from './check.ts'
 import { Description, Name } from './front-matter.ts'
-import { runtimes, SkillProblem } from './skill.ts'
+import { offeredPackages, runtimes, SkillProblem } from './skill.ts'
 import type { Runtime, SkillTool, SkillVariable } from './skill.ts'
 
 export const MANIFEST_FILE = 'skill.toml'
@@ -20,6 +20,10 @@ const Type = v.pipe(
 const FileName = v.pipe(
   text(256),
   v.regex(/^(?!\.{0,2}(?:\/|$))(?!.*(?:\/\.{1,2}(?:\/|$)|\\))[^\0]+$/, 'must be a file in the folder of the skill'),
+)
+const Packages = v.optional(
+  v.array(v.picklist(offeredPackages, `must be of ${offeredPackages.join(', ')}: bring others in the folder`)),
+  [],
 )
 const Variable = v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable'))
 /** `network:<host pattern>` and the others; older names of other systems are refused with what there is. */
@@ -57,7 +61,9 @@ const Manifest = v.object({
     tags: texts(20),
     env_passthrough: v.optional(v.pipe(v.array(Variable), v.maxLength(50, 'at most 50')), []),
   }),
-  runtime: v.optional(v.object({ type: Type, entry: v.optional(FileName) }), { type: 'prompt_only' }),
+  runtime: v.optional(v.object({ type: Type, entry: v.optional(FileName), packages: Packages }), {
+    type: 'prompt_only',
+  }),
   tools: v.optional(
     v.object({ provided: v.optional(v.pipe(v.array(Tool), v.maxLength(MAX_TOOLS, `at most ${MAX_TOOLS} tools`)), []) }),
     {},
@@ -94,6 +100,7 @@ export interface SkillToml {
   readonly tags: readonly string[]
   readonly runtime: Runtime
   readonly entry: string
+  readonly packages: readonly string[]
   readonly tools: readonly SkillTool[]
   readonly variables: readonly SkillVariable[]
   readonly permissions: readonly string[]
@@ -106,12 +113,7 @@ export function readSkillToml(content: string): SkillToml {
   const source: Source = { file: MANIFEST_FILE, text: content, firstLine: 1 }
   const { skill, runtime, tools, requirements, prompt_context, config } = check(Manifest, parse(source), source)
   const provided = tools.provided ?? []
-  if (runtime.type === 'prompt_only' && provided.length > 0)
-    throw problemAt(source, 'tools.provided', 'tools need a runtime: set runtime.type and runtime.entry')
-  if (runtime.type !== 'prompt_only' && runtime.entry === undefined)
-    throw problemAt(source, 'runtime', 'needs entry, the file that runs')
-  if (runtime.type !== 'prompt_only' && provided.length === 0)
-    throw problemAt(source, 'runtime.type', 'has nothing to run: add [[tools.provided]]')
+  checkRuntime(source, runtime, provided.length > 0)
   const twice = provided.find(({ name }, at) => provided.findIndex((other) => other.name === name) !== at)
   if (twice) throw problemAt(source, 'tools.provided', `has the tool "${twice.name}" twice`)
   const variables: readonly SkillVariable[] = [
@@ -140,6 +142,7 @@ export function readSkillToml(content: string): SkillToml {
     tags: skill.tags,
     runtime: runtime.type,
     entry: runtime.type === 'prompt_only' ? '' : (runtime.entry ?? ''),
+    packages: runtime.packages ?? [],
     tools: provided.map(({ name, description, input_schema: schema, files }) => ({
       name,
       description,
@@ -151,6 +154,18 @@ export function readSkillToml(content: string): SkillToml {
     needsTools: requirements.tools ?? [],
     promptContext: prompt_context,
   }
+}
+
+type RuntimeTable = v.InferOutput<typeof Manifest>['runtime']
+function checkRuntime(source: Source, { type, entry, packages = [] }: RuntimeTable, hasTools: boolean): void {
+  if (type !== 'node' && packages.length > 0)
+    throw problemAt(source, 'runtime.packages', 'are for programs of Node: set runtime.type = "node"')
+  if (type === 'prompt_only') {
+    if (hasTools) throw problemAt(source, 'tools.provided', 'tools need a runtime: set runtime.type and runtime.entry')
+    return
+  }
+  if (entry === undefined) throw problemAt(source, 'runtime', 'needs entry, the file that runs')
+  if (!hasTools) throw problemAt(source, 'runtime.type', 'has nothing to run: add [[tools.provided]]')
 }
 
 function parse(source: Source): unknown {

@@ -11,6 +11,7 @@ import type { Skill, SkillTool } from '../manifest/skill.ts'
 import { readVariableOf } from '../variables.ts'
 import { takeFiles, saveOutput, OUTPUT } from './files.ts'
 import type { Outcome } from './outcome.ts'
+import { linkPackages } from './packages.ts'
 
 export interface ProgramDeps {
   readonly spawn: Spawn
@@ -51,11 +52,12 @@ export async function runProgram(
     await mkdir(cwd, { recursive: true, mode: 0o700 })
     await cp(skill.folder, cwd, { recursive: true, filter: (path) => !basename(path).startsWith('.') })
     const given = await takeFiles(deps.workspaces(), { skill, tool, input, folder: cwd, agentId: call.agentId })
+    const packages = await linkPackages(skill.packages, cwd)
     const output = new Output(limits.outputBytes)
     const refused: string[] = []
     const network = admission(deps, skill, call.agentId)
     const child = await spawn.start({
-      ...programOf(skill),
+      ...programOf(skill, packages),
       cwd,
       ...(network && { network }),
       env,
@@ -92,9 +94,10 @@ export async function runProgram(
   }
 }
 
-function programOf({ runtime, entry }: Skill): Program {
+/** `packages`: folders that it reads besides. */
+function programOf({ runtime, entry }: Skill, packages: readonly string[]): Program {
   if (runtime === 'python') return { command: 'python3', args: ['-B', entry] }
-  if (runtime === 'node') return { command: process.execPath, args: [entry], read: [process.execPath] }
+  if (runtime === 'node') return { command: process.execPath, args: [entry], read: [process.execPath, ...packages] }
   return { command: 'sh', args: [entry] }
 }
 

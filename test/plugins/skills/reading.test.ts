@@ -76,6 +76,18 @@ required = true
 
   const toml = (rest: string, head = 'name = "x"\ndescription = "d"'): string => `[skill]\n${head}\n${rest}`
   it.each([
+    [
+      'a package that svc does not have for skills',
+      skillText('x'),
+      '[skill]\nname = "x"\n[runtime]\ntype = "node"\nentry = "run.mjs"\npackages = ["left-pad"]\n',
+      'skill.toml:6: runtime.packages.0: must be of js-yaml, unpdf',
+    ],
+    [
+      'packages for Python',
+      skillText('x'),
+      '[skill]\nname = "x"\n[runtime]\ntype = "python"\npackages = ["js-yaml"]\nentry = "run.py"\n',
+      'skill.toml:5: runtime.packages: are for programs of Node',
+    ],
     ['nothing', undefined, undefined, 'SKILL.md: is missing, and so is skill.toml'],
     ['no front matter', '# x\n', undefined, 'SKILL.md:1: must begin with YAML between two lines'],
     ['no name', '---\ndescription: d\n---\n', undefined, 'SKILL.md:2: name: is missing'],
