@@ -83,6 +83,8 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
       plugins/chat/composition.ts: shared known loading keySalt
+      plugins/chat/turn/loop.ts: toolStep
+      plugins/chat/turn/runner.ts
       plugins/chat/turn/service.ts: #failedTurns
       plugins/chat/turn/tool-executor.ts
       plugins/comms/index.ts: opened

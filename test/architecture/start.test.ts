@@ -91,6 +91,11 @@ describe('what a start evaluates', () => {
     expect(kilobytes).toBeLessThan(2_048)
   })
 
+  it('what runs the calls of tools is not among it: the first call loads it', () => {
+    expect([...start.own]).not.toContain('plugins/chat/turn/tool-executor.ts')
+    expect([...start.own]).not.toContain('plugins/chat/turn/tool-step.ts')
+  })
+
   it('data, probes and what programs are called with are not among it', () => {
     expect(
       [...start.own].filter((path) =>

@@ -4,9 +4,9 @@ import type { Logger, Recovery, Tools } from 'svc/sdk'
 import type { Agent } from '../../agents/contract.ts'
 import { isLabel } from '../safety/labels.ts'
 import type { LiveTurn } from './live-turn.ts'
+import { riskOfCall } from './call-risk.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
-import { riskOfCall } from './tool-step.ts'
 import type { Outcome } from './tool-step.ts'
 
 export interface CutCallDeps {

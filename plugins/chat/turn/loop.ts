@@ -2,8 +2,11 @@ import type { CompletionEvent, ToolCall, Turn, Usage } from 'svc/providers'
 import { omitUndefined } from 'svc/sdk'
 import type { InferenceEvent } from '../../providers/contract.ts'
 import type { TurnEvent, TurnResult } from '../contract.ts'
-import { countEarlierCalls, runTools } from './tool-step.ts'
+import type * as ToolStepModule from './tool-step.ts'
 import type { AnsweredCall, PendingCalls, ToolPorts } from './tool-step.ts'
+
+/** Loaded by the first call of a tool. Kept: an `import()` of what is loaded already resolves its name again. */
+let toolStep: Promise<typeof ToolStepModule> | undefined
 
 export interface LoopInput {
   /** The conversation so far. It ends with the question, or with what is recorded of this turn. */
@@ -37,7 +40,7 @@ export interface LoopPorts {
     | ((text: string, usage: Usage, again: boolean) => Promise<{ readonly text: string } | { readonly fault: string }>)
     | undefined
   /** Runs the calls of the model; not asked for by a turn without any. */
-  tools(): ToolPorts
+  tools(): Promise<ToolPorts>
 }
 export interface LoopEnd {
   readonly stop: Exclude<TurnResult['stop'], 'cancelled'>
@@ -69,7 +72,10 @@ export async function runLoop(input: LoopInput, ports: LoopPorts): Promise<LoopE
     corrected: false,
     callIds: undefined,
   }
-  if (input.earlier?.length) countEarlierCalls(input.earlier, ports.tools())
+  if (input.earlier?.length) {
+    const { countEarlierCalls } = await (toolStep ??= import('./tool-step.ts'))
+    countEarlierCalls(input.earlier, await ports.tools())
+  }
   let { pending } = input
   for (;;) {
     signal.throwIfAborted()
@@ -81,7 +87,8 @@ export async function runLoop(input: LoopInput, ports: LoopPorts): Promise<LoopE
       if ('stop' in step) return step
       pending = step
     }
-    const { results, endReason } = await runTools(pending, ports.tools(), signal)
+    const { runTools } = await (toolStep ??= import('./tool-step.ts'))
+    const { results, endReason } = await runTools(pending, await ports.tools(), signal)
     for (const { call, outcome } of results)
       state.turns.push({ role: 'tool', callId: call.id, tool: call.name, text: outcome.text, failed: outcome.failed })
     if (endReason !== undefined) return stopEarly(state, ports, `The run was stopped: ${endReason}.`)

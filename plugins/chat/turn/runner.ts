@@ -12,6 +12,7 @@ import { offeredTools, reasoningPolicy } from '../context/request.ts'
 import { TurnEnded, TurnFailed, TurnStarting } from '../contract.ts'
 import type { TurnResult } from '../contract.ts'
 import { carriedBy } from '../safety/labels.ts'
+import { riskOfCall } from './call-risk.ts'
 import { explain, failureOf, isTakenOver, naming, SessionLost } from './failure.ts'
 import type { LiveTurn } from './live-turn.ts'
 import { runLoop } from './loop.ts'
@@ -22,9 +23,9 @@ import { chooseModel, isRouted, routed, withModel } from './model-choice.ts'
 import { TurnProgress } from './progress.ts'
 import { checkAnswer, FormatInput, TEXT_ONLY } from './response-format.ts'
 import { resumePoint } from './resume.ts'
-import { ToolExecutor } from './tool-executor.ts'
+import type * as ToolExecutorModule from './tool-executor.ts'
 import type { ToolExecutorDeps } from './tool-executor.ts'
-import { riskOfCall } from './tool-step.ts'
+import type { ToolPorts } from './tool-step.ts'
 
 export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   readonly journal: Pick<Journal, 'effects' | 'find'>
@@ -40,6 +41,8 @@ export interface TurnRunnerDeps extends ModelCallerDeps, ToolExecutorDeps {
   /** Counts calls that an earlier process did not finish. */
   readonly onCutCall: (outcome: Recovery['outcome']) => void
 }
+/** Loaded by the first call of a tool. Kept: an `import()` of what is loaded already resolves its name again. */
+let toolExecutor: Promise<typeof ToolExecutorModule> | undefined
 /** A turn with what is known of it, and the statements that start the next turn of its session. */
 interface Run {
   readonly live: LiveTurn
@@ -176,11 +179,15 @@ export class TurnRunner {
     const { format } = live
     const emit = this.#emitter(turn)
     const models = new ModelCaller(this.#deps, { ...turn, tools: offeredTools(agent, tools, agents) })
-    let executor: ToolExecutor | undefined
+    const createExecutor = async (): Promise<ToolPorts> => {
+      const { ToolExecutor } = await (toolExecutor ??= import('./tool-executor.ts'))
+      return new ToolExecutor(this.#deps, { live, agent, progress, emit, known: pending?.known })
+    }
+    let executor: Promise<ToolPorts> | undefined
     return {
       emit,
       complete: (turns, signal, onEvent) => models.complete(turns, signal, onEvent),
-      tools: () => (executor ??= new ToolExecutor(this.#deps, { live, agent, progress, emit, known: pending?.known })),
+      tools: () => (executor ??= createExecutor()),
       check: format && ((text, usage, again) => this.#checkFormat(turn, format, { text, usage, again })),
       recordCalls: async ({ usage, ...step }) => {
         progress.request = undefined

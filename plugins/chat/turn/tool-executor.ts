@@ -16,12 +16,12 @@ import { screenOutside } from '../safety/screening.ts'
 import type { OutsideScreening } from '../safety/screening.ts'
 import { argumentHash, checkFlow } from '../safety/taint.ts'
 import type { ToolCallRate } from '../safety/tool-call-rate.ts'
+import { riskOfCall } from './call-risk.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { TurnProgress } from './progress.ts'
 import { effectKey } from './record.ts'
 import type { TurnRecord } from './record.ts'
 import type * as ToolProgressModule from './tool-progress.ts'
-import { riskOfCall } from './tool-step.ts'
 import type { Offer, Outcome, ToolOutcome, ToolPorts } from './tool-step.ts'
 
 export interface ToolExecutorDeps {

@@ -1,5 +1,5 @@
 import type { ToolCall } from 'svc/providers'
-import type { ToolDescription, ToolResult } from 'svc/sdk'
+import type { ToolResult } from 'svc/sdk'
 import type { Label } from '../../sessions/contract.ts'
 import type { TurnEvent } from '../contract.ts'
 import type { Guard } from '../safety/loop-guard.ts'
@@ -116,17 +116,6 @@ function planCall(call: ToolCall, known: ReadonlyMap<string, Outcome>, ports: To
     return answered({ text: `The arguments of ${call.name} are not valid JSON. Send one JSON object.`, failed: true })
   if (verdict.action === 'block') return answered({ text: `blocked: ${verdict.reason}`, failed: true })
   return { call, ...offer, ...(verdict.action === 'warn' && { warning: verdict.reason }) }
-}
-
-/** A tool that reads may have calls that do more, such as a POST request. */
-export function riskOfCall(
-  tool: Pick<ToolDescription, 'risk' | 'assess'> | undefined,
-  args: unknown,
-): ToolDescription['risk'] {
-  const risk = tool?.risk ?? 'execute'
-  if (risk !== 'read') return risk
-  const harm = tool?.assess?.(args)?.harm
-  return harm === 'high' || harm === 'critical' ? 'execute' : 'read'
 }
 
 const isPolling = (offer: Offer): boolean => typeof offer === 'object' && offer.polls

@@ -69,7 +69,7 @@ async function play({ answers, tools = {}, input = {}, callsPerTurn = 30 }: Scen
     async recordCalls({ calls }) {
       log.push(`calls ${calls.map(({ id }) => id).join()}`)
     },
-    tools: () => toolPorts,
+    tools: async () => toolPorts,
   }
   const result = await runLoop(
     {
