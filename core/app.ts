@@ -82,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     parts,
   )
-  const kernel = createKernel(options, live, home.database, parts)
+  const kernel = createKernel(options, live, home, parts)
   if (home.database.dialect === 'postgresql')
     (await import('./app/database-metrics.ts')).addDatabaseMetrics(kernel.metrics, home.database)
   const host = createHost(options, live, code, home, kernel)

@@ -37,6 +37,7 @@ import type { DaemonFolders } from '../process/folders.ts'
 import { readVariable } from '../process/inherited.ts'
 import { limitNesting } from '../schema/nesting.ts'
 import { Scope } from '../scope/scope.ts'
+import type { Home } from './home.ts'
 import type { Database } from '../storage/database.ts'
 import { openReservations } from '../storage/reservations.ts'
 import { serverAddress } from '../storage/server-address.ts'
@@ -87,7 +88,8 @@ export interface KernelSettings {
   readonly isolation: IsolationSettings
 }
 
-export function createKernel(options: AppOptions, live: LiveConfig, database: Database, parts: PartStack): Kernel {
+type KernelHome = Pick<Home, 'database' | 'lock'>
+export function createKernel(options: AppOptions, live: LiveConfig, home: KernelHome, parts: PartStack): Kernel {
   const { log, loaded } = options
   const { config } = loaded
   const build = readBuild()
@@ -100,7 +102,7 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
   const own = { ownPorts: new Set<number>(), ownAddresses: openOwnAddresses(config) }
   const outbound = options.fetch ? undefined : parts.own('outbound', openOutbound(options, live, own))
   const programNetwork = outbound && new ProgramNetwork(outbound, () => proxySettings(live.current), metrics)
-  const idempotency = parts.own('idempotency keys', openIdempotency(database, defects))
+  const idempotency = parts.own('idempotency keys', openIdempotency(home.database, defects))
   const shares = new RateShares(live)
   limitNesting(shares.settings.maxJsonDepth)
   const http = createHttp({
@@ -109,7 +111,8 @@ export function createKernel(options: AppOptions, live: LiveConfig, database: Da
     metrics,
     build,
     idempotency,
-    ...(database.broadcast.isShared ? { shared: database.sql } : {}),
+    ...(home.database.broadcast.isShared ? { shared: home.database.sql } : {}),
+    isHomePass: home.lock.isPass,
     onDefect: defects.note,
     onAuthFailure: (failure) => void hooks.forPlugin(scope).emit(AuthenticationFailed, failure),
     onUnrecorded: (request) => hooks.forPlugin(scope).emit(UnrecordedChange, request),

@@ -15,6 +15,7 @@ import { sectionWarnings } from '../host/section.ts'
 import type { Stop, StopRequest } from '../host/stop-request.ts'
 import { LogFeed } from '../log/feed.ts'
 import { runningCalls } from '../scope/call.ts'
+import { describeUnreadable, forgetUnreadable } from '../storage/row-reader.ts'
 import type { Home } from './home.ts'
 import type { Kernel } from './kernel.ts'
 import type { AppOptions } from './options.ts'
@@ -112,6 +113,7 @@ export function unknownSections(live: LiveConfig, host: Host): readonly string[]
 }
 
 export function createHealth({ options, live, home, kernel, host }: Omit<ServiceDeps, 'health' | 'stopRequest'>) {
+  forgetUnreadable()
   const monitor = new HealthMonitor({
     check: () => home.database.check(),
     panicCount: () => kernel.defects.count,
@@ -122,6 +124,7 @@ export function createHealth({ options, live, home, kernel, host }: Omit<Service
       ...unknownSections(live, host),
       ...pluginWarnings(host),
       ...kernel.http.warnings(),
+      ...describeUnreadable(),
     ],
   })
   options.log.setKnown((part) => monitor.isKnown(part))

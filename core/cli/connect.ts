@@ -40,7 +40,8 @@ export async function connect(args: ClientArgs): Promise<Connection> {
   if (!daemon) throw notRunning(location.home)
   const url = daemonUrl(daemon.listenAddr)
   trustOwnCertificate(url)
-  return { location, pid: daemon.pid, client: createDaemonClient({ url, apiKey: config?.api_key ?? key }) }
+  const { pid, pass } = daemon
+  return { location, pid, client: createDaemonClient({ url, apiKey: config?.api_key ?? key, pass }) }
 }
 
 /** Whether there is a daemon to call: one is named, or one runs in the home. */
@@ -114,7 +115,7 @@ export function explainError(error: unknown, { client, location, pid }: Connecti
       : new Failure(
           exits.notRunning,
           `the svc of ${location.home} (process ${pid}) does not answer: ${error.message}`,
-          `look at its log; ${commandLine('stop')} ends it`,
+          `look at its log; ${commandLine('stop')} ends it, and kill -9 ${pid} one that hangs`,
           { cause: error },
         )
   }

@@ -187,10 +187,12 @@ async function checkDaemon(config: Config): Promise<DaemonCheck> {
   if (!running) return { result: named('port', await checkPort(config)), daemon: undefined }
   const url = daemonUrl(running.listenAddr)
   trustOwnCertificate(url)
-  const daemon = createDaemonClient({ url, apiKey: config.api_key })
+  const daemon = createDaemonClient({ url, apiKey: config.api_key, pass: running.pass })
   try {
     // Health needs no key.
-    const { status } = await createDaemonClient({ url }).call('GET', '/api/health', Health, { timeoutMs: 3000 })
+    const { status } = await createDaemonClient({ url, pass: running.pass }).call('GET', '/api/health', Health, {
+      timeoutMs: 3000,
+    })
     const result =
       status === 'ok'
         ? passed(`runs at ${url} (process ${running.pid})`)

@@ -3,6 +3,7 @@ import { messageOf } from '../errors/message.ts'
 import { DaemonRefusal } from '../net/daemon-client.ts'
 import type { DaemonClient } from '../net/daemon-client.ts'
 import { commandLine } from '../process/command-name.ts'
+import { UNREADABLE } from '../storage/row-reader.ts'
 import { named } from './doctor-checks.ts'
 import type { NamedResult } from './doctor-checks.ts'
 import { failed, passed, warned } from './plugin-cli.ts'
@@ -28,7 +29,10 @@ export async function askDaemon(daemon: DaemonClient, shown: string): Promise<As
     const proxies = warnings
       .filter((warning) => warning.startsWith('X-Forwarded-For '))
       .map((warning) => named('proxies', warned(warning, 'set http.trusted_proxies in the configuration file')))
-    return { results: [named('database', ofDatabase), ...proxies], daemon }
+    const rows = warnings
+      .filter((warning) => warning.startsWith(UNREADABLE))
+      .map((warning) => named('rows', warned(warning, 'correct or delete them')))
+    return { results: [named('database', ofDatabase), ...proxies, ...rows], daemon }
   } catch (error) {
     // Asking on would count as more wrong keys, or wait for the database each time.
     const refusing: DaemonClient = {

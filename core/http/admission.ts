@@ -27,6 +27,7 @@ export class Admission {
   #settings: () => HttpSettings
   #port: () => number | undefined
   readonly #onUntrustedProxy: (warning: string) => void
+  readonly #isHomePass: (text: string) => boolean
   #rules: OriginRules = {
     host: '',
     port: undefined,
@@ -41,6 +42,7 @@ export class Admission {
 
   /**
    * `port` is the listening port, once there is one. `onUntrustedProxy` is called once, with `untrustedProxy()`.
+   * `isHomePass`: see `HomeLock.isPass`.
    */
   constructor(
     settings: () => HttpSettings,
@@ -48,12 +50,14 @@ export class Admission {
     limiter: Limiter,
     auth: Auth,
     onUntrustedProxy: (warning: string) => void,
+    isHomePass: (text: string) => boolean = () => false,
   ) {
     this.#settings = settings
     this.#port = port
     this.limiter = limiter
     this.auth = auth
     this.#onUntrustedProxy = onUntrustedProxy
+    this.#isHomePass = isHomePass
   }
 
   /** Throws `forbidden` or `invalid_request`; sets the CORS headers of the answer. */
@@ -105,10 +109,10 @@ export class Admission {
   /**
    * Throws `rate_limit`. A cost above the whole limit takes the whole limit; otherwise the route could never be called.
    */
-  charge(address: string, cost: number): void {
+  charge(limitKey: string, cost: number): void {
     const { tokensPerMinute } = this.#settings()
     this.limiter.resize(tokensPerMinute)
-    if (this.limiter.take(limiterKey(address), Math.min(cost, tokensPerMinute))) return
+    if (this.limiter.take(limitKey, Math.min(cost, tokensPerMinute))) return
     enforced('gcra_rate_limiter')
     throw new Refusal('rate_limit', 'Rate limit exceeded', { retryAfterSecs: 60 })
   }
@@ -122,7 +126,16 @@ export class Admission {
     signed?: boolean,
   ): Principal {
     if (level === 'bearer' && token === undefined) this.#checkUnprotected(caller)
-    return this.auth.check(level, caller, address, limiterKey(address), token, signed)
+    return this.auth.check(level, caller, address, this.limitKey(caller, address), token, signed)
+  }
+
+  /**
+   * What the limits count a caller by. A command of this home shares its address with all clients of a proxy on this
+   * machine, and is counted apart from them: it has read the pass in the home, which a stranger cannot guess.
+   */
+  limitKey(caller: Pick<Caller, 'header'>, address: string): string {
+    const pass = caller.header(PASS_HEADER)
+    return pass !== undefined && this.#isHomePass(pass) ? 'this home' : limiterKey(address)
   }
 
   /** Without a key the daemon listens on this machine only; a proxy here must not let others in all the same. */
@@ -138,4 +151,5 @@ export class Admission {
   }
 }
 
+const PASS_HEADER = 'x-svc-home-pass'
 const noProxy: TrustedProxies = () => false

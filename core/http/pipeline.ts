@@ -132,7 +132,7 @@ export class Pipeline {
       const { admission, holdQueue } = this.#deps
       const address = (routed.address ??= admission.address(exchange))
       // An unknown path costs a token too, so that guessing paths is limited.
-      if (!admitted) admission.charge(address, entry ? entry.route.cost : 1)
+      if (!admitted) admission.charge(admission.limitKey(exchange, address), entry ? entry.route.cost : 1)
       if (!entry) return this.#unmatched(exchange, address)
       // Repeated after a hold: the new route may require more than the old one.
       const principal = (routed.principal = admission.authenticate(
@@ -223,7 +223,7 @@ export class Pipeline {
           input.body ??= body
           if (route.costOf === undefined) return this.#call(exchange, entry, run, input)
           try {
-            this.#deps.admission.charge(caller.address, route.costOf(body))
+            this.#chargeBody(exchange, caller.address, route.costOf(body))
           } catch (error) {
             return this.#failedRun(exchange, entry, run, error)
           }
@@ -234,6 +234,11 @@ export class Pipeline {
     } catch (error) {
       return this.#failedRun(exchange, entry, run, error)
     }
+  }
+
+  #chargeBody(exchange: Exchange, address: string, cost: number): void {
+    const { admission } = this.#deps
+    admission.charge(admission.limitKey(exchange, address), cost)
   }
 
   #call(exchange: Exchange, entry: Entry, run: Running, input: Input): Answer | Promise<Answer> {
@@ -276,7 +281,7 @@ export class Pipeline {
           },
           preparing(route, input),
         )
-      if (route.costOf) this.#deps.admission.charge(input.clientAddress, route.costOf(input.body))
+      if (route.costOf) this.#chargeBody(exchange, input.clientAddress, route.costOf(input.body))
       const { recall } = route
       const { fingerprintOf } = await import('./idempotent-work.ts')
       const once = await idempotency?.answer({

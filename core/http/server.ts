@@ -49,6 +49,8 @@ export interface HttpOptions {
   readonly idempotency?: Idempotency
   /** The database that other daemons use too; absent where there are none. */
   readonly shared?: PluginDatabase
+  /** Whether this text shows that its sender can read the home, and is limited apart from others at its address. */
+  isHomePass?(text: string): boolean
   /** Called for every failure that is a bug, with its route. */
   onDefect(error: unknown, where: string): void
   /** Called for every wrong key; the limiter allows few per minute and address. */
@@ -134,6 +136,7 @@ class HttpLayer implements HttpServer {
       this.#limiter,
       this.#auth,
       (warning) => options.log.warn(warning),
+      options.isHomePass,
     )
     this.#admission = admission
     this.#pipeline = this.#createPipeline(admission)

@@ -28,6 +28,8 @@ export interface Accepted {
   readonly entry: SocketEntry
   readonly state: unknown
   readonly address: string
+  /** Of `Admission.limitKey`. */
+  readonly limitKey: string
   readonly principal: Principal
   readonly generation: number
 }
@@ -69,7 +71,7 @@ export function openSocketAdapter(deps: SocketAdapterDeps): NodeAdapter {
 
 /** `undefined` when the plugin was unloaded since it accepted the upgrade. */
 function openSocket(peer: Peer, { settings, log, admission, onDefect }: SocketAdapterDeps): LiveSocket | undefined {
-  const { entry, state, address, principal, generation } = contextOf(peer).accepted
+  const { entry, state, address, limitKey, principal, generation } = contextOf(peer).accepted
   const { route } = entry
   try {
     return new LiveSocket(toWire(peer), {
@@ -80,7 +82,7 @@ function openSocket(peer: Peer, { settings, log, admission, onDefect }: SocketAd
       log,
       limits: settings,
       onDefect,
-      charge: (text) => admission.charge(address, route.costOf?.(text) ?? route.frameCost),
+      charge: (text) => admission.charge(limitKey, route.costOf?.(text) ?? route.frameCost),
       allowed: () => route.auth !== 'bearer' || admission.auth.holds(principal, generation),
     })
   } catch (error) {

@@ -143,7 +143,8 @@ export class Upgrades {
     admission.origin(caller)
     const first = table().findSocket(caller.path)
     const address = admission.address(caller)
-    admission.charge(address, first ? first.entry.route.cost : 1)
+    const limitKey = admission.limitKey(caller, address)
+    admission.charge(limitKey, first ? first.entry.route.cost : 1)
     if (!first)
       throw table().methods(caller.path).length > 0
         ? new Refusal('invalid_request', 'This path is no WebSocket')
@@ -164,7 +165,7 @@ export class Upgrades {
         header: (name: string) => caller.header(name),
         headers: () => caller.headers(),
       })
-      return { entry, state, address, principal, generation: admission.auth.generation() }
+      return { entry, state, address, limitKey, principal, generation: admission.auth.generation() }
     } finally {
       leave()
     }

@@ -80,17 +80,22 @@ const ErrorBody = v.union([
 export function createDaemonClient(options: {
   readonly url: string
   readonly apiKey?: string | undefined
+  /** Of `daemon.json`: the daemon limits its sender apart from others at the same address. */
+  readonly pass?: string | undefined
 }): DaemonClient {
-  return new HttpDaemonClient(options.url.replace(/\/+$/, ''), options.apiKey)
+  return new HttpDaemonClient(options.url.replace(/\/+$/, ''), options.apiKey, options.pass)
 }
 
 class HttpDaemonClient implements DaemonClient {
   readonly url: string
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor(url: string, apiKey: string | undefined) {
+  constructor(url: string, apiKey: string | undefined, pass: string | undefined) {
     this.url = url
-    this.#headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+    this.#headers = {
+      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+      ...(pass !== undefined && { 'x-svc-home-pass': pass }),
+    }
   }
 
   async call<S extends v.GenericSchema>(

@@ -1,3 +1,4 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type BetterSqlite3 from 'better-sqlite3'
@@ -26,11 +27,20 @@ export class HomeInUse extends Error {
 export interface HomeLock extends Disposable {
   /** Whoever held it last had published an address and never let go: it was killed, or the machine went down. */
   readonly afterCrash: boolean
-  /** Writes where the daemon listens to `<home>/daemon.json`, for the command line. */
+  /** Writes where the daemon listens to `<home>/daemon.json`, for the command line, and the pass of this home. */
   publish(address: string): void
+  /** Whether whoever presents this text can read the home, so that strangers at the same address are none of theirs. */
+  isPass(text: string): boolean
 }
 
-const DaemonFile = v.object({ pid: v.pipe(v.number(), v.integer()), listen_addr: v.string(), started_at: v.string() })
+const DaemonFile = v.object({
+  pid: v.pipe(v.number(), v.integer()),
+  listen_addr: v.string(),
+  started_at: v.string(),
+  /** Absent in an earlier version. */
+  pass: v.optional(v.string()),
+})
+const PASS_BYTES = 32
 
 /**
  * Takes `<home>/daemon.lock`: an SQLite file with an open write transaction, so the operating system holds the lock and
@@ -44,14 +54,18 @@ export async function lockHome(home: string): Promise<HomeLock> {
   rmSync(published, { force: true })
   const startedAt = new Date().toISOString()
   let held = true
+  const pass = randomBytes(PASS_BYTES)
   return {
     afterCrash,
     publish(address) {
       const draft = `${published}.new`
-      writeFileSync(draft, `${JSON.stringify({ pid: process.pid, listen_addr: address, started_at: startedAt })}\n`, {
-        mode: 0o600,
-      })
+      const about = { pid: process.pid, listen_addr: address, started_at: startedAt, pass: pass.toString('base64url') }
+      writeFileSync(draft, `${JSON.stringify(about)}\n`, { mode: 0o600 })
       renameSync(draft, published)
+    },
+    isPass(text) {
+      const given = Buffer.from(text, 'base64url')
+      return given.length === pass.length && timingSafeEqual(given, pass)
     },
     [Symbol.dispose]() {
       if (!held) return
@@ -62,8 +76,17 @@ export async function lockHome(home: string): Promise<HomeLock> {
   }
 }
 
-/** What the running daemon wrote; `undefined` when there is none, or the file is half written or stale. */
-export function readDaemonFile(home: string): { pid: number; listenAddr: string; startedAt: string } | undefined {
+/** What the running daemon wrote to `<home>/daemon.json`. */
+export interface RunningDaemon {
+  readonly pid: number
+  readonly listenAddr: string
+  readonly startedAt: string
+  /** Shows the daemon that a request comes from somebody who can read its home; it permits nothing. */
+  readonly pass: string | undefined
+}
+
+/** `undefined` when there is none, or the file is half written or stale. */
+export function readDaemonFile(home: string): RunningDaemon | undefined {
   let text: string
   try {
     text = readFileSync(join(home, 'daemon.json'), 'utf8')
@@ -73,7 +96,8 @@ export function readDaemonFile(home: string): { pid: number; listenAddr: string;
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), DaemonFile), text)
   if (!parsed.success || !isAlive(parsed.output.pid)) return undefined
-  return { pid: parsed.output.pid, listenAddr: parsed.output.listen_addr, startedAt: parsed.output.started_at }
+  const { pid, listen_addr: listenAddr, started_at: startedAt, pass } = parsed.output
+  return { pid, listenAddr, startedAt, pass }
 }
 
 function take(home: string): BetterSqlite3.Database {

@@ -24,6 +24,21 @@ interface Unreadable {
   readonly why: string
 }
 
+/** Of this process since the daemon started, by table. A row that was repaired counts until the next start. */
+const unreadable = new Map<string, Set<string>>()
+export function forgetUnreadable(): void {
+  unreadable.clear()
+}
+/** A line for each table with rows that could not be read. */
+export function describeUnreadable(): readonly string[] {
+  return [...unreadable].map(
+    ([table, { size }]) =>
+      `${UNREADABLE}${table}: ${size}${size >= MAX_NAMED_ROWS ? ' or more' : ''} since the start, left out; the log names each`,
+  )
+}
+/** How such a line begins. */
+export const UNREADABLE = 'rows that cannot be read in '
+
 /**
  * Reads rows that another build or a person may have written: one that cannot be read is left out and named in the log,
  * once, so that it does not stop what works on the others. It stays in its table.
@@ -66,6 +81,7 @@ export class RowReader<S extends v.GenericSchema> {
   #require(row: unknown): v.InferOutput<S> {
     const read = this.#read(row)
     if ('value' in read) return read.value
+    this.#count(read)
     throw new Error(`the row of ${this.#deps.table} with ${read.name} cannot be read: ${read.why}`)
   }
   /** Says nothing of the values of a row that cannot be read: they may be secret. */
@@ -85,8 +101,15 @@ export class RowReader<S extends v.GenericSchema> {
       .map((part) => `${part} ${JSON.stringify(values.get(part))}`.slice(0, MAX_KEY_CHARS))
       .join(', ')
   }
+  #count({ name }: Unreadable): void {
+    const { table } = this.#deps
+    const names = unreadable.get(table) ?? new Set()
+    unreadable.set(table, names)
+    if (names.size < MAX_NAMED_ROWS) names.add(name)
+  }
   #name({ name, why }: Unreadable): void {
     const { table, log, effect = 'is left out' } = this.#deps
+    this.#count({ name, why })
     if (this.#named.has(name) || this.#named.size >= MAX_NAMED_ROWS) return
     this.#named.add(name)
     log.error(`the row of ${table} with ${name} ${effect}: ${why}; the other rows are used, and it stays there`)

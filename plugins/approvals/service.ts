@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal } from 'svc/sdk'
-import type { Principal, Statement } from 'svc/sdk'
+import type { Principal } from 'svc/sdk'
 import type { Audit } from '../audit/contract.ts'
 import { actionHash } from './action.ts'
 import { toIso } from 'svc/internal'
 import type { Clock } from 'svc/internal'
 import type { TwoPeopleRule } from './config.ts'
-import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant, Scope, Standing } from './contract.ts'
+import type { Approval, ApprovalInput, Approvals, Escalation, FormContent, Grant, Scope } from './contract.ts'
 import { matches } from './matching.ts'
 import { answered, credentialOf, OPERATOR, requireKey, toPerson } from './person.ts'
 import type { Answerer } from './person.ts'
-import { toApproval, toGrant } from './schema.ts'
-import type { GrantRow, RequestRow } from './schema.ts'
+import { toApproval } from './schema.ts'
+import type { RequestRow } from './schema.ts'
+import type { StandingApprovals } from './standing.ts'
 import type { ApprovalStore } from './store.ts'
 
 export interface ApprovalServiceDeps {
@@ -28,7 +29,6 @@ export interface ApprovalServiceDeps {
     readonly twoPeople: readonly TwoPeopleRule[]
   }
   readonly asks: Approvals['asks']
-  /** Whether somebody's credential is still accepted. */
   /** What a principal presented beside the API key, to store. */
   readonly remember: (principal: Principal) => string | undefined
   /** Whether what was remembered is still accepted. */
@@ -52,14 +52,15 @@ export class ApprovalService implements Approvals {
   readonly #deps: ApprovalServiceDeps
   readonly #timers = new Map<string, () => void>()
   readonly #waiters = new Map<string, Set<(approval: Approval) => void>>()
-  #standing = 0
+  #standing: Promise<StandingApprovals> | undefined
+  #held = 0
   constructor(deps: ApprovalServiceDeps) {
     this.#deps = deps
   }
 
   /** Resumes what an earlier process left: overdue requests expire, the others get the time they have left. */
   async open(): Promise<void> {
-    this.#standing = await this.#deps.store.countStanding()
+    this.#held = await this.#deps.store.countStanding()
     for (const row of await this.#deps.store.pending()) {
       if (this.#overdue(row)) await this.#expire(row, 'timeout')
       else {
@@ -108,8 +109,8 @@ export class ApprovalService implements Approvals {
     this.#arm(approval.id, approval.expiresAt)
     this.#deps.requested(approval)
     // A standing approval may have been given while this request was made.
-    const grant = approval.standing && (await this.#grantFor(approval, approval.standing))
-    if (grant) await this.#cover(approval.id, grant)
+    if (approval.standing && limits.sessionScope)
+      await (await this.#openStanding()).coverRequest(approval, approval.standing)
     return approval
   }
 
@@ -183,117 +184,36 @@ export class ApprovalService implements Approvals {
   }
 
   /** Who gave the standing approval that covers this call, if one does; its use is on disk then. */
-  async covers(
-    { agentId, sessionId, tool, summary }: Pick<Approval, 'agentId' | 'sessionId' | 'tool' | 'summary'>,
-    { key }: Pick<Standing, 'key'>,
-  ): Promise<string | undefined> {
-    const { store, audit, clock } = this.#deps
-    const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
-    if (!grant) return undefined
-    try {
-      await store.commit(
-        store.useGrant(grant.id, toIso(clock.now())),
-        audit.entry({
-          event: 'capability_check',
-          agentId,
-          details:
-            `allowed by grant ${grant.id} of session ${sessionId} (approval ${grant.approval_id} by ` +
-            `${grant.granted_by}): ${summary}`,
-        }),
-      )
-      this.#deps.granted()
-      return grant.granted_by
-    } catch (error) {
-      const now = await store.findGrant(grant.id)
-      if (now?.revoked_at === null) throw error
-      return undefined
-    }
-  }
-  async #grantFor(
-    { agentId, sessionId, tool }: Pick<Approval, 'agentId' | 'sessionId' | 'tool'>,
-    { key }: Pick<Standing, 'key'>,
-  ): Promise<GrantRow | undefined> {
-    return this.#deps.limits.sessionScope ? this.#deps.store.grantFor(agentId, sessionId, tool, key) : undefined
-  }
-  /** Answers a request that a standing approval covers, in the name of whoever gave that. */
-  async #cover(id: string, grant: GrantRow): Promise<void> {
-    const { store, audit, clock } = this.#deps
-    const row = await store.find(id)
-    if (row?.state !== 'pending') return
-    const at = toIso(clock.now())
-    try {
-      await store.commit(
-        ...store.answer(id, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined }),
-        store.useGrant(grant.id, at),
-        audit.entry({
-          event: 'capability_check',
-          agentId: row.agent_id,
-          details:
-            `approval ${id} approved by grant ${grant.id} of session ${row.session_id} (approval ` +
-            `${grant.approval_id} by ${grant.granted_by}), action ${row.action_hash}: ${row.summary}`,
-        }),
-      )
-    } catch (error) {
-      // Answered, expired or revoked at the same moment: the person decides, or has decided.
-      const [now, current] = await Promise.all([store.find(id), store.findGrant(grant.id)])
-      if (now?.state === 'pending' && !this.#overdue(now) && current?.revoked_at === null) throw error
-      return
-    }
-    this.#deps.granted()
-    this.#settle({ ...row, state: 'approved', decided_at: at, decided_by: grant.granted_by, scope: 'session' })
+  async covers(...call: Parameters<StandingApprovals['covers']>): Promise<string | undefined> {
+    return await (await this.#openStanding()).covers(...call)
   }
   /** The standing approvals that hold. */
   async grants(agentId?: string, sessionId?: string): Promise<readonly Grant[]> {
-    return (await this.#deps.store.grants(agentId, sessionId)).map(toGrant)
+    return await (await this.#openStanding()).list(agentId, sessionId)
   }
   /** Throws `approval_not_found`, and `conflict` when it was revoked before. */
   async revoke(id: string, by: string): Promise<Grant> {
-    const row = await this.#deps.store.findGrant(id)
-    if (!row) throw new Refusal('approval_not_found', `No standing approval ${id}`)
-    const at = await this.#revoke(row, by)
-    if (at === undefined) throw new Refusal('conflict', 'This standing approval was revoked before')
-    return toGrant({ ...row, revoked_at: at, revoked_by: by })
+    return await (await this.#openStanding()).revoke(id, by)
   }
   /** Revokes all standing approvals of a session or an agent that ended. */
   async revokeAll(agentId: string, sessionId: string | undefined, why: string): Promise<void> {
-    for (const row of await this.#deps.store.grants(agentId, sessionId)) await this.#revoke(row, why)
+    await (await this.#openStanding()).revokeAll(agentId, sessionId, why)
   }
-  /**
-   * Revokes standing approvals after an agent changed something: what it was allowed to run may do something else now.
-   * `tools` says for which tools that matters; approvals that only read, and the one of the call itself, stay.
-   */
-  async revokeChanged(
-    agentId: string,
-    { tools, except }: { readonly tools: (tool: string) => boolean; readonly except: string | undefined },
-  ): Promise<void> {
-    const { store } = this.#deps
-    for (const row of await store.grants(agentId, undefined)) {
-      if (row.standing_key === except || !tools(row.tool_name)) continue
-      const given = await store.find(row.approval_id)
-      if (given?.risk !== 'low') await this.#revoke(row, 'the agent changed something since')
-    }
+  /** See `StandingApprovals`. */
+  async revokeChanged(...change: Parameters<StandingApprovals['revokeChanged']>): Promise<void> {
+    await (await this.#openStanding()).revokeChanged(...change)
   }
-  /** Returns when it was revoked; `undefined` when somebody else has revoked it. */
-  async #revoke(row: GrantRow, by: string): Promise<string | undefined> {
-    const { store, audit, clock } = this.#deps
-    if (row.revoked_at !== null) return undefined
-    const at = toIso(clock.now())
-    try {
-      await store.commit(
-        store.revokeGrant(row.id, by, at),
-        audit.entry({
-          event: 'capability_check',
-          agentId: row.agent_id,
-          details: `grant ${row.id} of session ${row.session_id} revoked (${by}): ${row.tool_name}, ${row.covers}`,
+  /** Loaded when the first tool is called, or a session ends. */
+  #openStanding(): Promise<StandingApprovals> {
+    return (this.#standing ??= import('./standing.ts').then(
+      ({ StandingApprovals }) =>
+        new StandingApprovals({
+          ...this.#deps,
+          isOverdue: (row) => this.#overdue(row),
+          settle: (row) => this.#settle(row),
+          counted: (change) => void (this.#held += change),
         }),
-      )
-      this.#standing--
-      return at
-    } catch (error) {
-      const now = await store.findGrant(row.id)
-      if (now?.revoked_at === null) throw error
-      return undefined
-    }
+    ))
   }
 
   /** Settles with the answer, at the latest when it expires. Rejects with the reason of the signal. */
@@ -332,7 +252,7 @@ export class ApprovalService implements Approvals {
   }
   /** How many standing approvals hold. */
   get standing(): number {
-    return this.#standing
+    return this.#held
   }
   awaited(id: string): boolean {
     return this.#waiters.has(id)
@@ -369,7 +289,7 @@ export class ApprovalService implements Approvals {
     const by = toPerson(answerer).name
     const credential = credentialOf(answerer, this.#deps)
     const at = toIso(clock.now())
-    const grant = scope === 'session' ? await this.#grant(row, by, at) : undefined
+    const grant = scope === 'session' ? await (await this.#openStanding()).give(row, by, at) : undefined
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
@@ -397,24 +317,8 @@ export class ApprovalService implements Approvals {
       scope: scope ?? null,
       content: answer,
     })
-    if (grant) {
-      this.#standing++
-      await this.#coverWaiting(row)
-    }
+    if (grant) await (await this.#openStanding()).granted(row)
     return approval
-  }
-  /** Answers the pending requests that the new standing approval covers. */
-  async #coverWaiting({ agent_id: agentId, session_id: sessionId, tool_name: tool, standing_key: key }: RequestRow) {
-    if (key === null) return
-    const grant = await this.#grantFor({ agentId, sessionId, tool }, { key })
-    if (!grant) return
-    for (const row of await this.#deps.store.pendingOf(agentId))
-      if (row.session_id === sessionId && row.tool_name === tool && row.standing_key === key)
-        await this.#cover(row.id, grant)
-  }
-  async #grant(row: RequestRow, by: string, at: string): Promise<Statement> {
-    const { newGrant } = await import('./standing.ts')
-    return newGrant(this.#deps, row, by, at)
   }
   /** Two people are seldom needed: the code is loaded by the first such request. */
   async #approveAsOneOfTwo(row: RequestRow, by: Answerer, scope: Scope = 'once'): Promise<Approval> {

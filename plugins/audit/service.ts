@@ -291,7 +291,7 @@ export class AuditTrail implements Audit, AuditFeed {
 }
 
 /** For who has restored an older copy, or lost the anchor. */
-const accept = (): string => `. If that is known and meant: ${commandName()} audit reset-anchor`
+export const accept = (): string => `. If that is known and meant: ${commandName()} audit reset-anchor`
 
 const UNSOUND = {
   missing: 'audit.anchor is missing; put it back',

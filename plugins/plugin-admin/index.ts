@@ -72,7 +72,7 @@ export default definePlugin({
       return new PluginCatalog({ self: 'plugin-admin', log, store: await openStore(), integrations, ...services })
     }
     routes.add(
-      ...listRoutes(catalog),
+      ...listRoutes(catalog, sharing),
       ...installRoutes(installer),
       ...extensionRoutes({ catalog, installer, integrations }),
     )

@@ -1,13 +1,15 @@
 import { defineRoute } from 'svc/sdk'
 import type { AnyRoute } from 'svc/sdk'
 import type { PluginCatalog } from './catalog.ts'
-import { PluginDetail, PluginParams, Plugins, Reloaded } from './schema.ts'
+import { Followers, PluginDetail, PluginParams, Plugins, Reloaded } from './schema.ts'
+import type { PluginSharing } from './sharing/sharing.ts'
 
 type Catalog = () => Promise<PluginCatalog>
+type Sharing = () => Promise<PluginSharing | undefined>
 
-/** `catalog` loads its code with the first request. */
-export function listRoutes(catalog: Catalog): readonly AnyRoute[] {
-  return [listRoute(catalog), readRoute(catalog), reloadRoute(catalog)]
+/** Both load their code with the first request. */
+export function listRoutes(catalog: Catalog, sharing: Sharing): readonly AnyRoute[] {
+  return [listRoute(catalog), readRoute(catalog), followersRoute(sharing), reloadRoute(catalog)]
 }
 
 function listRoute(catalog: Catalog): AnyRoute {
@@ -35,6 +37,20 @@ function readRoute(catalog: Catalog): AnyRoute {
     returns: PluginDetail,
     errors: ['plugin_not_found'],
     handle: async ({ params }) => (await catalog()).read(params.name),
+  })
+}
+
+function followersRoute(sharing: Sharing): AnyRoute {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/plugins/:name/daemons',
+    summary: 'What has come of the last installation or removal of a plugin at each daemon on the database',
+    auth: 'bearer',
+    effect: 'read',
+    cost: 5,
+    params: PluginParams,
+    returns: Followers,
+    handle: async ({ params }) => ({ daemons: [...((await (await sharing())?.followers(params.name)) ?? [])] }),
   })
 }
 

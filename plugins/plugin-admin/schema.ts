@@ -57,6 +57,25 @@ export const PluginDetail = v.object({
   config_section: v.string(),
   config: v.record(v.string(), v.unknown()),
 })
+export const Followers = v.object({
+  daemons: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        self: v.pipe(v.boolean(), v.description('Whether this daemon answers.')),
+        state: v.pipe(
+          v.picklist(['done', 'waiting', 'failed', 'refused', 'stopped', 'unknown', 'apart']),
+          v.description(
+            '`refused`: its own file does not permit it. `stopped`: it failed at another daemon, so this one has not ' +
+              'begun. `unknown`: another version of svc wrote it. `apart`: the daemons do not share this plugin.',
+          ),
+        ),
+        reason: v.string(),
+      }),
+    ),
+    v.description('Empty where no other daemon can be on the database.'),
+  ),
+})
 export const Reloaded = v.object({ status: v.picklist(['reloaded', 'reloading']), name: v.string() })
 
 const proof = v.optional(

@@ -46,6 +46,16 @@ export const Settings = fileOnly(
       ),
       true,
     ),
+    ready_wait_secs: settable(
+      limit,
+      fields.integer(
+        'Seconds that a daemon which starts is not ready (GET /api/ready) until it has the plugins of the other daemons ' +
+          'on the database; then it serves without those that are missing, and is degraded.',
+        120,
+        0,
+        3_600,
+      ),
+    ),
     max_archive_bytes: settable(
       limit,
       fields.integer('Largest archive that is downloaded or read.', 16_777_216, 1024, 1_073_741_824),

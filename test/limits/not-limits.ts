@@ -95,6 +95,7 @@ export const notLimits: Readonly<Record<string, Reason>> = {
   'plugins.cluster.lease_secs': when,
   'plugins.cluster.notice_secs': when,
   'plugins.cluster.stop_wait_secs': when,
+  'plugins.plugin-admin.ready_wait_secs': when,
   'plugins.journal.lease_secs': when,
   'plugins.providers.reload_wait_ms': when,
   'plugins.schedules.grace_secs': when,

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import * as v from 'valibot'
 import {
   callDaemon,
+  commandLine,
   connect,
   defineCommand,
   databasePath,
@@ -102,4 +103,6 @@ function printReport(report: Report, isHome: boolean): void {
   const place = id === undefined ? '' : `; the first bad entry is ${id}`
   const whose = writer === undefined ? '' : `; it shows at entry ${seq} of writer ${writer}`
   note(`svc: ${report.reason ?? 'the trail does not verify'}${place}${whose}`)
+  if (report.reason?.includes('anchor') === true)
+    note(`  -> if that is known and meant, such as after a restore: ${commandLine('audit reset-anchor')}`)
 }

@@ -16,6 +16,7 @@ import {
   renderFacts,
 } from 'svc/cli'
 import type { Connection } from 'svc/cli'
+import { exitCode, findOthers, showOthers, waitArg, waitForOthers } from './followers.ts'
 import { withProof } from './proof.ts'
 
 const Answer = v.looseObject({
@@ -55,6 +56,7 @@ export default defineCommand({
       description: 'Signature of the archive; taken from <archive>.sig when that file exists',
     },
     branch: { type: 'string', valueHint: 'name', description: 'Branch, tag or commit of the repository' },
+    ...waitArg,
     ...clientArgs,
   },
   examples: [
@@ -71,9 +73,11 @@ export default defineCommand({
     if (!args.yes) await ask(found, args.json === true)
     // The hash makes sure that what is installed is what was shown.
     const answer = await install(connection, { ...sent, hash: found.hash, accept: found.permissions })
-    if (args.json) printJson(answer)
-    else print(`plugin "${answer.name}" ${answer.version} ${answer.status}`)
-    return exits.ok
+    if (!args.json) print(`plugin "${answer.name}" ${answer.version} ${answer.status}`)
+    const others = await (args.wait ? waitForOthers : findOthers)(connection, answer.name)
+    if (args.json) printJson({ ...answer, daemons: others })
+    else showOthers(others)
+    return args.wait ? exitCode(others) : exits.ok
   },
 })
 

@@ -1,12 +1,18 @@
 import * as v from 'valibot'
-import { callDaemon, clientArgs, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+import { callDaemon, clientArgs, commandLine, connect, defineCommand, exits, print, printJson } from 'svc/cli'
+
+import { findOthers, namesOf } from './followers.ts'
 
 export default defineCommand({
-  description: 'Load the code of a plugin anew while the daemon serves. When the new code fails, the old one goes on.',
+  description:
+    'Load the code of a plugin anew while the daemon serves. When the new code fails, the old one goes on. Other ' +
+    'daemons on the database keep what they have.',
   args: { plugin: { type: 'positional', required: true, description: 'Name of the plugin' }, ...clientArgs },
   examples: [['svc plugin reload hello', 'after editing it']],
   async run(args) {
-    const answer = await callDaemon(await connect(args), (client) =>
+    const connection = await connect(args)
+    const others = await findOthers(connection, args.plugin)
+    const answer = await callDaemon(connection, (client) =>
       client.call(
         'POST',
         `/api/plugins/${encodeURIComponent(args.plugin)}/reload`,
@@ -16,6 +22,10 @@ export default defineCommand({
     )
     if (args.json) printJson(answer)
     else print(`plugin "${args.plugin}" ${answer.status}`)
+    if (!args.json && others.length > 0)
+      print(
+        `In this home only: ${namesOf(others)} keep the code that they have (${commandLine('plugin add')} is for all).`,
+      )
     return exits.ok
   },
 })

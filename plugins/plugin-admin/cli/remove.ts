@@ -13,6 +13,7 @@ import {
   renderFacts,
 } from 'svc/cli'
 import type { Connection } from 'svc/cli'
+import { exitCode, findOthers, showOthers, waitArg, waitForOthers } from './followers.ts'
 import { withProof } from './proof.ts'
 
 const Data = v.looseObject({
@@ -35,6 +36,7 @@ export default defineCommand({
       description: 'Delete its tables, stored values and secrets for good; shows them and asks',
     },
     yes: { type: 'boolean', alias: 'y', description: 'Delete its data without asking' },
+    ...waitArg,
     ...clientArgs,
   },
   examples: [
@@ -47,9 +49,11 @@ export default defineCommand({
     const body = { name: args.plugin, force: args.force ?? false, delete_data: deletesData }
     if (deletesData && !args.yes) await ask(args.plugin, await uninstall(connection, { ...body, dry_run: true }), args)
     const answer = await uninstall(connection, body)
-    if (args.json) printJson(answer)
-    else print(`plugin "${args.plugin}" removed${deletesData ? ', and its data deleted' : ''}`)
-    return exits.ok
+    if (!args.json) print(`plugin "${args.plugin}" removed${deletesData ? ', and its data deleted' : ''}`)
+    const others = await (args.wait ? waitForOthers : findOthers)(connection, args.plugin)
+    if (args.json) printJson({ ...answer, daemons: others })
+    else showOthers(others)
+    return args.wait ? exitCode(others) : exits.ok
   },
 })
 

@@ -19,6 +19,15 @@ export interface Adopter {
   remove(change: PluginChange): Promise<void>
 }
 
+/** A daemon on the database, and what has come of a change there. */
+export interface Follower {
+  readonly name: string
+  /** Whether it is this one. */
+  readonly self: boolean
+  readonly state: Outcome['outcome'] | 'waiting' | 'apart'
+  readonly reason: string
+}
+
 export interface PluginSharingDeps {
   readonly store: SharedStore
   readonly adopted: AdoptedChanges
@@ -50,6 +59,7 @@ export class PluginSharing {
   readonly #adopting = new RepeatedWork(() => this.#adoptAll())
   /** Changes that were done, refused or have failed here: tried again when the plugin starts anew. */
   readonly #tried = new Set<string>()
+  #isBehind = false
   constructor(deps: PluginSharingDeps) {
     this.#deps = deps
   }
@@ -101,12 +111,41 @@ export class PluginSharing {
     })
   }
 
+  /** What has come of the last change of a plugin at each daemon; of none that they share, `apart`. */
+  async followers(name: string): Promise<readonly Follower[]> {
+    const { cluster, store } = this.#deps
+    const change = (await this.#changes()).find((one) => one.name === name)
+    const [members, outcomes] = await Promise.all([cluster.members(), store.outcomes()])
+    return members.map(({ id, homeId, name: daemon }) => {
+      const own = outcomes.find((one) => one.home === homeId && one.name === name && one.change_id === change?.id)
+      const state = change ? (own?.outcome ?? 'waiting') : 'apart'
+      return { name: daemon, self: id === cluster.self, state, reason: own?.reason ?? '' }
+    })
+  }
+
+  /** What this daemon was to install or remove, and could not. What its own file does not permit is no failure. */
+  async ownFailures(): Promise<readonly string[]> {
+    const failed = (await this.#deps.store.outcomes()).filter(
+      (one) => this.#isOwn(one) && (one.outcome === 'failed' || one.outcome === 'stopped'),
+    )
+    if (failed.length === 0) return []
+    const current = new Set((await this.#changes()).map(({ id }) => id))
+    return failed
+      .filter(({ change_id: id }) => current.has(id))
+      .map(({ name, reason }) => `"${name}" is not as in the others: ${reason}`)
+  }
+
   /** Does here what was done elsewhere and not here yet. */
   adopt(): Promise<void> {
     return this.#adopting.run()
   }
+  /** Whether something was left for later, because it is the turn of another daemon. It tells when its turn has ended. */
+  get isBehind(): boolean {
+    return this.#isBehind
+  }
 
   async #adoptAll(): Promise<void> {
+    this.#isBehind = false
     const own = new Map((await this.#deps.store.outcomes()).filter(this.#isOwn).map((one) => [one.name, one]))
     for (const change of await this.#changes()) {
       const known = own.get(change.name)
@@ -115,7 +154,9 @@ export class PluginSharing {
         continue
       }
       if (await this.#isDone(change, known)) continue
-      if (!(await this.#adoptOne(change, known))) break
+      if (await this.#adoptOne(change, known)) continue
+      this.#isBehind = true
+      break
     }
   }
   /** Whether this home has a later change: the row was put back, or the database restored from a dump. */

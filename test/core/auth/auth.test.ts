@@ -74,6 +74,18 @@ test('after ten wrong keys from one address no key is compared any more, and pub
   expect(failures[0]).toMatchObject({ clientAddress: '127.0.0.1', method: 'GET', path: '/api/secret' })
 })
 
+test('who shows the pass of the home is counted apart from others at the same address, and needs the key too', async () => {
+  const settings = { apiKey: 'secret', failedAuthPerMinute: 3, tokensPerMinute: 1_000 }
+  const { url } = await open([guarded], { settings, isHomePass: (text) => text === 'pass' })
+  const status = async (key: string, pass?: string): Promise<number> =>
+    (await ask(url, { authorization: `Bearer ${key}`, ...(pass !== undefined && { 'x-svc-home-pass': pass }) })).status
+  for (let n = 0; n < 3; n++) expect(await status(`guess${n}`, 'guess')).toBe(401)
+  expect([await status('secret'), await status('secret', 'guess')]).toEqual([429, 429])
+  expect([await status('secret', 'pass'), await status('guess', 'pass')]).toEqual([200, 401])
+  for (let n = 0; n < 2; n++) expect(await status(`guess${n}`, 'pass')).toBe(401)
+  expect(await status('secret', 'pass')).toBe(429)
+})
+
 test('a missing key is no guess', async () => {
   const { url, failures } = await open([guarded], { settings: { apiKey: 'secret', failedAuthPerMinute: 1 } })
   for (let n = 0; n < 5; n++) expect((await ask(url)).status).toBe(401)

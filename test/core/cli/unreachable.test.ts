@@ -1,6 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { DatabaseLink } from '../../faults/cluster/database-link.ts'
+import { startDaemon } from '../../support/daemon.ts'
 import { startHost } from '../../support/host.ts'
+import { temporaryFolder } from '../../support/plugin-folder.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
 import { runHere } from './here.ts'
 
@@ -35,7 +37,7 @@ it('while the database is away, svc doctor, status and cluster status say so, an
   ])
 })
 
-it('svc doctor names a wrong key and a lock-out, asks once, and never says then that all is there', async () => {
+it('svc doctor names a wrong key and a lock-out, asks once, and is not locked out by others at its address', async () => {
   const host = await startHost({
     plugins: ['audit', 'system'],
     memory: true,
@@ -51,8 +53,22 @@ it('svc doctor names a wrong key and a lock-out, asks once, and never says then 
   const ask = async () => (await host.json('GET', '/api/status', undefined, wrong)).status
   expect(await ask()).toBe(401)
   for (let n = 0; n < 100 && (await ask()) === 401; n++);
+  const well = await runHere(['status', '--home', host.home], { SVC_API_KEY: 'right' })
+  expect([well.code, well.stdout]).toEqual([0, expect.stringContaining('svc')])
+  for (let n = 0; n < 3; n++) await doctor('wrong')
   const locked = await doctor('right')
   expect([locked.code, locked.stdout]).toEqual([1, expect.stringMatching(/FAIL {2}key .*\n {6}-> wait \d+ seconds/)])
   const status = await runHere(['status', '--home', host.home], { SVC_API_KEY: 'right' })
   expect([status.code, status.stderr]).toEqual([1, expect.stringMatching(/-> wait \d+ seconds and try again/)])
 })
+
+it('svc status of a daemon that hangs ends, and says what to do', async () => {
+  await using folder = await temporaryFolder()
+  await using daemon = await startDaemon({ home: folder.path })
+  process.kill(daemon.pid, 'SIGSTOP')
+  const status = await runHere(['status', '--home', folder.path])
+  expect([status.code, status.stderr]).toEqual([
+    3,
+    expect.stringMatching(/\(process \d+\) does not answer: .*\(timeout\)\n {2}-> .*kill -9 \d+/),
+  ])
+}, 60_000)

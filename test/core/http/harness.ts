@@ -32,6 +32,7 @@ export async function open(
     sockets?: readonly AnySocketRoute[]
     listen?: boolean
     idempotency?: Idempotency
+    isHomePass?: (text: string) => boolean
   } = {},
 ): Promise<Opened> {
   const settings: Writable<HttpSettings> = {
@@ -75,6 +76,7 @@ export async function open(
     metrics,
     build: { version: '1.2.3', buildDate: '', gitSha: '' },
     ...(options.idempotency ? { idempotency: options.idempotency } : {}),
+    ...(options.isHomePass ? { isHomePass: options.isHomePass } : {}),
     onDefect: (error, where) => {
       defects.push({ error, where })
     },

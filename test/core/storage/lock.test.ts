@@ -72,6 +72,12 @@ describe('the lock of a home', () => {
     const file = join(home, 'daemon.json')
     expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ pid: process.pid, listen_addr: '127.0.0.1:1234' })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const pass = readDaemonFile(home)?.pass ?? ''
+    expect([
+      lock.isPass(pass),
+      lock.isPass(''),
+      lock.isPass(pass.replace(/^./, pass.startsWith('A') ? 'B' : 'A')),
+    ]).toEqual([true, false, false])
     lock[Symbol.dispose]()
     expect(readDaemonFile(home)).toBeUndefined()
   })

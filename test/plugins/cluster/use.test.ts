@@ -39,8 +39,26 @@ it('svc cluster lists the daemons, drains one at another, and svc doctor compare
     state: 'ok',
     found: '2 daemons, configured alike',
   })
-  expect((await svc('drain', 'second', '--stop')).code).toBe(0)
+  const stopping = svc('drain', 'second', '--stop')
   expect(await second.app.closed).toMatchObject({ kind: 'shutdown' })
+  await second.stop()
+  expect(await stopping).toMatchObject({ code: 0, stdout: 'second has stopped.\n' })
+  // This one was asked to, and is kept by the test.
+  const kept = await svc('drain', '--stop', '--timeout', '0.5')
+  expect([kept.code, kept.stderr]).toEqual([1, expect.stringContaining('first was asked to stop and still runs after')])
+})
+
+it('svc doctor and svc status name the tables with rows that cannot be read, and how many', async () => {
+  const made = await createTestDatabase()
+  onTestFinished(() => made[Symbol.asyncDispose]())
+  const host = await start(made.url, 'only', ['usage', 'agents'])
+  await made.query("INSERT INTO cluster_config (member, sections, keys) VALUES ('one', '{', '{'), ('two', '1', '{')")
+  await host.json('GET', '/api/cluster')
+  const svc = (command: string) => runHere([command, '--home', host.home], { SVC_DATABASE_URL: made.url })
+  expect((await svc('doctor')).stdout).toMatch(
+    /warn {2}rows +rows that cannot be read in cluster_config: 2 since the start.*\n {6}-> correct or delete them/,
+  )
+  expect((await svc('status')).stdout).toMatch(/warning +rows that cannot be read in cluster_config: 2/)
 })
 
 it('a daemon without a plugin that another has loaded is named, and is sent no requests', async () => {

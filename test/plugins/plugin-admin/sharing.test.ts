@@ -85,6 +85,16 @@ it('is installed and updated at one after the other, and each of them records it
   for (const host of [one, two, three]) await eventually(async () => expect(await greeting(host)).toBe('updated'))
   const { entries } = (await call(one, 'GET', '/api/audit/recent?limit=100&event_type=plugin_changed')).body
   expect(JSON.stringify(entries)).toContain('updated from 1.0.0 to 1.1.0')
+
+  const svc = (...words: string[]) => runHere(['plugin', ...words, '--home', one.home], { SVC_API_KEY: KEY })
+  const file = join(folder, 'plugin.tgz')
+  await writeFile(file, pack(greeter('waited', { version: '1.2.0' })))
+  expect(await svc('add', file, '--yes', '--update', '--wait')).toMatchObject({
+    code: 0,
+    stdout: 'plugin "greeter" 1.2.0 updated\ntwo: done\nthree: done\n',
+  })
+  for (const host of [one, two, three]) expect(await greeting(host)).toBe('waited')
+  expect((await svc('reload', 'greeter')).stdout).toContain('In this home only: two, three keep the code')
 })
 
 it('stops where it fails first: the others keep what they have, and the reason is shown', async () => {
@@ -99,10 +109,12 @@ it('stops where it fails first: the others keep what they have, and the reason i
       expect.stringMatching(/^plugin "greeter" 2\.0\.0 was not installed: it failed at \w+: .*it is out of order/),
     ])
   })
-  expect([await greeting(one), await greeting(two), await greeting(three)]).toEqual(['after', 'updated', 'updated'])
+  expect([await greeting(one), await greeting(two), await greeting(three)]).toEqual(['after', 'waited', 'waited'])
   expect((await readFile(count, 'utf8')).length).toBe(2)
   const status = await runHere(['cluster', 'status', '--home', one.home], { SVC_API_KEY: KEY })
   expect(status.stdout).toMatch(/plugin "greeter" 2\.0\.0 was not installed: .*out of order/)
+  const { daemons } = (await call(three, 'GET', '/api/plugins/greeter/daemons')).body
+  expect(daemons.map(({ state }: { state: string }) => state).toSorted()).toEqual(['done', 'failed', 'stopped'])
 
   await install(two, greeter('repaired', { version: '2.0.1' }))
   for (const host of [one, two, three]) await eventually(async () => expect(await greeting(host)).toBe('repaired'))
@@ -194,6 +206,47 @@ it('an older change that is put back is not adopted, and the next one is', async
   await install(two, greeter('next', { name: 'other', version: '1.0.3' }))
   for (const host of [one, two, three]) await eventually(async () => expect(await greeting(host)).toBe('next'))
   await eventually(async () => expect(JSON.stringify(await problems(one))).not.toContain('later change'))
+})
+
+it('a daemon that starts is ready once it has what the others have, or that has failed', async () => {
+  const [gate, order] = [join(folder, 'gate'), join(folder, 'out-of-order')]
+  await writeFile(gate, '')
+  const held = `if (fs.existsSync(${JSON.stringify(order)})) throw new Error('it is out of order')
+    while (!fs.existsSync(${JSON.stringify(gate)})) await new Promise((resolve) => setTimeout(resolve, 5))`
+  await install(one, waiting(greeter('gated', { name: 'other', version: '1.0.4' }), held))
+  for (const host of [two, three]) await eventually(async () => expect(await greeting(host)).toBe('gated'))
+  const part = 'plugins of the other daemons: '
+  const ready = async (host: TestHost): Promise<number> => (await host.fetch('/api/ready')).status
+  const warnings = async (host: TestHost): Promise<readonly string[]> =>
+    (await call(host, 'GET', '/api/health/detail')).body.config_warnings.filter((line: string) => line.startsWith(part))
+
+  await rm(gate)
+  const late = await start('waits')
+  onTestFinished(() => late[Symbol.asyncDispose]())
+  expect([await ready(late), await warnings(late)]).toEqual([
+    503,
+    [`${part}those that were installed meanwhile are being installed here`],
+  ])
+  await writeFile(gate, '')
+  await eventually(async () => expect(await ready(late)).toBe(200))
+  expect([await greeting(late), await warnings(late)]).toEqual(['gated', []])
+
+  await writeFile(order, '')
+  const broken = await start('broken')
+  await eventually(async () => expect(await ready(broken)).toBe(200))
+  expect(await warnings(broken)).toEqual([
+    expect.stringMatching(/: "other" is not as in the others: .*it is out of order/),
+  ])
+  await broken[Symbol.asyncDispose]()
+
+  await rm(gate)
+  await rm(order)
+  const impatient = await start('impatient', { ready_wait_secs: 0 })
+  onTestFinished(() => impatient[Symbol.asyncDispose]())
+  await eventually(async () => expect(await ready(impatient)).toBe(200))
+  expect(await warnings(impatient)).toEqual([expect.stringContaining('ready_wait_secs')])
+  await writeFile(gate, '')
+  await eventually(async () => expect(await warnings(impatient)).toEqual([]))
 })
 
 function randomText(bytes: number): string {

@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -15,6 +16,7 @@ import { probe as trySecrets } from '../../../plugins/security/probes/secrets.ts
 import { probe as trySubprocess } from '../../../plugins/security/probes/subprocess.ts'
 import { probe as tryGuests } from '../../../plugins/wasm/probe.ts'
 import type { ProbeTools } from '../../../plugins/security/probes.ts'
+import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import { temporaryFolder } from '../../support/plugin-folder.ts'
 
@@ -39,6 +41,12 @@ describe('a probe', () => {
       expect((await host.json('GET', '/api/health/detail')).body.config_warnings.join()).toContain('audit trail')
       file.prepare('UPDATE audit_entry SET details = ? WHERE id = 1').run(before)
       expect([await row(), (await host.json('GET', '/api/health')).body.status]).toEqual(['active', 'ok'])
+      await eventually(() => expect(existsSync(join(host.home, 'audit.anchor'))).toBe(true))
+      await writeFile(join(host.home, 'audit.anchor'), 'changed')
+      expect(await row()).toBe('failed')
+      expect((await host.json('GET', '/api/health/detail')).body.config_warnings.join()).toMatch(
+        /the trail reaches its anchor\. If that is known and meant: svc audit reset-anchor/,
+      )
     } finally {
       file.close()
     }
