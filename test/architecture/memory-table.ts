@@ -79,6 +79,7 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/a2a/server/index.ts: loaded opened scheme
       plugins/approvals/index.ts: loading
+      plugins/approvals/service.ts: #standing
       plugins/backups/index.ts
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
