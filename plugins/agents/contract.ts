@@ -225,6 +225,14 @@ export interface Family {
 }
 export const Family = defineService<Family>()('agent-family')
 
+/** Variables of one agent, which may be secrets: programs that its tools start get them, and its model does not. */
+export interface AgentVariables {
+  /** `read`: those that a plugin has for an agent. Until it is disposed. */
+  add(read: (agentId: string) => Promise<Readonly<Record<string, string>>>): Disposable
+  of(agentId: string): Promise<Readonly<Record<string, string>>>
+}
+export const AgentVariables = defineService<AgentVariables>()('agent-variables')
+
 /** Statements for the batch that makes an agent: what other plugins keep of it is on disk together with it. */
 export const AgentSpawning = transform<{ readonly agent: Agent; readonly statements: readonly Statement[] }>(
   'agents:spawning',

@@ -14,6 +14,7 @@ import {
   Agents,
   AgentSpawned,
   AgentSpawning,
+  AgentVariables,
   AssignablesListed,
   Family,
   TemplateAsked,
@@ -30,6 +31,7 @@ import { Signatures } from './signing.ts'
 import { AgentStore } from './store.ts'
 import { toolProfileRoutes } from './tool-profile-routes.ts'
 import { agentTools } from './tools.ts'
+import { createVariables } from './variables.ts'
 
 /** Set when the first agent was made: deleting it is a decision that later boots respect. */
 const FIRST_BOOT = 'first-boot'
@@ -44,7 +46,7 @@ export default definePlugin({
   hooks: [AgentSpawning, AgentSpawned, AgentKilled, AgentKilling, AgentChanged, AssignablesListed, TemplateAsked],
   requires: { audit: Audit },
   optional: { inference: Inference, catalog: Catalog },
-  provides: { agents: Agents, family: Family },
+  provides: { agents: Agents, family: Family, variables: AgentVariables },
   migrations,
   async setup({ config, db, hooks, log, optional, routes, services, storage, tools }) {
     const store = new AgentStore(db, log)
@@ -93,6 +95,6 @@ export default definePlugin({
     ])
     hooks.on(AgentChanged, ({ agent }) => family.recheck(agent))
     tools.add(...agentTools(agents))
-    return { agents, family }
+    return { agents, family, variables: createVariables() }
   },
 })

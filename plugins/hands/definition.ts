@@ -27,6 +27,9 @@ const Variable = v.pipe(
   v.string('must be a text'),
   v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable'),
 )
+/** Variables that programs never get; `core/process/environment.ts` refuses more when a program starts. */
+const SYSTEM_VARIABLES =
+  /^(?:PATH|HOME|TMPDIR|TMP|TEMP|ENV|IFS|LD_.*|DYLD_.*|NODE_.*|PYTHON.*|BASH_ENV|GIT_.*|.*_PROXY)$/i
 const Command = v.pipe(text(500), v.regex(COMMAND, 'must be one program with plain arguments: no shell reads it'))
 
 const Install = v.object({
@@ -62,6 +65,7 @@ const Setting = v.object({
   description: v.optional(text(2000), ''),
   setting_type: v.picklist(settingTypes, `must be one of ${settingTypes.join(', ')}`),
   default: v.optional(v.union([text(4096), v.boolean()], 'must be a text, or true or false'), ''),
+  /** Makes a text a secret: programs of its tools get the value under this name. */
   env_var: v.optional(Variable),
   options: v.optional(
     v.pipe(
@@ -190,10 +194,14 @@ function checkWhole(found: Definition, problemAt: (key: string, reason: string) 
   if (requirement !== undefined) throw problemAt('requires', `has "${requirement}" twice`)
   const metric = twice(dashboard.metrics.map(({ label }) => label))
   if (metric !== undefined) throw problemAt('dashboard.metrics', `has "${metric}" twice`)
-  settings.forEach(({ setting_type: type, options, default: value, key }, at) => {
+  settings.forEach(({ setting_type: type, options, default: value, key, env_var: variable }, at) => {
     if (type === 'select' && options.length === 0) throw problemAt(`settings.${at}.options`, `"${key}" has no options`)
     if (type === 'select' && !options.some((option) => option.value === value))
       throw problemAt(`settings.${at}.default`, `of "${key}" is none of its options`)
+    if (variable !== undefined && SYSTEM_VARIABLES.test(variable))
+      throw problemAt(`settings.${at}.env_var`, `"${variable}" is a variable of the system`)
+    if (variable !== undefined && type === 'text' && value !== '')
+      throw problemAt(`settings.${at}.default`, `of "${key}": a secret has no default`)
     if (type === 'toggle' && !['', 'true', 'false', true, false].includes(value))
       throw problemAt(`settings.${at}.default`, `of "${key}" must be true or false`)
   })

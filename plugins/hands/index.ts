@@ -1,6 +1,6 @@
 import { Broadcast, Daemon, DatabaseSnapshots, followChanges } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
-import { AgentKilling, Agents, AgentSpawning, Family } from '../agents/contract.ts'
+import { AgentKilling, Agents, AgentSpawning, AgentVariables, Family } from '../agents/contract.ts'
 import { Approvals } from '../approvals/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SlashCommands, SystemPromptBuilt } from '../chat/contract.ts'
@@ -29,6 +29,7 @@ export default definePlugin({
     family: Family,
     kv: KeyValue,
     snapshots: DatabaseSnapshots,
+    variables: AgentVariables,
     wakeups: Wakeups,
   },
   optional: { approvals: Approvals, inference: Inference, mcp: McpServers, skills: Skills },
@@ -67,6 +68,11 @@ export default definePlugin({
       run: async ({ argument }) => (await current()).views.text(argument),
     })
     own('command', dispose)
+    const variables = services.variables.add(async (agentId) => {
+      const agent = await services.agents.find(agentId)
+      return agent?.manifest.metadata['hand'] === undefined ? {} : (await runtime()).variables(agentId)
+    })
+    own('variables', () => variables[Symbol.dispose]())
     hooks.on(AgentSpawning, async (spawning) =>
       spawning.agent.manifest.metadata['hand'] === undefined ? spawning : (await runtime()).instances.addTo(spawning),
     )

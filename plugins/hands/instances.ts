@@ -13,7 +13,8 @@ import { manifestOf, promptOf } from './manifest.ts'
 import { isMet } from './requirements.ts'
 import type { RequirementState } from './requirements.ts'
 import type { Values } from './schema.ts'
-import { checkValues, wakeupOf, withDefaults } from './settings.ts'
+import type { InstanceSecrets } from './secrets.ts'
+import { checkValues, wakeupOf } from './settings.ts'
 import type { Instance, InstanceStore } from './store.ts'
 
 export const DEFAULT_NAME = 'default'
@@ -25,6 +26,7 @@ export interface InstancesDeps {
   readonly family: Family
   readonly audit: Audit
   readonly wakeups: Wakeups
+  readonly secrets: InstanceSecrets
   readonly hooks: Pick<Hooks, 'emit'>
   readonly settings: Settings
   readonly requirements: (definition: Definition) => Promise<readonly RequirementState[]>
@@ -75,16 +77,24 @@ export class Instances {
     const { config = {}, name = DEFAULT_NAME, id = newId(), by } = asked
     const hand = await catalog.require(handId)
     const { definition } = hand
-    const settings = checkValues(definition, config)
+    const { values: settings, secrets } = checkValues(definition, config)
+    const [secret] = Object.keys(secrets)
+    if (by !== undefined && secret !== undefined)
+      throw new Refusal(
+        'invalid_request',
+        `config.${secret}: a person sets a secret, at PUT /api/hands/${handId}/settings once the hand is active`,
+      )
     const states = await requirements(definition)
     if (!isMet(states)) throw lacking(handId, states)
     await this.#checkName(handId, name)
+    await this.#deps.secrets.write(id, secrets)
     const agentName = name === DEFAULT_NAME ? definition.agent.name : `${definition.agent.name}-${name}`
     const toml = manifestOf(hand, { id, name }, agentName)
     this.#plans.set(id, { hand, id, name, settings, by })
     try {
       await (by === undefined ? agents.spawn(toml) : family.spawn(by.agentId, toml))
     } catch (error) {
+      if (secret !== undefined && !(await this.find(id))) await this.#deps.secrets.clear(id)
       await this.#explain(handId, name, error)
       throw error
     } finally {
@@ -120,7 +130,7 @@ export class Instances {
       id: scheduleId,
       name: `hand ${hand.id} ${name}`,
       agent,
-      when: wakeupOf(hand.definition, withDefaults(hand.definition, settings), limits.interval_secs),
+      when: wakeupOf(hand.definition, settings, limits.interval_secs),
       prompt: promptOf(hand.definition),
       onBehalf: by && [...new Set([...(by.onBehalf ?? []), by.agentId])],
       labels: by?.labels,
@@ -150,7 +160,9 @@ export class Instances {
         {
           ...this.#deps.store.remove(agent.id),
           written: (changes: number) => {
-            if (changes > 0) this.#tell('deactivated', instance)
+            if (changes === 0) return
+            this.#deps.background(() => this.#deps.secrets.clear(instance.id))
+            this.#tell('deactivated', instance)
           },
         },
         this.#deps.audit.entry({ event: 'hand_changed', agentId: agent.id, details }),
@@ -250,8 +262,9 @@ export class Instances {
       const { audit, settings: limits, store, wakeups } = this.#deps
       const instance = await this.require(id)
       const definition = readDefinition(instance.definition)
-      const settings = { ...instance.settings, ...checkValues(definition, values) }
-      const when = (all: Values) => wakeupOf(definition, withDefaults(definition, all), limits.interval_secs)
+      const { values: changed, secrets } = checkValues(definition, values)
+      const settings = { ...instance.settings, ...changed }
+      const when = (all: Values) => wakeupOf(definition, all, limits.interval_secs)
       const next = when(settings)
       // First: a time that cannot be is refused before anything is written.
       if (JSON.stringify(next) !== JSON.stringify(when(instance.settings)))
@@ -266,6 +279,7 @@ export class Instances {
         if ((await this.find(id))?.version === instance.version) throw cause
         throw new Refusal('conflict', 'The settings changed at the same moment; read them again and repeat', { cause })
       }
+      await this.#deps.secrets.write(id, secrets)
       this.#tell('settings', instance)
       return this.require(id)
     })

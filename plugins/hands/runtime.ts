@@ -21,6 +21,7 @@ import { openInstaller } from './install/open.ts'
 import type { OpenedInstaller } from './install/open.ts'
 import { isMet, Present } from './requirements.ts'
 import type { InstallHand } from './schema.ts'
+import { InstanceSecrets } from './secrets.ts'
 import { describeValues, withDefaults } from './settings.ts'
 import { InstanceStore } from './store.ts'
 import { HandToolCalls } from './tool-calls.ts'
@@ -34,7 +35,7 @@ interface Optional {
 }
 export type RuntimeDeps = Pick<
   PluginContext<Settings, {}, {}>,
-  'config' | 'db' | 'hooks' | 'log' | 'own' | 'run' | 'spawn' | 'tools'
+  'config' | 'db' | 'hooks' | 'log' | 'own' | 'run' | 'spawn' | 'tools' | 'vault'
 > & {
   readonly services: {
     readonly agents: Agents
@@ -64,21 +65,24 @@ export class Runtime {
   readonly #ctx: RuntimeDeps
   readonly #catalog: HandCatalog
   readonly #store: InstanceStore
+  readonly #secrets: InstanceSecrets
   readonly #tell: TellChange
   #installing: Promise<OpenedInstaller> | undefined
 
   /** `tell`: tells other daemons which hand was installed or removed. */
   constructor(ctx: RuntimeDeps, counters: Counters, tell: TellChange) {
-    const { config: settings, db, hooks, log, run, services } = ctx
+    const { config: settings, db, hooks, log, run, services, vault } = ctx
     this.#ctx = ctx
     this.#tell = tell
     this.#store = new InstanceStore(db, log)
+    this.#secrets = new InstanceSecrets(vault)
     this.#catalog = new HandCatalog({ bundled: bundledHands(), local: join(services.daemon.config().homeDir, 'hands') })
     const catalog = this.#catalog
     const present = () => this.#present()
     this.instances = new Instances({
       ...services,
       store: this.#store,
+      secrets: this.#secrets,
       catalog,
       hooks,
       settings,
@@ -89,7 +93,14 @@ export class Runtime {
       counted: (change) => counters.changes.add(1, { change }),
       ranOnce: (hand, outcome) => counters.runs.add(1, { hand, outcome }),
     })
-    this.views = new HandViews({ ...services, catalog, instances: this.instances, present, hooks })
+    this.views = new HandViews({
+      ...services,
+      catalog,
+      instances: this.instances,
+      secrets: this.#secrets,
+      present,
+      hooks,
+    })
     this.toolCalls = new HandToolCalls(this.instances, this.views)
   }
 
@@ -128,14 +139,25 @@ export class Runtime {
     return {
       hand_id: handId,
       settings: await this.views.settings(definition),
-      current_values: withDefaults(definition, instance?.settings ?? {}),
+      current_values: instance
+        ? withDefaults(definition, instance.settings, await this.#secrets.stored(instance.id, definition))
+        : withDefaults(definition, {}, new Set()),
     }
   }
   /** What the operator chose, after the prompt of the agent of an instance. */
   async addSettings(built: BuiltPrompt): Promise<BuiltPrompt> {
     const instance = await this.#store.ofAgent(built.agent.id)
-    const text = instance && describeValues(readDefinition(instance.definition), instance.settings)
+    if (!instance) return built
+    const definition = readDefinition(instance.definition)
+    const stored = await this.#secrets.stored(instance.id, definition)
+    const text = describeValues(definition, instance.settings, stored)
     return text ? { ...built, text: `${built.text.trimEnd()}\n\n${text}` } : built
+  }
+
+  /** Secrets of the instance that an agent is of, by the name of their variable. */
+  async variables(agentId: string): Promise<Readonly<Record<string, string>>> {
+    const instance = await this.#store.ofAgent(agentId)
+    return instance ? this.#secrets.variables(instance.id, readDefinition(instance.definition)) : {}
   }
 
   #openInstaller(): Promise<OpenedInstaller> {

@@ -41,7 +41,12 @@ const Row = v.object({
 })
 const Problem = v.object({ name: text, path: text, line: v.nullable(count), key: orNull, error: text })
 export const HandList = v.object({ hands: v.array(Row), total: count, problems: v.array(Problem) })
-const Setting = v.looseObject({ key: text, label: text, setting_type: text })
+const Setting = v.looseObject({
+  key: text,
+  label: text,
+  setting_type: text,
+  secret: v.pipe(flag, v.description('Its value is in the vault, and shown as `***`.')),
+})
 const settings = v.array(Setting)
 export const HandDetail = v.looseObject({
   ...Row.entries,

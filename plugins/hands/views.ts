@@ -9,7 +9,8 @@ import type { Instances } from './instances.ts'
 import { isMet, platform } from './requirements.ts'
 import type { Present, RequirementState } from './requirements.ts'
 import type { Instance } from './store.ts'
-import { withDefaults } from './settings.ts'
+import type { InstanceSecrets } from './secrets.ts'
+import { isSecret, withDefaults } from './settings.ts'
 
 const MAX_TEXT = 500
 const MAX_CONTENT = 2000
@@ -17,6 +18,7 @@ const MAX_CONTENT = 2000
 export interface ViewsDeps {
   readonly catalog: HandCatalog
   readonly instances: Instances
+  readonly secrets: Pick<InstanceSecrets, 'stored'>
   readonly present: () => Promise<Present>
   readonly agents: Pick<Agents, 'find'>
   readonly kv: Pick<KeyValue, 'find'>
@@ -81,9 +83,10 @@ export class HandViews {
   /** The settings of a definition, and which of their options can be used here. */
   async settings({ settings }: Definition) {
     const present = await this.#deps.present()
-    return settings.map(({ options, ...setting }) => ({
+    return settings.map((setting) => ({
       ...setting,
-      options: options.map(({ value, label, provider_env: variable, binary }) => ({
+      secret: isSecret(setting),
+      options: setting.options.map(({ value, label, provider_env: variable, binary }) => ({
         value,
         label: label ?? value,
         available: (variable === undefined || present.variable(variable)) && (!binary || present.program(binary)),
@@ -96,6 +99,8 @@ export class HandViews {
       this.#deps.instances.status(instance),
       this.#deps.agents.find(instance.agentId),
     ])
+    const definition = readDefinition(instance.definition)
+    const stored = await this.#deps.secrets.stored(instance.id, definition)
     return {
       instance_id: instance.id,
       hand_id: instance.handId,
@@ -103,7 +108,7 @@ export class HandViews {
       status,
       agent_id: instance.agentId,
       agent_name: agent?.name ?? '',
-      config: withDefaults(readDefinition(instance.definition), instance.settings),
+      config: withDefaults(definition, instance.settings, stored),
       activated_at: instance.activatedAt,
       updated_at: instance.updatedAt,
       schedule_id: instance.scheduleId,

@@ -1,7 +1,7 @@
 import { allowsHost } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Admission, Spawn, SpawnRequest } from 'svc/sdk'
-import type { Agent, Agents } from '../agents/contract.ts'
+import type { Agent, Agents, AgentVariables } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
 import type { Workspaces } from '../files/contract.ts'
 import { readExecPolicy } from './exec-policy.ts'
@@ -13,6 +13,7 @@ export interface CommandDeps {
   readonly agents: Agents
   readonly workspaces: Workspaces
   readonly audit: Audit
+  readonly variables: AgentVariables
   readonly spawn: Spawn
   readonly path: readonly string[]
   /** What the operator lets programs access. */

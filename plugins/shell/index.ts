@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import * as v from 'valibot'
 import { definePlugin, fields, fileOnly } from 'svc/sdk'
-import { AgentChanged, AgentKilled, Agents } from '../agents/contract.ts'
+import { AgentChanged, AgentKilled, Agents, AgentVariables } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { ToolCallChecking } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -49,7 +49,7 @@ export default definePlugin({
       process_life_secs: fields.integer('Seconds after which a background process is ended.', 3600, 1, 604_800),
     }),
   ),
-  requires: { agents: Agents, audit: Audit, workspaces: Workspaces },
+  requires: { agents: Agents, audit: Audit, variables: AgentVariables, workspaces: Workspaces },
   setup({ config, hooks, metrics, own, services, spawn, tools }) {
     spawn.checkFolders(
       'read',

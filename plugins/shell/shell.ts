@@ -1,3 +1,4 @@
+import { MASK } from 'svc/internal'
 import { idempotencyKey, Refusal } from 'svc/sdk'
 import type { Admission, Exit, Recovery, ToolCallContext } from 'svc/sdk'
 import type { Agent } from '../agents/contract.ts'
@@ -10,6 +11,7 @@ import { Running } from './running.ts'
 
 /** The idempotency key of the call, for programs that pass it on to what they change. */
 const KEY_VARIABLE = 'SVC_IDEMPOTENCY_KEY'
+const SECRET_CHARS = 8
 const CUT_OFF = 'programs have no network on this machine: that needs bubblewrap'
 
 interface ExecInput {
@@ -55,8 +57,9 @@ export class Shell {
       for (const folder of opened) await folder[Symbol.asyncDispose]()
     }
   }
-  async #run(found: Command, input: ExecInput, { turnId, callId, signal }: ToolCallContext): Promise<string> {
+  async #run(found: Command, input: ExecInput, { agentId, turnId, callId, signal }: ToolCallContext): Promise<string> {
     const { commandDeps, running } = this.#deps
+    const variables = await commandDeps.variables.of(agentId)
     const {
       words: [name = '', ...args],
       cwd,
@@ -72,7 +75,7 @@ export class Shell {
         ...(network && { network }),
         ...commandDeps.confinement,
         path: commandDeps.path,
-        ...keyOf({ turnId, callId }),
+        ...environment({ turnId, callId }, variables),
         signal,
         outputBytes: own.outputBytes,
         timeoutMs: seconds * 1000,
@@ -86,7 +89,7 @@ export class Shell {
       (await isCutOff(commandDeps, network)) ? `[${CUT_OFF}]` : '',
       droppedBytes > 0 ? `[the first ${droppedBytes} bytes are not shown]` : '',
     ].filter((line) => line !== '')
-    return [...lines, text === '' ? '(no output)' : text].join('\n')
+    return [...lines, text === '' ? '(no output)' : masked(text, variables)].join('\n')
   }
 
   /** Starts a program that goes on running. Throws as `readCommand` and `Processes.start` do. */
@@ -110,7 +113,7 @@ export class Shell {
           ...(network && { network }),
           ...commandDeps.confinement,
           path: commandDeps.path,
-          ...keyOf({ turnId, callId }),
+          ...environment({ turnId, callId }),
           input: 'open',
           background: true,
           timeoutMs: limits.lifeSecs * 1000,
@@ -154,8 +157,17 @@ async function isCutOff({ spawn }: CommandDeps, network: Admission | undefined):
   return network !== undefined && (await spawn.isolation()).network === 'none'
 }
 
-function keyOf(call: Pick<ToolCallContext, 'turnId' | 'callId'>) {
-  return { env: { [KEY_VARIABLE]: idempotencyKey(call) }, approvedEnv: [KEY_VARIABLE] }
+function environment(
+  call: Pick<ToolCallContext, 'turnId' | 'callId'>,
+  variables: Readonly<Record<string, string>> = {},
+) {
+  const env = { ...variables, [KEY_VARIABLE]: idempotencyKey(call) }
+  return { env, approvedEnv: Object.keys(env) }
+}
+/** What a program prints reaches the model: its secrets do not. Shorter ones occur in ordinary words. */
+function masked(text: string, variables: Readonly<Record<string, string>>): string {
+  const secrets = Object.values(variables).filter(({ length }) => length >= SECRET_CHARS)
+  return secrets.reduce((shown, secret) => shown.replaceAll(secret, MASK), text)
 }
 function describeExit({ code, signal, reason }: Exit, timeoutSecs: number, silenceSecs: number): string {
   if (reason === 'timeout') return `stopped: it took longer than ${timeoutSecs} seconds`

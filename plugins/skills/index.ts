@@ -10,7 +10,7 @@ import {
 } from 'svc/internal'
 import { definePlugin } from 'svc/sdk'
 import type { Hooks, Metrics, PluginContext } from 'svc/sdk'
-import { Agents, AssignablesListed } from '../agents/contract.ts'
+import { Agents, AgentVariables, AssignablesListed } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
 import { SystemPromptBuilt, TurnStarting } from '../chat/contract.ts'
 import { Workspaces } from '../files/contract.ts'
@@ -36,6 +36,7 @@ const requires = {
   configuration: Configuration,
   daemon: Daemon,
   snapshots: DatabaseSnapshots,
+  variables: AgentVariables,
 }
 /** What tools of skills run in, and work on. */
 const more = { screening: Screening, wasm: WasmRunner, workspaces: Workspaces }

@@ -8,6 +8,7 @@ import {
   exits,
   print,
   printJson,
+  readSecret,
   renderTable,
 } from 'svc/cli'
 import { handArgs } from './client.ts'
@@ -24,19 +25,23 @@ export default defineCommand({
   args: {
     ...handArgs,
     key: { type: 'positional', required: false, description: 'Setting to change' },
-    value: { type: 'positional', required: false, description: 'Its value; empty when absent' },
+    value: { type: 'positional', required: false, description: 'Its value; empty when absent; - asks for it' },
     instance: { type: 'string', description: 'Name of the instance, where there are several', valueHint: 'name' },
     ...clientArgs,
   },
   examples: [
     ['svc hand settings researcher', 'what they are'],
     ['svc hand settings researcher depth thorough', 'from the next run on'],
+    ['svc hand settings tides token -', 'a secret, which no shell history keeps'],
   ],
   async run(args) {
     const query = args.instance === undefined ? '' : `?instance=${encodeURIComponent(args.instance)}`
     const path = `/api/hands/${encodeURIComponent(args.hand)}/settings${query}`
     const found = await callDaemon(await connect(args), async (client) => {
-      if (args.key !== undefined) await client.call('PUT', path, Saved, { body: { [args.key]: args.value ?? '' } })
+      if (args.key !== undefined) {
+        const value = args.value === '-' ? await readSecret(`${args.key}, not shown: `) : (args.value ?? '')
+        await client.call('PUT', path, Saved, { body: { [args.key]: value } })
+      }
       return client.call('GET', path, View)
     })
     if (args.json) printJson(found)

@@ -147,7 +147,7 @@ async function openDetail(id) {
 
 /** A field for each setting; `read` takes their values. */
 function settingFields(settings, values) {
-  const fields = settings.map(({ key, label, description, setting_type: type, options }) => {
+  const fields = settings.map(({ key, label, description, setting_type: type, options, secret: isSecret }) => {
     const value = values[key]
     if (type === 'toggle') {
       const input = element('input', { type: 'checkbox', checked: value === true })
@@ -166,7 +166,11 @@ function settingFields(settings, values) {
               ),
             ),
           )
-        : element('input', { maxlength: '4096', value: value ?? '' })
+        : element('input', {
+            maxlength: '4096',
+            value: value ?? '',
+            ...(isSecret && { type: 'password', autocomplete: 'off' }),
+          })
     const text = description === '' ? label : `${label}: ${description}`
     return { key, read: () => input.value, shown: element('label', { className: 'field' }, text, input) }
   })

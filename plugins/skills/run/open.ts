@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { removeFolder } from 'svc/internal'
 import type { Daemon } from 'svc/internal'
 import type { PluginContext } from 'svc/sdk'
-import type { Agents } from '../../agents/contract.ts'
+import type { Agents, AgentVariables } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Workspaces } from '../../files/contract.ts'
 import type { WasmRunner } from '../../wasm/contract.ts'
@@ -13,7 +13,12 @@ export type OpenToolSetDeps = Pick<
   PluginContext<Settings, {}, {}>,
   'config' | 'log' | 'metrics' | 'spawn' | 'tools' | 'vault'
 > & {
-  readonly services: { readonly agents: Agents; readonly audit: Audit; readonly daemon: Daemon }
+  readonly services: {
+    readonly agents: Agents
+    readonly audit: Audit
+    readonly daemon: Daemon
+    readonly variables: AgentVariables
+  }
   optional(name: 'wasm'): WasmRunner | undefined
   optional(name: 'workspaces'): Workspaces | undefined
 }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { allowsHost, removeFolder } from 'svc/internal'
 import { Refusal } from 'svc/sdk'
 import type { Admission, Exit, Spawn, SpawnRequest, ToolCallContext, Vault } from 'svc/sdk'
-import type { Agents } from '../../agents/contract.ts'
+import type { Agents, AgentVariables } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
 import type { Workspaces } from '../../files/contract.ts'
 import type { Skill, SkillTool } from '../manifest/skill.ts'
@@ -18,6 +18,8 @@ export interface ProgramDeps {
   readonly agents: Pick<Agents, 'require'>
   readonly audit: Audit
   readonly vault: Vault
+  /** Those of the agent come before those of the skill. */
+  readonly variables: AgentVariables
   readonly workspaces: () => Workspaces | undefined
   /** A folder of its own for each call is made in it. */
   readonly runs: string
@@ -46,7 +48,7 @@ export async function runProgram(
   call: ToolCallContext,
 ): Promise<Outcome> {
   const { limits, runs, spawn } = deps
-  const env = await readEnvironment(deps.vault, skill)
+  const env = await readEnvironment(deps, skill, call.agentId)
   const cwd = join(runs, randomUUID())
   try {
     await mkdir(cwd, { recursive: true, mode: 0o700 })
@@ -103,13 +105,15 @@ function programOf({ runtime, entry }: Skill, packages: readonly string[]): Prog
 
 /** Throws `conflict` for a variable that the skill needs and that has no value. */
 async function readEnvironment(
-  vault: Vault,
+  { variables: ofAgents, vault }: ProgramDeps,
   { name: skill, variables }: Skill,
+  agentId: string,
 ): Promise<Readonly<Record<string, string>>> {
+  const own = variables.length === 0 ? {} : await ofAgents.of(agentId)
   const env: Record<string, string> = {}
   for (const variable of variables) {
     const { name, env: from, required } = variable
-    const value = await readVariableOf(vault, skill, variable)
+    const value = own[from] ?? (await readVariableOf(vault, skill, variable))
     if (value !== undefined) env[name] = value
     else if (required)
       throw new Refusal(

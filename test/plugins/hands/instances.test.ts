@@ -32,7 +32,7 @@ it('makes an agent with what the definition grants and nothing else, wakes it, a
     hand_id: 'tides',
     instance_name: 'default',
     agent_name: 'tides-agent',
-    config: { harbour: 'husum', loud: true, token: 'TIDES_TOKEN' },
+    config: { harbour: 'husum', loud: true, token: '' },
     next_run: expect.stringMatching(/^\d{4}-/),
   })
   const agent = await call('GET', `/api/agents/${made.agent_id}`)
@@ -58,7 +58,7 @@ it('makes an agent with what the definition grants and nothing else, wakes it, a
   const [first] = test.model.requests
   expect(first?.tools?.map(({ name }) => name).toSorted()).toEqual(['kv_get', 'kv_list', 'kv_set'])
   expect(first?.system).toContain('You watch the tides.\n\n## Settings')
-  expect(first?.system).toContain('- Harbour (harbour): husum\n- Loud (loud): on\n- Token (token): TIDES_TOKEN')
+  expect(first?.system).toContain('- Harbour (harbour): husum\n- Loud (loud): on\n- Token (token): not set')
   expect(await call('GET', `/api/hands/instances/${made.instance_id}/stats`)).toMatchObject({
     instance_id: made.instance_id,
     metrics: { Height: { value: 3.5, format: 'number' }, Said: { value: 'high', format: 'text' } },
@@ -73,7 +73,7 @@ it('makes an agent with what the definition grants and nothing else, wakes it, a
   await run(made)
   expect(test.model.requests.at(-1)?.system).toContain('- Harbour (harbour): hamburg (Hamburg)')
   expect(await call('GET', '/api/hands/tides/settings')).toMatchObject({
-    current_values: { harbour: 'hamburg', loud: true, token: 'TIDES_TOKEN' },
+    current_values: { harbour: 'hamburg', loud: true, token: '' },
     settings: [{ key: 'harbour', options: [{ value: 'hamburg', available: true }, { value: 'husum' }] }, {}, {}],
   })
   expect(await call('DELETE', `/api/hands/instances/${made.instance_id}`)).toEqual({
@@ -181,7 +181,7 @@ it.each([
   [{ config: { harbor: 'husum' } }, 'config.harbor: there is no such setting; did you mean "harbour"?'],
   [{ config: { harbour: 'kiel' } }, 'config.harbour: must be one of hamburg, husum'],
   [{ config: { loud: 'maybe' } }, 'config.loud: must be true or false'],
-  [{ config: { token: 'sk-live-1234 5678' } }, 'config.token: must be the name of a variable or secret'],
+  [{ config: { token: 'two\nlines' } }, 'config.token: must be one line'],
   [{ instance_name: '../x' }, 'instance_name'],
 ])('refuses to activate with %j', async (body, error) => {
   const answer = await activate('spare', body)
