@@ -134,6 +134,7 @@ export const memoryTable: readonly MemoryRow[] = [
   {
     private: 'what plugins of this process have registered',
     of: `
+      plugins/agents/variables.ts
       plugins/channels/connections/registry.ts
       plugins/chat/entry/command-registry.ts
       plugins/mcp-server/exports.ts
