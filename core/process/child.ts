@@ -51,6 +51,11 @@ export interface SpawnRequest {
   readonly read?: readonly string[]
   /** Further folders it may write. Checked as `checkFolders` does. */
   readonly write?: readonly string[]
+  /**
+   * It confines parts of itself, as a browser does with each page: an untrusted program may then make namespaces of its
+   * own, is no root in its namespace, and reserves as much address space as it likes; what it uses stays limited.
+   */
+  readonly confinesItself?: boolean
   /** An untrusted program may run on a machine that cannot confine it. */
   readonly unconfined?: boolean
   /** Folders with programs after the safe ones. */

@@ -105,8 +105,10 @@ function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)))
 }
 
-/** The build puts the processes of all plugins into `dist/processes`. */
-function processFile(plugin: string, name: string): string {
+/**
+ * The file of `processes/<name>.ts` of a plugin, which the build puts into `dist/processes`. Throws if it is missing.
+ */
+export function processFile(plugin: string, name: string): string {
   const built = `processes/${plugin}-${name}.js`
   // Built code is in dist/ or dist/core/, source code in core/process/.
   const file = [`../../plugins/${plugin}/processes/${name}.ts`, `./${built}`, `../${built}`]

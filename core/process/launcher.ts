@@ -26,6 +26,8 @@ export const INFO_FD = 3
 export const END_FD = 4
 export const FILTER_FD = 5
 const proxySocket = '/run/svc-network.sock'
+/** A browser that finds itself root refuses to confine its pages. */
+const NOBODY = '65534'
 /** A private /tmp is in memory. */
 const TMP_BYTES = 1_073_741_824
 const SHARED_MEMORY_BYTES = 268_435_456
@@ -39,6 +41,8 @@ export interface Launch {
    * to `code`.
    */
   readonly operator: boolean
+  /** As in `SpawnRequest`. */
+  readonly confinesItself?: boolean
   /** Further folders. */
   readonly read: readonly string[]
   readonly write: readonly string[]
@@ -198,10 +202,10 @@ function unconfined(programs: Programs | undefined, why: string): Launcher {
     pipes: false,
     filter: undefined,
     hasPidNamespace: false,
-    command: (program, { timeoutMs }) =>
+    command: (program, launch) =>
       programs === undefined
         ? program
-        : [...closeInherited(programs), ...noNewPrivileges(programs), ...limits(programs, timeoutMs), ...program],
+        : [...closeInherited(programs), ...noNewPrivileges(programs), ...limits(programs, launch), ...program],
   }
 }
 
@@ -239,7 +243,7 @@ function bubblewrap(
   pipes: boolean,
 ): readonly string[] {
   const { bwrap = 'bwrap', perl } = programs
-  const { folder, operator, proxy, timeoutMs } = launch
+  const { folder, operator, proxy, confinesItself } = launch
   const inside =
     perl === undefined
       ? program
@@ -248,14 +252,15 @@ function bubblewrap(
         : perlWords(perl, bridgePort, [proxySocket, String(proxyPort), ...program])
   return [
     ...closeInherited(programs, pipes),
-    ...limits(programs, timeoutMs),
+    ...limits(programs, launch),
     bwrap,
     '--unshare-user',
+    ...(confinesItself && process.getuid?.() === 0 ? ['--uid', NOBODY, '--gid', NOBODY] : []),
     '--unshare-pid',
     '--unshare-ipc',
     '--unshare-uts',
     '--unshare-cgroup-try',
-    ...(operator ? [] : ['--unshare-net', '--disable-userns']),
+    ...(operator ? [] : ['--unshare-net', ...(confinesItself ? [] : ['--disable-userns'])]),
     '--die-with-parent',
     // Its own session has no terminal, and its own group gets SIGTERM while bubblewrap waits.
     '--new-session',
@@ -330,7 +335,7 @@ function landlock(
   namespaces: boolean,
 ): readonly string[] {
   const { setpriv = 'setpriv', unshare = 'unshare', perl = 'perl' } = programs
-  const { operator, timeoutMs } = launch
+  const { operator } = launch
   const rules = landlockRules(launch, folders)
   const filter = operator ? undefined : socketFilter([])
   return [
@@ -342,7 +347,7 @@ function landlock(
     '--',
     ...(namespaces ? [unshare, ...pidNamespace, ...(operator ? [] : ['--net']), '--'] : []),
     ...(process.getuid?.() === 0 ? [setpriv, ...dropCapabilities, '--'] : []),
-    ...limits(programs, timeoutMs),
+    ...limits(programs, launch),
     ...perlWords(perl, enterLandlock, [
       String(rules.length / 2),
       ...rules,
@@ -383,15 +388,21 @@ function noNewPrivileges({ setpriv }: Programs): readonly string[] {
   return [setpriv, '--no-new-privs', '--pdeathsig', 'KILL', ...(process.getuid?.() === 0 ? dropCapabilities : []), '--']
 }
 
-/** Enough for real work, too little for a runaway. `--as` limits what it may reserve, `--data` what it may use. */
-function limits({ prlimit }: Pick<Programs, 'prlimit'>, timeoutMs: number): readonly string[] {
+/**
+ * Enough for real work, too little for a runaway. `--as` limits what it may reserve, `--data` what it may use: a browser
+ * reserves terabytes.
+ */
+function limits(
+  { prlimit }: Pick<Programs, 'prlimit'>,
+  { timeoutMs, confinesItself }: Pick<Launch, 'timeoutMs' | 'confinesItself'>,
+): readonly string[] {
   if (prlimit === undefined) return []
   const gib = 1024 ** 3
   return [
     prlimit,
     '--core=0',
     `--cpu=${Math.ceil(timeoutMs / 1000) + 5}`,
-    `--as=${64 * gib}`,
+    `--as=${confinesItself ? 'unlimited' : 64 * gib}`,
     `--data=${4 * gib}`,
     '--nproc=4096',
     '--nofile=1024',

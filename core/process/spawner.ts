@@ -117,6 +117,7 @@ function readLaunch(request: SpawnRequest, { isolation }: Launcher, folders: Dae
     hidden: folders.hidden.map(realPath),
     code: folders.code.filter(({ shallow }) => shallow !== true).map(({ path: each }) => realPath(each)),
     proxy: undefined,
+    confinesItself: request.trust === undefined && request.confinesItself === true,
   }
   if (request.trust === 'operator')
     return {

@@ -1,7 +1,6 @@
-import { allowsHost } from 'svc/internal'
+import { allowsHost, fence } from 'svc/internal'
 import { idempotencyKey, omitUndefined, Refusal } from 'svc/sdk'
 import type { Recovery, ToolCallContext } from 'svc/sdk'
-import { fence } from './fence.ts'
 import type { FetchInput, WebToolsDeps } from './tools.ts'
 
 /** Sends a request as the manifest of the agent allows. */

@@ -1,9 +1,9 @@
 import * as v from 'valibot'
+import { fence } from 'svc/internal'
 import { defineTool } from 'svc/sdk'
 import type { AnyTool, Fetch } from 'svc/sdk'
 import type { Agents, Capability } from '../agents/contract.ts'
 import type { Audit } from '../audit/contract.ts'
-import { fence } from './fence.ts'
 import type { SearchProvider } from './search.ts'
 
 export interface WebLimits {
