@@ -195,8 +195,8 @@ function originOf(url: string): string | undefined {
 /** Why the page itself was refused; its parts may be missing all the same. */
 function refusalOf({ url }: Place, failures: readonly Failure[], asked: string | undefined): string | undefined {
   if (asked === undefined) return undefined
-  const hosts = [url, asked].map((each) => URL.parse(each)?.host)
-  return failures.find(({ host }) => hosts.includes(host))?.why
+  const hosts = new Set([url, asked].map((each) => URL.parse(each)?.host))
+  return failures.find(({ host }) => hosts.has(host))?.why
 }
 const where = ({ url, title, notes }: Place): readonly string[] => [
   `Title: ${title}`,

@@ -15,6 +15,8 @@ export class Windows {
   readonly #downloads: Downloads
   readonly #pages: Playwright.Page[] = []
   #notes: string[] = []
+  /** Whether a new window is what the agent asked for: by a click, not by opening a page. */
+  accepts = false
 
   constructor(context: Playwright.BrowserContext, downloads: Downloads) {
     this.#context = context
@@ -45,6 +47,10 @@ export class Windows {
   }
 
   #adopt(page: Playwright.Page): void {
+    if (this.#pages.length > 0 && !this.accepts) {
+      this.note('the page opened a new window by itself, which was closed')
+      return void page.close().catch(() => undefined /* it closed itself */)
+    }
     if (this.#pages.length >= MAX_PAGES) {
       this.note(`a further window was closed: ${MAX_PAGES} are open`)
       return void page.close().catch(() => undefined /* it closed itself */)

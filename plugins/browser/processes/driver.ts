@@ -37,6 +37,9 @@ const args = [
 
 type Timed = <T>(work: Promise<T>) => Promise<T>
 
+/** Steps that may open a window. */
+const OPENING: ReadonlySet<Op> = new Set(['click', 'type', 'run'])
+
 interface Stage {
   readonly hangMs: number
   readonly windows: Windows
@@ -50,14 +53,16 @@ type Run = (stage: Stage, args: DriverArgs, ms: number, timed: Timed) => Promise
 
 async function navigate({ windows }: Stage, { url = '' }: DriverArgs, ms: number): Promise<Answer> {
   const page = await windows.open()
+  const download = page.waitForEvent('download', { timeout: ms }).catch(() => undefined /* it is a page */)
   try {
     const response = await page.goto(url, { waitUntil: 'domcontentloaded', timeout: ms })
     await loaded(page, 'load', ms)
     return { value: String(response?.status() ?? '') }
   } catch (error) {
     // The address is that of a file.
-    if (messageOf(error).includes('Download is starting')) return { value: '' }
-    throw error
+    if (!messageOf(error).includes('Download is starting')) throw error
+    await download
+    return { value: '' }
   }
 }
 
@@ -153,6 +158,7 @@ async function answerTo(stage: Stage, { id, op, args: given, timeoutMs }: Driver
   const until = performance.now() + timeoutMs
   let result: Answer | undefined
   let error: string | undefined
+  windows.accepts = OPENING.has(op)
   try {
     result = await runs[op](stage, given, timeoutMs, (work) => within(work, timeoutMs))
   } catch (thrown) {

@@ -20,7 +20,7 @@ it('a program gets nothing but its limits where the system forbids the rest', as
   expect(isolation).toMatchObject({ level: 'none', network: 'host' })
   expect(line).toMatch(/\/bin\/true -- x$/)
   expect(line).not.toMatch(/unshare|bwrap/)
-  expect(line).toMatch(/prlimit .*--core=0 --cpu=35 .*--nofile=1024/)
+  expect(line).toMatch(/prlimit .*--core=0 --cpu=35 .*--as=68719476736 .*--nofile=1024/)
 })
 
 it('a program that left its group is found by its mark', async () => {

@@ -126,38 +126,44 @@ describe('the world of a child', () => {
 })
 
 describe('the files of the daemon', () => {
-  it('are not there for a child, but for its own folder', async () => {
-    const home = await realpath(await mkdtemp(join(tmpdir(), 'svc-home-')))
-    const own = join(home, 'data', 'workspaces', 'a')
-    await mkdir(own, { recursive: true })
-    await mkdir(join(home, 'data', 'workspaces', 'b'))
-    await Promise.all([
-      writeFile(join(home, 'vault.key'), 'the-key'),
-      writeFile(join(own, 'mine'), 'my file'),
-      writeFile(join(home, 'data', 'workspaces', 'b', 'theirs'), 'their file'),
-    ])
-    const spawn = createSpawn(scope, { folders: { hidden: [home], code: [] } })
-    const child = await spawn.start({
-      command: 'sh',
-      args: [
-        '-c',
-        [
-          `cat mine; echo; cat ${home}/vault.key ../b/theirs`,
-          `umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key`,
-          'echo made > new; id -u; pwd',
-        ].join('; '),
-      ],
-      cwd: own,
-    })
-    const exit = await child.ended
-    const { text } = child.read()
-    expect(exit.code).toBe(0)
-    expect(text).toContain('my file')
-    expect(text).toContain(`${process.getuid?.()}\n${own}\n`)
-    expect(await readFile(join(own, 'new'), 'utf8')).toBe('made\n')
-    expect(text).not.toMatch(/the-key|their file/)
-    await rm(home, { recursive: true })
-  })
+  it.each([false, true])(
+    'are not there for a child, but for its own folder; it may make namespaces: %s',
+    async (confinesItself) => {
+      const home = await realpath(await mkdtemp(join(tmpdir(), 'svc-home-')))
+      const own = join(home, 'data', 'workspaces', 'a')
+      await mkdir(own, { recursive: true })
+      await mkdir(join(home, 'data', 'workspaces', 'b'))
+      await Promise.all([
+        writeFile(join(home, 'vault.key'), 'the-key'),
+        writeFile(join(own, 'mine'), 'my file'),
+        writeFile(join(home, 'data', 'workspaces', 'b', 'theirs'), 'their file'),
+      ])
+      const spawn = createSpawn(scope, { folders: { hidden: [home], code: [] } })
+      const child = await spawn.start({
+        command: 'sh',
+        args: [
+          '-c',
+          [
+            `cat mine; echo; cat ${home}/vault.key ../b/theirs`,
+            `umount ${home}; unshare -m umount ${home}; cat ${home}/vault.key`,
+            `unshare -Urm sh -c 'umount -l ${home}; mount -o remount,rw /; mount -o remount,rw /usr; touch /usr/made && echo wrote; cat ${home}/vault.key'`,
+            'echo made > new; id -u; pwd',
+          ].join('; '),
+        ],
+        cwd: own,
+        confinesItself,
+      })
+      const exit = await child.ended
+      const { text } = child.read()
+      expect(exit.code).toBe(0)
+      expect(text).toContain('my file')
+      const user = confinesItself && process.getuid?.() === 0 ? 65_534 : process.getuid?.()
+      expect(text).toContain(`${user}\n${own}\n`)
+      expect(await readFile(join(own, 'new'), 'utf8')).toBe('made\n')
+      expect(text).not.toMatch(/the-key|their file|wrote/)
+      await rm(home, { recursive: true })
+    },
+  )
 })
 
 describe('the words of a program', () => {

@@ -82,24 +82,3 @@ export async function writeHand(
   if (skill !== undefined) await writeFile(join(folder, 'SKILL.md'), skill)
   return folder
 }
-
-/** A plugin that offers tools of these names, which do nothing. */
-export async function offerTools({ home }: Pick<PluginTest, 'home'>, names: readonly string[]): Promise<void> {
-  await mkdir(join(home, 'plugins'), { recursive: true })
-  await writeFile(
-    join(home, 'plugins', 'more-tools.ts'),
-    `import * as v from 'valibot'
-import { definePlugin, defineTool } from 'svc/sdk'
-export default definePlugin({
-  name: 'more-tools',
-  version: '1.0.0',
-  config: v.object({}),
-  setup({ tools }) {
-    for (const name of ${JSON.stringify(names)})
-      tools.add(defineTool({ name, risk: 'read', description: name, input: v.object({}), run: async () => '' }))
-    return {}
-  },
-})
-`,
-  )
-}
