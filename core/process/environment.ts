@@ -1,6 +1,11 @@
 import { Refusal } from '../errors/error.ts'
 import { enforced } from '../scope/enforcement.ts'
 
+/** Port of the proxy inside the network namespace of a program. */
+export const programProxyPort = 3128
+/** The proxy of every program that has one, as the program sees it. */
+export const programProxy = `http://127.0.0.1:${programProxyPort}`
+
 /** Folders to search for programs. The PATH of the daemon may contain folders that anyone can write to. */
 export const safePath: readonly string[] =
   process.platform === 'win32'

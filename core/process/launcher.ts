@@ -2,18 +2,15 @@ import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { sep } from 'node:path'
 import type { Isolation } from './child.ts'
-import { safePath } from './environment.ts'
+import { programProxy, programProxyPort, safePath } from './environment.ts'
 import { realPath, systemFolders, within, without } from './folders.ts'
 import { bridgePort, closeFiles, enterLandlock, perlWords, startWithDaemon } from './perl.ts'
 import { namespacedFamilies, seccompNumber, socketFilter } from './seccomp.ts'
 
-/** Port of the proxy inside the network namespace of a program. */
-const proxyPort = 3128
-const proxyAddress = `http://127.0.0.1:${proxyPort}`
 /** Variables that programs read their proxy from. Several programs know only one of the spellings. */
 export const proxyVariables: Readonly<Record<string, string>> = Object.fromEntries([
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) =>
-    [name, name.toLowerCase()].map((each) => [each, proxyAddress]),
+    [name, name.toLowerCase()].map((each) => [each, programProxy]),
   ),
   ...['NO_PROXY', 'no_proxy'].map((name) => [name, 'localhost,127.0.0.1,::1']),
   ['NODE_USE_ENV_PROXY', '1'],
@@ -249,7 +246,7 @@ function bubblewrap(
       ? program
       : operator || proxy === undefined
         ? perlWords(perl, startWithDaemon, program)
-        : perlWords(perl, bridgePort, [proxySocket, String(proxyPort), ...program])
+        : perlWords(perl, bridgePort, [proxySocket, String(programProxyPort), ...program])
   return [
     ...closeInherited(programs, pipes),
     ...limits(programs, launch),

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
-import { messageOf, processFile, removeFolder } from 'svc/internal'
+import { messageOf, processFile, programProxy, removeFolder } from 'svc/internal'
 import { readJson, Refusal } from 'svc/sdk'
 import type { Child, Spawn } from 'svc/sdk'
 import { admission } from './admission.ts'
@@ -124,6 +124,7 @@ export class Session {
     const start: DriverStart = {
       module: playwright.module,
       executable: chromium.path,
+      proxy: programProxy,
       width: settings.viewport_width,
       height: settings.viewport_height,
       downloadBytes: settings.max_download_bytes,
@@ -134,8 +135,16 @@ export class Session {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
     try {
       this.#child = await spawn.start({
-        command: process.execPath,
-        args: ['--max-old-space-size=512', '--disable-warning=ExperimentalWarning', driver, JSON.stringify(start)],
+        command: 'env',
+        args: [
+          // In memory, private to the sandbox.
+          'TMPDIR=/tmp',
+          process.execPath,
+          '--max-old-space-size=512',
+          '--disable-warning=ExperimentalWarning',
+          driver,
+          JSON.stringify(start),
+        ],
         cwd: this.#folder,
         input: 'open',
         background: true,

@@ -6,6 +6,8 @@ export interface DriverStart {
   readonly module: string
   /** Absolute path of Chromium. */
   readonly executable: string
+  /** The only way to the network. */
+  readonly proxy: string
   readonly width: number
   readonly height: number
   readonly downloadBytes: number

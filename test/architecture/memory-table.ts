@@ -81,6 +81,7 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/approvals/index.ts: loading
       plugins/approvals/service.ts: #standing
       plugins/backups/index.ts
+      plugins/browser/index.ts: opened
       plugins/catalog/index.ts: reading createdRegistry createdEntries
       plugins/channels/host-loader.ts
       plugins/chat/composition.ts: shared known loading keySalt
@@ -177,6 +178,9 @@ export const memoryTable: readonly MemoryRow[] = [
       plugins/chat/turn/progress.ts
       plugins/chat/turn/record.ts
       plugins/chat/turn/tool-progress.ts
+      plugins/browser/admission.ts
+      plugins/browser/driver/
+      plugins/browser/processes/
       plugins/files/file-changes.ts
       plugins/files/folders.ts
       plugins/files/mount/watch.ts
@@ -204,6 +208,8 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/a2a/server/runtime.ts: #streams
       plugins/backups/service.ts
+      plugins/browser/browsers.ts
+      plugins/browser/session.ts
       plugins/channels/connections/supervisor.ts
       plugins/chat/context/compactor.ts
       plugins/chat/entry/session-stream.ts

@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util'
+
 export const NOTE_CHARS = 300
 
 /** A page took longer than it may. */
@@ -22,7 +24,6 @@ export function within<T>(work: Promise<T>, ms: number): Promise<T> {
 /** The first lines of an error of Playwright, without colours and the log of the call. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
-  // oxlint-disable-next-line no-control-regex
-  const plain = text.replaceAll(/\u001B\[[0-9;]*m/g, '')
+  const plain = stripVTControlCharacters(text)
   return short(plain.split('\nCall log:')[0]?.trim() ?? '')
 }

@@ -13,9 +13,7 @@ import { loaded, settled, Windows } from '../driver/windows.ts'
 import type { DriverAnswer, DriverArgs, DriverRequest, DriverStart, Op, PageContent } from '../wire.ts'
 
 /** In memory, private to the sandbox, and gone with it. */
-const TEMPORARY = '/tmp'
-const DOWNLOADS = `${TEMPORARY}/downloads`
-const PROXY = process.env['HTTP_PROXY'] ?? ''
+const DOWNLOADS = '/tmp/downloads'
 /** Links, fields and buttons of a page, each. */
 const MAX_ITEMS = 100
 
@@ -184,11 +182,14 @@ async function answerTo(stage: Stage, { id, op, args: given, timeoutMs }: Driver
 
 const say = (answer: DriverAnswer): void => void process.stdout.write(`${JSON.stringify(answer)}\n`)
 
-async function launch(chromium: Playwright.BrowserType, executablePath: string): Promise<Playwright.Browser> {
+async function launch(
+  chromium: Playwright.BrowserType,
+  { executable, proxy }: DriverStart,
+): Promise<Playwright.Browser> {
   const options = {
-    executablePath,
+    executablePath: executable,
     headless: true,
-    proxy: { server: PROXY, bypass: '<-loopback>' },
+    proxy: { server: proxy, bypass: '<-loopback>' },
     downloadsPath: DOWNLOADS,
     args,
   }
@@ -202,13 +203,12 @@ async function launch(chromium: Playwright.BrowserType, executablePath: string):
 }
 
 async function main(): Promise<void> {
-  process.env['TMPDIR'] = TEMPORARY
   mkdirSync(DOWNLOADS, { recursive: true })
   const start = JSON.parse(process.argv[2] ?? '') as DriverStart
   const { default: playwright } = (await import(pathToFileURL(start.module).href)) as {
     readonly default: typeof Playwright
   }
-  const browser = await launch(playwright.chromium, start.executable)
+  const browser = await launch(playwright.chromium, start)
   browser.on('disconnected', () => process.exit(3))
   const context = await browser.newContext({
     viewport: { width: start.width, height: start.height },

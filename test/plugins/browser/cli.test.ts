@@ -42,7 +42,7 @@ it('list, close and doctor know what is open', async () => {
   expect((await svc('browser', 'list')).stdout).toBe('No browser is open.\n')
   expect(await svc('browser', 'close', 'reader')).toMatchObject({ code: 4 })
   expect(await navigate()).toMatchObject({ failed: false })
-  expect((await svc('browser', 'list')).stdout).toMatch(/reader +http:\/\/127\.0\.0\.2:\d+\/ +Tides\S* +2/)
+  expect((await svc('browser', 'list')).stdout).toMatch(/reader +http:\/\/127\.0\.0\.2:\d+\/ +Tides.* 2/)
   expect(await doctor()).toMatch(/chrom[^"]*, 1 open/)
   expect((await svc('browser', 'close', 'reader')).stdout).toBe('The browser of reader is closed\n')
   expect((await svc('browser', 'list')).stdout).toBe('No browser is open.\n')

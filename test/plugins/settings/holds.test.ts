@@ -45,6 +45,7 @@ const particular: Readonly<Record<string, unknown>> = {
   'plugins.skills.sources': ['folder'],
   // One that there is.
   'plugins.skills.disabled': ['docker'],
+  'plugins.browser.chromium_path': '/opt/chromium',
   'plugins.plugin-admin.trusted_keys': ['ab'.repeat(32)],
   'channels.any': { enabled: false },
   'network.peers': ['127.0.0.1:4200'],
