@@ -2,13 +2,12 @@ import { commandLine, definePlugin } from 'svc/sdk'
 import type { Metrics } from 'svc/sdk'
 import { Agents } from '../agents/contract.ts'
 import { Audit } from '../audit/contract.ts'
-import { Broadcast, Daemon, wallClock } from 'svc/internal'
+import { Broadcast, Daemon, DatabaseSnapshots, rowProofs, wallClock } from 'svc/internal'
 import { ApprovalsConfig } from './config.ts'
 import { ResultDelivery } from '../result-delivery/contract.ts'
 import { ApprovalEscalated, ApprovalRequested, ApprovalResolved, Approvals } from './contract.ts'
 import type { Approval } from './contract.ts'
 import type { Escalator, EscalatorDeps } from './escalation/escalator.ts'
-import type { ApprovalGate, GateDeps } from './gate.ts'
 import { listen } from './hooks.ts'
 import { migrations } from './migrations.ts'
 import { asks } from './policy.ts'
@@ -24,12 +23,15 @@ export default definePlugin({
   version: '1.0.0',
   config: ApprovalsConfig,
   hooks: [ApprovalRequested, ApprovalEscalated, ApprovalResolved],
-  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon },
+  requires: { agents: Agents, audit: Audit, broadcast: Broadcast, daemon: Daemon, snapshots: DatabaseSnapshots },
   optional: { delivery: ResultDelivery },
   provides: { approvals: Approvals },
   migrations,
-  async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools }) {
-    const store = new ApprovalStore(db, log, (id) => services.broadcast.tell('approvals.decided', { id }))
+  async setup({ config, db, hooks, jobs, log, metrics, optional, own, routes, run, services, leaving, tools, vault }) {
+    const derive = () => services.snapshots.deriveKey('approvals')
+    const codes = rowProofs({ derive, vault })
+    const proofs = lazily(async () => new (await import('./proof.ts')).ApprovalProofs(codes, log))
+    const store = new ApprovalStore(db, log, proofs, (id) => services.broadcast.tell('approvals.decided', { id }))
     const failed = (error: unknown): void => log.error('an approval could not be processed', error)
     const announce = (emit: () => Promise<void>): void => {
       run(emit).catch(failed)
@@ -67,7 +69,8 @@ export default definePlugin({
     own('timers of approvals', () => service.close())
     if (services.broadcast.isShared) (await import('./decisions.ts')).hear(services.broadcast, service, { own, failed })
     await service.open()
-    const gate = lazyGate({ config, service, store, clock: wallClock, tools, leaving })
+    const deps = { config, service, store, clock: wallClock, tools, leaving }
+    const gate = lazily(async () => new (await import('./gate.ts')).ApprovalGate(deps))
     listen(hooks, service, gate)
     jobs.every('prune', PRUNE_MS, () => service.prune())
     observe(metrics, service)
@@ -98,10 +101,10 @@ function limitsOf(config: ApprovalsConfig): ApprovalServiceDeps['limits'] {
   }
 }
 
-/** The first call of a tool loads it. */
-function lazyGate(deps: GateDeps): () => Promise<ApprovalGate> {
-  let loading: Promise<ApprovalGate> | undefined
-  return () => (loading ??= import('./gate.ts').then((loaded) => new loaded.ApprovalGate(deps)))
+/** Made by the first call. */
+function lazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | undefined
+  return () => (loading ??= make())
 }
 
 function escalationTold(

@@ -103,4 +103,11 @@ export const migrations: readonly Migration[] = [
     sql: `ALTER TABLE approvals_request ADD COLUMN credential TEXT;
       ALTER TABLE approvals_request ADD COLUMN first_credential TEXT`,
   },
+  {
+    id: '014-proof',
+    // That a daemon wrote what the row says.
+    sql: `ALTER TABLE approvals_request ADD COLUMN proof TEXT;
+      ALTER TABLE approvals_request ADD COLUMN first_proof TEXT;
+      ALTER TABLE approvals_grant ADD COLUMN proof TEXT`,
+  },
 ]

@@ -150,6 +150,9 @@ export const RequestRow = v.object({
   lasting: v.pipe(v.unknown(), v.transform(Number)),
   credential: nullish,
   first_credential: nullish,
+  /** That a daemon wrote this state of it; `null` of earlier versions. */
+  proof: nullish,
+  first_proof: nullish,
 })
 export const EscalationRow = v.object({
   id: v.string(),
@@ -235,6 +238,7 @@ export const GrantRow = v.object({
   ...GrantView.entries,
   standing_key: v.string(),
   uses: v.pipe(v.unknown(), v.transform(Number), v.number()),
+  proof: nullish,
 })
 export type GrantRow = v.InferOutput<typeof GrantRow>
 export function toGrant(row: GrantRow): Grant {

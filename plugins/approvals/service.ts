@@ -61,13 +61,16 @@ export class ApprovalService implements Approvals {
   /** Resumes what an earlier process left: overdue requests expire, the others get the time they have left. */
   async open(): Promise<void> {
     this.#held = await this.#deps.store.countStanding()
+    await this.#expireOverdue()
     for (const row of await this.#deps.store.pending()) {
-      if (this.#overdue(row)) await this.#expire(row, 'timeout')
-      else {
-        this.#arm(row.id, row.expires_at)
-        this.#deps.resumed(toApproval(row))
-      }
+      this.#arm(row.id, row.expires_at)
+      this.#deps.resumed(toApproval(row))
     }
+  }
+  /** Also those that nobody waits for, as another daemon asked that is gone. */
+  async #expireOverdue(): Promise<void> {
+    const { clock, store } = this.#deps
+    for (const row of await store.overdue(toIso(clock.now()))) await this.#expire(row, 'timeout')
   }
   close(): void {
     for (const cancel of this.#timers.values()) cancel()
@@ -89,7 +92,7 @@ export class ApprovalService implements Approvals {
     const maxPending = input.agentId === '' ? Number.MAX_SAFE_INTEGER : limits.pendingPerAgent
     try {
       await store.commit(
-        store.insert(approval, payload, maxPending),
+        await store.insert(approval, payload, maxPending),
         audit.entry({
           event: 'capability_check',
           agentId: input.agentId,
@@ -269,6 +272,7 @@ export class ApprovalService implements Approvals {
   }
   async prune(): Promise<void> {
     const { store, clock, limits } = this.#deps
+    await this.#expireOverdue()
     await store.prune(toIso(clock.now() - limits.keepDays * DAY_MS))
   }
 
@@ -293,7 +297,7 @@ export class ApprovalService implements Approvals {
     const coverage = grant ? ` for session ${row.session_id}, which covers ${row.covers}` : ''
     try {
       await store.commit(
-        ...store.answer(id, state, { by, credential, at, scope: scope ?? null, content }),
+        ...(await store.answer(row, state, { by, credential, at, scope: scope ?? null, content })),
         ...(grant ? [grant] : []),
         audit.entry({
           event: 'capability_check',
@@ -342,7 +346,7 @@ export class ApprovalService implements Approvals {
     const at = toIso(clock.now())
     try {
       await store.commit(
-        ...store.expire(row.id, by, at),
+        ...(await store.expire(row, by, at)),
         audit.entry({
           event: 'capability_check',
           agentId: row.agent_id,
@@ -377,6 +381,7 @@ export class ApprovalService implements Approvals {
     const check = async (): Promise<void> => {
       this.#timers.delete(id)
       const row = await store.find(id)
+      if (row && row.state !== 'pending') this.#resolveWaiters(toApproval(row))
       if (row?.state !== 'pending') return
       // The wall clock was set back.
       if (this.#overdue(row)) await this.#expire(row, 'timeout')

@@ -54,7 +54,7 @@ export class StandingApprovals {
       revokedAt: undefined,
       revokedBy: undefined,
     }
-    return store.insertGrant(grant, standing.key, limits.grantsPerSession)
+    return await store.insertGrant(grant, standing.key, limits.grantsPerSession)
   }
   /** It is on disk: answers the pending requests that it covers. */
   async granted({ agent_id: agentId, session_id: sessionId, tool_name: tool, standing_key: key }: RequestRow) {
@@ -114,7 +114,7 @@ export class StandingApprovals {
     const at = toIso(clock.now())
     try {
       await store.commit(
-        ...store.answer(id, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined }),
+        ...(await store.answer(row, 'approved', { by: grant.granted_by, at, scope: 'session', content: undefined })),
         store.useGrant(grant.id, at),
         audit.entry({
           event: 'capability_check',

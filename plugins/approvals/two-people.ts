@@ -27,8 +27,8 @@ export async function approveAsOneOfTwo(
   const isFirst = row.first_person === null || !firstHolds(deps, row)
   if (!isFirst) refuseSamePerson(row, person)
   const statements = isFirst
-    ? [store.approveFirst(row.id, person, credential, at, row.first_person)]
-    : store.approveSecond(row.id, row.first_person ?? '', person.name, credential, at)
+    ? [await store.approveFirst(row, person, credential, at)]
+    : await store.approveSecond(row, person.name, credential, at)
   const what = isFirst ? 'first, a second person has to as well' : `second, after ${row.first_by}`
   const details = `approval ${row.id} approved by ${person.name} (${what}), action ${row.action_hash}: ${row.summary}`
   try {

@@ -79,6 +79,7 @@ export const memoryTable: readonly MemoryRow[] = [
     of: `
       plugins/a2a/server/index.ts: loaded opened scheme
       plugins/approvals/index.ts: loading
+      plugins/approvals/proof.ts: #named
       plugins/approvals/service.ts: #standing
       plugins/backups/index.ts
       plugins/browser/index.ts: opened

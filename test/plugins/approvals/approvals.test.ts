@@ -5,6 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { RowProofs } from '../../../core/auth/row-proof.ts'
+import { deriveKey } from '../../../core/storage/vault-key.ts'
+import { vaultKeySource } from '../../../core/storage/vault-key-source.ts'
+import { ApprovalProofs } from '../../../plugins/approvals/proof.ts'
+import { RequestRow } from '../../../plugins/approvals/schema.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import type { Json } from '../../support/json.ts'
@@ -32,6 +38,24 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(home, { recursive: true, force: true })
 })
+
+/** Answers a request as somebody who can write to the database, or as a daemon that ends before the turn hears of it. */
+async function approveRow(id: string, isProven: boolean): Promise<void> {
+  const db = new Sqlite(join(home, 'data', 'svc.db'))
+  const derive = () => deriveKey(vaultKeySource({ home_dir: home }), 'approvals')
+  const proofs = new ApprovalProofs(new RowProofs({ derive, vault: { write: async () => {} } }), console)
+  const row = v.parse(RequestRow, db.prepare('SELECT * FROM approvals_request WHERE id = ?').get(id))
+  const answer = { state: 'approved', decided_at: row.requested_at, decided_by: 'operator' } as const
+  const proof = isProven ? await proofs.ofRequest({ ...row, ...answer }) : row.proof
+  db.prepare('UPDATE approvals_request SET state = ?, decided_at = ?, decided_by = ?, proof = ? WHERE id = ?').run(
+    answer.state,
+    answer.decided_at,
+    answer.decided_by,
+    proof,
+    id,
+  )
+  db.close()
+}
 
 const boot = (approvals: Record<string, unknown> = {}): Promise<TestHost> =>
   startHost({ plugins, home, config: { plugins: { launcher: { file: launches }, approvals } } })
@@ -472,7 +496,10 @@ describe('a restart', () => {
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
   })
 
-  it('while a turn waits: approved just before the end, it is not asked for again', async () => {
+  it.each([
+    ['approved just before the end, it is not asked for again', true, 'launched late', ['late']],
+    ['approved in the database only, it is refused', false, 'its row was not written by a daemon', []],
+  ])('while a turn waits: %s', async (_, isProven, expected, done) => {
     let agent: string
     {
       await using host = await boot({ timeout_secs: 300 })
@@ -482,18 +509,13 @@ describe('a restart', () => {
       await settled(host, 'waiting')
       await host.stop()
       await gone
-      const db = new Sqlite(join(home, 'data', 'svc.db'))
-      db.prepare(
-        `UPDATE approvals_request SET state = 'approved', decided_at = requested_at, decided_by = 'operator'
-          WHERE id = ?`,
-      ).run(id)
-      db.close()
+      await approveRow(id, isProven)
     }
     await using host = await boot({ timeout_secs: 300 })
     await expect
       .poll(async () => (await host.json('GET', `/api/agents/${agent}/session`)).body.messages.at(-1)?.content)
-      .toContain('launched late')
-    expect(await launched()).toEqual(['late'])
+      .toContain(expected)
+    expect(await launched()).toEqual(done)
     expect((await host.json('GET', '/api/approvals')).body.total).toBe(1)
   })
 

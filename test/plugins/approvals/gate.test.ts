@@ -8,8 +8,10 @@ import type { Audit } from '../../../plugins/audit/contract.ts'
 import type { ToolCallAttempt } from '../../../plugins/chat/contract.ts'
 import { ApprovalsConfig } from '../../../plugins/approvals/config.ts'
 import type { Approval } from '../../../plugins/approvals/contract.ts'
+import { RowProofs } from '../../../core/auth/row-proof.ts'
 import { ApprovalGate } from '../../../plugins/approvals/gate.ts'
 import { migrations } from '../../../plugins/approvals/migrations.ts'
+import { ApprovalProofs } from '../../../plugins/approvals/proof.ts'
 import { ApprovalService } from '../../../plugins/approvals/service.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
 import type { ToolDescription } from '../../../core/tools/tool.ts'
@@ -40,6 +42,9 @@ const send: ToolDescription = {
   assess: (args) => ({ intent: 'send', harm: v.parse(v.object({ harm: v.picklist(['medium', 'high']) }), args).harm }),
 }
 
+const codes = new RowProofs({ derive: () => Promise.resolve(new Uint8Array(32)), vault: { write: async () => {} } })
+const proofs = () => Promise.resolve(new ApprovalProofs(codes, recorder().log))
+
 async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsConfig> = {}) {
   const { database } = await open(engine)
   await database.migrate('approvals', migrations)
@@ -58,7 +63,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   /** The plugin as another process opens it. */
   const boot = async () => {
     const unloaded = new AbortController()
-    const store = new ApprovalStore(db, recorder().log)
+    const store = new ApprovalStore(db, recorder().log, proofs)
     const service = new ApprovalService({
       store,
       audit,
@@ -113,7 +118,7 @@ async function start(engine: EngineName, config: v.InferInput<typeof ApprovalsCo
   }
   const lines = async (): Promise<readonly string[]> =>
     (await db.all<{ details: string }>`SELECT details FROM audit_line`).map(({ details }) => details)
-  return { clock, told, boot, lines, revoked, granted: () => granted, ...(await boot()) }
+  return { clock, db, told, boot, lines, revoked, granted: () => granted, ...(await boot()) }
 }
 const attempt = (more: Partial<ToolCallAttempt> = {}): ToolCallAttempt => ({
   agent,
@@ -214,6 +219,51 @@ describe.each(engines)('the gate on %s', (engine) => {
     expect(await outcome(call)).toEqual(
       won[0]?.value.state === 'approved' ? 'passed' : expect.stringContaining('rejected'),
     )
+  })
+
+  it('rows that no daemon wrote as they are permit nothing', async () => {
+    const { db, gate, service, clock } = await start(engine, { two_people: [{ tools: ['both'] }], timeout_secs: 30 })
+    const unproven = 'its row was not written by a daemon on this database as it is'
+    // Answered by the row.
+    const answered = gate(attempt())
+    const [one] = await pending(service)
+    const id = one?.id ?? ''
+    const approved = async () => db.run`UPDATE approvals_request SET state = 'approved', decided_by = 'operator',
+      decided_at = ${new Date(clock.now()).toISOString()} WHERE id = ${id}`
+    await approved()
+    await service.decidedElsewhere(id)
+    expect(await outcome(answered)).toContain(unproven)
+    await expect(service.approve(id, 'operator')).rejects.toMatchObject({ code: 'conflict' })
+    // A copy of an answer, for another call.
+    const copied = gate(attempt({ args: { command: 'cat' }, turnId: 'next' }))
+    const [two] = await pending(service)
+    await service.approve(two?.id ?? '', 'operator')
+    expect(await outcome(copied)).toBe('passed')
+    await db.run`UPDATE approvals_request SET consumed_at = NULL, agent_id = 'other' WHERE id = ${two?.id ?? ''}`
+    const other = gate(attempt({ args: { command: 'cat' }, agent: { ...agent, id: 'other' }, turnId: 'next' }))
+    expect(await outcome(other)).toContain(unproven)
+    // Another text before the person.
+    const shown = gate(attempt({ args: { command: 'rm' }, turnId: 'third' }))
+    const [three] = await pending(service)
+    await db.run`UPDATE approvals_request SET summary = 'shell_exec ls' WHERE id = ${three?.id ?? ''}`
+    await expect(service.approve(three?.id ?? '', 'operator')).rejects.toMatchObject({ code: 'conflict' })
+    expect((await service.list()).filter(({ state }) => state === 'pending')).toEqual([])
+    // The one who asked waits until its time is up.
+    await clock.advance(31_000)
+    expect(await outcome(shown)).toContain(unproven)
+    // The first of two people.
+    const both = gate(attempt({ tool: 'both', turnId: 'fourth' }))
+    const [four] = await pending(service)
+    await db.run`UPDATE approvals_request SET first_by = 'eve', first_person = 'eve' WHERE id = ${four?.id ?? ''}`
+    expect(await service.find(four?.id ?? '')).toMatchObject({ state: 'pending', firstBy: undefined })
+    await service.reject(four?.id ?? '', 'operator')
+    await outcome(both)
+    // A standing approval.
+    await db.run`INSERT INTO approvals_grant (id, agent_id, agent_name, session_id, tool_name, standing_key, covers,
+      approval_id, granted_at, granted_by, uses) VALUES ('g', 'agent', 'a', 'session', 'shell_exec', 'key', 'all', 'x',
+      '2026-01-01T00:00:00.000Z', 'operator', 0)`
+    const call = { agentId: 'agent', sessionId: 'session', tool: 'shell_exec', summary: '' }
+    expect([await service.covers(call, { key: 'key' }), await service.grants()]).toEqual([undefined, []])
   })
 
   it('two people: one of twenty first answers counts, another person is needed, and in time', async () => {

@@ -13,7 +13,7 @@ function start(lasting: 0 | 1) {
     remember: () => undefined,
     store: {
       find: async () => ({ ...row, lasting, standing_key: null, covers: null, content: null }),
-      answer: (_id: string, state: string) => [state],
+      answer: async (_row: unknown, state: string) => [state],
       commit: async (...statements: unknown[]) => void committed.push(statements[0]),
     },
     audit: { entry: () => ({}) },

@@ -7,6 +7,7 @@ import type { Audit } from '../../../plugins/audit/contract.ts'
 import type { ApprovalInput } from '../../../plugins/approvals/contract.ts'
 import { hear } from '../../../plugins/approvals/decisions.ts'
 import { migrations as approvalMigrations } from '../../../plugins/approvals/migrations.ts'
+import { ApprovalProofs } from '../../../plugins/approvals/proof.ts'
 import { ApprovalService } from '../../../plugins/approvals/service.ts'
 import { ApprovalStore } from '../../../plugins/approvals/store.ts'
 import { Conversations } from '../../../plugins/channels/routing/conversations.ts'
@@ -114,6 +115,7 @@ const kept: readonly Kept<unknown>[] = [
   }),
 ]
 const proofs = { of: async () => 'proven', holds: async (_: unknown, proof: string | null) => proof === 'proven' }
+const approvalProofs = () => Promise.resolve(new ApprovalProofs(proofs, recorder().log))
 const question = {
   tool: 'shell_exec',
   action: 'ls',
@@ -177,7 +179,7 @@ describe('rows in memory', () => {
     await one.migrate('approvals', approvalMigrations)
     const clock = new ManualClock()
     const [asking, answering] = [one, two].map((database) => {
-      const store = new ApprovalStore(database.sql, recorder().log, (id) =>
+      const store = new ApprovalStore(database.sql, recorder().log, approvalProofs, (id) =>
         database.broadcast.tell('approvals.decided', { id }),
       )
       const service = new ApprovalService({
