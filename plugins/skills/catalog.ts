@@ -45,7 +45,7 @@ export class SkillCatalog {
   readonly #deps: CatalogDeps
   #entries: ReadonlyMap<string, Entry> = new Map()
   #skills: ReadonlyMap<string, Skill> = new Map()
-  #bundled: readonly string[] | undefined
+  #bundled: readonly FoundFolder[] | undefined
   #reading: Promise<void> | undefined
   #revision = 0
   constructor(deps: CatalogDeps) {
@@ -126,17 +126,9 @@ export class SkillCatalog {
 
   #look(): readonly FoundFolder[] {
     const { bundled, local } = this.#deps.roots
-    this.#bundled ??= namesIn(bundled)
-    return [
-      ...this.#bundled.map((name) => {
-        const folder = join(bundled, name)
-        return { folder, name, origin: 'bundled' as const, stamp: this.#entries.get(folder)?.stamp ?? stampOf(folder) }
-      }),
-      ...namesIn(local).map((name) => {
-        const folder = join(local, name)
-        return { folder, name, origin: 'local' as const, stamp: stampOf(folder) }
-      }),
-    ]
+    // Every turn looks: the list of those that come with svc is kept.
+    this.#bundled ??= foldersIn(bundled, 'bundled')
+    return [...this.#bundled, ...foldersIn(local, 'local')]
   }
 
   async #read(found: readonly FoundFolder[], changed: readonly FoundFolder[]): Promise<void> {
@@ -189,6 +181,12 @@ function namesIn(folder: string): readonly string[] {
     .filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
     .map(({ name }) => name)
     .toSorted()
+}
+function foldersIn(root: string, origin: Origin): readonly FoundFolder[] {
+  return namesIn(root).map((name) => {
+    const folder = join(root, name)
+    return { folder, name, origin, stamp: stampOf(folder) }
+  })
 }
 function stampOf(folder: string): string {
   return [TEXT_FILE, MANIFEST_FILE]
