@@ -245,7 +245,12 @@ export class TurnRunner {
 
   #announceEnd({ live: { entryPoint }, progress: { agent } }: Run, result: TurnResult, durationMs: number): void {
     const { background, hooks } = this.#deps
-    if (agent) background(() => hooks.emit(TurnEnded, { agent, entryPoint, result, durationMs }))
+    if (!agent) return
+    background(async () => {
+      // Whoever waits for the answer gets it first.
+      await nextTick()
+      await hooks.emit(TurnEnded, { agent, entryPoint, result, durationMs })
+    })
   }
 
   /** Records what a call of the model cost that did not end the turn, with what it led to. */
@@ -323,6 +328,13 @@ export class TurnRunner {
     const { agent } = progress
     if (agent) background(() => hooks.emit(TurnFailed, { agent, entryPoint, turnId: live.id, message: reason }))
   }
+}
+
+/** Settles after the reactions to all that is settled by now. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => {
+    process.nextTick(resolve)
+  })
 }
 
 function unloading({ id, waiting, resumable }: LiveTurn): Refusal {

@@ -37,6 +37,16 @@ const EXTRA = pluginText('extra', {
     ctx.routes.add(defineRoute({ ...post, path: '/test/enter', returns: v.any(),
       body: v.object({ agentId: v.string(), entryPoint: v.string(), text: v.string() }),
       async handle({ body }) { return { ...await (await ctx.services.chat.accept(body)).result() } } }))
+    const order = []
+    ctx.hooks.on(notify('chat:turn-ended'), () => void order.push('a listener'))
+    ctx.routes.add(defineRoute({ ...post, path: '/test/order', returns: v.array(v.string()), body: v.object({ agentId: v.string() }),
+      async handle({ body }) {
+        order.splice(0)
+        const turn = await ctx.services.chat.accept({ ...body, entryPoint: 'rest', text: 'go' })
+        for await (const { type } of turn.events()) if (type === 'end') order.push('who asked')
+        await new Promise((resolve) => setImmediate(resolve))
+        return order
+      } }))
     return {}`,
 })
 beforeAll(async () => {
@@ -74,6 +84,11 @@ const ask = (agent: string, message = 'go', more: object = {}) =>
   stage.host.json('POST', `/api/agents/${agent}/message`, { message, ...more })
 const asked = (fake: FakeProvider = stage.fake) =>
   fake.requests.filter(({ path }) => path.endsWith('/chat/completions')).map(({ body }) => body as Record<string, Json>)
+
+it('whoever asked has the answer before listeners are told that the turn has ended', async () => {
+  const { body } = await stage.host.json('POST', '/test/order', { agentId: await spawn() })
+  expect(body).toEqual(['who asked', 'a listener'])
+})
 
 describe('fallback models', () => {
   const fallback = '[[fallback_models]]\nprovider = "groq"\nmodel = "fake-2"\n'
