@@ -44,7 +44,13 @@ export function encode(request: CompletionRequest, quirks: Quirks): string {
     const replays = turn.role === 'assistant' && at > currentTurn && turn.calls.length > 0
     messages.push(encodeTurn(replays ? { ...turn, replay: turn.replay ?? '' } : turn, quirks))
   })
-  return `${rest.slice(0, -1)}${hasTools ? `,"tools":${encodeTools(tools)}` : ''},"messages":[${messages.join(',')}]}`
+  // Joined once: a text put together with `+` is copied again when it becomes bytes, and this one is long.
+  const parts = [rest.slice(0, -1)]
+  if (hasTools) parts.push(',"tools":', encodeTools(tools))
+  parts.push(',"messages":[')
+  messages.forEach((each, at) => parts.push(at === 0 ? '' : ',', each))
+  parts.push(']}')
+  return parts.join('')
 }
 
 /** An agent's list of tools stays the same from turn to turn. */
