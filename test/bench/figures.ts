@@ -17,6 +17,7 @@ import { providerCount } from './provider-count.ts'
 import { providers } from './providers.ts'
 import { realisticTurn } from './realistic-turn.ts'
 import { reload } from './reload.ts'
+import { skills } from './skills.ts'
 import { agents, fewAgents } from './scale/agents.ts'
 import { soak } from './scale/soak.ts'
 import { streamsAtOnce } from './scale/streams.ts'
@@ -318,6 +319,7 @@ export const figures: readonly Figure[] = [
   { name: 'mcp-idle', measure: mcpIdle },
   { name: 'mcp-turn', measure: mcpTurn },
   { name: 'mcp-call', measure: mcpCall },
+  { name: 'skills', measure: skills },
   { name: 'workflows', measure: workflows },
   { name: 'schedules', measure: schedules },
   { name: 'agents', measure: agents },
