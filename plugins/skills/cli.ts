@@ -12,6 +12,15 @@ export default defineCli({
         install: { summary: 'Install or update a skill', load: () => import('./cli/install.ts') },
         create: { summary: 'Make a new skill with a test', load: () => import('./cli/create.ts') },
         test: { summary: 'Run the tests of a skill', load: () => import('./cli/test.ts') },
+        config: {
+          summary: 'Values of the variables of a skill',
+          load: () => import('./cli/config/list.ts'),
+          commands: {
+            list: { summary: 'List the variables', load: () => import('./cli/config/list.ts') },
+            set: { summary: 'Store a value', load: () => import('./cli/config/set.ts') },
+            remove: { summary: 'Remove a value', load: () => import('./cli/config/remove.ts') },
+          },
+        },
         remove: { summary: 'Uninstall a skill', load: () => import('./cli/remove.ts') },
       },
     },

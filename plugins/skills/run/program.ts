@@ -118,7 +118,7 @@ async function readEnvironment(
     else if (required)
       throw new Refusal(
         'conflict',
-        `The skill "${skill}" needs the variable ${from}: set ${name} at PUT /api/skills/${skill}/config, or in the environment of the daemon`,
+        `The skill "${skill}" needs the variable ${name}: set it with svc skill config set ${skill} ${name}, or ${from} in the environment of the daemon`,
       )
   }
   return env

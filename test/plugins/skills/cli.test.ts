@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Readable } from 'node:stream'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
 import { startClawHub } from '../../support/fake-clawhub.ts'
@@ -30,6 +31,7 @@ afterAll(async () => {
   await hub[Symbol.asyncDispose]()
   await rm(home, { recursive: true, force: true })
 })
+afterEach(() => vi.restoreAllMocks())
 const svc = (...args: string[]): Promise<Answer> => runHere(['skill', ...args, '--home', home])
 
 it('makes, lists, finds, shows, tests, installs and removes skills', async () => {
@@ -69,6 +71,35 @@ it('finds, shows and installs skills of the hub and of the marketplace', async (
     'skill "rivers" 0.1.0 installed\n',
   )
   expect((await svc('info', 'hub:none')).stderr).toContain('ClawHub has none')
+})
+
+it('lists, sets and removes values of variables, which come by standard input', async () => {
+  const config = (...args: string[]): Promise<Answer> => svc('config', ...args)
+  expect((await config('list', 'api-tester')).stdout).toMatch(
+    /\nAPI_TESTER_TOKEN +no +nobody +Bearer token for the API under test\n/,
+  )
+  const type = (text: string) => vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from([text]) as never)
+  type('the-secret-value\n')
+  expect(await config('set', 'api-tester', 'API_TESTER_TOKEN')).toEqual({
+    code: 0,
+    stdout: 'API_TESTER_TOKEN of "api-tester" is set; tools of the skill have it from their next call\n',
+    stderr: '',
+  })
+  const listed = await config('list', 'api-tester', '--json')
+  expect(JSON.parse(listed.stdout).variables[0]).toMatchObject({ name: 'API_TESTER_TOKEN', source: 'vault' })
+  expect(listed.stdout).not.toContain('the-secret-value')
+  expect((await config('list', 'api-tester')).stdout).toMatch(/\nAPI_TESTER_TOKEN +no +the vault /)
+  expect((await config('remove', 'api-tester', 'API_TESTER_TOKEN')).stdout).toBe(
+    'API_TESTER_TOKEN of "api-tester" is removed\n',
+  )
+  expect((await config('remove', 'api-tester')).stderr).toContain('name one, or add --all')
+  expect((await config('remove', 'api-tester', '--all')).stdout).toBe('all values of "api-tester" are removed\n')
+  expect((await config('list', 'api-tester')).stdout).toMatch(/\nAPI_TESTER_TOKEN +no +nobody /)
+  // Before anybody types a value in vain.
+  expect((await config('set', 'api-tester', 'API_TESTER_TOKN')).stderr).toContain('did you mean "API_TESTER_TOKEN"')
+  type('')
+  expect((await config('set', 'api-tester', 'API_TESTER_TOKEN')).stderr).toContain('no value was given')
+  expect((await config('list', 'tides')).stdout).toBe('The skill "tides" has no variables.\n')
 })
 
 it.each([

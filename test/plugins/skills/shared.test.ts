@@ -2,10 +2,12 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { startClawHub } from '../../support/fake-clawhub.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startHost } from '../../support/host.ts'
 import type { TestHost } from '../../support/host.ts'
 import { createTestDatabase } from '../../support/postgres-server.ts'
+import { openTwoDaemons } from '../../support/two-daemons.ts'
 import { skillText } from './stage.ts'
 
 /** Told by `skills.installed`. */
@@ -71,4 +73,55 @@ it('a skill that is installed, updated and removed at one daemon is so at the ot
   await install(two, 'Fourth.')
   await eventually(async () => expect(await described(wary)).toBe('Fourth.'))
   await eventually(() => expect([warned(two), warned(wary)]).toEqual([[], []]))
+})
+
+it('a skill that one daemon has of a hub is at the other too, with its values; an update there asks for what is new', async () => {
+  await using hub = await startClawHub()
+  await using both = await openTwoDaemons((database) =>
+    startHost({
+      plugins: ['audit', 'agents', 'cluster', 'skills'],
+      config: {
+        database_url: database.url,
+        outbound: { allow: ['127.0.0.1'] },
+        plugins: { skills: { clawhub_url: hub.origin } },
+      },
+    }),
+  )
+  const { one, two } = both
+  const publish = (version: string, permissions: readonly string[]): void => {
+    const toml =
+      `[skill]\nname = "counter"\nversion = "${version}"\n[runtime]\ntype = "python"\nentry = "run.py"\n` +
+      '[[tools.provided]]\nname = "go"\ndescription = "Goes"\n' +
+      `[requirements]\ncapabilities = ${JSON.stringify(permissions)}\n[config.SVC_TEST_COUNTER]\n`
+    const files = { 'SKILL.md': skillText('counter'), 'skill.toml': toml, 'run.py': 'print("{}")\n' }
+    hub.skills.splice(0, 1, { slug: 'counter', version, files })
+  }
+  const install = (host: TestHost, body: object) =>
+    host.json('POST', '/api/clawhub/install', { slug: 'counter', ...body })
+  const variables = async (host: TestHost): Promise<unknown> =>
+    (await host.json('GET', '/api/skills/counter/config')).body.variables
+  publish('1.0.0', [])
+  const first = ['runs:python', 'env:SVC_TEST_COUNTER']
+  expect((await install(one, { accept: first })).status).toBe(201)
+  await eventually(async () =>
+    expect((await two.json('GET', '/api/skills/counter')).body).toMatchObject({ version: '1.0.0', runtime: 'python' }),
+  )
+  await one.json('PUT', '/api/skills/counter/config', { values: { SVC_TEST_COUNTER: 'from one' } })
+  expect(await variables(two)).toMatchObject([{ name: 'SVC_TEST_COUNTER', source: 'vault' }])
+
+  publish('2.0.0', ['network:example.org'])
+  const asked = await install(two, { update: true })
+  expect([asked.status, asked.body.error.details.missing]).toEqual([409, ['network:example.org']])
+  expect((await two.json('GET', '/api/skills/counter')).body.version).toBe('1.0.0')
+  expect((await install(two, { update: true, accept: ['network:example.org'] })).status).toBe(201)
+  await eventually(async () =>
+    expect((await one.json('GET', '/api/skills/counter')).body).toMatchObject({
+      version: '2.0.0',
+      permissions: expect.arrayContaining(['network:example.org']),
+    }),
+  )
+  expect(await variables(one)).toMatchObject([{ source: 'vault' }])
+  await one.json('DELETE', '/api/skills/counter')
+  await eventually(async () => expect((await two.json('GET', '/api/skills/counter')).status).toBe(404))
+  expect(hub.asked().filter((path) => path.startsWith('/api/v1/download'))).toHaveLength(3)
 })
