@@ -8,7 +8,9 @@ const MAX_SHOWN = 8000
 function authorization(url) {
   const { API_TESTER_TOKEN: token, API_TESTER_HOST: host } = process.env
   if (!token || !host)
-    throw new Error('auth: API_TESTER_TOKEN and API_TESTER_HOST are not set: svc skill config set api-tester')
+    throw new Error(
+      'auth: API_TESTER_TOKEN and API_TESTER_HOST are not set: a person sets these variables of the skill',
+    )
   if (url.host !== host.toLowerCase()) throw new Error(`auth: the token is for ${host}, not for ${url.host}`)
   if (url.protocol !== 'https:') throw new Error('auth: the token is sent over https only')
   return { authorization: `Bearer ${token}` }

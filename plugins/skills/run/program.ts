@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { cp, mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { allowsHost, removeFolder } from 'svc/internal'
-import { Refusal } from 'svc/sdk'
+import { commandLine, Refusal } from 'svc/sdk'
 import type { Admission, Exit, Spawn, SpawnRequest, ToolCallContext, Vault } from 'svc/sdk'
 import type { Agents, AgentVariables } from '../../agents/contract.ts'
 import type { Audit } from '../../audit/contract.ts'
@@ -118,7 +118,7 @@ async function readEnvironment(
     else if (required)
       throw new Refusal(
         'conflict',
-        `The skill "${skill}" needs the variable ${name}: set it with svc skill config set ${skill} ${name}, or ${from} in the environment of the daemon`,
+        `The skill "${skill}" needs the variable ${name}: set it with ${commandLine(`skill config set ${skill} ${name}`)}, or ${from} in the environment of the daemon`,
       )
   }
   return env

@@ -249,7 +249,7 @@ print(json.dumps(out))
     const before = { skill: 'keyed', variables: [{ ...variable, has_value: false, source: null }] }
     expect(await test.request('GET', path)).toMatchObject({ status: 200, body: before })
     const missing = await callTool(test, agent, 'skill_keyed_go')
-    expect(missing.text).toContain('set it with svc skill config set keyed SVC_TEST_TOKEN')
+    expect(missing.text).toContain('svc skill config set keyed SVC_TEST_TOKEN')
     const put = (values: object) => test.request<Json>('PUT', path, { values })
     expect(await put({ SVC_TEST_TOKN: 'x' })).toMatchObject({
       status: 400,
