@@ -120,6 +120,7 @@ export class Browsers {
       if (!this.#isClean) await removeFolder(folder)
       this.#isClean = true
       const session = await Session.open(this.#deps, agentId, signal)
+      await this.#requireAgent(session)
       const held: Held = {
         session,
         idle: undefined,
@@ -143,7 +144,17 @@ export class Browsers {
       this.#opening.delete(agentId)
     }
   }
+  /** It may have been removed while Chromium started. */
+  async #requireAgent(session: Session): Promise<void> {
+    try {
+      await this.#deps.agents.require(session.agentId)
+    } catch (error) {
+      await session.end('the agent was removed')
+      throw error
+    }
+  }
   #restartIdle(held: Held): void {
+    if (held.session.isOver) return
     const { idle_timeout_secs: secs } = this.#deps.settings
     held.idle = setTimeout(() => void held.session.end(`nothing used it for ${secs} s`), secs * 1000).unref()
   }

@@ -24,6 +24,9 @@ const args = [
   '--disable-quic',
   '--dns-prefetch-disable',
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  // A page that asks for more crashes, and the machine does not.
+  '--renderer-process-limit=4',
+  '--js-flags=--max-old-space-size=1024',
   '--disable-gpu',
   '--no-first-run',
   '--disable-background-networking',

@@ -12,6 +12,7 @@ let test: PluginTest
 let site: Site
 let other: Site
 let agent: string
+let narrow: string
 const posted: string[] = []
 
 beforeAll(async () => {
@@ -121,7 +122,7 @@ describe('the browser of an agent', () => {
     expect(other.seen).toContain('GET /picture')
     other.seen.length = 0
     await call('close')
-    const narrow = await spawnAgent(test, 'narrow', [OPEN])
+    narrow = await spawnAgent(test, 'narrow', [OPEN])
     const { text, failed } = await call('navigate', { url: `${site.url}/parts` }, narrow)
     expect([failed, text]).toEqual([
       false,
@@ -133,30 +134,27 @@ describe('the browser of an agent', () => {
     })
     expect(other.seen).toEqual([])
     expect((await auditDetails(test, 'capability_check'))[0]).toContain(`denied: browser opens ${other.url}`)
-    await call('close', {}, narrow)
   })
 })
 
 describe('browsers', () => {
   it('are listed and closed over the API, and there are no more than max_sessions', async () => {
-    await open('/')
     const { sessions: rows, ...rest } = await sessions()
     expect(rest).toEqual({ total: 1, max_sessions: 1, chromium: expect.stringContaining('chrom'), problem: null })
     expect(rows).toEqual([
-      expect.objectContaining({ agent_id: agent, agent_name: 'reader', url: `${site.url}/`, title: 'Tide tables' }),
+      expect.objectContaining({ agent_id: narrow, agent_name: 'narrow', url: `${site.url}/parts`, title: 'Parts' }),
     ])
-    const second = await spawnAgent(test, 'second', ['*'])
-    expect(await call('navigate', { url: site.url }, second)).toEqual({
+    expect(await open('/')).toEqual({
       failed: true,
       text: '1 browsers are open, the limit of plugins.browser.max_sessions: one has to be closed first',
     })
-    expect((await test.request('DELETE', `/api/browser/sessions/${second}`)).status).toBe(404)
-    expect((await test.request('DELETE', `/api/browser/sessions/${agent}`)).body).toEqual({
+    expect((await test.request('DELETE', `/api/browser/sessions/${agent}`)).status).toBe(404)
+    expect((await test.request('DELETE', `/api/browser/sessions/${narrow}`)).body).toEqual({
       status: 'closed',
-      agent_id: agent,
+      agent_id: narrow,
     })
     expect((await sessions()).sessions).toEqual([])
-    expect(await call('read_page')).toEqual({
+    expect(await call('read_page', {}, narrow)).toEqual({
       failed: true,
       text: 'No page is open (the last browser was closed: somebody closed it over the API). Open one with browser_navigate.',
     })
@@ -177,14 +175,18 @@ describe('browsers', () => {
       content: expect.stringContaining('High water'),
       screenshot_base64: expect.stringMatching(/^\/9j/),
     })
+    expect((await test.metrics('svc_browsers')).get('svc_browsers')).toBe(1)
+    // In the middle of a step.
+    const step = call('wait', { selector: '#never', timeout_ms: 30_000 }, made.agent_id)
+    await eventually(async () => expect((await state()).content).toBe(''))
     expect(await killChromium(test.home)).toBeGreaterThan(0)
+    expect(await step).toMatchObject({ failed: true, text: expect.stringMatching(/^The browser was closed: it ended/) })
     await eventually(async () => expect((await sessions()).total).toBe(0))
+    const steps = await test.metrics('svc_browser_steps_total')
+    expect(steps.get('svc_browser_steps_total{op="wait",outcome="closed"}')).toBe(1)
     expect((await call('read_page', {}, made.agent_id)).text).toMatch(
       /^No page is open \(the last browser was closed: it ended/,
     )
-    expect(await call('navigate', { url: site.url }, made.agent_id)).toMatchObject({ failed: false })
-    await test.request('DELETE', `/api/hands/instances/${made.instance_id}`)
-    await eventually(async () => expect((await sessions()).total).toBe(0))
   })
 })
 

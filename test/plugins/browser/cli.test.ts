@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { browserTools } from '../../../plugins/browser/tools.ts'
 import { runHere } from '../../core/cli/here.ts'
 import type { Answer } from '../../core/cli/here.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -63,4 +64,21 @@ it('a Chromium that is not there is told to agents and to the operator', async (
   expect(await navigate()).toEqual({ failed: true, text: problem })
   expect(await svc('browser', 'list')).toMatchObject({ stderr: expect.stringContaining(problem) })
   expect(await doctor()).toContain(problem)
+})
+
+it('what sends data is harmful in a turn that may follow injected instructions, and each time another thing', () => {
+  const tools = browserTools(async () => Promise.reject(new Error('not called')), 30)
+  const facts = (name: string, args: unknown) => {
+    const tool = tools.find((each) => each.name === `browser_${name}`)
+    return [tool?.risk, tool?.refuses, tool?.assess?.(args)]
+  }
+  for (const name of ['click', 'type', 'run_js'])
+    expect(facts(name, {})).toMatchObject(['write', ['Secret', 'Pii'], { harm: 'high', standing: 'once' }])
+  expect(facts('navigate', { url: 'https://a.test/b?c' })).toMatchObject([
+    'read',
+    ['Secret', 'Pii'],
+    { intent: 'open a page of a.test', standing: { key: 'GET https://a.test' } },
+  ])
+  for (const { name, needs, labels } of tools)
+    expect([name, needs, labels]).toEqual([name, 'network', name === 'browser_close' ? undefined : ['ExternalNetwork']])
 })
