@@ -69,29 +69,29 @@ function* aliases(): Generator<{ find: RegExp; replacement: string }> {
 }
 
 /**
- * Files that have a process of their own: they measure or change what a process has once, or replace modules. All others
- * run one after another in processes that have read the code of the daemon before, which is most of the time of a short
- * file. They leave no listener, variable of the environment or fake clock behind.
+ * Files that have a process of their own: they measure or change what a process has once. All others run one after
+ * another in processes that have read the code of the daemon before, which is most of the time of a short file. They
+ * leave no listener, variable of the environment or fake clock behind.
  */
 const alone = [
   'test/faults/**/!(provider|provider-reload).test.ts',
   'test/core/cli/{npm-start,pack,process-events,process-hardening,secret-input,start,terminal}.test.ts',
   'test/core/process/**/*.test.ts',
   'test/contract/plugin.test.ts',
-  'test/plugins/security/{budget,mutation,probes}.test.ts',
+  'test/plugins/security/{budget,probes}.test.ts',
   'test/plugins/wasm/**/*.test.ts',
   'test/threats/programs.test.ts',
-  ...globSync('{test,playground}/**/*.test.ts', { cwd: root }).filter((file) =>
-    /\bvi\.(?:mock|doMock)\(/.test(readFileSync(join(root, file), 'utf8')),
-  ),
 ]
+/** Files that replace modules, which Vite does. They have a process of their own too. */
+const replacing = globSync('{test,playground}/**/*.test.ts', { cwd: root }).filter((file) =>
+  /\bvi\.(?:mock|doMock)\(/.test(readFileSync(join(root, file), 'utf8')),
+)
 const everyFile = ['test/**/*.test.ts', 'playground/**/*.test.ts']
 
 const common = {
   root,
   resolve: {
     conditions: ['svc-source'],
-    // A plugin in a temporary folder imports these too, whatever package lies above that folder.
     alias: [...aliases()],
   },
   ssr: { resolve: { conditions: ['svc-source'] } },
@@ -104,11 +104,18 @@ const options = {
   // What is polled for comes when the machine gets to it; a second is too little for a loaded one.
   expect: { poll: { timeout: PATIENCE_MS } },
   pool: 'forks',
-  // There are more processes than cores: threads of each that collect garbage side by side only take turns.
-  execArgv: ['--single-threaded-gc'],
+  // There are more processes than cores: threads of each that collect garbage side by side only take turns. Most of what
+  // a test makes is garbage soon, and is not moved where there is room for it until then.
+  execArgv: ['--single-threaded-gc', '--max-semi-space-size=48'],
   // Twice the cores of the smallest machine: much of the time is waited.
   maxWorkers: 4,
   maxConcurrency: 4,
+} satisfies UserConfig['test']
+/** Node reads the sources itself and keeps them compiled for all processes; Vite would rewrite every import of theirs. */
+const native = {
+  ...options,
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+  execArgv: [...options.execArgv, '--import', new URL('support/public-modules.ts', import.meta.url).href],
 } satisfies UserConfig['test']
 
 export default defineConfig({
@@ -118,8 +125,12 @@ export default defineConfig({
     globalSetup: [join(root, 'test/support/serve-postgres.ts'), join(root, 'test/support/run-locks.ts')],
     sequence: { sequencer: SlowFirst },
     projects: [
-      { ...common, test: { ...options, name: 'alone', include: alone } },
-      { ...common, test: { ...options, name: 'shared', include: everyFile, exclude: alone, isolate: false } },
+      { ...common, test: { ...native, name: 'alone', include: alone, exclude: replacing } },
+      { ...common, test: { ...options, name: 'replacing', include: replacing } },
+      {
+        ...common,
+        test: { ...native, name: 'shared', include: everyFile, exclude: [...alone, ...replacing], isolate: false },
+      },
     ],
   },
 })
