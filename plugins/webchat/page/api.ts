@@ -204,6 +204,8 @@ export class Api {
       { message },
       signal,
     )
+    const turnId = response.headers.get('x-turn-id')
+    if (turnId !== null) yield { type: 'thinking', turn_id: turnId }
     yield* readEvents(response)
   }
 

@@ -151,6 +151,47 @@ test('where no socket opens, answers stream over server-sent events and tool res
   await expect.poll(() => tab.page.locator('details.tool pre').nth(1).innerText()).not.toBe('')
 })
 
+test('an answer over HTTP is shown once where the stream of the session tells of it later', async () => {
+  await using host = await daemon()
+  const following = Promise.withResolvers<void>()
+  await using tab = await openTab(browser, host.url, {
+    before: async (page) => {
+      await page.exposeFunction('follows', following.resolve)
+      await page.addInitScript(() => {
+        const { fetch } = window
+        const held = Promise.withResolvers<void>()
+        Object.assign(window, {
+          hear: held.resolve,
+          WebSocket: function () {
+            throw new Error('no sockets here')
+          },
+          async fetch(...request: Parameters<typeof fetch>) {
+            const response = await fetch(...request)
+            if (!/^\/api\/sessions\/[^/]+\/stream$/.test(String(request[0]))) return response
+            let heard = Promise.resolve()
+            const later = new TransformStream<Uint8Array, Uint8Array>({
+              async transform(chunk, out) {
+                await heard
+                out.enqueue(chunk)
+                heard = held.promise
+                ;(window as unknown as { follows(): void }).follows()
+              },
+            })
+            return new Response(response.body?.pipeThrough(later) ?? null, response)
+          },
+        })
+      })
+    },
+  })
+  await following.promise
+  expect(await tab.say('echo one')).toContain('one')
+  await tab.page.evaluate('window.hear()')
+  expect(await tab.say('echo two')).toContain('two')
+  expect(await tab.page.locator('.question .bubble').allInnerTexts()).toEqual(['echo one', 'echo two'])
+  expect(await tab.page.locator('.answer').count()).toBe(2)
+  expect(tab.complaints).toEqual([])
+})
+
 test.each([
   ['by itself', (page: Page) => page.clock.runFor(20_000)],
   ['at once when asked to', (page: Page) => page.getByRole('button', { name: 'Try now' }).click()],
