@@ -146,6 +146,10 @@ export class Stage {
         every(POLL_MS, () => queue.poll())
         every(RENEW_MS, () => void queue.renew())
       },
+      /** Settles when nothing is claimed, run or recorded. */
+      async rest() {
+        while (pending.size > 0) await Promise.all(pending)
+      },
       async crash() {
         isDead = true
         await Promise.allSettled(claims)
